@@ -1,0 +1,95 @@
+// coracle/compose/via.hpp -- say where an awaitable runs, and where its awaiter goes on.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/executor.hpp>
+#include <coracle/core/result.hpp>
+#include <coracle/core/task.hpp>
+
+namespace coracle {
+namespace detail {
+/// Awaits `value` and keeps its end, whatever it is, in `end`.
+template <class Awaitable, class T>
+task<> await_into(outcome<T>& end, Awaitable&& value) {
+#if CORACLE_EXCEPTIONS()
+  try {
+#endif
+    if constexpr (std::is_void_v<T>) {
+      co_await static_cast<Awaitable&&>(value);
+      end.emplace();
+    } else {
+      end.emplace(co_await static_cast<Awaitable&&>(value));
+    }
+#if CORACLE_EXCEPTIONS()
+  } catch (...) {
+    end.emplace_current_exception();
+  }
+#endif
+}
+
+// The scheduler parameter is a reference where the caller passed an lvalue, else a value.
+template <class Scheduler, class Awaitable>
+task<await_result_t<Awaitable>> run_on(Scheduler place, Awaitable value) {
+  co_await place.schedule();
+  co_return co_await static_cast<Awaitable&&>(value);
+}
+template <class Scheduler, class Awaitable>
+task<await_result_t<Awaitable>> end_on(Scheduler place, Awaitable value) {
+  outcome<await_result_t<Awaitable>> end;
+  co_await await_into(end, static_cast<Awaitable&&>(value));
+  co_await place.schedule();
+  co_return std::move(end).get();
+}
+template <class Scheduler, class Awaitable>
+task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
+  executor* const home = current_executor();
+  outcome<await_result_t<Awaitable>> end;
+  co_await place.schedule();
+  co_await await_into(end, static_cast<Awaitable&&>(value));
+  co_await return_to(home);
+  co_return std::move(end).get();
+}
+}  // namespace detail
+
+/// Runs `value` on `place`; the awaiter goes on where it ended, so usually on `place`.
+///
+///     int sum = co_await coracle::schedule_on(pool, add_up(numbers));
+///
+/// A scheduler passed as an lvalue is kept by reference, so it outlives the await.
+/// Resumes on    where `value` ended.
+/// Cancellation  `value` inherits the environment.
+/// Exceptions    those of `value` and of `place.schedule()`.
+/// Cost          one frame.
+template <class Scheduler, awaitable Awaitable>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+CORACLE_CORO_WRAPPER() auto schedule_on(Scheduler&& place, Awaitable value) {
+  return detail::run_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value));
+}
+
+/// Runs `value` where the awaiter is; the awaiter goes on on `place`, also after an exception.
+///
+///     std::string body = co_await coracle::resume_on(pool, download(url));
+///
+/// Resumes on    `place`.
+/// Cancellation  `value` inherits the environment; the way to `place` is taken in any case.
+/// Exceptions    those of `value`, thrown on `place`.
+/// Cost          two frames.
+template <class Scheduler, awaitable Awaitable>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+CORACLE_CORO_WRAPPER() auto resume_on(Scheduler&& place, Awaitable value) {
+  return detail::end_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value));
+}
+
+/// Runs `value` on `place` and comes back: the awaiter goes on where it was.
+///
+///     int checksum = co_await coracle::via(crc(block), pool);  // this line and the next: same scheduler
+///
+/// Resumes on    the executor of the awaiter; if it has none, where `value` ended.
+/// Cancellation  `value` inherits the environment; the way back is taken in any case.
+/// Exceptions    those of `value`, thrown after the way back.
+/// Cost          two frames, and a hop each way.
+template <awaitable Awaitable, class Scheduler>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+CORACLE_CORO_WRAPPER() auto via(Awaitable value, Scheduler&& place) {
+  return detail::visit<Scheduler, Awaitable>(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value));
+}
+}  // namespace coracle

@@ -1,0 +1,128 @@
+// coracle/core/awaitable.hpp -- what can stand behind co_await, as concepts and traits.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/transfer.hpp>
+#include <concepts>
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+namespace coracle {
+namespace detail {
+template <class T>
+inline constexpr bool is_coroutine_handle = false;
+template <class Promise>
+inline constexpr bool is_coroutine_handle<std::coroutine_handle<Promise>> = true;
+
+template <class T>
+concept await_suspend_result = std::same_as<T, void> || std::same_as<T, bool> || is_coroutine_handle<T>;
+
+template <class T>
+concept contextually_bool = requires(T&& value) { static_cast<T&&>(value) ? 1 : 0; };
+}  // namespace detail
+
+/// The object that an await calls: `await_ready`, `await_suspend` (returning void, bool or a handle) and
+/// `await_resume`, for a coroutine whose promise is `Promise`.
+template <class T, class Promise = void>
+concept awaiter = requires(std::remove_reference_t<T>& a, std::coroutine_handle<Promise> h) {
+  { a.await_ready() } -> detail::contextually_bool;
+  { a.await_suspend(h) } -> detail::await_suspend_result;
+  a.await_resume();
+};
+
+namespace detail {
+template <class T>
+concept has_member_co_await = requires(T&& value) { static_cast<T&&>(value).operator co_await(); };
+template <class T>
+concept has_free_co_await = requires(T&& value) { operator co_await(static_cast<T&&>(value)); };
+}  // namespace detail
+
+/// The awaiter of an awaitable, found as the language finds it: member `operator co_await`, free
+/// `operator co_await`, else the object itself. Participates only where there is exactly one.
+template <class T>
+  requires detail::has_member_co_await<T> && (!detail::has_free_co_await<T>)
+constexpr decltype(auto) get_awaiter(T&& value) noexcept(noexcept(static_cast<T&&>(value).operator co_await())) {
+  return static_cast<T&&>(value).operator co_await();
+}
+template <class T>
+  requires detail::has_free_co_await<T> && (!detail::has_member_co_await<T>)
+constexpr decltype(auto) get_awaiter(T&& value) noexcept(noexcept(operator co_await(static_cast<T&&>(value)))) {
+  return operator co_await(static_cast<T&&>(value));
+}
+template <class T>
+  requires(!detail::has_member_co_await<T>) && (!detail::has_free_co_await<T>) && awaiter<T>
+constexpr T&& get_awaiter(T&& value) noexcept {
+  return static_cast<T&&>(value);
+}
+
+/// *Normally awaitable*: `co_await` works in any coroutine whose promise has no `await_transform`.
+template <class T>
+concept awaitable = requires(T&& value) {
+  { coracle::get_awaiter(static_cast<T&&>(value)) } -> awaiter;
+};
+
+/// The type of the awaiter that `get_awaiter` gives.
+template <awaitable T>
+using awaiter_type_t = decltype(coracle::get_awaiter(std::declval<T>()));
+
+/// The type of a `co_await` expression on a `T`.
+template <awaitable T>
+using await_result_t = decltype(std::declval<std::remove_reference_t<awaiter_type_t<T>>&>().await_resume());
+
+/// An awaitable whose result converts to `Result`; for void, one that returns nothing.
+template <class T, class Result>
+concept awaitable_of =
+    awaitable<T> && (std::is_void_v<Result> ? std::is_void_v<await_result_t<T>>
+                                            : std::is_convertible_v<await_result_t<T>, Result>);
+
+namespace detail {
+template <class T, class Promise>
+concept transformed_by = requires(Promise& promise, T&& value) {
+  promise.await_transform(static_cast<T&&>(value));
+};
+}  // namespace detail
+
+/// *Contextually awaitable*: `co_await` works inside a coroutine with this promise, whose `await_transform`,
+/// if it has one, decides. It may admit what no other coroutine can await, and refuse what all others can.
+template <class T, class Promise>
+concept awaitable_in =
+    (detail::transformed_by<T, Promise> && requires(Promise& promise, T&& value) {
+      { coracle::get_awaiter(promise.await_transform(static_cast<T&&>(value))) } -> awaiter<Promise>;
+    }) || (!requires { &Promise::await_transform; } && !detail::transformed_by<T, Promise> && requires(T&& value) {
+      { coracle::get_awaiter(static_cast<T&&>(value)) } -> awaiter<Promise>;
+    });
+
+/// Has `schedule()`, an awaitable of void that continues the awaiting coroutine on the scheduler.
+template <class S>
+concept scheduler = requires(S& s) {
+  { s.schedule() } -> awaitable_of<void>;
+};
+
+namespace detail {
+/// Stands where a wrong program would need an awaiter, so that the one error is ours.
+struct any_awaiter {
+  struct anything {
+    template <class T>
+    operator T() const noexcept;
+  };
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<>) const noexcept;
+  anything await_resume() const noexcept;
+};
+
+/// Starts `a` for the coroutine `h` from plain code. False: it completed, and `h` will not be resumed.
+template <class Awaiter, class Promise>
+bool suspend_into(Awaiter& a, std::coroutine_handle<Promise> h) {
+  using returned = decltype(a.await_suspend(h));
+  if constexpr (std::is_void_v<returned>) {
+    a.await_suspend(h);
+    return true;
+  } else if constexpr (std::is_same_v<returned, bool>) {
+    return a.await_suspend(h);
+  } else {
+    coracle::resume(a.await_suspend(h));
+    return true;
+  }
+}
+}  // namespace detail
+}  // namespace coracle

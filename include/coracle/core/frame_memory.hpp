@@ -1,0 +1,205 @@
+// coracle/core/frame_memory.hpp -- where coroutine frames live: a recycler for each thread, or an allocator
+// of the caller's.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/config.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#if CORACLE_ADDRESS_SANITIZER()
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace coracle {
+namespace detail {
+// A thread keeps freed frames in lists by size, 16 bytes apart, and hands them out again. A frame may be
+// freed on another thread than it was allocated on: it joins the lists of the thread that frees it. Each
+// list holds at most `class_budget` bytes, the rest goes back to the global heap at once.
+inline constexpr std::size_t frame_granule = 16, frame_classes = 64, class_budget = 256 * 1024;
+
+struct free_frame {
+  free_frame* next;
+};
+struct frame_list {
+  free_frame* head = nullptr;
+  std::int32_t room = 0;  ///< frames that may still be put here; 0 until the thread's first slow path
+};
+struct frame_cache {
+  frame_list lists[frame_classes];
+  bool open = false;    ///< the budgets are set
+  bool closed = false;  ///< the thread is ending: cache nothing any more
+};
+
+CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};
+CORACLE_THREAD_LOCAL_ACCESS() inline frame_cache& this_thread_frames() noexcept {
+  return frames_of_this_thread;
+}
+
+inline void poison([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
+#if CORACLE_ADDRESS_SANITIZER()
+  __asan_poison_memory_region(frame, size);
+#endif
+}
+inline void unpoison([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
+#if CORACLE_ADDRESS_SANITIZER()
+  __asan_unpoison_memory_region(frame, size);
+#endif
+}
+
+constexpr std::size_t frame_class(std::size_t size) noexcept { return (size - 1) / frame_granule; }
+constexpr std::size_t class_size(std::size_t index) noexcept { return (index + 1) * frame_granule; }
+constexpr std::int32_t class_capacity(std::size_t index) noexcept {
+  return static_cast<std::int32_t>(class_budget / class_size(index));
+}
+
+/// Gives every cached frame back to the global heap.
+inline void empty_lists(frame_cache& cache) noexcept {
+  for (std::size_t index = 0; index != frame_classes; ++index) {
+    frame_list& list = cache.lists[index];
+    while (free_frame* frame = list.head) {
+      unpoison(frame, class_size(index));
+      list.head = frame->next;
+      ::operator delete(frame);
+      ++list.room;
+    }
+  }
+}
+
+/// First use on a thread: sets the budgets, and arranges that the cache closes when the thread ends.
+CORACLE_COLD() inline bool open_cache(frame_cache& cache) noexcept {
+  if (cache.open || cache.closed) return false;
+  struct closer {
+    ~closer() {
+      frame_cache& ending = this_thread_frames();
+      ending.closed = true;
+      empty_lists(ending);
+      for (frame_list& list : ending.lists) list.room = 0;
+    }
+  };
+  static thread_local closer at_thread_exit;
+  static_cast<void>(&at_thread_exit);
+  cache.open = true;
+  for (std::size_t index = 0; index != frame_classes; ++index) cache.lists[index].room = class_capacity(index);
+  return true;
+}
+
+CORACLE_COLD() inline void* new_frame(std::size_t size) { return ::operator new(size); }
+CORACLE_COLD() inline void delete_frame(void* frame) noexcept { ::operator delete(frame); }
+CORACLE_COLD() inline void cache_or_delete_frame(void* frame, std::size_t index) noexcept {
+  frame_cache& cache = this_thread_frames();
+  if (!open_cache(cache)) return delete_frame(frame);
+  auto* const freed = static_cast<free_frame*>(frame);
+  freed->next = cache.lists[index].head;
+  cache.lists[index].head = freed;
+  --cache.lists[index].room;
+  poison(frame, class_size(index));
+}
+
+CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
+  const std::size_t index = frame_class(size);
+  if (index >= frame_classes) [[unlikely]] return new_frame(size);
+  frame_list& list = this_thread_frames().lists[index];
+  free_frame* const frame = list.head;
+  if (!frame) [[unlikely]] return new_frame(class_size(index));
+  unpoison(frame, class_size(index));
+  list.head = frame->next;
+  ++list.room;
+  return frame;
+}
+CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) noexcept {
+  const std::size_t index = frame_class(size);
+  if (index >= frame_classes) [[unlikely]] return delete_frame(memory);
+  frame_list& list = this_thread_frames().lists[index];
+  if (list.room <= 0) [[unlikely]] return cache_or_delete_frame(memory, index);
+  auto* const frame = static_cast<free_frame*>(memory);
+  frame->next = list.head;
+  list.head = frame;
+  --list.room;
+  poison(frame, class_size(index));
+}
+}  // namespace detail
+
+/// Gives the frames that the calling thread has cached back to the global heap. Pool threads do it by
+/// themselves when they have been idle for a while.
+inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
+
+/// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.
+/// Threads     a frame may be freed on any thread.
+/// Exceptions  std::bad_alloc.
+/// Cost        a list pop and a list push, no lock; at most 256 KiB are kept for each of 64 sizes.
+struct recycled_frames {
+  static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
+  static void operator delete(void* frame, std::size_t size) noexcept {
+    detail::free_frame_memory(frame, size);
+  }
+};
+
+/// Promise part: frames come from the global `operator new`.
+struct heap_frames {};
+
+/// Promise part: where memory runs out, the coroutine function returns `Return::on_allocation_failure()`
+/// instead of throwing std::bad_alloc.
+template <class Return>
+struct reports_allocation_failure {
+  static void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
+    return ::operator new(size, tag);
+  }
+  static void operator delete(void* frame, std::size_t) noexcept { ::operator delete(frame); }
+  static Return get_return_object_on_allocation_failure() noexcept(noexcept(Return::on_allocation_failure())) {
+    return Return::on_allocation_failure();
+  }
+};
+
+namespace detail {
+/// `Promise` whose frames come from a copy of `Allocator`, kept behind the frame until it is freed.
+template <class Promise, class Allocator>
+struct allocated_promise : Promise {
+  using Promise::Promise;
+
+  // Always inlined, because g++ warns where a placement form of new meets a plain delete.
+  template <class... Args>
+  CORACLE_ALWAYS_INLINE()
+  static void* operator new(std::size_t size, std::allocator_arg_t, const Allocator& given, const Args&...) {
+    return allocate(size, given);
+  }
+  template <class This, class... Args>
+  CORACLE_ALWAYS_INLINE()
+  static void* operator new(std::size_t size, const This&, std::allocator_arg_t, const Allocator& given,
+                            const Args&...) {
+    return allocate(size, given);
+  }
+  static void operator delete(void* frame, std::size_t size) noexcept {
+    auto* const kept = reinterpret_cast<unit_allocator*>(static_cast<std::byte*>(frame) + kept_at(size));
+    unit_allocator allocator(std::move(*kept));
+    kept->~unit_allocator();
+    unit_traits::deallocate(allocator, static_cast<unit*>(frame), units(size));
+  }
+
+ private:
+  struct alignas(std::max_align_t) unit {
+    std::byte bytes[alignof(std::max_align_t)];
+  };
+  using unit_allocator = typename std::allocator_traits<Allocator>::template rebind_alloc<unit>;
+  using unit_traits = std::allocator_traits<unit_allocator>;
+  static_assert(std::is_same_v<typename unit_traits::pointer, unit*>,
+                "a coroutine frame needs an allocator whose pointers are plain pointers");
+  static_assert(alignof(unit_allocator) <= alignof(unit), "the allocator itself is over-aligned");
+
+  static constexpr std::size_t kept_at(std::size_t size) noexcept {
+    return (size + alignof(unit_allocator) - 1) / alignof(unit_allocator) * alignof(unit_allocator);
+  }
+  static constexpr std::size_t units(std::size_t size) noexcept {
+    return (kept_at(size) + sizeof(unit_allocator) + sizeof(unit) - 1) / sizeof(unit);
+  }
+  static void* allocate(std::size_t size, const Allocator& given) {
+    unit_allocator allocator(given);
+    unit* const frame = unit_traits::allocate(allocator, units(size));
+    ::new (reinterpret_cast<std::byte*>(frame) + kept_at(size)) unit_allocator(std::move(allocator));
+    return frame;
+  }
+};
+}  // namespace detail
+}  // namespace coracle

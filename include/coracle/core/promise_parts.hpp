@@ -1,0 +1,244 @@
+// coracle/core/promise_parts.hpp -- the parts that coroutine types are made of: ours, and yours.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/result.hpp>
+
+namespace coracle {
+class environment;
+
+/// A promise type is put together from one part of each kind, as base classes; what is left to write is
+/// `get_return_object`. A part that holds nothing takes no space, and none costs an instruction that the
+/// coroutine does not need.
+///
+///     struct promise_type : part::starts_lazily, part::returns<int>, part::continues_parent,
+///                           part::awaits_anything, recycled_frames {
+///       my_task get_return_object() noexcept;
+///     };
+namespace part {
+
+// ---- start ---------------------------------------------------------------------------------------------
+
+/// The body runs when the coroutine is first resumed.
+struct starts_lazily {
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+};
+/// The body runs at once, inside the call.
+struct starts_eagerly {
+  std::suspend_never initial_suspend() const noexcept { return {}; }
+};
+
+// ---- result and error ----------------------------------------------------------------------------------
+
+struct stores_errors {};        ///< an exception is kept and thrown again from take()
+struct rethrows_errors {};      ///< an exception leaves through whoever resumed the coroutine
+struct terminates_on_error {};  ///< an exception ends the program
+
+}  // namespace part
+
+namespace detail {
+/// A value without room for an error; not even a flag where `T` needs no destructor.
+template <class T>
+class value_only {
+  using stored = stored_t<T>;
+  static constexpr bool tracked = !std::is_trivially_destructible_v<stored>;
+
+ public:
+  value_only() noexcept {}
+  value_only(const value_only&) = delete;
+  value_only& operator=(const value_only&) = delete;
+  ~value_only() {
+    if constexpr (tracked) {
+      if (has_value_.set) value_.~stored();
+    }
+  }
+  template <class... Args>
+  void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
+    if constexpr (std::is_reference_v<T>) {
+      T bound(static_cast<Args&&>(args)...);
+      ::new (static_cast<void*>(std::addressof(value_))) stored(std::addressof(bound));
+    } else {
+      ::new (static_cast<void*>(std::addressof(value_))) stored(static_cast<Args&&>(args)...);
+    }
+    if constexpr (tracked) has_value_.set = true;
+  }
+  T get() && {
+    if constexpr (std::is_reference_v<T>) {
+      return static_cast<T>(*value_);
+    } else if constexpr (!std::is_void_v<T>) {
+      return static_cast<T&&>(value_);
+    }
+  }
+
+ private:
+  struct flag {
+    bool set = false;
+  };
+  union {
+    stored value_;
+  };
+  [[no_unique_address]] std::conditional_t<tracked, flag, nothing> has_value_;
+};
+
+template <class T, class Errors>
+struct result_of_coroutine {
+  using storage = std::conditional_t<std::is_same_v<Errors, part::stores_errors>, outcome<T>, value_only<T>>;
+
+  void unhandled_exception() noexcept(!std::is_same_v<Errors, part::rethrows_errors>) {
+    if constexpr (std::is_same_v<Errors, part::stores_errors>) {
+      result_.emplace_current_exception();
+    } else if constexpr (std::is_same_v<Errors, part::rethrows_errors>) {
+#if CORACLE_EXCEPTIONS()
+      throw;
+#endif
+    } else {
+      std::terminate();
+    }
+  }
+  /// The result, moved out; throws a stored exception. Requires: the coroutine has finished.
+  T take() { return std::move(result_).get(); }
+
+ protected:
+  storage result_;
+};
+}  // namespace detail
+
+namespace part {
+
+/// `co_return value;` stores a `T` (also void or a reference), `take()` gives it out.
+template <class T, class Errors = stores_errors>
+struct returns : detail::result_of_coroutine<T, Errors> {
+  template <class U = T>
+    requires std::is_constructible_v<T, U>
+  void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
+    this->result_.emplace(static_cast<U&&>(value));
+  }
+};
+template <class Errors>
+struct returns<void, Errors> : detail::result_of_coroutine<void, Errors> {
+  void return_void() noexcept { this->result_.emplace(); }
+};
+
+// ---- final suspension and continuation -----------------------------------------------------------------
+
+/// Ends by transferring to the coroutine that awaits it. No atomic: the awaiting coroutine set itself before
+/// it started this one. Carries the environment that it inherited at that moment.
+class continues_parent {
+ public:
+  /// What this coroutine continues when it ends; called by the awaiter before it starts the coroutine.
+  template <class Promise>
+  void set_parent(std::coroutine_handle<Promise> parent) noexcept {
+    parent_ = parent;
+    if constexpr (requires { parent.promise().get_environment(); }) {
+      environment_ = parent.promise().get_environment();
+    }
+  }
+  [[nodiscard]] std::coroutine_handle<> parent() const noexcept { return parent_; }
+  [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
+  void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
+
+  struct final_awaiter {
+    constexpr final_awaiter() noexcept {}
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    CORACLE_TRANSFER_ABI()
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+      return transfer_to(self.promise().parent());
+    }
+    void await_resume() const noexcept {}
+  };
+  final_awaiter final_suspend() const noexcept { return {}; }
+
+ private:
+  std::coroutine_handle<> parent_;
+  const environment* environment_ = nullptr;
+};
+
+/// Stays suspended at its end until its owner destroys it.
+struct stays_at_end {
+  std::suspend_always final_suspend() const noexcept { return {}; }
+};
+
+/// Frees its frame by itself at its end: nobody can ask for its result.
+struct frees_itself {
+  std::suspend_never final_suspend() const noexcept { return {}; }
+};
+
+// ---- await filter --------------------------------------------------------------------------------------
+
+/// Awaits whatever is awaitable, and says in one line what is wrong with the rest.
+struct awaits_anything {
+  template <awaitable T>
+  CORACLE_ALWAYS_INLINE() T&& await_transform(T&& value) const noexcept {
+    return static_cast<T&&>(value);
+  }
+  template <class T>
+  detail::any_awaiter await_transform(T&&) const noexcept {
+    if constexpr (awaitable<std::remove_cvref_t<T>>) {
+      static_assert(!awaitable<std::remove_cvref_t<T>>,
+                    "this object can be awaited only once: write co_await std::move(object), or await the "
+                    "call that makes it");
+    } else {
+      static_assert(awaitable<T>,
+                    "co_await needs an awaitable: an object with await_ready, await_suspend and "
+                    "await_resume, or with an operator co_await that returns one");
+    }
+    return {};
+  }
+};
+
+/// Refuses every `co_await`, as a generator must.
+struct awaits_nothing {
+  template <class T>
+  detail::any_awaiter await_transform(T&&) const noexcept {
+    static_assert(!sizeof(T*),
+                  "this coroutine cannot co_await: it produces its values for a caller that does not wait; "
+                  "await before calling it, or use an async generator");
+    return {};
+  }
+};
+
+/// Awaits nothing but the types named.
+template <class... Ts>
+struct awaits_only {
+  template <class T>
+    requires(std::is_same_v<std::remove_cvref_t<T>, Ts> || ...)
+  T&& await_transform(T&& value) const noexcept {
+    return static_cast<T&&>(value);
+  }
+  template <class T>
+  detail::any_awaiter await_transform(T&&) const noexcept {
+    static_assert(!sizeof(T*), "this coroutine awaits only the types that its promise names in awaits_only<...>");
+    return {};
+  }
+};
+
+/// Hands each awaited object to `Derived::adapt_await(object)` and awaits what that returns. Use it for an
+/// await that does more, such as coming back to an executor, or to admit a type that is not awaitable.
+template <class Derived>
+struct adapts_awaits {
+  template <class T>
+  decltype(auto) await_transform(T&& value) {
+    return static_cast<Derived&>(*this).adapt_await(static_cast<T&&>(value));
+  }
+};
+
+// ---- yield ---------------------------------------------------------------------------------------------
+
+/// `co_yield value;` suspends and shows the value, without a copy, to whoever resumed the coroutine.
+template <class T>
+class yields {
+ public:
+  std::suspend_always yield_value(const T& value) noexcept {
+    yielded_ = std::addressof(value);
+    return {};
+  }
+  /// The value of the current co_yield. Requires: suspended at one.
+  [[nodiscard]] const T& yielded() const noexcept { return *yielded_; }
+
+ private:
+  const T* yielded_ = nullptr;
+};
+
+}  // namespace part
+}  // namespace coracle

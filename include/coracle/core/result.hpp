@@ -1,0 +1,119 @@
+// coracle/core/result.hpp -- how a coroutine ended: the one type that knows about void, references and
+// exceptions.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/check.hpp>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace coracle {
+namespace detail {
+struct nothing {};
+template <class T>
+using stored_t = std::conditional_t<std::is_void_v<T>, nothing,
+                                    std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, T>>;
+
+#if CORACLE_EXCEPTIONS()
+[[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
+  std::rethrow_exception(error);
+}
+#else
+[[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr&) { std::terminate(); }
+#endif
+}  // namespace detail
+
+/// A value of type `T` (also void or a reference), an exception, or nothing yet.
+///
+///     coracle::outcome<int> end;
+///     end.emplace(42);
+///     int value = std::move(end).get();  // rethrows if an exception was stored
+///
+/// Threads  none of its own: whoever hands it over orders the accesses.
+/// Cost     the larger of `T` and a pointer, plus one byte.
+template <class T>
+class outcome {
+  using stored = detail::stored_t<T>;
+  enum class state : unsigned char { empty, value, error };
+
+ public:
+  outcome() noexcept {}
+  outcome(outcome&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
+    if (other.has_value()) {
+      ::new (static_cast<void*>(std::addressof(value_))) stored(std::move(other.value_));
+    } else if (other.has_error()) {
+      ::new (static_cast<void*>(std::addressof(error_))) std::exception_ptr(std::move(other.error_));
+    }
+    state_ = other.state_;
+  }
+  outcome& operator=(outcome&&) = delete;
+  ~outcome() {
+    if constexpr (!std::is_trivially_destructible_v<stored>) {
+      if (state_ == state::value) value_.~stored();
+    }
+    if (state_ == state::error) [[unlikely]] drop_error();
+  }
+
+  /// Requires: empty.
+  template <class... Args>
+  void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
+    if constexpr (std::is_reference_v<T>) {
+      T bound(static_cast<Args&&>(args)...);
+      ::new (static_cast<void*>(std::addressof(value_))) stored(std::addressof(bound));
+    } else {
+      ::new (static_cast<void*>(std::addressof(value_))) stored(static_cast<Args&&>(args)...);
+    }
+    state_ = state::value;
+  }
+  /// Stores the exception that is being handled, in place of whatever was there.
+  CORACLE_COLD() void emplace_current_exception() noexcept {
+    this->~outcome();
+    ::new (static_cast<void*>(this)) outcome;
+    emplace_error(std::current_exception());
+  }
+  /// Requires: empty.
+  void emplace_error(std::exception_ptr error) noexcept {
+    ::new (static_cast<void*>(std::addressof(error_))) std::exception_ptr(std::move(error));
+    state_ = state::error;
+  }
+
+  [[nodiscard]] bool has_value() const noexcept { return state_ == state::value; }
+  [[nodiscard]] bool has_error() const noexcept { return state_ == state::error; }
+  /// The stored exception; null if there is none.
+  [[nodiscard]] std::exception_ptr error() const noexcept { return has_error() ? error_ : nullptr; }
+
+  /// The value, moved out; throws the stored exception. Requires: not empty.
+  T get() && {
+    check();
+    if constexpr (std::is_reference_v<T>) {
+      return static_cast<T>(*value_);
+    } else if constexpr (!std::is_void_v<T>) {
+      return static_cast<T&&>(value_);
+    }
+  }
+  /// The value in place; throws the stored exception. Requires: not empty.
+  std::add_lvalue_reference_t<T> get() & {
+    check();
+    if constexpr (std::is_reference_v<T>) {
+      return *value_;
+    } else if constexpr (!std::is_void_v<T>) {
+      return value_;
+    }
+  }
+
+ private:
+  CORACLE_ALWAYS_INLINE() void check() const {
+    if (state_ == state::error) [[unlikely]] detail::rethrow(error_);
+    CORACLE_CHECK(state_ == state::value, "the result of a coroutine was taken before it finished");
+  }
+  CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }
+
+  union {
+    stored value_;
+    std::exception_ptr error_;
+  };
+  state state_ = state::empty;
+};
+}  // namespace coracle

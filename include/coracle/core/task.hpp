@@ -1,0 +1,132 @@
+// coracle/core/task.hpp -- the lazy coroutine that everything else is built around.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <coroutine>
+#include <utility>
+
+namespace coracle {
+template <class T = void>
+class task;
+
+namespace detail {
+template <class T>
+struct task_promise : part::continues_parent,
+                      part::starts_lazily,
+                      part::returns<T>,
+                      part::awaits_anything,
+                      recycled_frames {
+  task<T> get_return_object() noexcept;
+};
+}  // namespace detail
+
+/// A coroutine that starts when it is awaited and continues its awaiter when it ends.
+///
+///     coracle::task<int> answer() { co_return 42; }
+///     coracle::task<> print() { std::printf("%d\n", co_await answer()); }
+///
+/// Order         the body runs inside the `co_await`, the awaiter's next line right after it.
+/// Resumes on    the thread that finished the body: a transfer, without a scheduler, a lock or an atomic.
+/// Cancellation  inherits its awaiter's environment, and so its stop token.
+/// Exceptions    one that leaves the body is thrown from the `co_await`.
+/// Threads       one at a time; it may be moved between threads before it is awaited.
+/// Cost          one frame from the recycler (none where clang elides it), constant stack.
+template <class T>
+class [[nodiscard("a task that is not awaited does nothing: co_await it, or pass it to sync_wait or when_all")]]
+CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() task {
+  class awaiter_base;
+  class awaiter;
+  class ready_awaiter;
+
+ public:
+  using promise_type = detail::task_promise<T>;
+  using value_type = T;
+
+  task() noexcept = default;
+  CORACLE_CORO_WRAPPER() explicit task(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
+  task(task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    task(std::move(other)).swap(*this);
+    return *this;
+  }
+  /// Destroys the body where it stands, and with it all that it awaits. Requires: it is not running, and
+  /// nobody is about to resume it. Suspended bodies that await one another are destroyed recursively.
+  ~task() {
+    if (body_) body_.destroy();
+  }
+
+  void swap(task& other) noexcept { std::swap(body_, other.body_); }
+  /// False: moved from or default constructed.
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(body_); }
+  /// True: the body has ended (or there is none).
+  [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
+
+  /// Runs the body and gives its result. Requires: not empty.
+  awaiter operator co_await() && noexcept { return awaiter{body_}; }
+  /// An awaitable that runs the body and gives nothing, not even its exception: the result stays in the
+  /// task for a later `co_await std::move(task)`.
+  [[nodiscard]] ready_awaiter when_ready() const noexcept { return ready_awaiter{body_}; }
+
+ private:
+  std::coroutine_handle<promise_type> body_;
+};
+
+template <class T>
+class task<T>::awaiter_base {
+ public:
+  explicit awaiter_base(std::coroutine_handle<promise_type> body) noexcept : body_(body) {
+    CORACLE_CHECK(body_, "an empty task was awaited: it was moved from, or never held a coroutine");
+  }
+  bool await_ready() const noexcept { return body_.done(); }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+    body_.promise().set_parent(parent);
+    return transfer_to(body_);
+  }
+
+ protected:
+  std::coroutine_handle<promise_type> body_;
+};
+template <class T>
+class task<T>::awaiter : public awaiter_base {
+ public:
+  using awaiter_base::awaiter_base;
+  CORACLE_ALWAYS_INLINE() T await_resume() { return this->body_.promise().take(); }
+};
+template <class T>
+class task<T>::ready_awaiter : public awaiter_base {
+ public:
+  using awaiter_base::awaiter_base;
+  void await_resume() const noexcept {}
+};
+
+namespace detail {
+template <class T>
+CORACLE_CORO_WRAPPER()
+inline task<T> task_promise<T>::get_return_object() noexcept {
+  return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
+}
+}  // namespace detail
+
+/// Any awaitable as a task: for a container, or to give a name to its type. The awaitable is moved in.
+template <awaitable Awaitable>
+task<await_result_t<Awaitable>> make_task(Awaitable value) {
+  co_return co_await static_cast<Awaitable&&>(value);
+}
+}  // namespace coracle
+
+/// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
+/// function or a lambda) takes its frame from a copy of that allocator.
+template <class T, class Allocator, class... Args>
+struct std::coroutine_traits<coracle::task<T>, std::allocator_arg_t, Allocator, Args...> {
+  using promise_type = coracle::detail::allocated_promise<coracle::detail::task_promise<T>,
+                                                          std::remove_cvref_t<Allocator>>;
+};
+template <class T, class This, class Allocator, class... Args>
+struct std::coroutine_traits<coracle::task<T>, This, std::allocator_arg_t, Allocator, Args...> {
+  using promise_type = coracle::detail::allocated_promise<coracle::detail::task_promise<T>,
+                                                          std::remove_cvref_t<Allocator>>;
+};

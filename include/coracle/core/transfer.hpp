@@ -1,0 +1,92 @@
+// coracle/core/transfer.hpp -- how one coroutine continues another with the stack no deeper, in every build.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/check.hpp>
+#include <coracle/detail/thread_state.hpp>
+#include <coroutine>
+#include <cstdint>
+#include <utility>
+
+namespace coracle {
+namespace detail {
+/// Runs `h`, then whatever it and its successors left in the thread's `next` slot.
+inline void drain(std::coroutine_handle<> h) {
+  struct scope {
+    thread_state& thread;
+    bool outer = std::exchange(thread.draining, true);
+    ~scope() { thread.draining = outer; }
+  };
+  const scope entered{this_thread()};
+  do {
+    h.resume();
+    h = std::exchange(entered.thread.next, nullptr);
+  } while (h);
+}
+
+/// Has `h` run as soon as the caller, which is about to return to the drain loop, has done so; runs it at
+/// once where there is no such loop.
+inline void resume_on_return(std::coroutine_handle<> h) {
+  thread_state& thread = this_thread();
+  if (thread.draining) {
+    thread.next = h;
+  } else {
+    drain(h);
+  }
+}
+}  // namespace detail
+
+/// Resumes a coroutine from plain code: what a scheduler, an event or a test calls instead of `h.resume()`.
+/// Returns when the coroutine, and all that it transferred to, has suspended or finished.
+/// Threads     the caller's; no other thread may resume or destroy `h` meanwhile.
+/// Exceptions  those that leave the coroutine's own promise.
+inline void resume(std::coroutine_handle<> h) { detail::drain(h); }
+
+/// What an await_suspend returns to suspend the running coroutine and continue `target` instead.
+///
+///     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
+///       return coracle::transfer_to(child_);
+///     }
+///
+/// With tail calls it is the handle itself. Without them (g++ at -O0, under ASan or TSan) it leaves the
+/// handle to the drain loop at the bottom of the stack, and starts that loop where there is none.
+/// An inline function that returns its result carries CORACLE_TRANSFER_ABI() if the program mixes
+/// optimised and unoptimised units.
+CORACLE_TRANSFER_ABI()
+CORACLE_ALWAYS_INLINE() std::coroutine_handle<> transfer_to(std::coroutine_handle<> target) noexcept {
+#if CORACLE_TAIL_TRANSFER()
+  return target;
+#else
+  detail::resume_on_return(target);
+  return std::noop_coroutine();
+#endif
+}
+}  // namespace coracle
+
+#if CORACLE_TAIL_CALLS_BY_FLAG()
+// g++ -O1 and -Og make no tail calls unless told to, and no macro says so: each unit looks at its own code.
+namespace coracle::detail {
+namespace {
+[[gnu::noinline]] std::uintptr_t stack_position() noexcept {
+  char here = 0;
+  asm volatile("" : : "r"(&here) : "memory");
+  return reinterpret_cast<std::uintptr_t>(&here);
+}
+std::uintptr_t stack_after(int calls) noexcept;
+std::uintptr_t (*volatile call_again)(int) noexcept = &stack_after;
+[[gnu::noinline]] std::uintptr_t stack_after(int calls) noexcept {
+  return calls == 0 ? stack_position() : call_again(calls - 1);
+}
+struct tail_call_check {
+  tail_call_check() noexcept {
+    const std::uintptr_t shallow = stack_after(0), deep = stack_after(64);
+    if (shallow - deep < 64 * sizeof(void*)) return;
+    std::fputs(
+        "coracle: a file of this program was compiled without tail calls, so its awaits would use up the "
+        "stack: compile it with -foptimize-sibling-calls (the CMake target and pkg-config give it), or -O2\n",
+        stderr);
+    std::_Exit(EXIT_FAILURE);
+  }
+} const checked_tail_calls;
+}  // namespace
+}  // namespace coracle::detail
+#endif

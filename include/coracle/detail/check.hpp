@@ -1,0 +1,22 @@
+// coracle/detail/check.hpp -- preconditions that are verified under CORACLE_CHECKS().
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/config.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+namespace coracle::detail {
+/// Ends the program with one line on stderr.
+[[noreturn]] CORACLE_COLD() inline void fail(const char* message) noexcept {
+  std::fputs("coracle: ", stderr);
+  std::fputs(message, stderr);
+  std::fputs("\n", stderr);
+  std::abort();
+}
+}  // namespace coracle::detail
+
+#if CORACLE_CHECKS()
+#define CORACLE_CHECK(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))
+#else
+#define CORACLE_CHECK(condition, message) void()
+#endif

@@ -1,0 +1,94 @@
+// coracle/detail/config.hpp -- the one place that asks which compiler this is.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// 1 where a coroutine that returns a handle from await_suspend is continued by a tail call. g++ makes no
+// such call at -O0 nor under ASan and TSan; there core/transfer.hpp goes through the thread's drain loop.
+// g++ -O1 and -Og look like -O2 to the preprocessor: they need -foptimize-sibling-calls, which
+// core/transfer.hpp verifies at start.
+#if defined(__clang__)
+#define CORACLE_TAIL_TRANSFER() 1
+#elif defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CORACLE_TAIL_TRANSFER() 1
+#else
+#define CORACLE_TAIL_TRANSFER() 0
+#endif
+
+// 1 where only a flag decides whether tail calls are made, and no macro tells.
+#if CORACLE_TAIL_TRANSFER() && !defined(__clang__)
+#define CORACLE_TAIL_CALLS_BY_FLAG() 1
+#else
+#define CORACLE_TAIL_CALLS_BY_FLAG() 0
+#endif
+
+// Functions whose body depends on CORACLE_TAIL_TRANSFER() carry this, so that the linker never merges the
+// version of an -O0 unit with that of an -O2 unit.
+#if CORACLE_TAIL_TRANSFER()
+#define CORACLE_TRANSFER_ABI()
+#else
+#define CORACLE_TRANSFER_ABI() [[gnu::abi_tag("drain")]]
+#endif
+
+// 1: broken preconditions end the program with one line. Follows NDEBUG unless CORACLE_ENABLE_CHECKS says.
+#if defined(CORACLE_ENABLE_CHECKS)
+#define CORACLE_CHECKS() CORACLE_ENABLE_CHECKS
+#elif defined(NDEBUG)
+#define CORACLE_CHECKS() 0
+#else
+#define CORACLE_CHECKS() 1
+#endif
+
+#if defined(__cpp_exceptions)
+#define CORACLE_EXCEPTIONS() 1
+#else
+#define CORACLE_EXCEPTIONS() 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CORACLE_ADDRESS_SANITIZER() 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CORACLE_ADDRESS_SANITIZER() 1
+#else
+#define CORACLE_ADDRESS_SANITIZER() 0
+#endif
+#else
+#define CORACLE_ADDRESS_SANITIZER() 0
+#endif
+
+#define CORACLE_ALWAYS_INLINE() [[gnu::always_inline]] inline
+#define CORACLE_NOINLINE() [[gnu::noinline]]
+#define CORACLE_COLD() [[gnu::noinline, gnu::cold]]
+#define CORACLE_VISIBLE() [[gnu::visibility("default")]]
+
+// clang before 19 touches the frame after await_suspend has published it, and keeps the address of a
+// thread-local across a suspension. Keeping both out of line cures it.
+#if defined(__clang__) && __clang_major__ < 19
+#define CORACLE_NOINLINE_SUSPEND() [[gnu::noinline]]
+#define CORACLE_THREAD_LOCAL_ACCESS() [[gnu::noinline]]
+#else
+#define CORACLE_NOINLINE_SUSPEND()
+#define CORACLE_THREAD_LOCAL_ACCESS() [[gnu::always_inline]]
+#endif
+
+// The frame of a directly awaited child may live inside its parent's.
+#if defined(__has_cpp_attribute) && defined(__clang__)
+#if __has_cpp_attribute(clang::coro_await_elidable)
+#define CORACLE_AWAIT_ELIDABLE() [[clang::coro_await_elidable]]
+#endif
+#endif
+#if !defined(CORACLE_AWAIT_ELIDABLE)
+#define CORACLE_AWAIT_ELIDABLE()
+#endif
+
+// With CORACLE_ENABLE_LIFETIME_CHECKS clang warns where a task outlives an argument that it refers to. Off by
+// default: clang then also refuses each plain function that returns a task and does not carry
+// CORACLE_CORO_WRAPPER(), and so std::function, std::invoke and std::exchange.
+#if defined(CORACLE_ENABLE_LIFETIME_CHECKS) && defined(__clang__)
+#define CORACLE_CORO_RETURN_TYPE() [[clang::coro_return_type, clang::coro_lifetimebound]]
+#define CORACLE_CORO_WRAPPER() [[clang::coro_wrapper]]
+#else
+#define CORACLE_CORO_RETURN_TYPE()
+#define CORACLE_CORO_WRAPPER()
+#endif

@@ -1,0 +1,49 @@
+// coracle/detail/park.hpp -- put a thread to sleep on a word, and wake it.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/atomic.hpp>
+#include <cstdint>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+namespace coracle::detail {
+#if defined(__linux__)
+/// Sleeps while `word` holds `expected`; may return early. `timeout`: relative, null for none.
+inline void park(atomic<std::uint32_t>& word, std::uint32_t expected,
+                 const timespec* timeout = nullptr) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout, nullptr, 0);
+}
+/// Wakes up to `count` threads that sleep on `word`. The word may be gone already: only its address is used.
+inline void unpark(atomic<std::uint32_t>* word, int count) noexcept {
+  ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+#else
+#error "coracle: thread parking is implemented for Linux only so far"
+#endif
+
+/// Set once by one thread, waited for by one thread.
+class one_shot {
+ public:
+  /// After the state has become `done` the waiter may destroy this object, so nothing is touched after it.
+  void set() noexcept {
+    if (state_.exchange(done, memory_order_release) == sleeping) unpark(&state_, 1); /*O1*/
+  }
+  void wait() noexcept {
+    std::uint32_t seen = pending;
+    if (!state_.compare_exchange_strong(seen, sleeping, memory_order_acquire)) return; /*O2*/
+    while (state_.load(memory_order_acquire) == sleeping) park(state_, sleeping);      /*O3*/
+  }
+
+ private:
+  //   [O1] any -> done          release  publishes what the setter wrote   pairs with O2, O3
+  //   [O2] pending -> sleeping  acquire  on failure sees the setter's writes
+  //   [O3] load                 acquire  sees the setter's writes
+  static constexpr std::uint32_t pending = 0, sleeping = 1, done = 2;
+  atomic<std::uint32_t> state_{pending};
+};
+}  // namespace coracle::detail
