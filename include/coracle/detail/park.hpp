@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/detail/atomic.hpp>
+#include <cerrno>
 #include <cstdint>
 
 #if defined(__linux__)
@@ -13,10 +14,12 @@
 
 namespace coracle::detail {
 #if defined(__linux__)
-/// Sleeps while `word` holds `expected`; may return early. `timeout`: relative, null for none.
-inline void park(atomic<std::uint32_t>& word, std::uint32_t expected,
+/// Sleeps while `word` holds `expected`; may return early. `timeout` is relative; null: none. False: it has
+/// passed.
+inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected,
                  const timespec* timeout = nullptr) noexcept {
-  ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout, nullptr, 0);
+  const auto woken = ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout, nullptr, 0);
+  return woken == 0 || errno != ETIMEDOUT;
 }
 /// Wakes up to `count` threads that sleep on `word`. The word may be gone already: only its address is used.
 inline void unpark(atomic<std::uint32_t>* word, int count) noexcept {
