@@ -41,11 +41,11 @@ task<await_result_t<Awaitable>> end_on(Scheduler place, Awaitable value) {
 }
 template <class Scheduler, class Awaitable>
 task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
-  executor* const home = current_executor();
+  const scheduler_ref home = current_scheduler();
   outcome<await_result_t<Awaitable>> end;
   co_await place.schedule();
   co_await await_into(end, static_cast<Awaitable&&>(value));
-  co_await return_to(home);
+  co_await home.schedule();
   co_return std::move(end).get();
 }
 }  // namespace detail

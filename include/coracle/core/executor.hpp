@@ -45,6 +45,13 @@ class executor_scope {
 /// runs on a bounded stack.
 inline constexpr unsigned max_wake_depth = 64;
 
+inline void run_late_wakeups(thread_state& thread) noexcept {
+  while (resumption* late = thread.late_head) {
+    thread.late_head = late->next;
+    resume(late->handle);
+  }
+}
+
 inline void resume_here(resumption& item) noexcept {
   thread_state& thread = this_thread();
   if (thread.wake_depth == max_wake_depth) {
@@ -56,10 +63,7 @@ inline void resume_here(resumption& item) noexcept {
   const executor_scope outside{nullptr};
   ++thread.wake_depth;
   resume(item.handle);
-  while (resumption* late = thread.late_head) {
-    thread.late_head = late->next;
-    resume(late->handle);
-  }
+  run_late_wakeups(thread);
   --thread.wake_depth;
 }
 }  // namespace detail
@@ -104,20 +108,38 @@ inline void wake_all(waiter* first) noexcept {
     first = next;
   }
 }
+}  // namespace detail
 
-/// Awaiting it continues on `place`: at once if the caller is there already or `place` is null.
-class [[nodiscard]] return_to : resumption {
+/// An executor as a scheduler: a pointer that may be copied and kept, to come back to where one was.
+///
+///     const coracle::scheduler_ref home = coracle::current_scheduler();
+///     co_await coracle::resume_on(home, foreign_operation());  // a type that knows nothing of coracle
+///
+/// Resumes on  its executor; at once, without suspending, if the caller is there already or there is none.
+/// Threads     any number of threads at once, while the executor lives.
+class scheduler_ref {
  public:
-  explicit return_to(executor* place) noexcept : place_(place) {}
-  bool await_ready() const noexcept { return !place_ || place_ == current_executor(); }
-  CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
-    handle = suspended;
-    place_->post(*this);
-  }
-  void await_resume() const noexcept {}
+  explicit scheduler_ref(executor* place) noexcept : place_(place) {}
+
+  class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_operation : resumption {
+   public:
+    explicit schedule_operation(executor* place) noexcept : place_(place) {}
+    bool await_ready() const noexcept { return !place_ || place_ == current_executor(); }
+    CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
+      handle = suspended;
+      place_->post(*this);
+    }
+    void await_resume() const noexcept {}
+
+   private:
+    executor* place_;
+  };
+  [[nodiscard]] schedule_operation schedule() const noexcept { return schedule_operation{place_}; }
+  friend bool operator==(scheduler_ref, scheduler_ref) = default;
 
  private:
   executor* place_;
 };
-}  // namespace detail
+/// The scheduler on which the calling thread runs a coroutine now.
+[[nodiscard]] inline scheduler_ref current_scheduler() noexcept { return scheduler_ref{current_executor()}; }
 }  // namespace coracle

@@ -5,9 +5,10 @@
 #include <coracle/detail/config.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
+#include <tuple>  // std::allocator_arg_t, at a tenth of the cost of <memory>
 #include <type_traits>
+#include <utility>
 
 #if CORACLE_ADDRESS_SANITIZER()
 #include <sanitizer/asan_interface.h>
@@ -154,6 +155,18 @@ struct reports_allocation_failure {
 };
 
 namespace detail {
+template <class Allocator, class T>
+concept has_rebind = requires { typename Allocator::template rebind<T>::other; };
+template <class Allocator, class T>
+struct rebound {
+  using type = typename Allocator::template rebind<T>::other;
+};
+template <template <class, class...> class Allocator, class U, class... Rest, class T>
+  requires(!has_rebind<Allocator<U, Rest...>, T>)
+struct rebound<Allocator<U, Rest...>, T> {
+  using type = Allocator<T, Rest...>;
+};
+
 /// `Promise` whose frames come from a copy of `Allocator`, kept behind the frame until it is freed.
 template <class Promise, class Allocator>
 struct allocated_promise : Promise {
@@ -175,16 +188,15 @@ struct allocated_promise : Promise {
     auto* const kept = reinterpret_cast<unit_allocator*>(static_cast<std::byte*>(frame) + kept_at(size));
     unit_allocator allocator(std::move(*kept));
     kept->~unit_allocator();
-    unit_traits::deallocate(allocator, static_cast<unit*>(frame), units(size));
+    allocator.deallocate(static_cast<unit*>(frame), units(size));
   }
 
  private:
   struct alignas(std::max_align_t) unit {
     std::byte bytes[alignof(std::max_align_t)];
   };
-  using unit_allocator = typename std::allocator_traits<Allocator>::template rebind_alloc<unit>;
-  using unit_traits = std::allocator_traits<unit_allocator>;
-  static_assert(std::is_same_v<typename unit_traits::pointer, unit*>,
+  using unit_allocator = typename rebound<Allocator, unit>::type;
+  static_assert(std::is_same_v<decltype(std::declval<unit_allocator&>().allocate(1)), unit*>,
                 "a coroutine frame needs an allocator whose pointers are plain pointers");
   static_assert(alignof(unit_allocator) <= alignof(unit), "the allocator itself is over-aligned");
 
@@ -196,7 +208,7 @@ struct allocated_promise : Promise {
   }
   static void* allocate(std::size_t size, const Allocator& given) {
     unit_allocator allocator(given);
-    unit* const frame = unit_traits::allocate(allocator, units(size));
+    unit* const frame = allocator.allocate(units(size));
     ::new (reinterpret_cast<std::byte*>(frame) + kept_at(size)) unit_allocator(std::move(allocator));
     return frame;
   }

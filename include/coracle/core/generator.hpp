@@ -143,8 +143,8 @@ class [[nodiscard]] nested_generator : nesting<typename Generator::yielded> {
       : nesting<typename Generator::yielded>(child.body_), child_(child.release().promise()) {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  void await_suspend(std::coroutine_handle<Promise> parent) noexcept {
-    parent.promise().enter(child_, *this);
+  void await_suspend(std::coroutine_handle<Promise> outer) noexcept {
+    outer.promise().enter(child_, *this);
   }
   void await_resume() const {
     if (this->error) [[unlikely]]

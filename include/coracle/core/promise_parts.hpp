@@ -56,9 +56,9 @@ class value_only {
   void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
     if constexpr (std::is_reference_v<T>) {
       T bound(static_cast<Args&&>(args)...);
-      ::new (static_cast<void*>(std::addressof(value_))) stored(std::addressof(bound));
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(__builtin_addressof(bound));
     } else {
-      ::new (static_cast<void*>(std::addressof(value_))) stored(static_cast<Args&&>(args)...);
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(static_cast<Args&&>(args)...);
     }
     if constexpr (tracked) has_value_.set = true;
   }
@@ -82,6 +82,8 @@ class value_only {
 
 template <class T, class Errors>
 struct result_of_coroutine {
+  static_assert(alignof(stored_t<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
   using storage = std::conditional_t<std::is_same_v<Errors, part::stores_errors>, outcome<T>, value_only<T>>;
 
   void unhandled_exception() noexcept(!std::is_same_v<Errors, part::rethrows_errors>) {
@@ -230,7 +232,7 @@ template <class T>
 class yields {
  public:
   std::suspend_always yield_value(const T& value) noexcept {
-    yielded_ = std::addressof(value);
+    yielded_ = __builtin_addressof(value);
     return {};
   }
   /// The value of the current co_yield. Requires: suspended at one.

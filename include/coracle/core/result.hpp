@@ -4,7 +4,6 @@
 #pragma once
 #include <coracle/detail/check.hpp>
 #include <exception>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -42,9 +41,9 @@ class outcome {
   outcome() noexcept {}
   outcome(outcome&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
     if (other.has_value()) {
-      ::new (static_cast<void*>(std::addressof(value_))) stored(std::move(other.value_));
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(std::move(other.value_));
     } else if (other.has_error()) {
-      ::new (static_cast<void*>(std::addressof(error_))) std::exception_ptr(std::move(other.error_));
+      ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::move(other.error_));
     }
     state_ = other.state_;
   }
@@ -61,9 +60,9 @@ class outcome {
   void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
     if constexpr (std::is_reference_v<T>) {
       T bound(static_cast<Args&&>(args)...);
-      ::new (static_cast<void*>(std::addressof(value_))) stored(std::addressof(bound));
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(__builtin_addressof(bound));
     } else {
-      ::new (static_cast<void*>(std::addressof(value_))) stored(static_cast<Args&&>(args)...);
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(static_cast<Args&&>(args)...);
     }
     state_ = state::value;
   }
@@ -75,7 +74,7 @@ class outcome {
   }
   /// Requires: empty.
   void emplace_error(std::exception_ptr error) noexcept {
-    ::new (static_cast<void*>(std::addressof(error_))) std::exception_ptr(std::move(error));
+    ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::move(error));
     state_ = state::error;
   }
 

@@ -35,6 +35,7 @@ await_result_t<Awaitable> sync_wait(Awaitable&& value) {
     {
       const detail::executor_scope outside{nullptr};
       suspended = detail::suspend_into(a, thread.handle());
+      detail::run_late_wakeups(detail::this_thread());
     }
     if (suspended) thread.event.wait();
   }

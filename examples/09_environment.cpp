@@ -1,0 +1,33 @@
+// examples/09_environment.cpp -- what travels down with every await: stop token, deadline, task-local values.
+// SPDX-License-Identifier: MIT
+#include <coracle/coracle.hpp>
+#include <cstdio>
+#include <stop_token>
+#include <string>
+
+const coracle::task_local<std::string> user{"nobody"};
+
+coracle::task<> log(const char* what) {
+  const std::string& who = co_await user.value();
+  std::printf("%s: %s\n", who.c_str(), what);
+}
+
+coracle::task<> handle() {
+  const std::stop_token token = co_await coracle::this_task::stop_token();
+  co_await log(token.stop_requested() ? "stopped" : "at work");
+}
+
+coracle::task<> serve() {
+  std::stop_source source;
+  co_await log("hello");
+  co_await coracle::with_value(handle(), user, "ada");
+  source.request_stop();
+  co_await coracle::with_stop(handle(), source.get_token());
+}
+
+int main() { coracle::sync_wait(serve()); }
+
+// Output:
+//   nobody: hello
+//   ada: at work
+//   nobody: stopped
