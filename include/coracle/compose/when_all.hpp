@@ -268,7 +268,7 @@ auto when_all(Range range) {
 }
 template <class... Ts>
 detail::any_awaiter when_all(Ts&&...) {
-  static_assert(sizeof...(Ts) == 0 || (awaitable<Ts> && ...),
+  static_assert(sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
                 "when_all needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
                 "that have a name");
   static_assert(sizeof...(Ts) != 0, "when_all() of nothing: pass at least one awaitable");
@@ -290,7 +290,7 @@ auto when_all_ready(Range range) {
 }
 template <class... Ts>
 detail::any_awaiter when_all_ready(Ts&&...) {
-  static_assert(sizeof...(Ts) == 0 || (awaitable<Ts> && ...),
+  static_assert(sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
                 "when_all_ready needs awaitables, or one range of them: calls that return tasks, or std::move of "
                 "tasks that have a name");
   static_assert(sizeof...(Ts) != 0, "when_all_ready() of nothing: pass at least one awaitable");

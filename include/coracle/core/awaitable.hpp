@@ -35,6 +35,12 @@ template <class T>
 concept has_member_co_await = requires(T&& value) { static_cast<T&&>(value).operator co_await(); };
 template <class T>
 concept has_free_co_await = requires(T&& value) { operator co_await(static_cast<T&&>(value)); };
+// An awaiter for some promise, perhaps for one only.
+template <class T>
+concept looks_like_awaiter = requires(std::remove_reference_t<T>& a) {
+  a.await_ready();
+  a.await_resume();
+};
 }  // namespace detail
 
 /// The awaiter of an awaitable, found as the language finds it: member `operator co_await`, free
@@ -50,7 +56,7 @@ constexpr decltype(auto) get_awaiter(T&& value) noexcept(noexcept(operator co_aw
   return operator co_await(static_cast<T&&>(value));
 }
 template <class T>
-  requires(!detail::has_member_co_await<T>) && (!detail::has_free_co_await<T>) && awaiter<T>
+  requires(!detail::has_member_co_await<T>) && (!detail::has_free_co_await<T>) && detail::looks_like_awaiter<T>
 constexpr T&& get_awaiter(T&& value) noexcept {
   return static_cast<T&&>(value);
 }
@@ -80,6 +86,17 @@ template <class T, class Promise>
 concept transformed_by = requires(Promise& promise, T&& value) {
   promise.await_transform(static_cast<T&&>(value));
 };
+
+struct second_await_transform {
+  void await_transform();
+};
+template <class Promise>
+struct with_second_await_transform : Promise, second_await_transform {};
+// A name that two bases have is ambiguous, whatever it names: overloads, templates or deleted functions.
+template <class Promise>
+concept has_await_transform =
+    (std::is_final_v<Promise> && requires { &Promise::await_transform; }) ||
+    (!std::is_final_v<Promise> && !requires { &with_second_await_transform<Promise>::await_transform; });
 }  // namespace detail
 
 /// *Contextually awaitable*: `co_await` works inside a coroutine with this promise, whose `await_transform`,
@@ -88,7 +105,7 @@ template <class T, class Promise>
 concept awaitable_in =
     (detail::transformed_by<T, Promise> && requires(Promise& promise, T&& value) {
       { coracle::get_awaiter(promise.await_transform(static_cast<T&&>(value))) } -> awaiter<Promise>;
-    }) || (!requires { &Promise::await_transform; } && !detail::transformed_by<T, Promise> && requires(T&& value) {
+    }) || (!detail::has_await_transform<Promise> && requires(T&& value) {
       { coracle::get_awaiter(static_cast<T&&>(value)) } -> awaiter<Promise>;
     });
 
@@ -109,6 +126,10 @@ struct any_awaiter {
   void await_suspend(std::coroutine_handle<>) const noexcept;
   anything await_resume() const noexcept;
 };
+
+/// For a static_assert: of a concept the compiler would go on to explain why it does not hold.
+template <class T>
+inline constexpr bool is_awaitable = awaitable<T>;
 
 /// Starts `a` for the coroutine `h` from plain code. False: it completed, and `h` will not be resumed.
 template <class Awaiter, class Promise>

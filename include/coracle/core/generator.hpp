@@ -47,55 +47,84 @@ class generator_state;
 
 /// The place of a nested generator below the one that yields it: part of the outer one's frame.
 template <class Yielded>
-struct nesting {
-  explicit nesting(std::coroutine_handle<> child) noexcept : nested(child) {}
+class nesting {
+  using state = generator_state<Yielded>;
+  friend state;
+
+ public:
+  explicit nesting(std::coroutine_handle<state> nested) noexcept : nested_(nested) {}
   nesting(const nesting&) = delete;
   nesting& operator=(const nesting&) = delete;
-  ~nesting() {
-    if (nested) nested.destroy();
+  CORACLE_ALWAYS_INLINE() ~nesting() {
+    if (nested_) nested_.destroy();
   }
 
-  std::coroutine_handle<> nested;
-  generator_state<Yielded>* parent = nullptr;
-  generator_state<Yielded>* root = nullptr;
-  std::exception_ptr error;  ///< what left the nested generator's body
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  auto await_suspend(std::coroutine_handle<Promise> outer) noexcept {
+    return outer.promise().enter(*this);
+  }
+  CORACLE_ALWAYS_INLINE() void await_resume() {
+    if (nested_.promise().failed()) [[unlikely]] rethrow_error();
+  }
+
+ private:
+  [[noreturn]] CORACLE_COLD() void rethrow_error() {
+    const std::exception_ptr error(std::move(error_));
+    error_.~exception_ptr();
+    rethrow(error);
+  }
+
+  std::coroutine_handle<state> nested_;
+  union {
+    state* parent_;             // while the nested generator is active
+    std::exception_ptr error_;  // from when it failed until the parent throws that
+  };
 };
 
 // The root is the generator that somebody iterates over; its iterator resumes the leaf, the innermost nested
-// one, wherever that is. Entering and leaving a nested generator suspend without showing a value, and the
-// iterator goes on with the new leaf: the stack stays flat without a tail call.
+// one, and shows what the leaf shows. Entering and leaving a nested generator transfers to the new leaf where
+// there are tail calls. Elsewhere it suspends, and the iterator, which may come from a unit compiled otherwise,
+// goes on with the new leaf.
 //
-// A root that never nests holds no pointer into its own frame, or the compiler could not dissolve the frame.
+// Only a generator that nests holds a pointer into its own frame: the compiler can dissolve the others.
 template <class Yielded>
 class generator_state {
  public:
   using handle = std::coroutine_handle<generator_state>;
   using pointer = std::add_pointer_t<Yielded>;
 
-  CORACLE_ALWAYS_INLINE() void show(pointer value) noexcept {
-    (place_ ? *place_->root : *this).value_ = value;
-  }
-  /// What the root shows; null: it has not started, or has ended.
+  CORACLE_ALWAYS_INLINE() void show(pointer value) noexcept { value_ = value; }
+  /// Of the root: its current element; null: it has not started, or has ended.
   pointer shown() const noexcept { return value_; }
 
-  void enter(generator_state& child, nesting<Yielded>& place) noexcept {
-    place.parent = this;
-    place.root = place_ ? place_->root : this;
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() auto enter(nesting<Yielded>& place) noexcept {
+    generator_state& child = place.nested_.promise();
+    generator_state* const root = place_ ? other_end_ : this;
+    place.parent_ = this;
     child.place_ = &place;
-    place.root->value_ = nullptr;
-    place.root->leaf_ = &child;
+    child.other_end_ = root;
+    root->other_end_ = &child;
+    value_ = nullptr;
+    return go_on_with(place.nested_);
   }
-  CORACLE_ALWAYS_INLINE() void leave() noexcept {
-    if (!place_) {
-      value_ = nullptr;
-    } else {
-      place_->root->value_ = nullptr;
-      place_->root->leaf_ = place_->parent;
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() auto leave() noexcept {
+    value_ = nullptr;
+    if (place_) {
+      other_end_->other_end_ = place_->parent_;
+    } else if (!other_end_ || other_end_ == this) {
+      return go_on_with(std::noop_coroutine());
     }
+    return go_on_with(handle::from_promise(*other_end_->other_end_));
   }
   void unhandled_exception() {
     if (place_) {
-      place_->error = std::current_exception();
+      nesting<Yielded>& place = *std::exchange(place_, nullptr);
+      other_end_->other_end_ = place.parent_;
+      ::new (static_cast<void*>(std::addressof(place.error_))) std::exception_ptr(std::current_exception());
     } else {
       value_ = nullptr;
 #if CORACLE_EXCEPTIONS()
@@ -103,56 +132,65 @@ class generator_state {
 #endif
     }
   }
+  /// Of a nested generator that has ended: an exception left its body.
+  bool failed() const noexcept { return !place_; }
 
-  /// Runs until the root shows the next value or has ended. Requires: `root` is a root, not ended.
+  /// Runs until the root shows its next element or has ended. Requires: `root` is a root, not ended.
   CORACLE_ALWAYS_INLINE() static void advance(handle root) {
     generator_state& state = root.promise();
-    if (!state.leaf_) [[likely]] {
+    if (!state.other_end_) [[likely]] {
       root.resume();
-      if (!state.leaf_) [[likely]]
-        return;
+      if (state.value_ || !state.other_end_) [[likely]] return;
+    } else {
+      handle::from_promise(*state.other_end_).resume();
     }
-    do handle::from_promise(*state.leaf_).resume();
-    while (!state.value_ && !root.done());
+    while (!(state.value_ = state.other_end_->value_) && !root.done()) {
+      handle::from_promise(*state.other_end_).resume();
+    }
   }
   /// Destroys the leaf first and the root last, so that depth costs no stack.
   CORACLE_ALWAYS_INLINE() static void destroy(std::coroutine_handle<> root, generator_state& state) noexcept {
-    if (state.leaf_) [[unlikely]]
-      state.destroy_nested();
+    if (state.other_end_) [[unlikely]] state.destroy_nested();
     root.destroy();
   }
 
  private:
-  void destroy_nested() noexcept {
-    while (nesting<Yielded>* const place = leaf_->place_) {
-      leaf_ = place->parent;
-      std::exchange(place->nested, nullptr).destroy();
+#if CORACLE_TAIL_TRANSFER()
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() static std::coroutine_handle<> go_on_with(std::coroutine_handle<> next) noexcept {
+    return next;
+  }
+#else
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() static void go_on_with(std::coroutine_handle<>) noexcept {}
+#endif
+  CORACLE_COLD() void destroy_nested() noexcept {
+    while (nesting<Yielded>* const place = other_end_->place_) {
+      other_end_ = place->parent_;
+      std::exchange(place->nested_, nullptr).destroy();
     }
   }
 
-  pointer value_ = nullptr;            // of the root
-  generator_state* leaf_ = nullptr;    // of the root; null until it nests for the first time
-  nesting<Yielded>* place_ = nullptr;  // null in the root
+  pointer value_ = nullptr;               // null unless suspended where it yields a value
+  nesting<Yielded>* place_ = nullptr;     // null in the root
+  generator_state* other_end_ = nullptr;  // in the root its leaf (null until it nests), elsewhere the root
 };
 
-/// What `co_yield elements_of(generator)` awaits.
-template <class Generator>
-class [[nodiscard]] nested_generator : nesting<typename Generator::yielded> {
- public:
-  explicit nested_generator(Generator&& child) noexcept
-      : nesting<typename Generator::yielded>(child.body_), child_(child.release().promise()) {}
+/// A promise begins with its state, so the handle of the one is the handle of the other.
+template <class Yielded>
+std::coroutine_handle<generator_state<Yielded>> as_state(std::coroutine_handle<> body) noexcept {
+  return std::coroutine_handle<generator_state<Yielded>>::from_address(body.address());
+}
+
+struct generator_end {
+  constexpr generator_end() noexcept {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  void await_suspend(std::coroutine_handle<Promise> outer) noexcept {
-    outer.promise().enter(child_, *this);
+  CORACLE_ALWAYS_INLINE()
+  auto await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+    return self.promise().leave();
   }
-  void await_resume() const {
-    if (this->error) [[unlikely]]
-      rethrow(this->error);
-  }
-
- private:
-  generator_state<typename Generator::yielded>& child_;
+  void await_resume() const noexcept {}
 };
 
 /// What `co_yield lvalue` awaits where the generator shows rvalues: keeps the copy that is shown.
@@ -208,10 +246,7 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
   using yielded = typename generator<Ref, Val>::yielded;
 
   generator<Ref, Val> get_return_object() noexcept;
-  std::suspend_always final_suspend() noexcept {
-    this->leave();
-    return {};
-  }
+  generator_end final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
 
   CORACLE_ALWAYS_INLINE() std::suspend_always yield_value(yielded value) noexcept {
@@ -227,18 +262,25 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
     auto&& range = elements.range();
     using range_type = std::remove_reference_t<Range>;
     if constexpr (is_generator_of<range_type, yielded>) {
-      return nested_generator<range_type>(std::move(range));
+      return nest(std::move(range));
     } else {
       static_assert(
           range_of_yielded<range_type&, yielded>,
           "elements_of needs a generator or an input range, whose elements this generator can yield");
       if constexpr (range_of_yielded<range_type&, yielded>) {
-        return nested_generator<generator<yielded>>(
-            each_of<yielded>(std::allocator_arg, elements.allocator(), range));
+        return nest(each_of<yielded>(std::allocator_arg, elements.allocator(), range));
       } else {
         return any_awaiter();
       }
     }
+  }
+
+ private:
+  template <class Nested>
+  static nesting<yielded> nest(Nested&& generator) noexcept {
+    CORACLE_CHECK(generator.fresh(),
+                  "elements_of needs a generator that nobody has iterated over or moved from");
+    return nesting<yielded>(as_state<yielded>(generator.release()));
   }
 };
 }  // namespace detail
@@ -287,7 +329,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] genera
     return *this;
   }
   /// Destroys the body where it stands. Requires: it is not running.
-  ~generator() {
+  CORACLE_ALWAYS_INLINE() ~generator() {
     if (body_) detail::generator_state<yielded>::destroy(body_, body_.promise());
   }
 
@@ -305,8 +347,9 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] genera
   std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
  private:
-  template <class>
-  friend class detail::nested_generator;
+  template <class, class>
+  friend struct detail::generator_promise;
+  bool fresh() const noexcept { return body_ && !body_.promise().shown() && !body_.done(); }
   std::coroutine_handle<promise_type> release() noexcept { return std::exchange(body_, nullptr); }
 
   std::coroutine_handle<promise_type> body_;
@@ -322,7 +365,7 @@ class generator<Ref, Val>::iterator {
   using difference_type = std::ptrdiff_t;
 
   explicit iterator(std::coroutine_handle<promise_type> root) noexcept
-      : root_(state::handle::from_address(root.address())) {}
+      : root_(detail::as_state<yielded>(root)) {}
   iterator(iterator&& other) noexcept : root_(std::exchange(other.root_, nullptr)) {}
   iterator& operator=(iterator&& other) noexcept {
     root_ = std::exchange(other.root_, nullptr);
@@ -352,7 +395,7 @@ namespace detail {
 template <class Ref, class Val>
 generator<Ref, Val> generator_promise<Ref, Val>::get_return_object() noexcept {
   static_assert(alignof(generator_promise) == alignof(generator_state<yielded>),
-                "the handle of a generator's state is the handle of its promise");
+                "their handles differ where their alignments do");
   return generator<Ref, Val>{std::coroutine_handle<generator_promise>::from_promise(*this)};
 }
 }  // namespace detail

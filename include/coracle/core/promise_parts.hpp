@@ -66,7 +66,7 @@ class value_only {
     if constexpr (std::is_reference_v<T>) {
       return static_cast<T>(*value_);
     } else if constexpr (!std::is_void_v<T>) {
-      return static_cast<T&&>(value_);
+      return std::move(value_);
     }
   }
 
@@ -177,11 +177,11 @@ struct awaits_anything {
   template <class T>
   detail::any_awaiter await_transform(T&&) const noexcept {
     if constexpr (awaitable<std::remove_cvref_t<T>>) {
-      static_assert(!awaitable<std::remove_cvref_t<T>>,
+      static_assert(!detail::is_awaitable<std::remove_cvref_t<T>>,
                     "this object can be awaited only once: write co_await std::move(object), or await the "
                     "call that makes it");
     } else {
-      static_assert(awaitable<T>,
+      static_assert(detail::is_awaitable<T>,
                     "co_await needs an awaitable: an object with await_ready, await_suspend and "
                     "await_resume, or with an operator co_await that returns one");
     }

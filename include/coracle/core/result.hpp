@@ -12,8 +12,9 @@ namespace coracle {
 namespace detail {
 struct nothing {};
 template <class T>
-using stored_t = std::conditional_t<std::is_void_v<T>, nothing,
-                                    std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, T>>;
+using stored_t = std::conditional_t<
+    std::is_void_v<T>, nothing,
+    std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_const_t<T>>>;
 
 #if CORACLE_EXCEPTIONS()
 [[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
@@ -52,7 +53,8 @@ class outcome {
     if constexpr (!std::is_trivially_destructible_v<stored>) {
       if (state_ == state::value) value_.~stored();
     }
-    if (state_ == state::error) [[unlikely]] drop_error();
+    if (state_ == state::error) [[unlikely]]
+      drop_error();
   }
 
   /// Requires: empty.
@@ -89,7 +91,7 @@ class outcome {
     if constexpr (std::is_reference_v<T>) {
       return static_cast<T>(*value_);
     } else if constexpr (!std::is_void_v<T>) {
-      return static_cast<T&&>(value_);
+      return std::move(value_);
     }
   }
   /// The value in place; throws the stored exception. Requires: not empty.
@@ -104,7 +106,8 @@ class outcome {
 
  private:
   CORACLE_ALWAYS_INLINE() void check() const {
-    if (state_ == state::error) [[unlikely]] detail::rethrow(error_);
+    if (state_ == state::error) [[unlikely]]
+      detail::rethrow(error_);
     CORACLE_CHECK(state_ == state::value, "the result of a coroutine was taken before it finished");
   }
   CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }

@@ -27,11 +27,10 @@ inline void drain(std::coroutine_handle<> h) {
 /// once where there is no such loop.
 inline void resume_on_return(std::coroutine_handle<> h) {
   thread_state& thread = this_thread();
-  if (thread.draining) {
-    thread.next = h;
-  } else {
-    drain(h);
-  }
+  if (!thread.draining) return drain(h);
+  // The slot is taken where foreign code resumed the caller by h.resume() inside a running coroutine.
+  if (thread.next) drain(std::exchange(thread.next, nullptr));
+  thread.next = h;
 }
 }  // namespace detail
 
@@ -63,23 +62,47 @@ CORACLE_ALWAYS_INLINE() std::coroutine_handle<> transfer_to(std::coroutine_handl
 }  // namespace coracle
 
 #if CORACLE_TAIL_CALLS_BY_FLAG()
-// g++ -O1 and -Og make no tail calls unless told to, and no macro says so: each unit looks at its own code.
+// g++ -O1 and -Og make no tail calls unless told to, and no macro says so: each unit lets a coroutine of its
+// own transfer to itself, and looks at the stack.
 namespace coracle::detail {
 namespace {
-[[gnu::noinline]] std::uintptr_t stack_position() noexcept {
-  char here = 0;
-  asm volatile("" : : "r"(&here) : "memory");
-  return reinterpret_cast<std::uintptr_t>(&here);
-}
-std::uintptr_t stack_after(int calls) noexcept;
-std::uintptr_t (*volatile call_again)(int) noexcept = &stack_after;
-[[gnu::noinline]] std::uintptr_t stack_after(int calls) noexcept {
-  return calls == 0 ? stack_position() : call_again(calls - 1);
+struct tail_call_probe {
+  struct promise_type {
+    promise_type() noexcept = default;
+    static void* operator new(std::size_t size) noexcept { return std::malloc(size); }
+    static void operator delete(void* frame) noexcept { std::free(frame); }
+    static tail_call_probe get_return_object_on_allocation_failure() noexcept { return {}; }
+    tail_call_probe get_return_object() const noexcept { return {}; }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept {}
+  };
+};
+struct transfer_to_itself {
+  explicit transfer_to_itself(std::uintptr_t& position) noexcept : position_(position) {}
+  bool await_ready() const noexcept { return false; }
+  [[gnu::noinline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<> self) const noexcept {
+    char here = 0;
+    asm volatile("" : : "r"(&here) : "memory");
+    position_ = reinterpret_cast<std::uintptr_t>(&here);
+    return self;
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  std::uintptr_t& position_;
+};
+inline constexpr int probed_transfers = 32;
+tail_call_probe probe_tail_calls(std::uintptr_t& first, std::uintptr_t& last) {
+  co_await transfer_to_itself{first};
+  for (int i = 0; i != probed_transfers; ++i) co_await transfer_to_itself{last};
 }
 struct tail_call_check {
   tail_call_check() noexcept {
-    const std::uintptr_t shallow = stack_after(0), deep = stack_after(64);
-    if (shallow - deep < 64 * sizeof(void*)) return;
+    std::uintptr_t first = 0, last = 0;
+    probe_tail_calls(first, last);
+    if (first - last < probed_transfers * sizeof(void*)) return;
     std::fputs(
         "coracle: a file of this program was compiled without tail calls, so its awaits would use up the "
         "stack: compile it with -foptimize-sibling-calls (the CMake target and pkg-config give it), or -O2\n",

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Wrong programs must not compile, and must say why.
+
+Each .cpp here states `// expect: <text>` in its first lines and keeps its wrong line inside
+`#ifndef CORACLE_COMPILE_FAIL_CONTROL`. Under each compiler it must fail with exactly one `error:` line that
+stands in at most 12 lines of output, among them every expected text; without the wrong line it must compile.
+"""
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE.parents[1] / "include"
+COMPILERS = ["g++-12", "clang++-22"]
+MAX_LINES = 12
+CONTROL = "CORACLE_COMPILE_FAIL_CONTROL"
+EXPECT = "// expect:"
+
+
+def run_compiler(compiler, source, *flags):
+    command = [compiler, "-std=c++20", f"-I{INCLUDE}", "-fsyntax-only", *flags, source]
+    return subprocess.run(command, text=True, capture_output=True, env={**os.environ, "LC_ALL": "C"})
+
+
+def expected_texts(source):
+    texts = []
+    for line in source.read_text().splitlines():
+        if not line.startswith("//"):
+            break
+        if line.startswith(EXPECT):
+            texts.append(line[len(EXPECT):].strip())
+    return texts
+
+
+def complaints(compiler, source):
+    """What is wrong with this test under this compiler; empty if nothing."""
+    texts = expected_texts(source)
+    if not all(texts) or not texts:
+        return [f"its first lines hold no `{EXPECT} <text>`"], ""
+    if CONTROL not in source.read_text():
+        return [f"it has no `#ifndef {CONTROL}`"], ""
+    control = run_compiler(compiler, source, f"-D{CONTROL}")
+    if control.returncode != 0:
+        return ["it does not compile without its wrong line either"], control.stderr
+
+    result = run_compiler(compiler, source)
+    output = result.stderr
+    found = []
+    if result.returncode == 0:
+        found.append("it compiles")
+    found += [f"the output does not hold: {text}" for text in texts if text not in output]
+    errors = sum("error:" in line for line in output.splitlines())
+    if errors != 1:
+        found.append(f"{errors} `error:` lines, not 1")
+    lines = len(output.splitlines())
+    if lines > MAX_LINES:
+        found.append(f"{lines} lines of output, more than {MAX_LINES}")
+    return found, output
+
+
+def main():
+    sources = sorted(HERE.glob("*.cpp"))
+    if not sources:
+        sys.exit(f"no tests in {HERE}")
+    missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
+    cases = [(compiler, source) for compiler in COMPILERS if compiler not in missing for source in sources]
+    failed = 0
+    with ThreadPoolExecutor(2) as pool:
+        for (compiler, source), (found, output) in zip(cases, pool.map(lambda case: complaints(*case), cases)):
+            if found:
+                failed += 1
+                print(f"FAILED {compiler} {source.name}: " + "; ".join(found))
+                print("\n".join("    " + line for line in output.splitlines()[:30]))
+    for compiler in missing:
+        print(f"skipped: {compiler} is not installed")
+    print(f"{len(cases) - failed} passed, {failed} failed" + (f", {len(missing)} skipped" if missing else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

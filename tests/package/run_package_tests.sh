@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Builds and runs consumer/, a project outside coracle, in each way a project can come by coracle.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+consumer=$root/tests/package/consumer
+export CXX=g++-12 CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL=1
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/results"
+
+# Installs coracle below $1 and moves it away: nothing installed may remember where it was.
+install_and_move() {
+  local prefix=$1
+  shift
+  cmake -S "$root" -B "$prefix-build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix-first" \
+    -DCORACLE_BUILD_TESTS=OFF -DCORACLE_BUILD_EXAMPLES=OFF -DCORACLE_BUILD_TOUR=OFF -DCORACLE_BUILD_BENCH=OFF "$@"
+  cmake --build "$prefix-build"
+  cmake --install "$prefix-build"
+  mv "$prefix-first" "$prefix"
+}
+
+build_and_run() {
+  local build=$1
+  shift
+  cmake -S "$consumer" -B "$build" "$@"
+  cmake --build "$build"
+  [[ $("$build/consumer") == 42 ]]
+}
+
+find_package_static() { build_and_run "$work/a" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/static"; }
+find_package_core() {
+  build_and_run "$work/b" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=core -DCMAKE_PREFIX_PATH="$work/static"
+}
+find_package_shared() {
+  install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON
+  build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
+}
+add_subdirectory() { build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$root"; }
+fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root"; }
+
+unknown_component() {
+  local output
+  output=$(cmake -S "$consumer" -B "$work/f" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=oar \
+    -DCMAKE_PREFIX_PATH="$work/static" 2>&1) && return 1
+  echo "$output"
+  [[ $(grep -c "coracle has no component 'oar'; it has: core, coracle" <<<"$output") == 1 ]]
+}
+
+pkg_config() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$work/static" -name coracle.pc)") pkg-config --cflags --libs coracle)
+  echo "$flags"
+  # shellcheck disable=SC2086  # the flags are words
+  g++-12 -std=c++20 -O1 "$consumer/main.cpp" $flags -o "$work/by_pkg_config"
+  [[ $("$work/by_pkg_config") == 42 ]]
+}
+
+# What a source archive holds: the working tree as git would archive it, with no .git around.
+tarball() {
+  local index=$work/index objects=$work/objects tree
+  mkdir "$objects" "$work/unpacked"
+  in_git() {
+    GIT_INDEX_FILE=$index GIT_OBJECT_DIRECTORY=$objects \
+      GIT_ALTERNATE_OBJECT_DIRECTORIES=$(git -C "$root" rev-parse --path-format=absolute --git-path objects) \
+      git -C "$root" "$@"
+  }
+  in_git add -A
+  tree=$(in_git write-tree)
+  in_git archive "$tree" | tar -x -C "$work/unpacked"
+  build_and_run "$work/g" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$work/unpacked"
+}
+
+run_case() {
+  local name=$1 status=0
+  # In a shell of its own: `set -e` has no effect inside a condition.
+  (set -x; "$name") >"$work/results/$name.log" 2>&1 &
+  wait $! || status=$?
+  if ((status == 0)); then
+    echo "pass  $name"
+  else
+    touch "$work/results/$name.failed"
+    echo "FAIL  $name"
+    tail -n 25 "$work/results/$name.log" | sed 's/^/      /'
+  fi
+}
+
+if ! install_and_move "$work/static" >"$work/install.log" 2>&1; then
+  echo "FAIL  install"
+  tail -n 25 "$work/install.log"
+  echo "0 passed, 1 failed"
+  exit 1
+fi
+cases=(find_package_static find_package_core find_package_shared unknown_component add_subdirectory fetch_content
+  pkg_config)
+skipped=0
+if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+  cases+=(tarball)
+else
+  skipped=1
+  echo "skip  tarball: this is no git checkout"
+fi
+started=0
+for name in "${cases[@]}"; do
+  ((started < 2)) || wait -n || true
+  started=$((started + 1))
+  run_case "$name" &
+done
+wait
+
+failed=$(find "$work/results" -name '*.failed' | wc -l)
+summary="$((${#cases[@]} - failed)) passed, $failed failed"
+((skipped == 0)) || summary+=", $skipped skipped"
+echo "$summary"
+((failed == 0))

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""What the documents show must compile, run and print what they say.
+
+  check_docs.py snippets          compiles every ```cpp block of README.md and docs/; runs those with a main
+  check_docs.py example SRC EXE   runs EXE and compares its output with the `// Output:` block that ends SRC
+
+A block marked ```cpp fragment is put into a function body after `#include <coracle/coracle.hpp>` and
+`using namespace coracle;`; the body is a coroutine if the block awaits. Any other mark is an error.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COMPILE = ["g++-12", "-std=c++20", f"-I{ROOT / 'include'}", "-Wall", "-Wextra", "-Werror", "-pthread",
+           "-Wno-subobject-linkage"]  # g++ takes code after a #line for a header's
+TIMEOUT_SECONDS = 60
+
+
+@dataclass
+class Snippet:
+    path: Path
+    line: int  # of its first line of code
+    mark: str  # what follows ```, e.g. "cpp fragment"
+    code: str
+
+    def name(self):
+        return f"{self.path.relative_to(ROOT)}:{self.line}"
+
+
+def documents():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def snippets(path):
+    """The C++ blocks of a Markdown file, whatever they call the language."""
+    found, block = [], None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        fence = re.match(r"\s*(?:```+|~~~+)\s*(.*?)\s*$", line)
+        if not fence:
+            if block:
+                block.code += line + "\n"
+        elif block:
+            found.append(block)
+            block = None
+        else:
+            block = Snippet(path, number + 1, fence[1], "")
+    if block:
+        sys.exit(f"{block.name()}: the block has no end")
+    return [block for block in found if re.match(r"(cpp|c\+\+|cc|cxx|hpp)(?!\w)", block.mark.lower())]
+
+
+def stated_output(source):
+    """The lines under `// Output:` at the end of a program; None if it states none."""
+    lines = source.rstrip().splitlines()
+    if "// Output:" not in lines:
+        return None
+    block = lines[len(lines) - lines[::-1].index("// Output:"):]
+    if not all(line.startswith("//") for line in block):
+        return None
+    return "".join(line[2:].removeprefix("   ").rstrip() + "\n" for line in block)
+
+
+def run_and_compare(program, source):
+    """What is wrong with a run of the program; empty if nothing."""
+    try:
+        result = subprocess.run([program], text=True, capture_output=True, timeout=TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"still runs after {TIMEOUT_SECONDS} s"
+    if result.returncode != 0:
+        return f"exit status {result.returncode}\n{result.stdout}{result.stderr}"
+    stated = stated_output(source)
+    if stated is not None and result.stdout != stated:
+        return f"states:\n{stated}but prints:\n{result.stdout}"
+    return ""
+
+
+def program_text(snippet):
+    if snippet.mark != "cpp fragment":
+        return f'#line {snippet.line} "{snippet.name()}"\n{snippet.code}'
+    coroutine = re.search(r"\bco_(await|return|yield)\b", snippet.code)
+    result, end = ("coracle::task<>", "co_return;\n") if coroutine else ("void", "")
+    return (
+        "#include <coracle/coracle.hpp>\n"
+        "using namespace coracle;\n"
+        f'{result} fragment() {{\n#line {snippet.line} "{snippet.name()}"\n{snippet.code}{end}}}\n'
+    )
+
+
+def check_snippet(snippet, folder, library):
+    if snippet.mark not in ("cpp", "cpp fragment"):
+        return f"marked ```{snippet.mark}; only ```cpp and ```cpp fragment are checked"
+    stem = Path(folder, re.sub(r"\W", "_", snippet.name()))
+    source, program = stem.with_suffix(".cpp"), stem.with_suffix(".exe")
+    source.write_text(program_text(snippet))
+    runs = re.search(r"\bint main\(", snippet.code)
+    if runs:
+        command = [*COMPILE, source, *library, "-o", program]
+    elif snippet.mark == "cpp":
+        command = [*COMPILE, "-fsyntax-only", source]
+    else:
+        command = [*COMPILE, "-Wno-unused", "-fsyntax-only", source]
+    result = subprocess.run(command, text=True, capture_output=True)
+    if result.returncode != 0:
+        return "does not compile\n" + "\n".join(result.stderr.splitlines()[:15])
+    return run_and_compare(program, snippet.code) if runs else ""
+
+
+def check_all_snippets():
+    found = [snippet for path in documents() for snippet in snippets(path)]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        library = []
+        if any("int main(" in snippet.code for snippet in found):
+            library = build_library(folder, pool)
+        failed = 0
+        for snippet, complaint in zip(found, pool.map(lambda each: check_snippet(each, folder, library), found)):
+            if complaint:
+                failed += 1
+                print(f"FAILED {snippet.name()}: {complaint}")
+    print(f"{len(found) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def build_library(folder, pool):
+    """The object files of libcoracle."""
+    sources = sorted((ROOT / "src").rglob("*.cpp"))
+    objects = [Path(folder, source.stem + ".o") for source in sources]
+
+    def compile_one(source, output):
+        return subprocess.run([*COMPILE, "-c", source, "-o", output], text=True, capture_output=True)
+
+    for source, result in zip(sources, pool.map(compile_one, sources, objects)):
+        if result.returncode != 0:
+            sys.exit(f"{source.relative_to(ROOT)} does not compile\n{result.stderr}")
+    return objects
+
+
+def check_example(source, program):
+    text = Path(source).read_text()
+    complaint = run_and_compare(program, text)
+    if not complaint and stated_output(text) is None:
+        complaint = "does not end in an `// Output:` block"
+    if complaint:
+        print(f"FAILED {Path(source).name}: {complaint}")
+    return 1 if complaint else 0
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments == ["snippets"]:
+        return check_all_snippets()
+    if len(arguments) == 3 and arguments[0] == "example":
+        return check_example(*arguments[1:])
+    print("usage: check_docs.py snippets | check_docs.py example SOURCE PROGRAM", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
