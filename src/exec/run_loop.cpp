@@ -50,17 +50,25 @@ bool run_loop::run_one() {
 
 std::size_t run_loop::run_pending() {
   const detail::executor_scope here{this};
-  resumption* pending = nullptr;
-  resumption** end = &pending;
+  // If an exception leaves one of them, the rest go back to the front of the queue.
+  struct batch {
+    resumption*& queue;
+    resumption* first = nullptr;
+    resumption** end = &first;
+    ~batch() {
+      if (!first) return;
+      *end = queue;
+      queue = first;
+    }
+  } pending{queue_};
   while (resumption* const item = take()) {
-    *end = item;
-    end = &item->next;
+    *pending.end = item;
+    pending.end = &item->next;
     item->next = nullptr;
   }
   std::size_t count = 0;
-  while (pending) {
-    resumption* const item = pending;
-    pending = item->next;
+  while (resumption* const item = pending.first) {
+    pending.first = item->next;
     resume(item->handle);
     ++count;
   }

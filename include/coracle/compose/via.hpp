@@ -4,6 +4,7 @@
 #include <coracle/core/executor.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/task.hpp>
+#include <cstddef>
 
 namespace coracle {
 namespace detail {
@@ -91,5 +92,26 @@ template <awaitable Awaitable, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER() auto via(Awaitable value, Scheduler&& place) {
   return detail::visit<Scheduler, Awaitable>(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value));
+}
+
+template <class... Ts>
+detail::any_awaiter schedule_on(Ts&&...) {
+  static_assert(sizeof...(Ts) == ~std::size_t{0},
+                "schedule_on needs a scheduler, which has a schedule() to await, and then an awaitable: "
+                "schedule_on(pool, work())");
+  return {};
+}
+template <class... Ts>
+detail::any_awaiter resume_on(Ts&&...) {
+  static_assert(sizeof...(Ts) == ~std::size_t{0},
+                "resume_on needs a scheduler, which has a schedule() to await, and then an awaitable: "
+                "resume_on(pool, work())");
+  return {};
+}
+template <class... Ts>
+detail::any_awaiter via(Ts&&...) {
+  static_assert(sizeof...(Ts) == ~std::size_t{0},
+                "via needs an awaitable and then a scheduler, which has a schedule() to await: via(work(), pool)");
+  return {};
 }
 }  // namespace coracle

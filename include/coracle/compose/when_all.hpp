@@ -220,10 +220,13 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
   }
 };
 
+// A named range is copied, so its elements must allow that; tasks do not.
 template <class Range>
-concept awaitable_range = requires(Range& range) {
+concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
   { std::move(*std::begin(range)) } -> awaitable;
   std::end(range);
+  requires !std::is_lvalue_reference_v<Range> ||
+               std::copy_constructible<std::remove_cvref_t<decltype(*std::begin(range))>>;
 };
 
 template <class... Awaitables>
@@ -262,8 +265,8 @@ auto when_all(Awaitables&&... each) {
 }
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
-auto when_all(Range range) {
-  auto children = detail::children_from_range(std::move(range));
+auto when_all(Range&& range) {
+  auto children = detail::children_from_range(std::remove_cvref_t<Range>(static_cast<Range&&>(range)));
   return detail::when_all_operation<decltype(children)>{std::move(children)};
 }
 template <class... Ts>
@@ -284,8 +287,8 @@ auto when_all_ready(Awaitables&&... each) {
 }
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
-auto when_all_ready(Range range) {
-  auto children = detail::children_from_range(std::move(range));
+auto when_all_ready(Range&& range) {
+  auto children = detail::children_from_range(std::remove_cvref_t<Range>(static_cast<Range&&>(range)));
   return detail::when_all_ready_operation<decltype(children)>{std::move(children)};
 }
 template <class... Ts>

@@ -131,6 +131,35 @@ struct any_awaiter {
 template <class T>
 inline constexpr bool is_awaitable = awaitable<T>;
 
+/// Stands for an awaiter that is an lvalue: g++ 12 awaits a copy of one that await_transform returns.
+template <class Awaiter>
+class awaiter_reference {
+ public:
+  explicit constexpr awaiter_reference(Awaiter& referred) noexcept : awaiter_(referred) {}
+  CORACLE_ALWAYS_INLINE() decltype(auto) await_ready() const noexcept(noexcept(std::declval<Awaiter&>().await_ready())) {
+    return awaiter_.await_ready();
+  }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() auto await_suspend(std::coroutine_handle<Promise> h) const {
+    return awaiter_.await_suspend(h);
+  }
+  CORACLE_ALWAYS_INLINE() decltype(auto) await_resume() const { return awaiter_.await_resume(); }
+
+ private:
+  Awaiter& awaiter_;
+};
+
+/// What await_transform returns to have `value` itself awaited.
+template <class T>
+CORACLE_ALWAYS_INLINE() decltype(auto) awaited(T&& value) noexcept {
+  if constexpr (std::is_lvalue_reference_v<T> && !has_member_co_await<T> && !has_free_co_await<T>) {
+    return awaiter_reference<std::remove_reference_t<T>>(value);
+  } else {
+    return static_cast<T&&>(value);
+  }
+}
+
 /// Starts `a` for the coroutine `h` from plain code. False: it completed, and `h` will not be resumed.
 template <class Awaiter, class Promise>
 bool suspend_into(Awaiter& a, std::coroutine_handle<Promise> h) {

@@ -145,9 +145,8 @@ struct heap_frames {};
 /// instead of throwing std::bad_alloc.
 template <class Return>
 struct reports_allocation_failure {
-  static void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
-    return ::operator new(size, tag);
-  }
+  // Not a nothrow_t form: g++ does not look for one in a promise.
+  static void* operator new(std::size_t size) noexcept { return ::operator new(size, std::nothrow); }
   static void operator delete(void* frame, std::size_t) noexcept { ::operator delete(frame); }
   static Return get_return_object_on_allocation_failure() noexcept(noexcept(Return::on_allocation_failure())) {
     return Return::on_allocation_failure();

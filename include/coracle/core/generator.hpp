@@ -85,8 +85,8 @@ class nesting {
 
 // The root is the generator that somebody iterates over; its iterator resumes the leaf, the innermost nested
 // one, and shows what the leaf shows. Entering and leaving a nested generator transfers to the new leaf where
-// there are tail calls. Elsewhere it suspends, and the iterator, which may come from a unit compiled otherwise,
-// goes on with the new leaf.
+// there are tail calls. Elsewhere it suspends, and the iterator goes on with the new leaf; either works with
+// an iterator from a unit compiled the other way.
 //
 // Only a generator that nests holds a pointer into its own frame: the compiler can dissolve the others.
 template <class Yielded>
@@ -113,12 +113,11 @@ class generator_state {
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() auto leave() noexcept {
     value_ = nullptr;
-    if (place_) {
-      other_end_->other_end_ = place_->parent_;
-    } else if (!other_end_ || other_end_ == this) {
-      return go_on_with(std::noop_coroutine());
-    }
-    return go_on_with(handle::from_promise(*other_end_->other_end_));
+    if (!place_ && (!other_end_ || other_end_ == this)) return go_on_with(std::noop_coroutine());
+    generator_state& root = *other_end_;
+    if (place_) root.other_end_ = place_->parent_;  // else it failed, and has handed over already
+    root.value_ = nullptr;
+    return go_on_with(handle::from_promise(*root.other_end_));
   }
   void unhandled_exception() {
     if (place_) {
@@ -220,11 +219,12 @@ inline constexpr bool is_generator_of<generator<Ref, Val>, Yielded> =
 /// An rvalue of this kind is shown from a copy when the coroutine yields an lvalue.
 template <class Yielded>
 concept shown_from_copy =
-    std::is_rvalue_reference_v<Yielded> && std::constructible_from < std::remove_cvref_t<Yielded>,
-const std::remove_reference_t<Yielded>& > ;
+    std::is_rvalue_reference_v<Yielded> &&
+    std::constructible_from<std::remove_cvref_t<Yielded>, const std::remove_reference_t<Yielded>&>;
 
 template <class Range, class Yielded>
-concept range_of_yielded = std::ranges::input_range<Range> &&
+concept range_of_yielded =
+    std::ranges::input_range<Range> &&
     (std::is_convertible_v<std::ranges::range_reference_t<Range>, Yielded> ||
      (shown_from_copy<Yielded> &&
       std::is_convertible_v<std::ranges::range_reference_t<Range>, const std::remove_reference_t<Yielded>&>));
@@ -253,8 +253,9 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
     this->show(std::addressof(value));
     return {};
   }
-  CORACLE_ALWAYS_INLINE()
-  auto yield_value(const std::remove_reference_t<yielded>& value) requires shown_from_copy<yielded> {
+  CORACLE_ALWAYS_INLINE() auto yield_value(const std::remove_reference_t<yielded>& value)
+    requires shown_from_copy<yielded>
+  {
     return yielded_copy<std::remove_cvref_t<yielded>>(value);
   }
   template <class Range, class Allocator>
@@ -264,9 +265,8 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
     if constexpr (is_generator_of<range_type, yielded>) {
       return nest(std::move(range));
     } else {
-      static_assert(
-          range_of_yielded<range_type&, yielded>,
-          "elements_of needs a generator or an input range, whose elements this generator can yield");
+      static_assert(range_of_yielded<range_type&, yielded>,
+                    "elements_of needs a generator or an input range whose elements this one can yield");
       if constexpr (range_of_yielded<range_type&, yielded>) {
         return nest(each_of<yielded>(std::allocator_arg, elements.allocator(), range));
       } else {
@@ -278,8 +278,7 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
  private:
   template <class Nested>
   static nesting<yielded> nest(Nested&& generator) noexcept {
-    CORACLE_CHECK(generator.fresh(),
-                  "elements_of needs a generator that nobody has iterated over or moved from");
+    CORACLE_CHECK(generator.fresh(), "elements_of needs a generator that nobody has begun or moved from");
     return nesting<yielded>(as_state<yielded>(generator.release()));
   }
 };
@@ -300,19 +299,17 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
 /// Exceptions    one that leaves the body is thrown from `begin()` or `++`; out of a nested generator it is
 ///               thrown from the outer one's `co_yield`.
 /// Threads       one at a time.
-/// Cost          one frame from the recycler (none where clang dissolves it), two calls' worth for an element
-/// at
-///               any depth, constant stack. An element is shown where it is, never copied, unless an lvalue
-///               is yielded as `T&&`.
+/// Cost          one frame from the recycler (none where clang dissolves it), an indirect call for an element
+///               at any depth, constant stack. An element is shown where it is, without a copy, unless the
+///               body yields an lvalue and the generator shows `T&&`.
 template <class Ref, class Val>
 class [[nodiscard("a generator that nobody iterates over does nothing")]] generator {
   using value = std::conditional_t<std::is_void_v<Val>, std::remove_cvref_t<Ref>, Val>;
   using reference = std::conditional_t<std::is_void_v<Val>, Ref&&, Ref>;
   class iterator;
 
-  static_assert(
-      std::is_object_v<value> && std::same_as<std::remove_cv_t<value>, value>,
-      "generator<Ref, Val>: Val, or Ref without reference and const, has to be a plain object type");
+  static_assert(std::is_object_v<value> && std::same_as<std::remove_cv_t<value>, value>,
+                "generator<Ref, Val>: Val, or Ref without reference and const, has to be an object type");
   static_assert(std::is_reference_v<reference> ||
                     (std::is_object_v<reference> && std::same_as<std::remove_cv_t<reference>, reference> &&
                      std::copy_constructible<reference>),
@@ -323,7 +320,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] genera
   using promise_type = detail::generator_promise<Ref, Val>;
 
   explicit generator(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  generator(generator && other) noexcept : body_(other.release()) {}
+  generator(generator&& other) noexcept : body_(other.release()) {}
   generator& operator=(generator&& other) noexcept {
     generator(std::move(other)).swap(*this);
     return *this;
@@ -333,13 +330,11 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] genera
     if (body_) detail::generator_state<yielded>::destroy(body_, body_.promise());
   }
 
-  void swap(generator & other) noexcept { std::swap(body_, other.body_); }
+  void swap(generator& other) noexcept { std::swap(body_, other.body_); }
 
   /// Runs the body up to its first element. Requires: not empty, and not called before.
   iterator begin() {
-    CORACLE_CHECK(body_, "an empty generator was iterated over: it was moved from");
-    CORACLE_CHECK(!body_.promise().shown() && !body_.done(),
-                  "begin() of a generator was called a second time");
+    CORACLE_CHECK(fresh(), "begin() needs a generator that nobody has begun or moved from");
     iterator first{body_};
     ++first;
     return first;

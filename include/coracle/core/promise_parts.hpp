@@ -25,7 +25,15 @@ struct starts_lazily {
 };
 /// The body runs at once, inside the call.
 struct starts_eagerly {
-  std::suspend_never initial_suspend() const noexcept { return {}; }
+  /// Where some unit of the program makes no tail calls the body runs in a drain loop of its own: in the
+  /// caller's, what the body transfers to would wait until the caller suspends.
+  struct start_now {
+    constexpr start_now() noexcept {}
+    bool await_ready() const noexcept { return !CORACLE_MIXED_TRANSFER(); }
+    void await_suspend(std::coroutine_handle<> self) const { resume(self); }
+    void await_resume() const noexcept {}
+  };
+  start_now initial_suspend() const noexcept { return {}; }
 };
 
 // ---- result and error ----------------------------------------------------------------------------------
@@ -80,10 +88,11 @@ class value_only {
   [[no_unique_address]] std::conditional_t<tracked, flag, nothing> has_value_;
 };
 
+template <class T>
+inline constexpr bool fits_into_frame = alignof(stored_t<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
 template <class T, class Errors>
 struct result_of_coroutine {
-  static_assert(alignof(stored_t<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
-                "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
   using storage = std::conditional_t<std::is_same_v<Errors, part::stores_errors>, outcome<T>, value_only<T>>;
 
   void unhandled_exception() noexcept(!std::is_same_v<Errors, part::rethrows_errors>) {
@@ -110,6 +119,9 @@ namespace part {
 /// `co_return value;` stores a `T` (also void or a reference), `take()` gives it out.
 template <class T, class Errors = stores_errors>
 struct returns : detail::result_of_coroutine<T, Errors> {
+  static_assert(detail::fits_into_frame<T>,
+                "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
+
   template <class U = T>
     requires std::is_constructible_v<T, U>
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
@@ -171,8 +183,8 @@ struct frees_itself {
 /// Awaits whatever is awaitable, and says in one line what is wrong with the rest.
 struct awaits_anything {
   template <awaitable T>
-  CORACLE_ALWAYS_INLINE() T&& await_transform(T&& value) const noexcept {
-    return static_cast<T&&>(value);
+  CORACLE_ALWAYS_INLINE() decltype(auto) await_transform(T&& value) const noexcept {
+    return detail::awaited<T>(static_cast<T&&>(value));
   }
   template <class T>
   detail::any_awaiter await_transform(T&&) const noexcept {
@@ -205,8 +217,8 @@ template <class... Ts>
 struct awaits_only {
   template <class T>
     requires(std::is_same_v<std::remove_cvref_t<T>, Ts> || ...)
-  T&& await_transform(T&& value) const noexcept {
-    return static_cast<T&&>(value);
+  decltype(auto) await_transform(T&& value) const noexcept {
+    return detail::awaited<T>(static_cast<T&&>(value));
   }
   template <class T>
   detail::any_awaiter await_transform(T&&) const noexcept {

@@ -22,6 +22,13 @@
 #define CORACLE_TAIL_CALLS_BY_FLAG() 0
 #endif
 
+// 1 where another unit of this compiler may have the other value of CORACLE_TAIL_TRANSFER().
+#if defined(__clang__)
+#define CORACLE_MIXED_TRANSFER() 0
+#else
+#define CORACLE_MIXED_TRANSFER() 1
+#endif
+
 // Functions whose body depends on CORACLE_TAIL_TRANSFER() carry this, so that the linker never merges the
 // version of an -O0 unit with that of an -O2 unit.
 #if CORACLE_TAIL_TRANSFER()

@@ -1,0 +1,63 @@
+// coracle/core/early_result.hpp -- what coroutines are made of that return a plain object, such as an optional,
+// and may end before their last line.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <coroutine>
+#include <utility>
+
+namespace coracle::detail {
+/// What get_return_object of such a promise gives: the compiler converts it to the function's return type once
+/// the body has suspended for good. That is where the frame is destroyed.
+///
+/// It has no destructor: clang 22 keeps it in the frame, and destroying the frame would run the destructor. So
+/// where something throws, the frame is left to the clean-up that compilers generate. For the body all of them
+/// do; for this conversion, that is for a result whose move constructor throws, clang 19 does not, and leaks.
+template <class Promise>
+class early_result {
+ public:
+  using result_type = typename Promise::result_type;
+
+  explicit early_result(std::coroutine_handle<Promise> body) noexcept : body_(body) {}
+  early_result(const early_result&) = delete;
+  early_result& operator=(const early_result&) = delete;
+
+  operator result_type() {
+    const std::coroutine_handle<Promise> body = body_;
+    if (!body.done() && !body.promise().ended_early()) [[unlikely]] {
+      fail("this compiler asks for the result of a coroutine before it runs its body");
+    }
+    result_type result(body.promise().take());
+    body.destroy();
+    return result;
+  }
+
+ private:
+  std::coroutine_handle<Promise> body_;
+};
+
+/// The promise of a coroutine that returns a `Result`, but for await_transform.
+template <class Result, class Returns = part::returns<Result, part::rethrows_errors>>
+class early_result_promise : public Returns,
+                             public part::starts_eagerly,
+                             public part::stays_at_end,
+                             public recycled_frames {
+ public:
+  using result_type = Result;
+
+  early_result<early_result_promise> get_return_object() noexcept {
+    return early_result<early_result_promise>(std::coroutine_handle<early_result_promise>::from_promise(*this));
+  }
+  /// Called in await_suspend: the body is not resumed any more, and the coroutine returns `Result(args...)`.
+  template <class... Args>
+  void end_early(Args&&... args) noexcept(std::is_nothrow_constructible_v<Result, Args...>) {
+    this->result_.emplace(static_cast<Args&&>(args)...);
+    ended_early_ = true;
+  }
+  bool ended_early() const noexcept { return ended_early_; }
+
+ private:
+  bool ended_early_ = false;
+};
+}  // namespace coracle::detail

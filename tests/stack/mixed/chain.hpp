@@ -1,0 +1,30 @@
+// tests/stack/mixed/chain.hpp -- what both units of the test of mixed optimisation levels share.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/task.hpp>
+
+coracle::task<int> first_leaf(int n);
+coracle::task<int> first_depth(int levels);
+coracle::task<int> second_middle(int n);
+coracle::task<int> second_depth(int levels);
+
+// Both units instantiate these, and the linker keeps one version of each.
+template <class T>
+coracle::task<T> relay(coracle::task<T> child) {
+  co_return co_await std::move(child);
+}
+
+/// Runs at once inside the call, awaits `child` and adds its result to `sum`.
+struct at_once {
+  struct promise_type : coracle::part::starts_eagerly,
+                        coracle::part::returns<void, coracle::part::terminates_on_error>,
+                        coracle::part::frees_itself,
+                        coracle::part::awaits_anything,
+                        coracle::recycled_frames {
+    at_once get_return_object() const noexcept { return {}; }
+  };
+};
+template <class T>
+at_once add_at_once(T& sum, coracle::task<T> child) {
+  sum += co_await relay(std::move(child));
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# A program may mix units with and without tail calls: coroutines of both, and inline ones that both instantiate,
+# await one another a million times on a stack of 256 KiB, whichever version the linker keeps.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+levels=(-O0 -O1 -O2)
+passed=0
+failed=0
+check() { # NAME OBJECT OBJECT, in the order of linking
+  local name=$1 status=0
+  shift
+  g++-12 -pthread "$@" -o "$work/program"
+  timeout 300 "$work/program" >"$work/log" 2>&1 || status=$?
+  if ((status == 0)); then
+    passed=$((passed + 1))
+    echo "pass  $name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $name: exit status $status"
+    tail -n 12 "$work/log" | sed 's/^/      /'
+  fi
+}
+
+for level in "${levels[@]}"; do
+  for unit in first second; do
+    g++-12 "$level" -foptimize-sibling-calls -std=c++20 -Iinclude -pthread -c "tests/stack/mixed/$unit.cpp" \
+      -o "$work/$unit$level.o"
+  done
+done
+for first in "${levels[@]}"; do
+  for second in "${levels[@]}"; do
+    [[ $first != "$second" ]] || continue
+    check "first.cpp $first, second.cpp $second" "$work/first$first.o" "$work/second$second.o"
+    check "second.cpp $second, first.cpp $first" "$work/second$second.o" "$work/first$first.o"
+  done
+done
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,155 @@
+// tests/stress/auto_reset_event.cpp -- each set() lets one waiter through, however many threads do both.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/task.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+
+#include <atomic>
+#include <barrier>
+#include <thread>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "../support/stress.hpp"
+
+namespace {
+using coracle::async_auto_reset_event;
+using coracle::static_thread_pool;
+using coracle_test::detached;
+
+constexpr int threads = 4;
+
+void on_threads(auto work) {
+  std::vector<std::thread> all;
+  for (int t = 0; t != threads; ++t) all.emplace_back(work);
+  for (std::thread& each : all) each.join();
+}
+
+struct sets_and_passes {
+  long long passes = 0;
+  long long left_over = 0;  ///< passes beyond one for each set()
+};
+
+/// As many waiters as sets: 4 threads set while the waiters already wait, so that no set() may be dropped.
+sets_and_passes release_all(int rounds) {
+  constexpr int sets_of_each = 8;
+  async_auto_reset_event event;
+  std::atomic<int> passes{0};
+  sets_and_passes found;
+  const auto wait = [&]() -> detached {
+    co_await event;
+    ++passes;
+  };
+  const auto finish_round = [&]() noexcept {
+    found.passes += passes.exchange(0);
+    wait();  // nobody has set the event for this one
+    found.left_over += passes;
+    event.set();
+    passes = 0;
+    for (int i = 0; i != threads * sets_of_each; ++i) wait();
+  };
+  finish_round();
+  std::barrier step{threads, finish_round};
+  on_threads([&] {
+    for (int round = 0; round != rounds; ++round) {
+      for (int i = 0; i != sets_of_each; ++i) event.set();
+      step.arrive_and_wait();
+    }
+  });
+  for (int i = 0; i != threads * sets_of_each; ++i) event.set();
+  return found;
+}
+
+/// The event is the token of a lock: whoever passes holds it, and sets the event to let the next one in.
+long long pass_a_token(int turns) {
+  static_thread_pool pool{2};
+  async_auto_reset_event token{true};
+  long long counter = 0;  // plain: only the holder touches it
+  std::atomic<int> running{2 * threads * 2};
+  const auto take_turns = [&](bool on_pool) -> detached {
+    if (on_pool) co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      co_await token;
+      ++counter;
+      token.set();
+    }
+    --running;
+    running.notify_one();
+  };
+  on_threads([&] {
+    for (int i = 0; i != 2; ++i) {
+      take_turns(false);
+      take_turns(true);
+    }
+  });
+  for (int left; (left = running.load()) != 0;) running.wait(left);
+  return counter;
+}
+
+/// Two coroutines wake one another by two events: one lost set() and both stand still.
+long long ping_pong(int turns) {
+  static_thread_pool first{1}, second{1};
+  async_auto_reset_event ping, pong;
+  long long answers = 0;
+  std::atomic<int> running{2};
+  const auto serve = [&]() -> detached {
+    co_await first.schedule();
+    for (int i = 0; i != turns; ++i) {
+      ping.set();
+      co_await pong;
+      ++answers;
+    }
+    --running;
+    running.notify_one();
+  };
+  const auto reply = [&]() -> detached {
+    co_await second.schedule();
+    for (int i = 0; i != turns; ++i) {
+      co_await ping;
+      pong.set();
+    }
+    --running;
+    running.notify_one();
+  };
+  reply();
+  serve();
+  for (int left; (left = running.load()) != 0;) running.wait(left);
+  return answers;
+}
+
+/// Waiters, sets and resets at random: never more passes than sets, and at the end everybody has passed.
+sets_and_passes mix(int turns) {
+  async_auto_reset_event event;
+  std::atomic<long long> passes{0}, sets{0};
+  std::atomic<int> running{threads};
+  const auto wait = [&]() -> detached {
+    for (int i = 0; i != turns; ++i) {
+      co_await event;
+      ++passes;
+    }
+    --running;
+  };
+  on_threads([&] {
+    wait();
+    for (int i = 0; running.load() != 0; ++i) {
+      if (i % 7 == 3) event.reset();
+      ++sets;
+      event.set();
+    }
+  });
+  return {passes, passes > sets ? passes - sets : 0};
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  coracle_test::stress run("auto_reset_event", argc, argv, 5'000);
+  const auto all = release_all(run.int_count());
+  run.expect("released", all.passes, 32LL * run.count());
+  run.expect("released without a set", all.left_over, 0);
+  run.expect("turns with the token", pass_a_token(run.int_count()), 16LL * run.count());
+  run.expect("answers", ping_pong(run.int_count()), run.count());
+  const auto mixed = mix(run.int_count());
+  run.expect("passes in the mixture", mixed.passes, 4LL * run.count());
+  run.expect("passes without a set", mixed.left_over, 0);
+  return run.finish();
+}

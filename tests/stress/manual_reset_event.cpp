@@ -1,0 +1,108 @@
+// tests/stress/manual_reset_event.cpp -- many threads set, reset and await the same event.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/task.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+
+#include <atomic>
+#include <barrier>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "../support/stress.hpp"
+
+namespace {
+using coracle::async_manual_reset_event;
+using coracle::static_thread_pool;
+using coracle_test::detached;
+
+struct totals {
+  std::atomic<int> woken{0};
+  std::atomic<int> stale{0};  ///< went on without seeing what the setter wrote before set()
+};
+
+detached await_once(async_manual_reset_event& event, const int& written, int round, totals& all) {
+  co_await event;
+  if (written != round) ++all.stale;
+  ++all.woken;
+}
+detached await_on_pool(static_thread_pool& pool, async_manual_reset_event& event, const int& written, int round,
+                       totals& all) {
+  co_await pool.schedule();
+  co_await event;
+  if (written != round) ++all.stale;
+  ++all.woken;
+}
+
+/// In each round three threads start waiters while a fourth sets the event.
+void race_waiters_with_one_set(int rounds, totals& all) {
+  constexpr int waiting_threads = 3, per_round = 3 * waiting_threads;
+  static_thread_pool pool{2};
+  int written = -1;
+  std::unique_ptr<async_manual_reset_event> event;
+  std::barrier step{waiting_threads + 1};
+  std::vector<std::thread> threads;
+  for (int t = 0; t != waiting_threads; ++t) {
+    threads.emplace_back([&] {
+      for (int round = 0; round != rounds; ++round) {
+        step.arrive_and_wait();
+        await_once(*event, written, round, all);
+        await_on_pool(pool, *event, written, round, all);
+        await_once(*event, written, round, all);
+        step.arrive_and_wait();
+      }
+    });
+  }
+  for (int round = 0; round != rounds; ++round) {
+    event = std::make_unique<async_manual_reset_event>();
+    step.arrive_and_wait();
+    written = round;
+    event->set();
+    step.arrive_and_wait();
+    while (all.woken.load() != (round + 1) * per_round) std::this_thread::yield();
+  }
+  for (std::thread& each : threads) each.join();
+}
+
+/// Two threads set and reset without end; each awaiting coroutine must get through all its turns.
+int churn(int turns) {
+  constexpr int coroutines = 8;
+  static_thread_pool pool{2};
+  async_manual_reset_event event;
+  std::atomic<int> passes{0};
+  std::atomic<int> running{2 * coroutines};
+  const auto pass = [&](bool on_pool) -> detached {
+    if (on_pool) co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      co_await event;
+      passes.fetch_add(1, std::memory_order_relaxed);
+    }
+    --running;
+  };
+  std::vector<std::thread> setters;
+  for (int t = 0; t != 2; ++t) {
+    setters.emplace_back([&] {
+      for (int i = 0; i != coroutines / 2; ++i) pass(false);
+      while (running.load() != 0) {
+        event.set();
+        event.reset();
+      }
+    });
+  }
+  for (int i = 0; i != coroutines; ++i) pass(true);
+  for (std::thread& each : setters) each.join();
+  return passes;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  coracle_test::stress run("manual_reset_event", argc, argv, 10'000);
+  totals all;
+  race_waiters_with_one_set(run.int_count(), all);
+  run.expect("wake-ups", all.woken.load(), 9LL * run.count());
+  run.expect("stale reads", all.stale.load(), 0);
+  run.expect("passes while it is set and reset", churn(run.int_count()), 16LL * run.count());
+  return run.finish();
+}

@@ -1,0 +1,116 @@
+// tests/stress/mutex.cpp -- a plain counter behind an async_mutex, and the order in which the lock is given.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/task.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_mutex.hpp>
+
+#include <atomic>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "../support/stress.hpp"
+
+namespace {
+using coracle::async_mutex;
+using coracle::static_thread_pool;
+using coracle_test::detached;
+
+/// Coroutines of two pools and of two plain threads count under one lock; some hold it across a hop.
+long long count_under_lock(int turns) {
+  constexpr int coroutines = 4;
+  static_thread_pool first{2}, second{1};
+  async_mutex mutex;
+  long long counter = 0;
+  std::latch ended{4 * coroutines};
+  const auto count = [&](static_thread_pool* pool) -> detached {
+    if (pool) co_await pool->schedule();
+    for (int i = 0; i != turns; ++i) {
+      const auto lock = co_await mutex.scoped_lock_async();
+      const long long before = counter;
+      if (pool && i % 64 == 0) co_await pool->schedule();
+      counter = before + 1;
+    }
+    ended.count_down();
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t != 2; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i != coroutines; ++i) count(nullptr);
+    });
+  }
+  for (int i = 0; i != coroutines; ++i) {
+    count(&first);
+    count(&second);
+  }
+  for (std::thread& each : threads) each.join();
+  ended.wait();
+  return counter;
+}
+
+struct order {
+  long long granted = 0;
+  long long out_of_order = 0;
+};
+
+/// Each thread queues one waiter after the other while others unlock: its waiters get the lock in that order.
+order queue_in_order(int turns) {
+  constexpr int threads = 3;
+  async_mutex mutex;
+  order found;
+  int last[threads] = {-1, -1, -1};
+  const auto enter = [&](int thread, int number) -> detached {
+    co_await mutex.lock_async();
+    ++found.granted;
+    if (number != last[thread] + 1) ++found.out_of_order;
+    last[thread] = number;
+    mutex.unlock();
+  };
+  std::vector<std::thread> all;
+  for (int t = 0; t != threads; ++t) {
+    all.emplace_back([&, t] {
+      for (int i = 0; i != turns; ++i) enter(t, i);
+    });
+  }
+  for (std::thread& each : all) each.join();
+  return found;
+}
+
+/// try_lock and unlock from plain threads among coroutines that wait.
+long long try_and_wait(int turns) {
+  async_mutex mutex;
+  long long counter = 0;
+  const auto wait = [&]() -> detached {
+    co_await mutex.lock_async();
+    ++counter;
+    mutex.unlock();
+  };
+  std::vector<std::thread> all;
+  for (int t = 0; t != 3; ++t) {
+    all.emplace_back([&, t] {
+      for (int i = 0; i != turns; ++i) {
+        if (t == 0) {
+          wait();
+        } else {
+          while (!mutex.try_lock()) std::this_thread::yield();
+          ++counter;
+          mutex.unlock();
+        }
+      }
+    });
+  }
+  for (std::thread& each : all) each.join();
+  return counter;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  coracle_test::stress run("mutex", argc, argv, 20'000);
+  run.expect("increments", count_under_lock(run.int_count()), 16LL * run.count());
+  const order found = queue_in_order(run.int_count());
+  run.expect("locks in order", found.granted, 3LL * run.count());
+  run.expect("out of order", found.out_of_order, 0);
+  run.expect("locks beside try_lock", try_and_wait(run.int_count()), 3LL * run.count());
+  return run.finish();
+}

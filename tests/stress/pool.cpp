@@ -1,0 +1,117 @@
+// tests/stress/pool.cpp -- hops in one pool, between two pools, and from outside.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+
+#include <atomic>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "../support/stress.hpp"
+
+namespace {
+using coracle::static_thread_pool;
+using coracle::task;
+using coracle_test::detached;
+
+/// `total` hops by coroutines that never leave the pool.
+long long hop(std::size_t threads, int coroutines, int total) {
+  static_thread_pool pool{threads};
+  std::atomic<long long> hops{0};
+  const auto work = [&](int turns) -> task<> {
+    long long mine = 0;
+    for (int i = 0; i != turns; ++i) {
+      co_await pool.schedule();
+      mine += coracle::current_executor() == &pool;
+    }
+    hops += mine;
+  };
+  std::vector<task<>> all;
+  for (int i = 0; i != coroutines; ++i) all.push_back(work(total / coroutines));
+  coracle::sync_wait(coracle::when_all(std::move(all)));
+  return hops;
+}
+
+/// Coroutines that go to and fro between two pools.
+long long travel(int turns) {
+  static_thread_pool first{2}, second{1};
+  std::atomic<long long> arrivals{0};
+  const auto work = [&]() -> task<> {
+    long long mine = 0;
+    for (int i = 0; i != turns; ++i) {
+      co_await first.schedule();
+      mine += coracle::current_executor() == &first;
+      co_await second.schedule();
+      mine += coracle::current_executor() == &second;
+    }
+    arrivals += mine;
+  };
+  std::vector<task<>> all;
+  for (int i = 0; i != 3; ++i) all.push_back(work());
+  coracle::sync_wait(coracle::when_all(std::move(all)));
+  return arrivals;
+}
+
+/// Four plain threads post; now and then they pause, so that the pool falls asleep in between.
+long long post_from_outside(int posts) {
+  constexpr int threads = 4;
+  static_thread_pool pool{2};
+  std::atomic<int> ran{0};
+  const auto work = [&](std::atomic<int>& mine) -> detached {
+    co_await pool.schedule();
+    ++ran;
+    --mine;
+  };
+  std::vector<std::thread> all;
+  for (int t = 0; t != threads; ++t) {
+    all.emplace_back([&] {
+      std::atomic<int> open{0};
+      for (int i = 0; i != posts; ++i) {
+        ++open;
+        work(open);
+        if (i % 50 == 0) {
+          while (open.load() != 0) std::this_thread::yield();
+        }
+      }
+      while (open.load() != 0) std::this_thread::yield();
+    });
+  }
+  for (std::thread& each : all) each.join();
+  return ran;
+}
+
+/// One coroutine at a time has anything to do: each wake-up finds all other threads asleep or falling asleep.
+long long relay(int turns) {
+  static_thread_pool pool{3};
+  coracle::async_auto_reset_event baton[2];
+  long long handed = 0;
+  const auto run = [&](int me) -> task<> {
+    co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      co_await baton[me];
+      ++handed;
+      co_await pool.schedule();
+      baton[1 - me].set();
+    }
+  };
+  baton[0].set();
+  coracle::sync_wait(coracle::when_all(run(0), run(1)));
+  return handed;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  coracle_test::stress run("pool", argc, argv, 1'000'000);
+  const int count = run.int_count() / 1000 * 1000;
+  run.expect("hops of 8 coroutines on 2 threads", hop(2, 8, count), count);
+  run.expect("hops of 1000 coroutines on 3 threads", hop(3, 1000, count), count);
+  run.expect("arrivals between two pools", travel(count / 60), 6LL * (count / 60));
+  run.expect("posts from 4 threads", post_from_outside(count / 40), 4LL * (count / 40));
+  run.expect("batons", relay(count / 100), 2LL * (count / 100));
+  return run.finish();
+}

@@ -1,0 +1,269 @@
+// tests/unit/async_mutex_test.cpp -- exclusion across awaits.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+
+namespace {
+using coracle::async_mutex;
+using coracle_test::detached;
+
+/// Keeps the lock; the test unlocks.
+detached lock_and_log(async_mutex& mutex, std::vector<int>& log, int name) {
+  co_await mutex.lock_async();
+  log.push_back(name);
+}
+detached lock_on(coracle::run_loop& loop, async_mutex& mutex, std::vector<int>& log, int name) {
+  co_await loop.schedule();
+  co_await mutex.lock_async();
+  log.push_back(coracle::current_executor() == &loop ? name : -name);
+}
+
+TEST_CASE("async_mutex: try_lock succeeds once, and again after unlock()") {
+  async_mutex mutex;
+  REQUIRE(mutex.try_lock());
+  CHECK_FALSE(mutex.try_lock());
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: an await of a free mutex does not suspend, and holds it") {
+  async_mutex mutex;
+  std::vector<int> log;
+  lock_and_log(mutex, log, 1);
+  CHECK(log == std::vector{1});
+  CHECK_FALSE(mutex.try_lock());
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: the third waiter gets the lock after the second") {
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  for (int name = 1; name != 4; ++name) lock_and_log(mutex, log, name);
+  CHECK(log.empty());
+  mutex.unlock();
+  CHECK(log == std::vector{1});
+  mutex.unlock();
+  CHECK(log == std::vector{1, 2});
+  mutex.unlock();
+  CHECK(log == std::vector{1, 2, 3});
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: who comes while the lock is handed on waits behind all who came before") {
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_and_log(mutex, log, 1);
+  lock_and_log(mutex, log, 2);
+  lock_and_log(mutex, log, 3);
+  mutex.unlock();
+  lock_and_log(mutex, log, 4);
+  lock_and_log(mutex, log, 5);
+  CHECK(log == std::vector{1});
+  for (int i = 0; i != 4; ++i) mutex.unlock();
+  CHECK(log == std::vector{1, 2, 3, 4, 5});
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: the lock is handed over, try_lock cannot barge in between") {
+  coracle::run_loop loop;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(loop, mutex, log, 1);
+  CHECK(loop.run_one());
+  mutex.unlock();
+  CHECK(log.empty());
+  CHECK_FALSE(mutex.try_lock());
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{1});
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: a scoped lock is held across an await and unlocks at the end of its scope") {
+  async_mutex mutex;
+  coracle::async_manual_reset_event inside;
+  bool held_before = false, held_after = false;
+  const auto work = [&]() -> detached {
+    {
+      const auto lock = co_await mutex.scoped_lock_async();
+      held_before = !mutex.try_lock();
+      co_await inside;
+      held_after = !mutex.try_lock();
+    }
+  };
+  work();
+  CHECK(held_before);
+  CHECK_FALSE(mutex.try_lock());
+  inside.set();
+  CHECK(held_after);
+  REQUIRE(mutex.try_lock());
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: a scoped lock that was moved from does not unlock") {
+  async_mutex mutex;
+  REQUIRE(mutex.try_lock());
+  {
+    coracle::async_mutex_lock first{mutex};
+    {
+      const coracle::async_mutex_lock second{std::move(first)};
+      CHECK_FALSE(mutex.try_lock());
+    }
+    REQUIRE(mutex.try_lock());
+  }
+  CHECK_FALSE(mutex.try_lock());
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: an exception that leaves the scope unlocks and wakes the next") {
+  async_mutex mutex;
+  std::vector<int> log;
+  const auto fail = [&]() -> coracle::task<> {
+    const auto lock = co_await mutex.scoped_lock_async();
+    lock_and_log(mutex, log, 1);
+    CHECK(log.empty());
+    throw std::runtime_error("while locked");
+  };
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(fail()), "while locked", std::runtime_error);
+  CHECK(log == std::vector{1});
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: a waiter outside any executor runs inside unlock(), on the unlocking thread") {
+  async_mutex mutex;
+  std::thread::id waiter_ran_on;
+  const auto wait = [&]() -> detached {
+    co_await mutex.lock_async();
+    waiter_ran_on = std::this_thread::get_id();
+  };
+  REQUIRE(mutex.try_lock());
+  wait();
+  std::thread::id unlocker, seen_after_unlock;
+  std::thread([&] {
+    unlocker = std::this_thread::get_id();
+    mutex.unlock();
+    seen_after_unlock = waiter_ran_on;
+  }).join();
+  CHECK(seen_after_unlock == unlocker);
+  CHECK(seen_after_unlock != std::this_thread::get_id());
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: 1000 waiters that unlock at once run before the first unlock() returns, in order") {
+  async_mutex mutex;
+  std::vector<int> log;
+  const auto lock_briefly = [&](int name) -> detached {
+    const auto lock = co_await mutex.scoped_lock_async();
+    log.push_back(name);
+  };
+  REQUIRE(mutex.try_lock());
+  for (int name = 0; name != 1000; ++name) lock_briefly(name);
+  CHECK(log.empty());
+  mutex.unlock();
+  REQUIRE(log.size() == 1000);
+  CHECK(std::is_sorted(log.begin(), log.end()));
+  REQUIRE(mutex.try_lock());
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: each waiter resumes on its own executor, unlock() does not run it") {
+  coracle::run_loop first, second;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(first, mutex, log, 1);
+  lock_on(second, mutex, log, 2);
+  CHECK(first.run_one());
+  CHECK(second.run_one());
+  mutex.unlock();
+  CHECK(log.empty());
+  CHECK_FALSE(second.run_one());
+  CHECK(first.run_one());
+  CHECK(log == std::vector{1});
+  mutex.unlock();
+  CHECK_FALSE(first.run_one());
+  CHECK(second.run_one());
+  CHECK(log == std::vector{1, 2});
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: a lock taken without waiting stays on its executor without a post") {
+  coracle::run_loop loop;
+  async_mutex mutex;
+  std::vector<int> log;
+  lock_on(loop, mutex, log, 1);
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{1});
+  CHECK_FALSE(loop.run_one());
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: destroyed while held ends the program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          async_mutex mutex;
+          static_cast<void>(mutex.try_lock());
+        }) == "coracle: an async_mutex was destroyed while it was held\n");
+}
+
+TEST_CASE("async_mutex: unlock() of a mutex that is not held ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          async_mutex mutex;
+          mutex.unlock();
+        }) == "coracle: unlock() of an async_mutex that is not held\n");
+}
+
+TEST_CASE("async_mutex: locking, waiting and unlocking allocate nothing") {
+  async_mutex mutex;
+  int turns = 0;
+  const auto take_turns = [&]() -> detached {
+    for (int i = 0; i != 3; ++i) {
+      co_await mutex.lock_async();
+      ++turns;
+    }
+  };
+  REQUIRE(mutex.try_lock());
+  take_turns();
+  take_turns();
+  const auto before = coracle_test::allocations();
+  for (int i = 0; i != 7; ++i) mutex.unlock();
+  const auto after = coracle_test::allocations();
+  CHECK(after == before);
+  CHECK(turns == 6);
+}
+
+// What the header promises to the compiler.
+using lock_awaiter = async_mutex::lock_operation;
+static_assert(sizeof(async_mutex) == 2 * sizeof(void*));
+static_assert(std::is_nothrow_default_constructible_v<async_mutex>);
+static_assert(!std::is_copy_constructible_v<async_mutex> && !std::is_move_constructible_v<async_mutex>);
+static_assert(noexcept(std::declval<async_mutex&>().try_lock()) && noexcept(std::declval<async_mutex&>().unlock()) &&
+              noexcept(std::declval<async_mutex&>().lock_async()) &&
+              noexcept(std::declval<async_mutex&>().scoped_lock_async()));
+static_assert(noexcept(std::declval<lock_awaiter&>().await_ready()) &&
+              noexcept(std::declval<lock_awaiter&>().await_suspend(nullptr)) &&
+              noexcept(std::declval<lock_awaiter&>().await_resume()));
+static_assert(std::is_void_v<coracle::await_result_t<async_mutex::lock_operation>>);
+static_assert(std::is_same_v<coracle::await_result_t<async_mutex::scoped_lock_operation>, coracle::async_mutex_lock>);
+static_assert(!std::is_copy_constructible_v<coracle::async_mutex_lock> &&
+              std::is_nothrow_move_constructible_v<coracle::async_mutex_lock>);
+}  // namespace

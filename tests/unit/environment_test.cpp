@@ -1,0 +1,213 @@
+// tests/unit/environment_test.cpp -- what travels down with every await, and what does not travel up.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::sync_wait;
+using coracle::task;
+using coracle::task_local;
+using coracle::with_deadline;
+using coracle::with_stop;
+using coracle::with_value;
+using time_point = std::chrono::steady_clock::time_point;
+
+task<std::stop_token> token() { co_return co_await coracle::this_task::stop_token(); }
+task<time_point> deadline() { co_return co_await coracle::this_task::deadline(); }
+task<int> value_of(const task_local<int>& local) { co_return co_await local.value(); }
+constexpr time_point at(int seconds) { return time_point(std::chrono::seconds(seconds)); }
+
+/// Awaits `child` below so many tasks.
+template <class T>
+task<T> below(int levels, task<T> child) {
+  if (levels == 0) co_return co_await std::move(child);
+  co_return co_await below(levels - 1, std::move(child));
+}
+
+TEST_CASE("environment: under sync_wait it is empty: no stop, no deadline, the fallback of each local") {
+  const task_local<int> local{7};
+  CHECK_FALSE(sync_wait(token()).stop_possible());
+  CHECK(sync_wait(deadline()) == time_point::max());
+  CHECK(sync_wait(value_of(local)) == 7);
+}
+
+TEST_CASE("environment: below a coroutine that knows nothing of it it is empty too") {
+  bool possible = true;
+  auto body = [](bool& out) -> coracle_test::test_coroutine {
+    const std::stop_token seen = co_await token();
+    out = seen.stop_possible();
+  };
+  coracle_test::test_coroutine root = body(possible);
+  root.resume();
+  CHECK(root.done());
+  CHECK_FALSE(possible);
+}
+
+TEST_CASE("with_stop: the token reaches every task below, and the stop request too") {
+  std::stop_source source;
+  CHECK(sync_wait(with_stop(token(), source.get_token())) == source.get_token());
+  CHECK(sync_wait(with_stop(below(5, token()), source.get_token())) == source.get_token());
+  auto asks = [](std::stop_source& s) -> task<int> {
+    const std::stop_token own = co_await coracle::this_task::stop_token();
+    const bool before = own.stop_requested();
+    s.request_stop();
+    co_return (before ? 10 : 0) + (own.stop_requested() ? 1 : 0);
+  };
+  CHECK(sync_wait(with_stop(asks(source), source.get_token())) == 1);
+}
+
+TEST_CASE("with_stop: an inner token replaces the outer one, for its own subtree only") {
+  std::stop_source outer, inner;
+  auto body = [](std::stop_token inside) -> task<std::vector<std::stop_token>> {
+    std::vector<std::stop_token> seen;
+    seen.push_back(co_await token());
+    seen.push_back(co_await with_stop(token(), inside));
+    seen.push_back(co_await token());
+    co_return seen;
+  };
+  const std::vector<std::stop_token> seen = sync_wait(with_stop(body(inner.get_token()), outer.get_token()));
+  CHECK(seen == std::vector{outer.get_token(), inner.get_token(), outer.get_token()});
+}
+
+TEST_CASE("with_deadline: the earlier of two deadlines is in force, whichever is outside") {
+  CHECK(sync_wait(with_deadline(below(3, deadline()), at(10))) == at(10));
+  CHECK(sync_wait(with_deadline(with_deadline(deadline(), at(20)), at(10))) == at(10));
+  CHECK(sync_wait(with_deadline(with_deadline(deadline(), at(10)), at(20))) == at(10));
+}
+
+TEST_CASE("with_value: a binding is seen at any depth, and an inner one hides the outer one") {
+  const task_local<int> local{0};
+  CHECK(sync_wait(with_value(below(5, value_of(local)), local, 1)) == 1);
+  CHECK(sync_wait(with_value(with_value(value_of(local), local, 2), local, 1)) == 2);
+  auto body = [](const task_local<int>& l) -> task<int> {
+    const int first = co_await value_of(l);
+    const int second = co_await with_value(value_of(l), l, 2);
+    const int third = co_await value_of(l);
+    co_return first * 100 + second * 10 + third;
+  };
+  CHECK(sync_wait(with_value(body(local), local, 1)) == 121);
+  CHECK(sync_wait(body(local)) == 20);
+}
+
+TEST_CASE("with_value: bindings of different locals do not hide one another") {
+  const task_local<int> one{0};
+  const task_local<int> two{0};
+  const task_local<std::string> text{"none"};
+  auto body = [](const task_local<int>& a, const task_local<int>& b,
+                 const task_local<std::string>& c) -> task<std::string> {
+    const int first = co_await a.value();
+    const int second = co_await b.value();
+    const std::string& third = co_await c.value();
+    co_return std::to_string(first) + std::to_string(second) + third;
+  };
+  CHECK(sync_wait(with_value(with_value(body(one, two, text), one, 1), two, 2)) == "12none");
+  CHECK(sync_wait(with_value(body(one, two, text), text, "some")) == "00some");
+}
+
+TEST_CASE("task_local: value() refers to the bound object, and to the fallback, without a copy") {
+  const task_local<std::string> local{"fallback"};
+  auto address = [](const task_local<std::string>& l) -> task<const std::string*> {
+    const std::string& here = co_await l.value();
+    co_return &here;
+  };
+  auto twice = [&address](const task_local<std::string>& l) -> task<bool> {
+    const std::string* const first = co_await address(l);
+    const std::string* const second = co_await address(l);
+    co_return first == second;
+  };
+  CHECK(sync_wait(twice(local)));
+  CHECK(sync_wait(with_value(twice(local), local, "bound")));
+}
+
+TEST_CASE("environment: stop, deadline and values stay when another of them changes") {
+  std::stop_source source;
+  const task_local<int> local{0};
+  auto body = [](const task_local<int>& l, std::stop_token expected) -> task<bool> {
+    const std::stop_token seen = co_await token();
+    const time_point until = co_await deadline();
+    const int bound = co_await l.value();
+    co_return seen == expected && until == at(5) && bound == 3;
+  };
+  auto stop_outside = with_stop(with_value(with_deadline(body(local, source.get_token()), at(5)), local, 3),
+                                source.get_token());
+  CHECK(sync_wait(std::move(stop_outside)));
+  auto stop_inside = with_deadline(with_value(with_stop(body(local, source.get_token()), source.get_token()), local, 3),
+                                   at(5));
+  CHECK(sync_wait(std::move(stop_inside)));
+}
+
+TEST_CASE("environment: when_all passes it on to every child") {
+  std::stop_source source;
+  const task_local<int> local{0};
+  auto body = [](const task_local<int>& l) -> task<std::vector<std::stop_token>> {
+    auto [first, second, number] = co_await coracle::when_all(token(), below(2, token()), value_of(l));
+    std::vector<std::stop_token> seen{first, second};
+    if (number == 4) seen.emplace_back();
+    co_return seen;
+  };
+  const std::vector<std::stop_token> seen =
+      sync_wait(with_stop(with_value(body(local), local, 4), source.get_token()));
+  CHECK(seen == std::vector{source.get_token(), source.get_token(), std::stop_token()});
+}
+
+TEST_CASE("environment: make_task and when_ready pass it on") {
+  std::stop_source source;
+  CHECK(sync_wait(with_stop(coracle::make_task(token()), source.get_token())) == source.get_token());
+  auto later = []() -> task<std::stop_token> {
+    task<std::stop_token> child = token();
+    co_await child.when_ready();
+    co_return co_await std::move(child);
+  };
+  CHECK(sync_wait(with_stop(later(), source.get_token())) == source.get_token());
+}
+
+TEST_CASE("environment: a task inherits from whoever awaits it, not from where it was made") {
+  std::stop_source source;
+  task<std::stop_token> made_outside = token();
+  auto body = [](task<std::stop_token> child) -> task<std::stop_token> { co_return co_await std::move(child); };
+  CHECK(sync_wait(with_stop(body(std::move(made_outside)), source.get_token())) == source.get_token());
+}
+
+TEST_CASE("environment: stays with a task that goes on on another thread") {
+  std::stop_source source;
+  const task_local<int> local{0};
+  coracle::async_manual_reset_event event;
+  auto body = [](coracle::async_manual_reset_event& e, const task_local<int>& l,
+                 std::stop_token expected) -> task<bool> {
+    co_await e;
+    const std::stop_token seen = co_await token();
+    const int bound = co_await value_of(l);
+    co_return seen == expected && bound == 9;
+  };
+  std::thread other([&event] { event.set(); });
+  auto child = with_value(body(event, local, source.get_token()), local, 9);
+  const bool same = sync_wait(with_stop(std::move(child), source.get_token()));
+  other.join();
+  CHECK(same);
+}
+
+TEST_CASE("environment: an exception passes through the changes") {
+  auto fails = []() -> task<> {
+    throw 1;
+    co_return;
+  };
+  const task_local<int> local{0};
+  CHECK_THROWS_AS(sync_wait(with_stop(with_value(fails(), local, 1), std::stop_token())), int);
+}
+
+TEST_CASE("environment: any awaitable may be given one, and results keep their type") {
+  int object = 0;
+  auto reference = [](int& o) -> task<int&> { co_return o; };
+  CHECK(&sync_wait(with_deadline(reference(object), at(1))) == &object);
+  sync_wait(with_deadline(std::suspend_never{}, at(1)));
+}
+}  // namespace

@@ -1,0 +1,180 @@
+// tests/unit/fmap_test.cpp -- a function applied to the result of an awaitable.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/fmap.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+
+namespace {
+using coracle::fmap;
+using coracle::sync_wait;
+using coracle::task;
+using coracle_test::detached;
+
+template <class T>
+task<T> give(T value) {
+  co_return static_cast<T&&>(value);
+}
+task<> nothing() { co_return; }
+task<int> fail() {
+  throw std::runtime_error("no value");
+  co_return 0;
+}
+
+TEST_CASE("fmap: gives the function's result of the value") {
+  CHECK(sync_wait(fmap([](int n) { return std::to_string(n + 1); }, give(41))) == "42");
+}
+
+TEST_CASE("fmap: calls the function without arguments where the awaitable gives nothing") {
+  CHECK(sync_wait(fmap([] { return 7; }, nothing())) == 7);
+}
+
+TEST_CASE("fmap: a function that returns nothing makes an awaitable of nothing") {
+  int seen = 0;
+  auto mapped = fmap([&seen](int n) { seen = n; }, give(3));
+  static_assert(std::is_void_v<coracle::await_result_t<decltype(mapped)>>);
+  sync_wait(std::move(mapped));
+  CHECK(seen == 3);
+}
+
+TEST_CASE("fmap: references go in and out without a copy") {
+  std::pair<int, std::string> data{1, "text"};
+  const auto second = [](std::pair<int, std::string>& both) -> std::string& { return both.second; };
+  auto mapped = fmap(second, give<std::pair<int, std::string>&>(data));
+  static_assert(std::is_same_v<coracle::await_result_t<decltype(mapped)>, std::string&>);
+  CHECK(&sync_wait(std::move(mapped)) == &data.second);
+}
+
+TEST_CASE("fmap: a value that can only be moved is moved in and out") {
+  const auto grow = [](std::unique_ptr<int> n) {
+    ++*n;
+    return n;
+  };
+  CHECK(*sync_wait(fmap(grow, give(std::make_unique<int>(1)))) == 2);
+}
+
+TEST_CASE("fmap: a function object that can only be moved is kept until the await ends") {
+  coracle::async_manual_reset_event event;
+  int result = 0;
+  const auto work = [&]() -> detached {
+    auto kept = fmap([owner = std::make_unique<int>(5)] { return *owner; }, event);
+    result = co_await std::move(kept);
+  };
+  work();
+  CHECK(result == 0);
+  event.set();
+  CHECK(result == 5);
+}
+
+struct point {
+  int x;
+};
+
+TEST_CASE("fmap: whatever std::invoke can call, a member pointer too") {
+  CHECK(sync_wait(fmap(&point::x, give(point{9}))) == 9);
+}
+
+TEST_CASE("fmap: nests") {
+  const auto twice = [](int n) { return 2 * n; };
+  CHECK(sync_wait(fmap(twice, fmap(twice, fmap(twice, give(5))))) == 40);
+}
+
+TEST_CASE("fmap: an exception of the awaitable passes by the function") {
+  bool called = false;
+  CHECK_THROWS_WITH_AS(sync_wait(fmap([&called](int) { called = true; }, fail())), "no value", std::runtime_error);
+  CHECK_FALSE(called);
+}
+
+TEST_CASE("fmap: an exception of the function is thrown from the await") {
+  const auto refuse = [](int) -> int { throw std::logic_error("refused"); };
+  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(fmap(refuse, give(1)))), "refused", std::logic_error);
+}
+
+TEST_CASE("fmap: the function is not called before the value is there, and runs where the awaitable resumes") {
+  coracle::run_loop loop;
+  coracle::async_manual_reset_event event;
+  const coracle::executor* ran_on = nullptr;
+  const auto work = [&]() -> detached {
+    co_await loop.schedule();
+    const auto look = [&ran_on] { ran_on = coracle::current_executor(); };
+    co_await fmap(look, event);
+  };
+  work();
+  CHECK(loop.run_one());
+  event.set();
+  CHECK(ran_on == nullptr);
+  CHECK(loop.run_one());
+  CHECK(ran_on == &loop);
+}
+
+/// Suspends with each of the three kinds of await_suspend.
+template <class Returned>
+struct suspends_with {
+  bool await_ready() const noexcept { return false; }
+  Returned await_suspend(std::coroutine_handle<> suspended) noexcept {
+    waiting = suspended;
+    if constexpr (std::is_same_v<Returned, bool>) return true;
+    if constexpr (std::is_same_v<Returned, std::coroutine_handle<>>) return std::noop_coroutine();
+  }
+  int await_resume() const noexcept { return 6; }
+  std::coroutine_handle<> waiting;
+};
+
+TEST_CASE_TEMPLATE("fmap: suspends as the awaitable does, a named one is used in place", Returned, void, bool,
+                   std::coroutine_handle<>) {
+  suspends_with<Returned> inner;
+  int result = 0;
+  const auto work = [&]() -> detached {
+    const auto times_seven = [](int n) { return 7 * n; };
+    result = co_await fmap(times_seven, inner);
+  };
+  work();
+  CHECK(result == 0);
+  REQUIRE(inner.waiting);
+  coracle::resume(inner.waiting);
+  CHECK(result == 42);
+}
+
+TEST_CASE("fmap: the awaitable inherits the environment of the awaiter") {
+  const auto ask = []() -> task<bool> {
+    const auto token = co_await coracle::this_task::stop_token();
+    co_return token.stop_requested();
+  };
+  const auto negate = [](bool b) { return !b; };
+  const auto parent = [&]() -> task<bool> { co_return co_await fmap(negate, ask()); };
+  std::stop_source source;
+  source.request_stop();
+  CHECK(sync_wait(parent()));
+  CHECK_FALSE(sync_wait(coracle::with_stop(parent(), source.get_token())));
+}
+
+TEST_CASE("fmap: allocates nothing") {
+  coracle::async_manual_reset_event first, second;
+  int result = 0;
+  const auto work = [&]() -> detached {
+    const auto next = [&result] { return ++result; };
+    const auto plus = [](int n) { return n + 1; };
+    co_await first;
+    result = co_await fmap(plus, fmap(next, second));
+  };
+  work();
+  const auto before = coracle_test::allocations();
+  first.set();
+  second.set();
+  const auto after = coracle_test::allocations();
+  CHECK(result == 2);
+  CHECK(after == before);
+}
+}  // namespace

@@ -1,0 +1,255 @@
+// tests/unit/frame_memory_test.cpp -- the recycler of coroutine frames, and what replaces it.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "../support/allocations.hpp"
+#include "../support/lifetime_probe.hpp"
+
+namespace {
+using coracle::recycled_frames;
+using coracle::task;
+using coracle_test::live_allocations;
+
+void* take(std::size_t size) { return recycled_frames::operator new(size); }
+void give(void* frame, std::size_t size) { recycled_frames::operator delete(frame, size); }
+
+/// Starts each test with an empty cache, and leaves one.
+struct empty_cache {
+  empty_cache() { coracle::trim_frame_memory(); }
+  ~empty_cache() { coracle::trim_frame_memory(); }
+};
+
+TEST_CASE("recycler: a freed frame is handed out again, the last one first, without the heap"
+          * doctest::skip(!coracle_test::allocations_are_counted)) {
+  const empty_cache clean;
+  void *const one = take(100), *const two = take(100);
+  give(one, 100);
+  give(two, 100);
+  const std::size_t before = coracle_test::allocations();
+  void *const three = take(100), *const four = take(100);
+  const std::size_t after = coracle_test::allocations();
+  CHECK(three == two);
+  CHECK(four == one);
+  CHECK(after == before);
+  give(three, 100);
+  give(four, 100);
+}
+
+TEST_CASE("recycler: sizes that round up to the same 16 bytes share frames, others do not") {
+  const empty_cache clean;
+  void* const frame = take(97);
+  give(frame, 97);
+  void* const other = take(96);
+  void* const larger = take(113);
+  void* const same = take(112);
+  CHECK(other != frame);
+  CHECK(larger != frame);
+  CHECK(same == frame);
+  std::memset(same, 1, 112);
+  give(other, 96);
+  give(larger, 113);
+  give(same, 112);
+}
+
+TEST_CASE("recycler: frames of every size are aligned as operator new aligns, and usable to their last byte") {
+  const empty_cache clean;
+  bool aligned = true;
+  for (int round = 0; round != 2; ++round) {
+    for (std::size_t size = 1; size != 1100; ++size) {
+      void* const frame = take(size);
+      aligned = aligned && reinterpret_cast<std::uintptr_t>(frame) % __STDCPP_DEFAULT_NEW_ALIGNMENT__ == 0;
+      std::memset(frame, 0x5a, size);
+      give(frame, size);
+    }
+  }
+  CHECK(aligned);
+}
+
+TEST_CASE("recycler: frames of more than 1024 bytes come from the heap and go back at once"
+          * doctest::skip(!coracle_test::allocations_are_counted)) {
+  const empty_cache clean;
+  const std::size_t made = coracle_test::allocations();
+  const long long live = live_allocations();
+  for (int i = 0; i != 3; ++i) give(take(1025), 1025);
+  const std::size_t made_after = coracle_test::allocations();
+  const long long live_after = live_allocations();
+  CHECK(made_after - made == 3);
+  CHECK(live_after == live);
+}
+
+TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to the heap"
+          * doctest::skip(!coracle_test::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> frames(300);
+  const long long live = live_allocations();
+  for (int round = 0; round != 2; ++round) {
+    for (void*& frame : frames) frame = take(1024);
+    for (void* frame : frames) give(frame, 1024);
+    const long long kept = live_allocations() - live;
+    CHECK(kept == 256);
+  }
+}
+
+TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again"
+          * doctest::skip(!coracle_test::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> frames(300);
+  const long long live = live_allocations();
+  for (const std::size_t size : {16u, 160u, 1024u}) {
+    for (void*& frame : frames) frame = take(size);
+    for (void* frame : frames) give(frame, size);
+  }
+  const long long cached = live_allocations() - live;
+  coracle::trim_frame_memory();
+  const long long trimmed = live_allocations() - live;
+  CHECK(cached == 300 + 300 + 256);
+  CHECK(trimmed == 0);
+  for (void*& frame : frames) frame = take(1024);
+  for (void* frame : frames) give(frame, 1024);
+  const long long cached_again = live_allocations() - live;
+  CHECK(cached_again == 256);
+}
+
+TEST_CASE("recycler: a frame freed on another thread joins that thread's cache, which empties when it ends") {
+  const empty_cache clean;
+  const long long live = live_allocations();
+  void* const frame = take(200);
+  void* reused = nullptr;
+  std::thread([&] {
+    give(frame, 200);
+    reused = take(200);
+    give(reused, 200);
+  }).join();
+  const long long live_after = live_allocations();
+  CHECK(reused == frame);
+  CHECK(live_after == live);
+}
+
+TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
+  const empty_cache clean;
+  std::vector<void*> frames(1000);
+  const long long live = live_allocations();
+  for (void*& frame : frames) frame = take(64);
+  std::thread([&frames] {
+    for (void* frame : frames) give(frame, 64);
+  }).join();
+  const long long live_after = live_allocations();
+  CHECK(live_after == live);
+}
+
+[[gnu::noinline]] task<int> number(int n) { co_return n; }
+
+/// Made before the thread's first frame is freed, and so destroyed after the thread's cache has closed.
+struct outlives_cache {
+  ~outlives_cache() {
+    held = task<int>();
+    *result = coracle::sync_wait(number(7));
+  }
+  task<int> held;
+  int* result = nullptr;
+};
+
+TEST_CASE("recycler: tasks that are destroyed, made and run after the thread's cache closed leave nothing behind") {
+  const empty_cache clean;
+  const long long live = live_allocations();
+  int result = 0;
+  std::thread([&result] {
+    static thread_local outlives_cache late;
+    late.result = &result;
+    coracle::sync_wait(number(1));  // opens the cache
+    late.held = number(2);
+  }).join();
+  const long long live_after = live_allocations();
+  CHECK(result == 7);
+  CHECK(live_after == live);
+}
+
+#if CORACLE_ADDRESS_SANITIZER()
+TEST_CASE("recycler: under AddressSanitizer a cached frame is poisoned, a frame in use is not") {
+  const empty_cache clean;
+  auto* const frame = static_cast<char*>(take(100));
+  CHECK_FALSE(__asan_region_is_poisoned(frame, 100));
+  give(frame, 100);
+  CHECK(__asan_address_is_poisoned(frame));
+  CHECK(__asan_address_is_poisoned(frame + 99));
+  auto* const again = static_cast<char*>(take(100));
+  CHECK(again == frame);
+  CHECK_FALSE(__asan_region_is_poisoned(again, 100));
+  give(again, 100);
+}
+#endif
+
+struct on_heap {
+  struct promise_type : coracle::part::starts_lazily,
+                        coracle::part::returns<int>,
+                        coracle::part::stays_at_end,
+                        coracle::part::awaits_nothing,
+                        coracle::heap_frames {
+    on_heap get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+  };
+  std::coroutine_handle<promise_type> body;
+};
+[[gnu::noinline]] on_heap number_on_heap(int n) { co_return n; }
+
+TEST_CASE("heap_frames: each frame comes from the global operator new and goes back at once"
+          * doctest::skip(!coracle_test::allocations_are_counted)) {
+  const std::size_t made = coracle_test::allocations();
+  const long long live = live_allocations();
+  for (int i = 0; i != 3; ++i) number_on_heap(i).body.destroy();
+  const std::size_t made_after = coracle_test::allocations();
+  const long long live_after = live_allocations();
+  CHECK(made_after - made == 3);
+  CHECK(live_after == live);
+}
+
+struct fallible {
+  struct promise_type : coracle::part::starts_lazily,
+                        coracle::part::returns<int>,
+                        coracle::part::stays_at_end,
+                        coracle::part::awaits_anything,
+                        coracle::reports_allocation_failure<fallible> {
+    fallible get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+  };
+  static fallible on_allocation_failure() noexcept { return {nullptr}; }
+  std::coroutine_handle<promise_type> body;
+};
+[[gnu::noinline]] fallible take_probe(coracle_test::lifetime_probe probe) { co_return probe.id(); }
+
+TEST_CASE("reports_allocation_failure: the call returns the type's own sign of failure, and throws nothing"
+          * doctest::skip(!coracle_test::allocations_are_counted)) {
+  coracle_test::lifetimes log;
+  log.destroyed.reserve(8);
+  const long long live = live_allocations();
+  bool failed = false;
+  {
+    const coracle_test::failing_allocation failing(1);
+    const fallible none = take_probe(coracle_test::lifetime_probe(log, 1));
+    failed = failing.happened() && !none.body;
+  }
+  const long long live_after = live_allocations();
+  CHECK(failed);
+  CHECK(log.alive == 0);
+  CHECK(live_after == live);
+}
+
+TEST_CASE("reports_allocation_failure: where there is memory the coroutine runs, and its frame is freed once") {
+  coracle_test::lifetimes log;
+  log.destroyed.reserve(8);
+  const long long live = live_allocations();
+  const fallible some = take_probe(coracle_test::lifetime_probe(log, 5));
+  REQUIRE(some.body);
+  coracle::resume(some.body);
+  CHECK(some.body.promise().take() == 5);
+  some.body.destroy();
+  const long long live_after = live_allocations();
+  CHECK(log.alive == 0);
+  CHECK(live_after == live);
+}
+}  // namespace

@@ -1,0 +1,603 @@
+// tests/unit/generator_test.cpp -- generator: elements, nesting, exceptions, lifetimes, memory.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/generator.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <doctest/doctest.h>
+
+#include <array>
+#include <memory>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+#include "../support/allocations.hpp"
+#include "../support/counting_allocator.hpp"
+#include "../support/lifetime_probe.hpp"
+#include "../support/run_on_stack.hpp"
+
+namespace {
+using coracle::elements_of;
+using coracle::generator;
+using coracle_test::allocator_log;
+using coracle_test::counting_allocator;
+using coracle_test::lifetime_probe;
+using coracle_test::lifetimes;
+
+template <class G>
+using iterator_of = decltype(std::declval<G&>().begin());
+
+static_assert(std::ranges::input_range<generator<int>> && !std::ranges::forward_range<generator<int>>);
+static_assert(std::ranges::view<generator<int>> && !std::copyable<generator<int>>);
+static_assert(!std::copyable<iterator_of<generator<int>>> && std::movable<iterator_of<generator<int>>>);
+static_assert(std::sentinel_for<std::default_sentinel_t, iterator_of<generator<int>>>);
+
+template <class G, class Reference, class Value, class Yielded>
+constexpr bool has_types = std::is_same_v<std::ranges::range_reference_t<G>, Reference> &&
+                           std::is_same_v<std::ranges::range_value_t<G>, Value> &&
+                           std::is_same_v<typename G::yielded, Yielded>;
+static_assert(has_types<generator<int>, int&&, int, int&&>);
+static_assert(has_types<generator<int&>, int&, int, int&>);
+static_assert(has_types<generator<const int&>, const int&, int, const int&>);
+static_assert(has_types<generator<const int&&>, const int&&, int, const int&&>);
+static_assert(has_types<generator<std::string_view, std::string>, std::string_view, std::string,
+                        const std::string_view&>);
+static_assert(has_types<generator<std::string&, std::string>, std::string&, std::string, std::string&>);
+
+template <class Range>
+std::vector<int> all(Range&& range) {
+  std::vector<int> seen;
+  for (auto&& element : range) seen.push_back(static_cast<int>(element));
+  return seen;
+}
+using ints = std::vector<int>;
+
+generator<int> counting(int from, int to) {
+  for (int i = from; i != to; ++i) co_yield i;
+}
+
+TEST_CASE("generator: shows each yielded value in order, then ends") {
+  CHECK(all(counting(0, 5)) == ints{0, 1, 2, 3, 4});
+  CHECK(all(counting(0, 0)).empty());
+}
+
+TEST_CASE("generator: runs nothing before begin, and no further than the next element") {
+  int reached = 0;
+  auto steps = [](int& at) -> generator<int> {
+    at = 1;
+    co_yield 10;
+    at = 2;
+    co_yield 20;
+    at = 3;
+  };
+  generator<int> body = steps(reached);
+  CHECK(reached == 0);
+  auto it = body.begin();
+  CHECK(reached == 1);
+  CHECK(*it == 10);
+  ++it;
+  CHECK(reached == 2);
+  CHECK(*it == 20);
+  CHECK(it != body.end());
+  it++;
+  CHECK(reached == 3);
+  CHECK(it == body.end());
+}
+
+TEST_CASE("generator: of references shows the very objects") {
+  std::array<int, 3> numbers{1, 2, 3};
+  auto each = [](std::array<int, 3>& from) -> generator<int&> {
+    for (int& number : from) co_yield number;
+  };
+  for (int& number : each(numbers)) number *= 10;
+  CHECK(numbers == std::array<int, 3>{10, 20, 30});
+}
+
+TEST_CASE("generator: of const references shows lvalues and temporaries without a copy") {
+  lifetimes log;
+  auto two = [](lifetimes& into) -> generator<const lifetime_probe&> {
+    const lifetime_probe named(into, 1);
+    co_yield named;
+    co_yield lifetime_probe(into, 2);
+  };
+  ints ids;
+  for (const lifetime_probe& probe : two(log)) ids.push_back(probe.id());
+  CHECK(ids == ints{1, 2});
+  CHECK(log.copies == 0);
+  CHECK(log.moves == 0);
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("generator: of values copies a yielded lvalue, and only that") {
+  lifetimes log;
+  auto two = [](lifetimes& into) -> generator<lifetime_probe> {
+    lifetime_probe named(into, 1);
+    co_yield named;
+    CHECK_FALSE(named.moved_from());
+    co_yield std::move(named);
+    CHECK(named.moved_from());
+    co_yield lifetime_probe(into, 2);
+  };
+  ints ids;
+  for (lifetime_probe probe : two(log)) ids.push_back(probe.id());
+  CHECK(ids == ints{1, 1, 2});
+  CHECK(log.copies == 1);
+  CHECK(log.moves == 3);
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("generator: a copy that throws is thrown at the co_yield") {
+  lifetimes log;
+  log.copies_until_throw = 0;
+  bool caught = false;
+  auto one = [](lifetimes& into, bool& seen) -> generator<lifetime_probe> {
+    lifetime_probe named(into, 1);
+    try {
+      co_yield named;
+    } catch (const coracle_test::copy_failed&) {
+      seen = true;
+    }
+  };
+  for (auto&& probe : one(log, caught)) static_cast<void>(probe);
+  CHECK(caught);
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("generator: move-only elements can be taken") {
+  auto owners = []() -> generator<std::unique_ptr<int>> {
+    for (int i = 0; i != 3; ++i) co_yield std::make_unique<int>(i);
+  };
+  std::vector<std::unique_ptr<int>> taken;
+  for (auto&& owner : owners()) taken.push_back(std::forward<decltype(owner)>(owner));
+  REQUIRE(taken.size() == 3);
+  CHECK(*taken[2] == 2);
+}
+
+TEST_CASE("generator: with a value type of its own shows the reference type by value") {
+  auto words = []() -> generator<std::string_view, std::string> {
+    std::string word = "a";
+    for (int i = 0; i != 3; ++i) {
+      co_yield word;
+      word += 'a';
+    }
+  };
+  std::vector<std::string> seen;
+  for (std::string_view word : words()) seen.emplace_back(word);
+  CHECK(seen == std::vector<std::string>{"a", "aa", "aaa"});
+}
+
+TEST_CASE("generator: goes through range adaptors") {
+  auto odd_squares = counting(0, 100) | std::views::filter([](int i) { return i % 2 == 1; }) |
+                     std::views::transform([](int i) { return i * i; }) | std::views::take(3);
+  CHECK(all(odd_squares) == ints{1, 9, 25});
+}
+
+TEST_CASE("generator: a moved generator goes on where it was") {
+  generator<int> first = counting(0, 4);
+  auto it = first.begin();
+  generator<int> second = std::move(first);
+  ++it;
+  CHECK(*it == 1);
+  generator<int> third = counting(7, 9);
+  third = std::move(second);
+  ++it;
+  CHECK(*it == 2);
+  third.swap(second);
+  ++it;
+  CHECK(*it == 3);
+  CHECK(++it == second.end());
+}
+
+TEST_CASE("generator: assignment destroys the body that was there") {
+  lifetimes log;
+  auto holding = [](lifetimes& into, int id) -> generator<int> {
+    const lifetime_probe probe(into, id);
+    co_yield id;
+  };
+  generator<int> target = holding(log, 1);
+  target.begin();
+  target = holding(log, 2);
+  CHECK(log.destroyed == ints{1});
+}
+
+// ---- exceptions
+
+generator<int> failing_after(int count) {
+  for (int i = 0; i != count; ++i) co_yield i;
+  throw std::runtime_error("failed");
+}
+
+TEST_CASE("generator: an exception leaves begin or the increment, after the locals") {
+  CHECK_THROWS_AS(failing_after(0).begin(), std::runtime_error);
+
+  lifetimes log;
+  auto failing = [](lifetimes& into) -> generator<int> {
+    const lifetime_probe probe(into, 1);
+    co_yield 1;
+    throw std::runtime_error("failed");
+  };
+  generator<int> body = failing(log);
+  auto it = body.begin();
+  CHECK(log.alive == 1);
+  CHECK_THROWS_AS(++it, std::runtime_error);
+  CHECK(log.alive == 0);
+  CHECK(it == body.end());
+}
+
+generator<int> nested_failure(int depth, ints& passed) {
+  co_yield depth;
+  try {
+    if (depth == 0) throw std::runtime_error("innermost");
+    co_yield elements_of(nested_failure(depth - 1, passed));
+  } catch (const std::runtime_error&) {
+    passed.push_back(depth);
+    throw;
+  }
+}
+
+TEST_CASE("generator: an exception in a nested generator surfaces at the outer co_yield") {
+  auto outer = [](ints& passed) -> generator<int> {
+    co_yield -1;
+    try {
+      co_yield elements_of(nested_failure(2, passed));
+    } catch (const std::runtime_error& error) {
+      CHECK(error.what() == std::string("innermost"));
+      passed.push_back(100);
+    }
+    co_yield -2;
+    co_yield elements_of(counting(5, 7));
+  };
+  ints passed;
+  CHECK(all(outer(passed)) == ints{-1, 2, 1, 0, -2, 5, 6});
+  CHECK(passed == ints{0, 1, 2, 100});
+}
+
+TEST_CASE("generator: an exception that no level catches leaves the increment of the root") {
+  ints passed, seen;
+  auto outer = [](ints& into) -> generator<int> { co_yield elements_of(nested_failure(3, into)); };
+  generator<int> body = outer(passed);
+  auto run = [&] {
+    for (int i : body) seen.push_back(i);
+  };
+  CHECK_THROWS_AS(run(), std::runtime_error);
+  CHECK(seen == ints{3, 2, 1, 0});
+  CHECK(passed == ints{0, 1, 2, 3});
+}
+
+TEST_CASE("generator: the exception object dies when the last handler is left") {
+  lifetimes log;
+  auto inner = [](lifetimes& into) -> generator<int> {
+    co_yield 1;
+    throw lifetime_probe(into, 7);
+  };
+  auto outer = [inner](lifetimes& into) -> generator<int> {
+    try {
+      co_yield elements_of(inner(into));
+    } catch (const lifetime_probe& probe) {
+      CHECK(probe.id() == 7);
+    }
+    CHECK(into.alive == 0);
+    co_yield 2;
+  };
+  CHECK(all(outer(log)) == ints{1, 2});
+}
+
+// ---- nesting
+
+// Each number of [from, to) once, in order, by a coroutine for each node of a balanced tree.
+generator<int> walk(int from, int to) {
+  if (from == to) co_return;
+  const int middle = (from + to) / 2;
+  co_yield elements_of(walk(from, middle));
+  co_yield middle;
+  co_yield elements_of(walk(middle + 1, to));
+}
+
+TEST_CASE("generator: nested generators yield in their place") {
+  const ints numbers = all(walk(0, 1000));
+  REQUIRE(numbers.size() == 1000);
+  for (int i = 0; i != 1000; ++i) REQUIRE(numbers[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("generator: nested generators may yield nothing, several in a row") {
+  auto outer = []() -> generator<int> {
+    co_yield elements_of(counting(0, 0));
+    co_yield elements_of(counting(0, 0));
+    co_yield 1;
+    co_yield elements_of(counting(0, 0));
+    co_yield elements_of(counting(2, 3));
+    co_yield elements_of(counting(0, 0));
+  };
+  CHECK(all(outer()) == ints{1, 2});
+}
+
+TEST_CASE("generator: elements_of takes a named generator, and one of another type that yields the same") {
+  auto same_yield = []() -> generator<int&&, long> { co_yield 3; };
+  auto outer = [same_yield]() -> generator<int> {
+    generator<int> named = counting(0, 2);
+    co_yield elements_of(named);
+    generator<int> moved = counting(2, 3);
+    co_yield elements_of(std::move(moved));
+    co_yield elements_of(same_yield());
+  };
+  CHECK(all(outer()) == ints{0, 1, 2, 3});
+}
+
+TEST_CASE("generator: elements_of takes any input range whose elements convert") {
+  auto outer = [](ints& numbers) -> generator<int> {
+    co_yield elements_of(numbers);
+    co_yield elements_of(ints(2, 4));
+    const std::array<short, 2> shorts{6, 7};
+    co_yield elements_of(shorts);
+    co_yield elements_of(std::views::iota(8, 10));
+    static constexpr int plain[] = {10, 11};
+    co_yield elements_of(plain);
+  };
+  ints numbers{1, 2, 3};
+  CHECK(all(outer(numbers)) == ints{1, 2, 3, 4, 4, 6, 7, 8, 9, 10, 11});
+  CHECK(numbers == ints{1, 2, 3});
+
+  auto by_reference = [](ints& from) -> generator<int&> { co_yield elements_of(from); };
+  for (int& number : by_reference(numbers)) number = 0;
+  CHECK(numbers == ints{0, 0, 0});
+}
+
+TEST_CASE("generator: a generator of another yielded type is walked as a range") {
+  auto longs = []() -> generator<const long&> {
+    co_yield 1;
+    co_yield 2;
+  };
+  auto outer = [longs]() -> generator<int> { co_yield elements_of(longs()); };
+  CHECK(all(outer()) == ints{1, 2});
+}
+
+TEST_CASE("generator: a range that throws, throws at the co_yield") {
+  auto outer = []() -> generator<int> {
+    try {
+      co_yield elements_of(std::views::iota(0, 3) | std::views::transform([](int i) {
+                             return i == 2 ? throw std::runtime_error("two") : i;
+                           }));
+    } catch (const std::runtime_error&) {
+    }
+    co_yield 9;
+  };
+  CHECK(all(outer()) == ints{0, 1, 9});
+}
+
+TEST_CASE("generator: one that iterates over others stays a root of its own") {
+  auto sums = []() -> generator<int> {
+    generator<int> left = walk(0, 4);
+    generator<int> right = walk(10, 14);
+    auto l = left.begin();
+    auto r = right.begin();
+    for (; l != left.end() && r != right.end(); ++l, ++r) co_yield *l + *r;
+  };
+  auto outer = [sums]() -> generator<int> {
+    co_yield elements_of(sums());
+    co_yield elements_of(sums());
+  };
+  CHECK(all(outer()) == ints{10, 12, 14, 16, 10, 12, 14, 16});
+}
+
+TEST_CASE("generator: nests as usual inside a task that runs on a drain loop") {
+  auto sum = []() -> coracle::task<int> {
+    int total = 0;
+    for (int i : walk(0, 100)) total += i;
+    co_return total;
+  };
+  auto root = [sum]() -> coracle::task<int> {
+    const int first = co_await sum();
+    co_return first + co_await sum();
+  };
+  CHECK(coracle::sync_wait(root()) == 2 * 4950);
+}
+
+// ---- destroyed while suspended
+
+generator<int> probed(lifetimes& log, int depth) {
+  const lifetime_probe before(log, 10 * depth);
+  co_yield depth;
+  if (depth != 0) co_yield elements_of(probed(log, depth - 1));
+  const lifetime_probe after(log, 10 * depth + 1);
+  co_yield depth;
+}
+
+TEST_CASE("generator: destroyed at any point it destroys what lives, innermost first") {
+  for (int steps = 0; steps != 7; ++steps) {
+    CAPTURE(steps);
+    lifetimes log;
+    ints alive;
+    {
+      generator<int> body = probed(log, 2);
+      if (steps != 0) {
+        auto it = body.begin();
+        for (int i = 1; i != steps; ++i) ++it;
+      }
+      log.destroyed.clear();
+    }
+    CHECK(log.alive == 0);
+    const std::array<ints, 7> expected{ints{}, {20}, {10, 20}, {0, 10, 20}, {1, 0, 10, 20}, {11, 10, 20}, {21, 20}};
+    CHECK(log.destroyed == expected[static_cast<std::size_t>(steps)]);
+  }
+}
+
+TEST_CASE("generator: leaving the loop early destroys it where it stands") {
+  lifetimes log;
+  for (int i : probed(log, 3)) {
+    if (i == 1) break;
+  }
+  CHECK(log.alive == 0);
+  CHECK(log.destroyed == ints{10, 20, 30});
+}
+
+// ---- depth
+
+generator<int> chain(int depth) {
+  co_yield depth;
+  if (depth != 0) co_yield elements_of(chain(depth - 1));
+  co_yield depth;
+}
+
+#if CORACLE_ADDRESS_SANITIZER()
+constexpr int deep = 100'000;
+#else
+constexpr int deep = 1'000'000;
+#endif
+
+TEST_CASE("generator: a million levels run on a small stack") {
+  long long sum = 0;
+  int count = 0;
+  CHECK(coracle_test::run_on_stack(128 * 1024, [&] {
+    for (int i : chain(deep)) {
+      sum += i;
+      ++count;
+    }
+  }));
+  CHECK(count == 2 * (deep + 1));
+  CHECK(sum == static_cast<long long>(deep) * (deep + 1));
+}
+
+TEST_CASE("generator: a million levels are destroyed on a small stack") {
+  bool reached = false;
+  CHECK(coracle_test::run_on_stack(128 * 1024, [&] {
+    for (int i : chain(deep)) {
+      if ((reached = i == 0)) break;
+    }
+  }));
+  CHECK(reached);
+}
+
+generator<int> failing_chain(int depth) {
+  if (depth == 0) throw std::runtime_error("bottom");
+  co_yield elements_of(failing_chain(depth - 1));
+}
+
+TEST_CASE("generator: an exception climbs ten thousand levels on a small stack") {
+  bool caught = false;
+  CHECK(coracle_test::run_on_stack(128 * 1024, [&] {
+    try {
+      failing_chain(10'000).begin();
+    } catch (const std::runtime_error&) {
+      caught = true;
+    }
+  }));
+  CHECK(caught);
+}
+
+// ---- memory
+
+// Opaque, so that no compiler dissolves the frames that are counted.
+CORACLE_NOINLINE() generator<int> allocated_walk(std::allocator_arg_t, counting_allocator<int> memory, int from, int to) {
+  if (from == to) co_return;
+  const int middle = (from + to) / 2;
+  co_yield elements_of(allocated_walk(std::allocator_arg, memory, from, middle));
+  co_yield middle;
+  co_yield elements_of(allocated_walk(std::allocator_arg, memory, middle + 1, to));
+}
+
+TEST_CASE("generator: takes its frame from the allocator that it is given") {
+  allocator_log log;
+  CHECK(all(allocated_walk(std::allocator_arg, counting_allocator<int>(log), 0, 3)) == ints{0, 1, 2});
+  CHECK(log.allocated == 7);
+  CHECK(log.freed == 7);
+  CHECK(log.bytes == 0);
+}
+
+struct member_generator {
+  CORACLE_NOINLINE() generator<int> run(std::allocator_arg_t, counting_allocator<char>, int count) const {
+    for (int i = 0; i != count; ++i) co_yield i + offset;
+  }
+  int offset = 5;
+};
+
+TEST_CASE("generator: a member function takes an allocator after its object") {
+  allocator_log log;
+  const member_generator object;
+  CHECK(all(object.run(std::allocator_arg, counting_allocator<char>(log), 2)) == ints{5, 6});
+  CHECK(log.allocated == 1);
+  CHECK(log.bytes == 0);
+}
+
+TEST_CASE("generator: elements_of walks a range in a frame from its allocator") {
+  allocator_log log;
+  auto outer = [](allocator_log& into) -> generator<int> {
+    const ints numbers{1, 2, 3};
+    co_yield elements_of(numbers, counting_allocator<int>(into));
+  };
+  CHECK(all(outer(log)) == ints{1, 2, 3});
+  CHECK(log.allocated == 1);
+  CHECK(log.bytes == 0);
+}
+
+CORACLE_NOINLINE() generator<int> plain_walk_with_range(const ints& numbers, int depth) {
+  co_yield elements_of(numbers);
+  if (depth != 0) co_yield elements_of(plain_walk_with_range(numbers, depth - 1));
+}
+
+TEST_CASE("generator: where memory runs out at any allocation, bad_alloc surfaces and nothing leaks") {
+  const ints numbers{1, 2};
+  coracle::trim_frame_memory();
+  const int failed = coracle_test::fail_each_allocation([&] {
+    try {
+      for (int i : plain_walk_with_range(numbers, 2)) static_cast<void>(i);
+    } catch (const std::bad_alloc&) {
+    }
+    coracle::trim_frame_memory();
+  });
+  CHECK(failed >= 4);
+}
+
+TEST_CASE("generator: an allocation failure in a nested call is thrown inside the outer body") {
+  allocator_log log;
+  auto outer = [](allocator_log& into) -> generator<int> {
+    co_yield 1;
+    into.fails = true;
+    try {
+      co_yield elements_of(allocated_walk(std::allocator_arg, counting_allocator<int>(into), 0, 3));
+    } catch (const std::bad_alloc&) {
+      into.fails = false;
+    }
+    co_yield 2;
+  };
+  CHECK(all(outer(log)) == ints{1, 2});
+  CHECK(log.bytes == 0);
+}
+
+TEST_CASE("generator: in the steady state frames are recycled") {
+  CHECK(all(walk(0, 63)).size() == 63);
+  const std::size_t before = coracle_test::allocations();
+  int sum = 0;
+  for (int i : walk(0, 63)) sum += i;
+  const std::size_t after = coracle_test::allocations();
+  CHECK(sum == 1953);
+  CHECK(after == before);
+}
+
+#if CORACLE_CHECKS()
+TEST_CASE("generator: iterating twice, or after a move, ends the program with a line") {
+  const std::string begun_again = coracle_test::abort_message([] {
+    generator<int> body = counting(0, 3);
+    body.begin();
+    body.begin();
+  });
+  CHECK(begun_again == "coracle: begin() needs a generator that nobody has begun or moved from\n");
+  const std::string moved_from = coracle_test::abort_message([] {
+    generator<int> body = counting(0, 3);
+    const generator<int> other = std::move(body);
+    body.begin();
+  });
+  CHECK(moved_from == begun_again);
+  const std::string nested_late = coracle_test::abort_message([] {
+    generator<int> body = counting(0, 3);
+    body.begin();
+    auto outer = [](generator<int>& used) -> generator<int> { co_yield elements_of(used); };
+    outer(body).begin();
+  });
+  CHECK(nested_late == "coracle: elements_of needs a generator that nobody has begun or moved from\n");
+}
+#endif
+}  // namespace

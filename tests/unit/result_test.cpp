@@ -1,0 +1,179 @@
+// tests/unit/result_test.cpp -- outcome: a value, an exception, or nothing yet.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/result.hpp>
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+#include "../support/abort_message.hpp"
+#include "../support/lifetime_probe.hpp"
+
+namespace {
+using coracle::outcome;
+using coracle_test::lifetime_probe;
+using coracle_test::lifetimes;
+
+template <class T>
+void fail_with(outcome<T>& end, int error) {
+  try {
+    throw error;
+  } catch (...) {
+    end.emplace_current_exception();
+  }
+}
+
+TEST_CASE("outcome: is empty at first") {
+  const outcome<int> end;
+  CHECK_FALSE(end.has_value());
+  CHECK_FALSE(end.has_error());
+  CHECK_FALSE(end.error());
+}
+
+TEST_CASE("outcome: holds a value and gives it out, in place or moved") {
+  outcome<std::string> end;
+  end.emplace(3u, 'x');
+  CHECK(end.has_value());
+  CHECK_FALSE(end.has_error());
+  end.get() += 'y';
+  const std::string taken = std::move(end).get();
+  CHECK(taken == "xxxy");
+}
+
+TEST_CASE("outcome: holds a move-only and a const value") {
+  outcome<std::unique_ptr<int>> owner;
+  owner.emplace(new int(7));
+  const std::unique_ptr<int> taken = std::move(owner).get();
+  CHECK(*taken == 7);
+
+  outcome<const int> fixed;
+  fixed.emplace(8);
+  CHECK(fixed.get() == 8);
+  CHECK(std::is_same_v<decltype(fixed.get()), const int&>);
+
+  outcome<const std::unique_ptr<int>> fixed_owner;
+  fixed_owner.emplace(new int(9));
+  const std::unique_ptr<int> also_taken = std::move(fixed_owner).get();
+  CHECK(*also_taken == 9);
+}
+
+TEST_CASE("outcome: of void holds no more than that it ended") {
+  outcome<void> end;
+  end.emplace();
+  CHECK(end.has_value());
+  CHECK(std::is_void_v<decltype(end.get())>);
+  end.get();
+  std::move(end).get();
+}
+
+TEST_CASE("outcome: a reference stays the same object, lvalue or rvalue") {
+  int object = 1;
+  outcome<int&> left;
+  left.emplace(object);
+  CHECK(&left.get() == &object);
+  CHECK(std::is_same_v<decltype(std::move(left).get()), int&>);
+  CHECK(&std::move(left).get() == &object);
+
+  outcome<const int&> read_only;
+  read_only.emplace(object);
+  CHECK(&read_only.get() == &object);
+
+  outcome<int&&> right;
+  right.emplace(std::move(object));
+  int&& same = std::move(right).get();
+  CHECK(&same == &object);
+}
+
+TEST_CASE("outcome: throws its exception each time it is asked, and gives it out without throwing") {
+  outcome<int> end;
+  fail_with(end, 42);
+  CHECK_FALSE(end.has_value());
+  CHECK(end.has_error());
+  CHECK(end.error());
+  CHECK_THROWS_AS(end.get(), int);
+  CHECK_THROWS_AS(std::move(end).get(), int);
+
+  outcome<void> copy;
+  copy.emplace_error(end.error());
+  CHECK_THROWS_AS(copy.get(), int);
+}
+
+TEST_CASE("outcome: an exception takes the place of a value, which is destroyed, or of another exception") {
+  lifetimes log;
+  outcome<lifetime_probe> end;
+  end.emplace(log, 1);
+  fail_with(end, 42);
+  CHECK(log.alive == 0);
+  CHECK(log.destroyed == std::vector{1});
+  fail_with(end, 43);
+  int caught = 0;
+  try {
+    static_cast<void>(end.get());
+  } catch (int error) {
+    caught = error;
+  }
+  CHECK(caught == 43);
+}
+
+TEST_CASE("outcome: a constructor that throws leaves it empty") {
+  lifetimes log;
+  log.copies_until_throw = 0;
+  const lifetime_probe original(log);
+  outcome<lifetime_probe> end;
+  CHECK_THROWS_AS(end.emplace(original), coracle_test::copy_failed);
+  CHECK_FALSE(end.has_value());
+  CHECK_FALSE(end.has_error());
+  CHECK(log.alive == 1);
+}
+
+TEST_CASE("outcome: destroys its value once") {
+  lifetimes log;
+  {
+    outcome<lifetime_probe> end;
+    end.emplace(log, 1);
+    CHECK(log.alive == 1);
+  }
+  CHECK(log.alive == 0);
+  CHECK(log.destroyed == std::vector{1});
+}
+
+TEST_CASE("outcome: a move takes the value, the exception or the emptiness along") {
+  lifetimes log;
+  outcome<lifetime_probe> value;
+  value.emplace(log, 5);
+  {
+    outcome<lifetime_probe> moved(std::move(value));
+    REQUIRE(moved.has_value());
+    CHECK(moved.get().id() == 5);
+    CHECK(log.moves == 1);
+    CHECK(log.copies == 0);
+  }
+
+  outcome<int> error;
+  fail_with(error, 1);
+  outcome<int> moved_error(std::move(error));
+  CHECK(moved_error.has_error());
+  CHECK_THROWS_AS(moved_error.get(), int);
+
+  outcome<int> nothing;
+  const outcome<int> moved_nothing(std::move(nothing));
+  CHECK_FALSE(moved_nothing.has_value());
+  CHECK_FALSE(moved_nothing.has_error());
+}
+
+TEST_CASE("outcome: costs the larger of the value and a pointer, and one byte") {
+  CHECK(sizeof(outcome<void>) == 2 * sizeof(void*));
+  CHECK(sizeof(outcome<int>) == 2 * sizeof(void*));
+  CHECK(sizeof(outcome<int&>) == 2 * sizeof(void*));
+  CHECK(sizeof(outcome<std::string>) == sizeof(std::string) + sizeof(void*));
+}
+
+TEST_CASE("outcome: taking the result before there is one ends the program with one line" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string written = coracle_test::abort_message([] {
+    outcome<int> end;
+    static_cast<void>(std::move(end).get());
+  });
+  CHECK(written == "coracle: the result of a coroutine was taken before it finished\n");
+}
+}  // namespace

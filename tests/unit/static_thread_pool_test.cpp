@@ -1,0 +1,265 @@
+// tests/unit/static_thread_pool_test.cpp -- threads that share their work.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+
+namespace {
+using coracle::static_thread_pool;
+using coracle::sync_wait;
+using coracle::task;
+using coracle::when_all;
+using coracle_test::detached;
+
+detached count_on(static_thread_pool& pool, std::latch& ran) {
+  co_await pool.schedule();
+  ran.count_down();
+}
+
+TEST_CASE("static_thread_pool: schedule() moves onto a thread of the pool, and the coroutine stays there") {
+  for (const std::size_t threads : {1u, 2u, 5u}) {
+    static_thread_pool pool{threads};
+    CHECK(pool.thread_count() == threads);
+    coracle::async_manual_reset_event set{true};
+    bool moved = false, on_pool = false, still_on_pool = false;
+    const auto work = [&, caller = std::this_thread::get_id()]() -> task<> {
+      co_await pool.schedule();
+      moved = std::this_thread::get_id() != caller;
+      on_pool = coracle::current_executor() == &pool;
+      co_await set;
+      still_on_pool = coracle::current_executor() == &pool;
+    };
+    sync_wait(work());
+    CHECK(moved);
+    CHECK(on_pool);
+    CHECK(still_on_pool);
+    CHECK(coracle::current_executor() == nullptr);
+  }
+}
+
+TEST_CASE("static_thread_pool: by default it has at least one thread") {
+  static_thread_pool pool;
+  CHECK(pool.thread_count() >= 1);
+}
+
+TEST_CASE("static_thread_pool: a waiter on the pool resumes on the pool, whoever wakes it") {
+  static_thread_pool pool{1};
+  coracle::async_manual_reset_event event;
+  const coracle::executor* resumed_on = nullptr;
+  std::thread::id before, after;
+  const auto wait = [&]() -> task<> {
+    co_await pool.schedule();
+    before = std::this_thread::get_id();
+    co_await event;
+    after = std::this_thread::get_id();
+    resumed_on = coracle::current_executor();
+  };
+  std::latch waiting{1}, ended{1};
+  const auto work = [&]() -> detached {
+    co_await wait();
+    ended.count_down();
+  };
+  work();
+  count_on(pool, waiting);
+  waiting.wait();  // the one thread has suspended the waiter by now
+  event.set();
+  ended.wait();
+  CHECK(resumed_on == &pool);
+  CHECK(before == after);
+  CHECK(before != std::this_thread::get_id());
+}
+
+TEST_CASE("static_thread_pool: all threads work at the same time") {
+  constexpr int threads = 4;
+  static_thread_pool pool{threads};
+  std::latch all_here{threads};
+  std::mutex mutex;
+  std::set<std::thread::id> ids;
+  const auto meet = [&]() -> task<> {
+    co_await pool.schedule();
+    {
+      const std::lock_guard lock(mutex);
+      ids.insert(std::this_thread::get_id());
+    }
+    all_here.arrive_and_wait();
+  };
+  sync_wait(when_all(meet(), meet(), meet(), meet()));
+  CHECK(ids.size() == threads);
+  CHECK(ids.count(std::this_thread::get_id()) == 0);
+}
+
+TEST_CASE("static_thread_pool: work queued behind a busy thread is taken by another one") {
+  static_thread_pool pool{2};
+  std::latch stolen{100};
+  const auto stay_busy = [&]() -> task<> {
+    co_await pool.schedule();
+    for (int i = 0; i != 100; ++i) count_on(pool, stolen);
+    stolen.wait();  // this thread runs nothing else meanwhile
+  };
+  sync_wait(stay_busy());
+  CHECK(stolen.try_wait());
+}
+
+TEST_CASE("static_thread_pool: work from outside reaches the free thread though the other is busy") {
+  static_thread_pool pool{2};
+  std::latch ran{100}, busy{1};
+  const auto stay_busy = [&]() -> task<> {
+    co_await pool.schedule();
+    busy.count_down();
+    ran.wait();
+  };
+  const auto post = [&]() -> task<> {
+    busy.wait();
+    for (int i = 0; i != 100; ++i) count_on(pool, ran);
+    co_return;
+  };
+  sync_wait(when_all(stay_busy(), post()));
+  CHECK(ran.try_wait());
+}
+
+TEST_CASE("static_thread_pool: more work than a thread's own queue holds is neither lost nor stuck") {
+  for (const std::size_t threads : {1u, 2u}) {
+    static_thread_pool pool{threads};
+    std::latch ran{5000};
+    const auto post = [&]() -> task<> {
+      co_await pool.schedule();
+      for (int i = 0; i != 5000; ++i) count_on(pool, ran);
+    };
+    sync_wait(post());
+    ran.wait();
+    CHECK(ran.try_wait());
+  }
+}
+
+TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule themselves alternate") {
+  static_thread_pool pool{1};
+  std::string log;
+  const auto hop = [&](char name) -> task<> {
+    for (int i = 0; i != 5; ++i) {
+      co_await pool.schedule();
+      log += name;
+    }
+  };
+  const auto work = [&]() -> task<> {
+    co_await pool.schedule();
+    co_await when_all(hop('a'), hop('b'));
+  };
+  sync_wait(work());
+  CHECK(log == "ababababab");
+}
+
+TEST_CASE("static_thread_pool: a coroutine that reschedules itself 10000 times lets in another of its thread") {
+  static_thread_pool pool{1};
+  int turns_before_other = -1, turns = 0;
+  const auto other = [&]() -> detached {
+    co_await pool.schedule();
+    turns_before_other = turns;
+  };
+  const auto work = [&]() -> task<> {
+    co_await pool.schedule();
+    other();
+    for (; turns != 10000; ++turns) co_await pool.schedule();
+  };
+  sync_wait(work());
+  CHECK(turns_before_other == 0);
+}
+
+TEST_CASE("static_thread_pool: a coroutine that reschedules itself 10000 times lets in those from outside") {
+  static_thread_pool pool{1};
+  std::latch started{1}, posted{1};
+  int others = 0, turns = 0, turns_before_last = -1;
+  const auto other = [&]() -> detached {
+    co_await pool.schedule();
+    if (++others == 10) turns_before_last = turns;
+  };
+  const auto hop = [&]() -> task<> {
+    co_await pool.schedule();
+    started.count_down();
+    posted.wait();  // from here on the pool always has work of its own
+    for (; turns != 10000; ++turns) co_await pool.schedule();
+  };
+  std::thread outside([&] {
+    started.wait();
+    for (int i = 0; i != 10; ++i) other();
+    posted.count_down();
+  });
+  sync_wait(hop());
+  outside.join();
+  CHECK(turns_before_last > 0);
+  CHECK(turns_before_last < 1000);
+}
+
+TEST_CASE("static_thread_pool: the destructor runs what is queued, and what that posts, to its end") {
+  for (const std::size_t threads : {1u, 2u, 3u}) {
+    std::atomic<int> ended{0};
+    const auto hop = [&](static_thread_pool& pool) -> detached {
+      for (int i = 0; i != 3; ++i) co_await pool.schedule();
+      ++ended;
+    };
+    {
+      static_thread_pool pool{threads};
+      for (int i = 0; i != 2000; ++i) hop(pool);
+    }
+    CHECK(ended == 2000);
+  }
+}
+
+TEST_CASE("static_thread_pool: a coroutine goes to another pool, and both know their own") {
+  static_thread_pool first{1}, second{1};
+  std::vector<const coracle::executor*> places;
+  const auto travel = [&]() -> task<> {
+    for (int i = 0; i != 2; ++i) {
+      co_await first.schedule();
+      places.push_back(coracle::current_executor());
+      co_await second.schedule();
+      places.push_back(coracle::current_executor());
+    }
+  };
+  sync_wait(travel());
+  CHECK(places == std::vector<const coracle::executor*>{&first, &second, &first, &second});
+}
+
+TEST_CASE("static_thread_pool: hops and wake-ups on the pool allocate nothing") {
+  static_thread_pool pool{1};
+  std::size_t before = 0, after = 1;
+  const auto work = [&]() -> task<> {
+    coracle::async_manual_reset_event event;
+    co_await pool.schedule();
+    const auto set = [&]() -> detached {
+      co_await pool.schedule();
+      event.set();
+    };
+    set();
+    before = coracle_test::allocations();
+    co_await event;
+    for (int i = 0; i != 1000; ++i) co_await pool.schedule();
+    after = coracle_test::allocations();
+  };
+  sync_wait(work());
+  CHECK(after == before);
+}
+
+// What the header promises to the compiler.
+static_assert(coracle::scheduler<static_thread_pool>);
+static_assert(std::is_void_v<coracle::await_result_t<static_thread_pool::schedule_operation>>);
+static_assert(!std::is_copy_constructible_v<static_thread_pool> && !std::is_move_constructible_v<static_thread_pool>);
+static_assert(noexcept(std::declval<static_thread_pool&>().schedule()) &&
+              noexcept(std::declval<const static_thread_pool&>().thread_count()) &&
+              noexcept(std::declval<static_thread_pool&>().post(std::declval<coracle::resumption&>())));
+}  // namespace

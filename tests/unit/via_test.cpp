@@ -1,0 +1,251 @@
+// tests/unit/via_test.cpp -- where an awaitable runs, and where its awaiter goes on.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/via.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/inline_scheduler.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+
+#include "../support/detached.hpp"
+
+namespace {
+using coracle::current_executor;
+using coracle::executor;
+using coracle::run_loop;
+using coracle::task;
+using coracle_test::detached;
+
+template <class T>
+task<T> give(T value) {
+  co_return static_cast<T&&>(value);
+}
+task<const executor*> where() { co_return current_executor(); }
+task<> fail() {
+  throw std::runtime_error("failed there");
+  co_return;
+}
+
+/// What a coroutine that started on `home` saw.
+struct journey {
+  const executor* child_on = nullptr;
+  const executor* after_on = nullptr;
+  bool threw = false;
+  bool ended = false;
+};
+
+TEST_CASE("schedule_on: runs the awaitable on the scheduler, and the awaiter goes on there") {
+  run_loop home, abroad;
+  journey seen;
+  const auto work = [&]() -> detached {
+    co_await home.schedule();
+    seen.child_on = co_await coracle::schedule_on(abroad, where());
+    seen.after_on = current_executor();
+    seen.ended = true;
+  };
+  work();
+  CHECK(home.run_one());
+  CHECK_FALSE(seen.ended);
+  CHECK(abroad.run_one());
+  CHECK(seen.ended);
+  CHECK(seen.child_on == &abroad);
+  CHECK(seen.after_on == &abroad);
+  CHECK_FALSE(home.run_one());
+}
+
+TEST_CASE("resume_on: runs the awaitable here, and the awaiter goes on on the scheduler") {
+  run_loop home, abroad;
+  journey seen;
+  const auto work = [&]() -> detached {
+    co_await home.schedule();
+    seen.child_on = co_await coracle::resume_on(abroad, where());
+    seen.after_on = current_executor();
+    seen.ended = true;
+  };
+  work();
+  CHECK(home.run_one());
+  CHECK_FALSE(seen.ended);
+  CHECK(abroad.run_one());
+  CHECK(seen.ended);
+  CHECK(seen.child_on == &home);
+  CHECK(seen.after_on == &abroad);
+}
+
+TEST_CASE("via: runs the awaitable on the scheduler, and the awaiter goes on where it was") {
+  run_loop home, abroad;
+  journey seen;
+  const auto work = [&]() -> detached {
+    co_await home.schedule();
+    seen.child_on = co_await coracle::via(where(), abroad);
+    seen.after_on = current_executor();
+    seen.ended = true;
+  };
+  work();
+  CHECK(home.run_one());
+  CHECK(seen.child_on == nullptr);
+  CHECK(abroad.run_one());
+  CHECK_FALSE(seen.ended);
+  CHECK(home.run_one());
+  CHECK(seen.ended);
+  CHECK(seen.child_on == &abroad);
+  CHECK(seen.after_on == &home);
+}
+
+TEST_CASE("via: comes back from wherever the awaitable ended") {
+  run_loop home, abroad, elsewhere;
+  journey seen;
+  const auto wander = [&]() -> task<> { co_await elsewhere.schedule(); };
+  const auto work = [&]() -> detached {
+    co_await home.schedule();
+    co_await coracle::via(wander(), abroad);
+    seen.after_on = current_executor();
+  };
+  work();
+  CHECK(home.run_one());
+  CHECK(abroad.run_one());
+  CHECK(elsewhere.run_one());
+  CHECK(seen.after_on == nullptr);
+  CHECK(home.run_one());
+  CHECK(seen.after_on == &home);
+}
+
+TEST_CASE("via: an awaiter outside any executor goes on where the awaitable ended") {
+  run_loop abroad;
+  journey seen;
+  const auto work = [&]() -> detached {
+    seen.child_on = co_await coracle::via(where(), abroad);
+    seen.after_on = current_executor();
+    seen.ended = true;
+  };
+  work();
+  CHECK_FALSE(seen.ended);
+  CHECK(abroad.run_one());
+  CHECK(seen.ended);
+  CHECK(seen.child_on == &abroad);
+  CHECK(seen.after_on == &abroad);
+}
+
+TEST_CASE("via: where the awaiter is on the scheduler already it is posted once to run the awaitable") {
+  run_loop home;
+  journey seen;
+  const auto work = [&]() -> detached {
+    co_await home.schedule();
+    co_await coracle::via(where(), home);
+    seen.ended = true;
+  };
+  work();
+  CHECK(home.run_one());
+  CHECK_FALSE(seen.ended);
+  CHECK(home.run_one());
+  CHECK(seen.ended);
+}
+
+TEST_CASE("schedule_on, resume_on, via: an exception takes the same way as a result") {
+  enum class form { schedule_on, resume_on, via };
+  for (const form which : {form::schedule_on, form::resume_on, form::via}) {
+    run_loop home, abroad;
+    journey seen;
+    const auto work = [&]() -> detached {
+      co_await home.schedule();
+      try {
+        if (which == form::schedule_on) {
+          co_await coracle::schedule_on(abroad, fail());
+        } else if (which == form::resume_on) {
+          co_await coracle::resume_on(abroad, fail());
+        } else {
+          co_await coracle::via(fail(), abroad);
+        }
+      } catch (const std::runtime_error& error) {
+        seen.threw = error.what() == std::string("failed there");
+        seen.after_on = current_executor();
+      }
+    };
+    work();
+    CHECK(home.run_one());
+    CHECK_FALSE(seen.threw);
+    CHECK(abroad.run_one());
+    CHECK(seen.threw == (which != form::via));
+    CHECK(home.run_one() == (which == form::via));
+    CHECK(seen.threw);
+    CHECK(seen.after_on == (which == form::via ? &home : &abroad));
+  }
+}
+
+TEST_CASE("schedule_on, resume_on, via: values, references and move-only results pass through") {
+  coracle::inline_scheduler here;
+  std::string text = "text";
+  const auto work = [&]() -> task<> {
+    const auto a = co_await coracle::schedule_on(here, give(1));
+    CHECK(a == 1);
+    const auto& b = co_await coracle::resume_on(here, give<std::string&>(text));
+    CHECK(&b == &text);
+    const auto c = co_await coracle::via(give(std::make_unique<int>(3)), here);
+    CHECK(*c == 3);
+    const auto& d = co_await coracle::via(give<const std::string&>(text), here);
+    CHECK(&d == &text);
+    const auto e = co_await coracle::resume_on(here, give(std::make_unique<int>(4)));
+    CHECK(*e == 4);
+    static_assert(std::is_void_v<coracle::await_result_t<decltype(coracle::via(fail(), here))>>);
+  };
+  coracle::sync_wait(work());
+}
+
+/// Counts its copies, so that one can tell whether an awaitable holds it by reference.
+struct counting_scheduler {
+  explicit counting_scheduler(int& its_copies) : copies(&its_copies) {}
+  counting_scheduler(const counting_scheduler& other) : copies(other.copies) { ++*copies; }
+  counting_scheduler(counting_scheduler&& other) noexcept = default;
+  std::suspend_never schedule() const noexcept { return {}; }
+  int* copies;
+};
+
+TEST_CASE("schedule_on, resume_on, via: keep a named scheduler by reference and a temporary one inside") {
+  int copies = 0;
+  counting_scheduler place(copies);
+  CHECK(coracle::sync_wait(coracle::schedule_on(place, give(1))) == 1);
+  CHECK(coracle::sync_wait(coracle::resume_on(place, give(2))) == 2);
+  CHECK(coracle::sync_wait(coracle::via(give(3), place)) == 3);
+  CHECK(copies == 0);
+  auto held = coracle::schedule_on(counting_scheduler(copies), give(4));
+  CHECK(coracle::sync_wait(std::move(held)) == 4);
+  CHECK(copies == 0);
+}
+
+TEST_CASE("schedule_on, resume_on, via: the awaitable inherits the environment of the awaiter") {
+  coracle::inline_scheduler here;
+  std::stop_source source;
+  int found = 0;
+  const auto ask = [&]() -> task<> {
+    const auto token = co_await coracle::this_task::stop_token();
+    if (token == source.get_token()) ++found;
+  };
+  const auto work = [&]() -> task<> {
+    co_await coracle::schedule_on(here, ask());
+    co_await coracle::resume_on(here, ask());
+    co_await coracle::via(ask(), here);
+  };
+  coracle::sync_wait(coracle::with_stop(work(), source.get_token()));
+  CHECK(found == 3);
+}
+
+TEST_CASE("schedule_on, resume_on, via: nothing happens before the await, and unused ones free the awaitable") {
+  run_loop abroad;
+  const auto owner = std::make_shared<int>(1);
+  const auto hold = [](std::shared_ptr<int> kept) -> task<int> { co_return *kept; };
+  {
+    const auto a = coracle::schedule_on(abroad, hold(owner));
+    const auto b = coracle::resume_on(abroad, hold(owner));
+    const auto c = coracle::via(hold(owner), abroad);
+    CHECK(owner.use_count() == 4);
+    CHECK_FALSE(abroad.run_one());
+  }
+  CHECK(owner.use_count() == 1);
+}
+}  // namespace

@@ -1,0 +1,114 @@
+// tour/html_chart.cpp -- curves over two logarithmic axes, as SVG.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+
+#include "format.hpp"
+#include "html_writer.hpp"
+
+namespace tour {
+namespace {
+constexpr double width = 400, height = 250, left = 64, right = 384, top = 22, bottom = 214;
+constexpr double zero_line = bottom - 6;  // where y is 0: a logarithmic axis has no such place
+
+/// Between the chart's data and its pixels. y begins at 64 bytes, one step above zero.
+class axes {
+ public:
+  explicit axes(const curve_chart& chart) {
+    for (const curve& each : chart.curves) {
+      for (const auto& [x, y] : each.points) {
+        x_end_ = std::max(x_end_, std::log10(std::max(x, 1.0)));
+        y_end_ = std::max(y_end_, std::log2(std::max(y, 64.0)));
+      }
+    }
+    y_end_ = std::max(y_end_, std::log2(chart.limit));
+  }
+  [[nodiscard]] double x(double value) const {
+    return left + (right - left) * std::log10(std::max(value, 1.0)) / x_end_;
+  }
+  [[nodiscard]] double y(double value) const {
+    if (value < 64) return zero_line;
+    const double share = (std::log2(value) - y_begin_ + 2) / (y_end_ - y_begin_ + 2);
+    return zero_line - (zero_line - top) * share;
+  }
+  [[nodiscard]] double x_end() const { return x_end_; }
+  [[nodiscard]] double y_end() const { return y_end_; }
+
+ private:
+  double x_end_ = 1;
+  double y_begin_ = 6;
+  double y_end_ = 7;
+};
+
+std::string number(double value) { return fixed(value, 1); }
+
+std::string line(double x1, double y1, double x2, double y2, const char* kind) {
+  return std::string("<line class=\"") + kind + "\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) +
+         "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) + "\"/>\n";
+}
+std::string label(double x, double y, const char* anchor, const std::string& text, const char* kind = "") {
+  return "<text class=\"" + std::string(kind) + "\" x=\"" + number(x) + "\" y=\"" + number(y) +
+         "\" text-anchor=\"" + anchor + "\">" + escaped(text) + "</text>\n";
+}
+
+std::string power_of_ten(int exponent) {
+  if (exponent < 3) return grouped(static_cast<std::uint64_t>(std::lround(std::pow(10, exponent))));
+  if (exponent < 6) return grouped(static_cast<std::uint64_t>(std::lround(std::pow(10, exponent - 3)))) + "k";
+  return grouped(static_cast<std::uint64_t>(std::lround(std::pow(10, exponent - 6)))) + "M";
+}
+
+std::string power_of_two(int exponent) {
+  const char* const unit = exponent < 20 ? " KiB" : exponent < 30 ? " MiB" : " GiB";
+  return grouped(std::uint64_t{1} << (exponent % 10)) + unit;
+}
+
+std::string grid(const axes& scale, const curve_chart& chart) {
+  std::string svg =
+      line(left, zero_line, right, zero_line, "grid") + label(left - 6, zero_line + 4, "end", "0");
+  for (int power = 10; power <= scale.y_end() + 0.01; power += 5) {
+    const double y = scale.y(std::exp2(power));
+    svg += line(left, y, right, y, "grid") + label(left - 6, y + 4, "end", power_of_two(power));
+  }
+  for (int power = 0; power <= scale.x_end() + 0.01; ++power) {
+    const double x = scale.x(std::pow(10, power));
+    svg += line(x, bottom - 6, x, bottom - 1, "grid") + label(x, bottom + 14, "middle", power_of_ten(power));
+  }
+  return svg + label((left + right) / 2, height - 4, "middle", chart.x_label);
+}
+
+std::string drawn(const curve& each, const axes& scale, const std::string& colour) {
+  std::string svg = "<polyline class=\"" + colour + "\" points=\"";
+  for (const auto& [x, y] : each.points) svg += number(scale.x(x)) + "," + number(scale.y(y)) + " ";
+  svg += "\"/>\n";
+  if (each.points.empty() || each.end_mark.empty()) return svg;
+  const double x = scale.x(each.points.back().first), y = scale.y(each.points.back().second);
+  svg += "<circle class=\"" + colour + "\" cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"4\"/>\n";
+  return svg + label(x + 9, y + 16, "start", each.end_mark);
+}
+
+std::string legend(const curve_chart& chart) {
+  std::string html = "<ul class=\"legend\">";
+  for (std::size_t i = 0; i != chart.curves.size(); ++i) {
+    html += "<li><svg viewBox=\"0 0 36 10\" aria-hidden=\"true\"><polyline class=\"c" +
+            std::to_string(i % 3) + "\" points=\"0,5 36,5\"/></svg>" + escaped(chart.curves[i].name) +
+            "</li>\n";
+  }
+  return html + "</ul>";
+}
+}  // namespace
+
+std::string drawn_curves(const curve_chart& chart) {
+  const axes scale(chart);
+  std::string html = "<figure><h3>" + escaped(chart.title) + "</h3>\n<svg viewBox=\"0 0 " + fixed(width, 0) +
+                     " " + fixed(height, 0) + "\" role=\"img\" aria-label=\"" + escaped(chart.title) +
+                     "\">\n";
+  html += grid(scale, chart);
+  const double limit = scale.y(chart.limit);
+  html += line(left, limit, right, limit, "limit") +
+          label(left, limit - 6, "start", chart.limit_label, "limit-label");
+  for (std::size_t i = 0; i != chart.curves.size(); ++i) {
+    html += drawn(chart.curves[i], scale, "c" + std::to_string(i % 3));
+  }
+  return html + "</svg>\n" + legend(chart) + "</figure>\n";
+}
+}  // namespace tour

@@ -1,0 +1,38 @@
+// tour/stations.hpp -- the stations of the tour, in order.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "report.hpp"
+
+namespace tour {
+struct settings {
+  std::filesystem::path tree = "/usr/include";  ///< what the last station reads
+  bool interactive = false;                     ///< a progress bar is welcome
+};
+
+void show_frame(section& page, const settings& given);
+void show_tasks(section& page, const settings& given);
+void show_sync(section& page, const settings& given);
+void show_context(section& page, const settings& given);
+void show_generators(section& page, const settings& given);
+void show_memory(section& page, const settings& given);
+void show_index(section& page, const settings& given);
+
+struct station {
+  std::string_view name;
+  std::string_view title;
+  void (*show)(section&, const settings&);
+};
+inline constexpr std::array<station, 7> stations{{
+    {"frame", "the life of a coroutine frame", &show_frame},
+    {"tasks", "three ways to await, side by side", &show_tasks},
+    {"sync", "events and mutexes that suspend instead of blocking", &show_sync},
+    {"context", "who runs what", &show_context},
+    {"generators", "sequences on demand, and coroutines that stop early", &show_generators},
+    {"memory", "where frames live", &show_memory},
+    {"index", "real work on all threads", &show_index},
+}};
+}  // namespace tour
