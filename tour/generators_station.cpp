@@ -1,5 +1,8 @@
 // tour/generators_station.cpp -- station 5: sequences on demand, recursion, and coroutines that stop early.
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstdint>
+
 #include "format.hpp"
 #include "recursion.hpp"
 #include "stations.hpp"
@@ -7,7 +10,9 @@
 
 namespace tour {
 namespace {
-std::string nanoseconds(double value) { return fixed(value, 1) + " ns"; }
+std::string nanoseconds(double value) {
+  return (value < 100 ? fixed(value, 1) : grouped(static_cast<std::uint64_t>(value))) + " ns";
+}
 std::string stack_of(const depth_cost& cost) { return byte_size(static_cast<double>(cost.stack)); }
 
 void show_sequence(section& page) {
@@ -31,7 +36,7 @@ void show_depths(section& page) {
   std::size_t lowest = SIZE_MAX, highest = 0;
   for (const int depth : {1, 10, 100, 1000}) {
     const depth_cost direct = chain_with_elements_of(depth), loops = chain_with_loops(depth);
-    costs.rows.push_back({std::to_string(depth), nanoseconds(direct.nanoseconds),
+    costs.rows.push_back({grouped(static_cast<std::uint64_t>(depth)), nanoseconds(direct.nanoseconds),
                           nanoseconds(loops.nanoseconds), stack_of(direct), stack_of(loops)});
     lowest = std::min(lowest, direct.stack);
     highest = std::max(highest, direct.stack);

@@ -28,7 +28,7 @@ std::string shown(const curve_chart& item) { return drawn_curves(item); }
 // Each cell knows its column, for screens so narrow that a row becomes a list.
 std::string shown(const table& item) {
   std::string html =
-      std::string("<div class=\"wide") + (item.columns.size() > 3 ? " many" : "") + "\"><table>";
+      std::string("<div class=\"wide") + (item.columns.size() > 2 ? " many" : "") + "\"><table>";
   if (!item.title.empty()) html += element("caption", item.title);
   html += "<tr>";
   for (const std::string& title : item.columns) html += element("th", title);
@@ -99,7 +99,7 @@ std::string summary(const report& whole) {
                      plural(whole.hardware_threads, "hardware thread") + ", " +
                      duration(whole.seconds * 1e9) + ". Every figure on this page was measured in that run. ";
   html += plural(held + failed, "claim") + " checked, ";
-  html += failed ? "<b class=\"broken\">" + grouped(failed) + " failed</b>." : "all hold.";
+  html += failed ? "<b class=\"broken\">" + grouped(failed) + " failed</b>." : "none failed.";
   return html + "</p>\n";
 }
 }  // namespace

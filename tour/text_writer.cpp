@@ -189,7 +189,7 @@ void text_writer::end(const report& whole) {
   gap();
   std::printf("%s\n", bold(repeated("─", page_width)).c_str());
   std::printf("%s checked in this run, %s. %s.\n", plural(whole.claims(true) + failed, "claim").c_str(),
-              failed ? dressed("31;1", grouped(failed) + " FAILED").c_str() : "all hold",
+              failed ? dressed("31;1", grouped(failed) + " FAILED").c_str() : "none failed",
               duration(whole.seconds * 1e9).c_str());
   std::fflush(stdout);
 }

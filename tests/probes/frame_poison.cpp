@@ -62,6 +62,11 @@ std::atomic<int> ended{0};  ///< frames that were freed while their await_suspen
 
 /// Makes the compiler believe that `value` is used.
 void use(const void* value) { asm volatile("" : : "r"(value) : "memory"); }
+/// A value that the compiler does not know.
+[[gnu::noinline]] int opaque(int value) {
+  use(&value);
+  return value;
+}
 struct counted {
   explicit counted(int value) { std::memset(bytes, value, sizeof bytes); }
   ~counted() { ++ended; }
@@ -97,6 +102,23 @@ class give_away_awaiter {
   [[maybe_unused]] long size_[4] = {};
 };
 
+/// Destroys the coroutine without a call that the compiler could not look into.
+template <class Returned>
+class destroy_awaiter {
+ public:
+  destroy_awaiter() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  Returned await_suspend(std::coroutine_handle<> suspended) noexcept {
+    suspended.destroy();
+    if constexpr (std::is_same_v<Returned, bool>) return true;
+    if constexpr (std::is_same_v<Returned, std::coroutine_handle<>>) return std::noop_coroutine();
+  }
+  int await_resume() const noexcept { return 1; }
+
+ private:
+  [[maybe_unused]] long size_[4] = {};
+};
+
 using way = void (*)(std::coroutine_handle<>);
 
 template <class Returned>
@@ -129,11 +151,33 @@ poisoned in_try(way give_away) {
   try {
     const counted end(4);
     const std::string text(100, 'x');
+    const int index = opaque(3);  // needed again afterwards, so it is kept in the frame
     const int one = co_await give_away_awaiter<Returned>(give_away);
-    use(&one);
+    use(&end.bytes[opaque(one + index)]);
     use(text.data());
   } catch (...) {
     use(&give_away);
+  }
+}
+/// The same, with nothing that hides the end of the frame from the compiler.
+template <class Returned>
+poisoned in_try_destroyed_inline() {
+  try {
+    const counted end(4);
+    const int index = opaque(3);
+    const int one = co_await destroy_awaiter<Returned>();
+    use(&end.bytes[opaque(one + index)]);
+  } catch (...) {
+    opaque(2);
+  }
+}
+template <class Returned>
+poisoned in_loop_destroyed_inline() {
+  const counted end(4);
+  for (int i = 0; i != 4; ++i) {
+    const int index = opaque(i);
+    const int one = co_await destroy_awaiter<Returned>();
+    use(&end.bytes[opaque(one + index)]);
   }
 }
 template <class Returned>
@@ -312,6 +356,8 @@ void run_forms(const std::string& form) {
     run(name + "try", [w] { in_try<Returned>(w); });
     run(name + "temporaries", [w] { with_temporaries<Returned>(w); });
   }
+  run(form + " await_suspend, destroyed inline, try", &in_try_destroyed_inline<Returned>);
+  run(form + " await_suspend, destroyed inline, loop", &in_loop_destroyed_inline<Returned>);
 }
 
 /// As give_away_awaiter, but wrong: touches itself afterwards.

@@ -12,6 +12,10 @@
 #include "../support/counting_allocator.hpp"
 #include "../support/lifetime_probe.hpp"
 
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // g++-12 -O1 with ASan inlines the one, not the other
+#endif
+
 namespace {
 using coracle::expected;
 using coracle::unexpected;
@@ -188,7 +192,8 @@ TEST_CASE("expected coroutine: an error that cannot be converted is thrown at th
 }
 
 number countdown(int n, bool fails) {
-  if (n == 0) co_return co_await (fails ? bad("bottom") : good(0));
+  if (n == 0 && fails) co_return co_await bad("bottom");
+  if (n == 0) co_return 0;
   co_return co_await countdown(n - 1, fails) + 1;
 }
 

@@ -13,6 +13,10 @@
 #include "../support/counting_allocator.hpp"
 #include "../support/lifetime_probe.hpp"
 
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // g++-12 -O1 with ASan inlines the one, not the other
+#endif
+
 namespace {
 using coracle_test::allocator_log;
 using coracle_test::counting_allocator;
@@ -230,13 +234,22 @@ TEST_CASE("optional coroutine: a result whose move throws leaves nothing behind"
   auto body = [](lifetimes& log) -> std::optional<throws_when_moved> {
     co_return std::optional<throws_when_moved>(std::in_place, log);
   };
-  lifetimes log;
-  log.copies_until_throw = 1;  // the one into the frame; the next is the one to the caller
-  const long long before = coracle_test::live_allocations();
-  CHECK_THROWS_AS(static_cast<void>(body(log)), coracle_test::copy_failed);
   coracle::trim_frame_memory();
-  CHECK(log.alive == 0);
-  CHECK(coracle_test::live_allocations() <= before);
+  const long long before = coracle_test::live_allocations();
+  bool thrown = false;
+  {
+    lifetimes log;
+    log.copies_until_throw = 1;  // the one into the frame; the next is the one to the caller
+    try {
+      static_cast<void>(body(log));
+    } catch (const coracle_test::copy_failed&) {
+      thrown = log.alive == 0;
+    }
+  }
+  coracle::trim_frame_memory();
+  const long long after = coracle_test::live_allocations();
+  CHECK(thrown);
+  CHECK(after == before);
 }
 #endif
 }  // namespace

@@ -106,6 +106,16 @@ test_coroutine parent_of_waiter(foreign_event& event, std::vector<int>& log, int
   log.push_back(value + 1);
 }
 
+TEST_CASE("transfer: foreign code that calls h.resume() outside any coroutine continues the parents at once") {
+  std::vector<int> log;
+  foreign_event event;
+  test_coroutine parent = parent_of_waiter(event, log, 10);
+  parent.resume();
+  event.set();
+  CHECK(parent.done());
+  CHECK(log == std::vector{10, 11});
+}
+
 TEST_CASE("transfer: foreign code that calls h.resume() inside a running coroutine loses no continuation") {
   std::vector<int> log;
   foreign_event first, second, never;

@@ -8,10 +8,28 @@ coracle::task<int> first_depth(int levels);
 coracle::task<int> second_middle(int n);
 coracle::task<int> second_depth(int levels);
 
-// Both units instantiate these, and the linker keeps one version of each.
+// Both units instantiate what follows, and the linker keeps one version of each function.
+
+/// Never inlined, so that the linker has a choice. CORACLE_TRANSFER_ABI() takes it away.
+template <class Awaiter>
+class out_of_line {
+ public:
+  explicit out_of_line(Awaiter inner) noexcept : inner_(inner) {}
+  bool await_ready() const noexcept { return inner_.await_ready(); }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  [[gnu::noinline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+    return inner_.await_suspend(parent);
+  }
+  auto await_resume() { return inner_.await_resume(); }
+
+ private:
+  Awaiter inner_;
+};
+
 template <class T>
 coracle::task<T> relay(coracle::task<T> child) {
-  co_return co_await std::move(child);
+  co_return co_await out_of_line(std::move(child).operator co_await());
 }
 
 /// Runs at once inside the call, awaits `child` and adds its result to `sum`.
