@@ -1,5 +1,4 @@
-// examples/10_eager_task.cpp -- your own coroutine type: a task that starts at the call, and may end on another
-// thread before or after it is awaited.
+// examples/10_eager_task.cpp -- your own coroutine type: a task that starts at the call, on any thread.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/meeting_promise.hpp>
@@ -37,7 +36,7 @@ class [[nodiscard]] eager_task {
 eager_task<int> square(coracle::static_thread_pool& pool, int n) {
   std::printf("square of %d: started\n", n);
   co_await pool.schedule();
-  co_return n * n;
+  co_return n* n;
 }
 
 coracle::task<> sum_of_squares(coracle::static_thread_pool& pool) {

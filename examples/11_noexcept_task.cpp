@@ -1,4 +1,4 @@
-// examples/11_noexcept_task.cpp -- your own coroutine type: a task that does not throw, with a smaller promise.
+// examples/11_noexcept_task.cpp -- your own coroutine type: a task that does not throw; smaller promise.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
@@ -25,7 +25,8 @@ class [[nodiscard]] noexcept_task {
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_TRANSFER_ABI() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+  CORACLE_TRANSFER_ABI()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     body_.promise().set_parent(parent);
     return coracle::transfer_to(body_);
   }

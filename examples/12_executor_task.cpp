@@ -1,4 +1,4 @@
-// examples/12_executor_task.cpp -- your own coroutine type: a task that is back on its scheduler after every await.
+// examples/12_executor_task.cpp -- your own coroutine type: a task that is back home after every await.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
@@ -38,7 +38,8 @@ class [[nodiscard]] executor_task {
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_TRANSFER_ABI() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+  CORACLE_TRANSFER_ABI()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     body_.promise().set_parent(parent);
     return coracle::transfer_to(body_);
   }

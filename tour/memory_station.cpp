@@ -79,17 +79,17 @@ struct source {
 };
 
 void show_sources(section& page, const std::vector<source>& sources) {
-  table counts{"", {"the child's frame comes from", "allocations an await", "time an await"}, {}};
-  bar_chart bars{"Time of one await", "ns", {}};
+  bar_chart counts{"Allocations of one await, by where the child's frame comes from", "allocations", {}};
+  bar_chart times_taken{"Time of one await", "ns", {}};
   for (const source& each : sources) {
-    const std::string time = fixed(each.measured.nanoseconds, 1) + " ns";
-    counts.rows.push_back({each.name, fixed(each.measured.allocations, 2), time});
-    bars.bars.push_back({each.name, each.measured.nanoseconds, time});
-    page.measured(each.key + ".allocations", each.measured.allocations, "allocations");
-    page.measured(each.key + ".await", each.measured.nanoseconds, "ns");
+    const cost& seen = each.measured;
+    counts.bars.push_back({each.name, seen.allocations, fixed(seen.allocations, 2)});
+    times_taken.bars.push_back({each.name, seen.nanoseconds, fixed(seen.nanoseconds, 1) + " ns"});
+    page.measured(each.key + ".allocations", seen.allocations, "allocations");
+    page.measured(each.key + ".await", seen.nanoseconds, "ns");
   }
   page.add(std::move(counts));
-  page.add(std::move(bars));
+  page.add(std::move(times_taken));
 }
 
 cautious careful(int value) { co_return value; }

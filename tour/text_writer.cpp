@@ -147,8 +147,8 @@ void text_writer::write(const bar_chart& shown) {
   put(bold(shown.title));
   for (const bar& each : shown.bars) {
     const double share = largest > 0 ? each.value / largest : 0;
-    put(fitted(each.label, label_width) + "  " + fitted_right(each.shown, value_width) + "  " +
-        dressed("32", drawn_bar(share, room)));
+    put(fitted(each.label, label_width) + "  " + fitted_right(each.shown, value_width) +
+        (share > 0 ? "  " + dressed("32", drawn_bar(share, room)) : ""));
   }
   gap();
 }

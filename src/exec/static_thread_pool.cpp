@@ -44,6 +44,7 @@ class static_thread_pool::shared_state {
   [[nodiscard]] bool work_is_queued() const noexcept;
   bool wait_for_work() noexcept;
   void wait_for_permit() noexcept;
+  bool claim_sleeper() noexcept;
   void wake_one() noexcept;
   void stop() noexcept;
 
@@ -128,23 +129,32 @@ void static_thread_pool::shared_state::post(resumption& item) noexcept {
     }
   }
   item.next = nullptr;
+  detail::atomic<std::uint32_t>* const permits = &permits_;
+  bool claimed = false;
   {
+    // Claims a sleeper under the lock: as soon as `item` can be taken it may end the program's last use of the
+    // pool, and the pool may be gone before this thread, which is none of its own, has done anything more.
     const std::lock_guard lock(shared_mutex_);
     (shared_head_ ? shared_tail_->next : shared_head_) = &item;
     shared_tail_ = &item;
     shared_size_.store(shared_size_.load(detail::memory_order_relaxed) + 1, detail::memory_order_seq_cst);
+    claimed = claim_sleeper();
   }
-  wake_one();
+  if (claimed) detail::unpark(permits, 1);
 }
 
-void static_thread_pool::shared_state::wake_one() noexcept {
+/// True: one sleeper has got a permit, and is to be unparked.
+bool static_thread_pool::shared_state::claim_sleeper() noexcept {
   std::uint32_t counts = counts_.load(detail::memory_order_seq_cst); /*S1*/
   do {
-    if (searching_in(counts) != 0 || sleeping_in(counts) == 0) return;
+    if (searching_in(counts) != 0 || sleeping_in(counts) == 0) return false;
   } while (!counts_.compare_exchange_weak(counts, counts - one_sleeping + one_searching,
                                           detail::memory_order_seq_cst)); /*S2*/
   permits_.fetch_add(1, detail::memory_order_release);
-  detail::unpark(&permits_, 1);
+  return true;
+}
+void static_thread_pool::shared_state::wake_one() noexcept {
+  if (claim_sleeper()) detail::unpark(&permits_, 1);
 }
 
 void static_thread_pool::shared_state::run(worker& me) noexcept {

@@ -58,6 +58,7 @@ struct poisoned {
   };
 };
 
+int after_end = 0;          ///< 1: an await_suspend went on after its frame had ended
 std::atomic<int> ended{0};  ///< frames that were freed while their await_suspend was running
 
 /// Makes the compiler believe that `value` is used.
@@ -88,10 +89,13 @@ void destroy_elsewhere(std::coroutine_handle<> h) {
 template <class Returned>
 class give_away_awaiter {
  public:
-  explicit give_away_awaiter(void (*give_away)(std::coroutine_handle<>)) noexcept : give_away_(give_away) {}
+  give_away_awaiter(void (*give_away)(std::coroutine_handle<>), int* reached) noexcept
+      : give_away_(give_away), reached_(reached) {}
   bool await_ready() const noexcept { return false; }
   Returned await_suspend(std::coroutine_handle<> suspended) noexcept {
+    int* const reached = reached_;
     give_away_(suspended);  // *this is gone now
+    *reached = 1;           // a local of await_suspend, but it came from the frame
     if constexpr (std::is_same_v<Returned, bool>) return true;
     if constexpr (std::is_same_v<Returned, std::coroutine_handle<>>) return std::noop_coroutine();
   }
@@ -99,6 +103,7 @@ class give_away_awaiter {
 
  private:
   void (*give_away_)(std::coroutine_handle<>);
+  int* reached_;
   [[maybe_unused]] long size_[4] = {};
 };
 
@@ -106,53 +111,54 @@ class give_away_awaiter {
 template <class Returned>
 class destroy_awaiter {
  public:
-  destroy_awaiter() noexcept {}
+  explicit destroy_awaiter(int* reached) noexcept : reached_(reached) {}
   bool await_ready() const noexcept { return false; }
   Returned await_suspend(std::coroutine_handle<> suspended) noexcept {
+    int* const reached = reached_;
     suspended.destroy();
+    *reached = 1;
     if constexpr (std::is_same_v<Returned, bool>) return true;
     if constexpr (std::is_same_v<Returned, std::coroutine_handle<>>) return std::noop_coroutine();
   }
   int await_resume() const noexcept { return 1; }
 
  private:
+  int* reached_;
   [[maybe_unused]] long size_[4] = {};
 };
 
 using way = void (*)(std::coroutine_handle<>);
 
 template <class Returned>
-poisoned plain(way give_away) {
+poisoned plain(way give_away, int* reached) {
   const counted end(1);
-  const int one = co_await give_away_awaiter<Returned>(give_away);
+  const int one = co_await give_away_awaiter<Returned>(give_away, reached);
   use(&one);
 }
 template <class Returned>
-poisoned named_awaiter(way give_away) {
+poisoned named_awaiter(way give_away, int* reached) {
   const counted end(2);
-  give_away_awaiter<Returned> awaiter(give_away);
+  give_away_awaiter<Returned> awaiter(give_away, reached);
   const int one = co_await awaiter;
   use(&one);
 }
 template <class Returned>
-poisoned last_of_loop(way give_away) {
+poisoned last_of_loop(way give_away, int* reached) {
   const counted end(3);
   for (int i = 0; i != 4; ++i) {
-    const int one = co_await give_away_awaiter<Returned>(i == 3 ? give_away : [](std::coroutine_handle<> h) {
-      // Any other turn: goes on by itself, from inside await_suspend.
-      h.resume();
-    });
+    // Before the last turn it goes on by itself, from inside await_suspend.
+    const int one = co_await give_away_awaiter<Returned>(i == 3 ? give_away : &resume_here, reached);
     use(&one);
     use(&end.bytes[i]);
   }
 }
 template <class Returned>
-poisoned in_try(way give_away) {
+poisoned in_try(way give_away, int* reached) {
   try {
     const counted end(4);
     const std::string text(100, 'x');
     const int index = opaque(3);  // needed again afterwards, so it is kept in the frame
-    const int one = co_await give_away_awaiter<Returned>(give_away);
+    const int one = co_await give_away_awaiter<Returned>(give_away, reached);
     use(&end.bytes[opaque(one + index)]);
     use(text.data());
   } catch (...) {
@@ -161,31 +167,32 @@ poisoned in_try(way give_away) {
 }
 /// The same, with nothing that hides the end of the frame from the compiler.
 template <class Returned>
-poisoned in_try_destroyed_inline() {
+poisoned in_try_destroyed_inline(int* reached) {
   try {
     const counted end(4);
     const int index = opaque(3);
-    const int one = co_await destroy_awaiter<Returned>();
+    const int one = co_await destroy_awaiter<Returned>(reached);
     use(&end.bytes[opaque(one + index)]);
   } catch (...) {
     opaque(2);
   }
 }
 template <class Returned>
-poisoned in_loop_destroyed_inline() {
+poisoned in_loop_destroyed_inline(int* reached) {
   const counted end(4);
   for (int i = 0; i != 4; ++i) {
     const int index = opaque(i);
-    const int one = co_await destroy_awaiter<Returned>();
+    const int one = co_await destroy_awaiter<Returned>(reached);
     use(&end.bytes[opaque(one + index)]);
   }
 }
 template <class Returned>
-poisoned with_temporaries(way give_away) {
+poisoned with_temporaries(way give_away, int* reached) {
   const counted end(5);
-  const std::size_t size = std::string(100, 'y').size() +
-                           static_cast<std::size_t>(co_await give_away_awaiter<Returned>(give_away)) +
-                           std::string(50, 'z').size();
+  const std::size_t size =
+      std::string(100, 'y').size() +
+      static_cast<std::size_t>(co_await give_away_awaiter<Returned>(give_away, reached)) +
+      std::string(50, 'z').size();
   use(&size);
 }
 
@@ -214,7 +221,7 @@ poisoned await_child() {
 }
 coracle::task<int> suspended_child(std::allocator_arg_t, page_allocator<int>, way give_away) {
   const counted end(9);
-  co_await give_away_awaiter<void>(give_away);
+  co_await give_away_awaiter<void>(give_away, &after_end);
   co_return 1;
 }
 poisoned await_suspended_child(way give_away) {
@@ -350,14 +357,15 @@ void run_forms(const std::string& form) {
   for (const auto& each : ways) {
     const std::string name = form + " await_suspend, " + each.name + ", ";
     const way w = each.give_away;
-    run(name + "plain", [w] { plain<Returned>(w); });
-    run(name + "named awaiter", [w] { named_awaiter<Returned>(w); });
-    run(name + "loop", [w] { last_of_loop<Returned>(w); });
-    run(name + "try", [w] { in_try<Returned>(w); });
-    run(name + "temporaries", [w] { with_temporaries<Returned>(w); });
+    run(name + "plain", [w] { plain<Returned>(w, &after_end); });
+    run(name + "named awaiter", [w] { named_awaiter<Returned>(w, &after_end); });
+    run(name + "loop", [w] { last_of_loop<Returned>(w, &after_end); });
+    run(name + "try", [w] { in_try<Returned>(w, &after_end); });
+    run(name + "temporaries", [w] { with_temporaries<Returned>(w, &after_end); });
   }
-  run(form + " await_suspend, destroyed inline, try", &in_try_destroyed_inline<Returned>);
-  run(form + " await_suspend, destroyed inline, loop", &in_loop_destroyed_inline<Returned>);
+  run(form + " await_suspend, destroyed inline, try", [] { in_try_destroyed_inline<Returned>(&after_end); });
+  run(form + " await_suspend, destroyed inline, loop",
+      [] { in_loop_destroyed_inline<Returned>(&after_end); });
 }
 
 /// As give_away_awaiter, but wrong: touches itself afterwards.

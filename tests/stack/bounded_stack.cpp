@@ -1,5 +1,10 @@
 // tests/stack/bounded_stack.cpp -- chains of a million steps on a thread with a small stack.
 // SPDX-License-Identifier: MIT
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/generator.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -8,11 +13,6 @@
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
-#include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -227,7 +227,8 @@ const char* complaint(bool (*steps)()) {
   });
   if (!ran) return "the thread did not start";
   // Thread sanitizer adds its own thread-local data to the stack.
-  if (stack < stack_bytes || stack > stack_bytes + 1024 * 1024) return "the thread has another stack than asked for";
+  if (stack < stack_bytes || stack > stack_bytes + 1024 * 1024)
+    return "the thread has another stack than asked for";
   if (!right) return "a wrong count";
   if (highest == lowest) return "nothing was measured";
   return highest - lowest > allowed_growth ? "too much stack" : nullptr;

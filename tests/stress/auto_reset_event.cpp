@@ -1,11 +1,10 @@
 // tests/stress/auto_reset_event.cpp -- each set() lets one waiter through, however many threads do both.
 // SPDX-License-Identifier: MIT
+#include <atomic>
+#include <barrier>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
-
-#include <atomic>
-#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -58,6 +57,27 @@ sets_and_passes release_all(int rounds) {
   });
   for (int i = 0; i != threads * sets_of_each; ++i) event.set();
   return found;
+}
+
+/// One await against one set(), again and again: it passes, and the set() is used up. Gives how
+/// many of them went wrong.
+long long race_one_await(int most) {
+  std::vector<async_auto_reset_event> events(static_cast<std::size_t>(most));
+  std::vector<int> written(events.size());
+  std::atomic<long long> passes{0};
+  const auto wait = [&](std::size_t i) -> detached {
+    co_await events[i];
+    if (written[i] == 1) ++passes;
+  };
+  const int rounds = coracle_test::side_by_side(
+      most, [&](int i) { wait(static_cast<std::size_t>(i)); },
+      [&](int i) {
+        written[static_cast<std::size_t>(i)] = 1;
+        events[static_cast<std::size_t>(i)].set();
+      });
+  long long wrong = rounds - passes;
+  for (async_auto_reset_event& each : events) wrong += coracle::get_awaiter(each).await_ready();
+  return wrong;
 }
 
 /// The event is the token of a lock: whoever passes holds it, and sets the event to let the next one in.
@@ -146,6 +166,7 @@ int main(int argc, char** argv) {
   const auto all = release_all(run.int_count());
   run.expect("released", all.passes, 32LL * run.count());
   run.expect("released without a set", all.left_over, 0);
+  run.expect("single awaits wrong", race_one_await(40 * run.int_count()), 0);
   run.expect("turns with the token", pass_a_token(run.int_count()), 16LL * run.count());
   run.expect("answers", ping_pong(run.int_count()), run.count());
   const auto mixed = mix(run.int_count());

@@ -1,11 +1,10 @@
 // tests/stress/manual_reset_event.cpp -- many threads set, reset and await the same event.
 // SPDX-License-Identifier: MIT
+#include <atomic>
+#include <barrier>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-
-#include <atomic>
-#include <barrier>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -28,8 +27,8 @@ detached await_once(async_manual_reset_event& event, const int& written, int rou
   if (written != round) ++all.stale;
   ++all.woken;
 }
-detached await_on_pool(static_thread_pool& pool, async_manual_reset_event& event, const int& written, int round,
-                       totals& all) {
+detached await_on_pool(static_thread_pool& pool, async_manual_reset_event& event, const int& written,
+                       int round, totals& all) {
   co_await pool.schedule();
   co_await event;
   if (written != round) ++all.stale;
@@ -64,6 +63,22 @@ void race_waiters_with_one_set(int rounds, totals& all) {
     while (all.woken.load() != (round + 1) * per_round) std::this_thread::yield();
   }
   for (std::thread& each : threads) each.join();
+}
+
+/// One await against one set(), again and again.
+/// Gives how many of them went wrong.
+int race_one_await(int most) {
+  std::vector<async_manual_reset_event> events(static_cast<std::size_t>(most));
+  const auto event = [&](int i) -> async_manual_reset_event& { return events[static_cast<std::size_t>(i)]; };
+  std::vector<int> written(events.size());
+  totals all;
+  const int rounds = coracle_test::side_by_side(
+      most, [&](int i) { await_once(event(i), written[static_cast<std::size_t>(i)], i, all); },
+      [&](int i) {
+        written[static_cast<std::size_t>(i)] = i;
+        event(i).set();
+      });
+  return rounds - all.woken + all.stale;
 }
 
 /// Two threads set and reset without end; each awaiting coroutine must get through all its turns.
@@ -103,6 +118,7 @@ int main(int argc, char** argv) {
   race_waiters_with_one_set(run.int_count(), all);
   run.expect("wake-ups", all.woken.load(), 9LL * run.count());
   run.expect("stale reads", all.stale.load(), 0);
+  run.expect("single awaits lost", race_one_await(20 * run.int_count()), 0);
   run.expect("passes while it is set and reset", churn(run.int_count()), 16LL * run.count());
   return run.finish();
 }

@@ -1,10 +1,9 @@
 // tests/stress/mutex.cpp -- a plain counter behind an async_mutex, and the order in which the lock is given.
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_mutex.hpp>
-
-#include <atomic>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -77,6 +76,30 @@ order queue_in_order(int turns) {
   return found;
 }
 
+/// One lock_async() against one unlock(), again and again. Gives how many of them went wrong.
+long long race_one_unlock(int most) {
+  std::vector<async_mutex> mutexes(static_cast<std::size_t>(most));
+  std::vector<int> counters(mutexes.size());
+  for (async_mutex& each : mutexes) static_cast<void>(each.try_lock());
+  const auto wait = [&](std::size_t i) -> detached {
+    const auto lock = co_await mutexes[i].scoped_lock_async();
+    ++counters[i];
+  };
+  const int rounds = coracle_test::side_by_side(
+      most, [&](int i) { wait(static_cast<std::size_t>(i)); },
+      [&](int i) {
+        ++counters[static_cast<std::size_t>(i)];
+        mutexes[static_cast<std::size_t>(i)].unlock();
+      });
+  long long wrong = 0;
+  for (std::size_t i = 0; i != mutexes.size(); ++i) {
+    const bool raced = i < static_cast<std::size_t>(rounds), is_free = !raced || mutexes[i].try_lock();
+    wrong += !is_free || counters[i] != (raced ? 2 : 0);
+    if (is_free) mutexes[i].unlock();
+  }
+  return wrong;
+}
+
 /// try_lock and unlock from plain threads among coroutines that wait.
 long long try_and_wait(int turns) {
   async_mutex mutex;
@@ -111,6 +134,7 @@ int main(int argc, char** argv) {
   const order found = queue_in_order(run.int_count());
   run.expect("locks in order", found.granted, 3LL * run.count());
   run.expect("out of order", found.out_of_order, 0);
+  run.expect("single hand-overs wrong", race_one_unlock(10 * run.int_count()), 0);
   run.expect("locks beside try_lock", try_and_wait(run.int_count()), 3LL * run.count());
   return run.finish();
 }

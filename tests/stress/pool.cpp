@@ -1,12 +1,11 @@
 // tests/stress/pool.cpp -- hops in one pool, between two pools, and from outside.
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
-
-#include <atomic>
 #include <latch>
 #include <thread>
 #include <vector>

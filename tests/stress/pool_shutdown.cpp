@@ -1,9 +1,9 @@
 // tests/stress/pool_shutdown.cpp -- pools that are destroyed at random moments lose nothing.
 // SPDX-License-Identifier: MIT
+#include <atomic>
+#include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-
-#include <atomic>
 #include <random>
 #include <thread>
 
@@ -23,6 +23,23 @@ detached multiply(static_thread_pool& pool, unsigned children, std::atomic<long 
   for (unsigned i = 0; i != children; ++i) hop(pool, 1 + i % 3, ended);
   ended.fetch_add(1, std::memory_order_relaxed);
 }
+
+/// Ends `later` as soon as its last coroutine has arrived, while the thread that posted it may still be
+/// inside post(): that thread is of another pool, which goes on.
+long long end_after_arrival(unsigned turns) {
+  static_thread_pool earlier{1};
+  long long arrived = 0;
+  const auto travel = [&](static_thread_pool& later) -> coracle::task<> {
+    co_await earlier.schedule();
+    co_await later.schedule();
+    ++arrived;
+  };
+  for (unsigned i = 0; i != turns; ++i) {
+    static_thread_pool later{1};
+    coracle::sync_wait(travel(later));
+  }
+  return arrived;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -39,5 +56,6 @@ int main(int argc, char** argv) {
     for (unsigned pause = random() % 4; pause != 0; --pause) std::this_thread::yield();
   }
   run.expect("coroutines ended", ended.load(), started);
+  run.expect("arrivals before the end", end_after_arrival(2 * run.count()), 2 * run.count());
   return run.finish();
 }

@@ -1,12 +1,11 @@
 // tests/stress/recycler.cpp -- frames of all sizes that are made on one thread and freed on another.
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-
-#include <atomic>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -33,14 +32,22 @@ task<int> fill(static_thread_pool* pool, std::uint64_t pattern) {
 }
 task<int> fill_some(static_thread_pool* pool, std::uint64_t number) {
   switch (number % 8) {
-    case 0: return fill<1>(pool, number);
-    case 1: return fill<2>(pool, number);
-    case 2: return fill<5>(pool, number);
-    case 3: return fill<11>(pool, number);
-    case 4: return fill<40>(pool, number);
-    case 5: return fill<90>(pool, number);
-    case 6: return fill<150>(pool, number);  // larger than what is recycled
-    default: return fill<3>(pool, number);
+    case 0:
+      return fill<1>(pool, number);
+    case 1:
+      return fill<2>(pool, number);
+    case 2:
+      return fill<5>(pool, number);
+    case 3:
+      return fill<11>(pool, number);
+    case 4:
+      return fill<40>(pool, number);
+    case 5:
+      return fill<90>(pool, number);
+    case 6:
+      return fill<150>(pool, number);  // larger than what is recycled
+    default:
+      return fill<3>(pool, number);
   }
 }
 

@@ -1,10 +1,9 @@
 // tests/stress/run_loop.cpp -- a loop that four threads post to, and that is stopped and run again.
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
-
-#include <atomic>
 #include <thread>
 #include <vector>
 

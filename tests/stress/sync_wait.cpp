@@ -1,12 +1,11 @@
 // tests/stress/sync_wait.cpp -- plain threads that wait for coroutines which end on other threads.
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
-
-#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -18,7 +17,7 @@ using coracle::task;
 template <class Scheduler>
 task<int> square_on(Scheduler& place, int n, bool move) {
   if (move) co_await place.schedule();
-  co_return n * n;
+  co_return n* n;
 }
 
 /// Four threads at once; the last line of each wait races with the completion on the other thread.

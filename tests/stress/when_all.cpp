@@ -1,5 +1,6 @@
 // tests/stress/when_all.cpp -- random trees of when_all on a pool, with values, exceptions and waits.
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -7,8 +8,6 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
-
-#include <atomic>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -24,7 +23,7 @@ using coracle::when_all_ready;
 struct world {
   static_thread_pool first{2}, second{1};
   coracle::async_mutex mutex;
-  long long leaves = 0;  // plain: under the mutex
+  long long leaves = 0;        // plain: under the mutex
   std::atomic<int> astray{0};  ///< joins that continued on another executor than they had suspended on
 };
 
@@ -60,13 +59,18 @@ expected expect_tree(unsigned seed, int depth) {
 
 task<int> leaf(world& w, unsigned seed) {
   switch (seed % kinds) {
-    case 0: co_await w.first.schedule(); break;
-    case 1: co_await w.second.schedule(); break;
+    case 0:
+      co_await w.first.schedule();
+      break;
+    case 1:
+      co_await w.second.schedule();
+      break;
     case 2:
       co_await w.first.schedule();
       co_await w.second.schedule();
       break;
-    default: break;  // ends at once
+    default:
+      break;  // ends at once
   }
   {
     const auto lock = co_await w.mutex.scoped_lock_async();

@@ -10,7 +10,8 @@
 #include <string>
 
 namespace coracle_test {
-/// Runs `body` in a child process. Gives what the child wrote to stderr if SIGABRT ended it, else how it ended.
+/// Runs `body` in a child process. Gives what the child wrote to stderr if SIGABRT ended it, else how it
+/// ended.
 inline std::string abort_message(void (*body)()) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/promise_parts.hpp>
-
 #include <utility>
 
 namespace coracle_test {

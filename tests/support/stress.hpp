@@ -1,13 +1,16 @@
-// tests/support/stress.hpp -- the frame of a stress program: its count, its checks, its one line, its watchdog.
-// SPDX-License-Identifier: MIT
+// tests/support/stress.hpp -- the frame of a stress program: its count, its checks, its one line, its
+// watchdog. SPDX-License-Identifier: MIT
 #pragma once
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace coracle_test {
 /// A stress program: `program [count]`. Prints one line; fails if a count is wrong, or if it hangs.
@@ -18,7 +21,8 @@ namespace coracle_test {
 class stress {
  public:
   stress(const char* name, int argc, char** argv, unsigned default_count)
-      : name_(name), count_(argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)) : default_count) {
+      : name_(name),
+        count_(argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)) : default_count) {
     if (count_ == 0) {
       std::fprintf(stderr, "usage: %s [count, at least 1]\n", name);
       std::exit(2);
@@ -60,4 +64,32 @@ class stress {
   std::string line_;
   bool failed_ = false;
 };
+
+/// Calls `first(i)` and `second(i)` at the same moment on two threads, for i = 0, 1, 2 ... One of them is
+/// held up by a little that changes from call to call, so that every line of one meets every line of the
+/// other. Ends after `most` rounds, or earlier on a busy machine, after two seconds. Returns how many there
+/// were.
+template <class First, class Second>
+int side_by_side(int most, First first, Second second) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  std::atomic<int> rounds{-1};  // known before anybody begins that round
+  std::atomic<int> arrived[2] = {};
+  const auto run = [&](int me, auto& each) {
+    for (int i = 0;; ++i) {
+      if (me == 0 && (i == most || (i % 64 == 0 && std::chrono::steady_clock::now() > end))) rounds = i;
+      arrived[me].store(i + 1, std::memory_order_release);
+      for (int spins = 0; arrived[1 - me].load(std::memory_order_acquire) <= i; ++spins) {
+        if (spins > 1000) std::this_thread::yield();
+      }
+      if (rounds == i) return;
+      const int lead = i % 128 - 64;
+      for (volatile int hold_up = me == 0 ? lead : -lead; hold_up > 0;) hold_up = hold_up - 1;
+      each(i);
+    }
+  };
+  std::thread other([&] { run(1, second); });
+  run(0, first);
+  other.join();
+  return rounds;
+}
 }  // namespace coracle_test

@@ -1,13 +1,13 @@
 // tests/unit/async_mutex_test.cpp -- exclusion across awaits.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <stdexcept>
 #include <thread>
 #include <type_traits>
@@ -217,7 +217,8 @@ TEST_CASE("async_mutex: a lock taken without waiting stays on its executor witho
   mutex.unlock();
 }
 
-TEST_CASE("async_mutex: destroyed while held ends the program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("async_mutex: destroyed while held ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
   CHECK(coracle_test::abort_message([] {
           async_mutex mutex;
           static_cast<void>(mutex.try_lock());
@@ -232,7 +233,8 @@ TEST_CASE("async_mutex: unlock() of a mutex that is not held ends the program an
         }) == "coracle: unlock() of an async_mutex that is not held\n");
 }
 
-TEST_CASE("async_mutex: locking, waiting and unlocking allocate nothing") {
+TEST_CASE("async_mutex: locking, waiting and unlocking allocate nothing" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   async_mutex mutex;
   int turns = 0;
   const auto take_turns = [&]() -> detached {
@@ -256,14 +258,17 @@ using lock_awaiter = async_mutex::lock_operation;
 static_assert(sizeof(async_mutex) == 2 * sizeof(void*));
 static_assert(std::is_nothrow_default_constructible_v<async_mutex>);
 static_assert(!std::is_copy_constructible_v<async_mutex> && !std::is_move_constructible_v<async_mutex>);
-static_assert(noexcept(std::declval<async_mutex&>().try_lock()) && noexcept(std::declval<async_mutex&>().unlock()) &&
-              noexcept(std::declval<async_mutex&>().lock_async()) &&
-              noexcept(std::declval<async_mutex&>().scoped_lock_async()));
-static_assert(noexcept(std::declval<lock_awaiter&>().await_ready()) &&
-              noexcept(std::declval<lock_awaiter&>().await_suspend(nullptr)) &&
-              noexcept(std::declval<lock_awaiter&>().await_resume()));
+static_assert(noexcept(std::declval<async_mutex&>().try_lock()) && noexcept(
+    std::declval<async_mutex&>()
+        .unlock()) && noexcept(std::declval<async_mutex&>()
+                                   .lock_async()) && noexcept(std::declval<async_mutex&>()
+                                                                  .scoped_lock_async()));
+static_assert(noexcept(std::declval<lock_awaiter&>().await_ready()) && noexcept(
+    std::declval<lock_awaiter&>().await_suspend(
+        nullptr)) && noexcept(std::declval<lock_awaiter&>().await_resume()));
 static_assert(std::is_void_v<coracle::await_result_t<async_mutex::lock_operation>>);
-static_assert(std::is_same_v<coracle::await_result_t<async_mutex::scoped_lock_operation>, coracle::async_mutex_lock>);
+static_assert(
+    std::is_same_v<coracle::await_result_t<async_mutex::scoped_lock_operation>, coracle::async_mutex_lock>);
 static_assert(!std::is_copy_constructible_v<coracle::async_mutex_lock> &&
               std::is_nothrow_move_constructible_v<coracle::async_mutex_lock>);
 }  // namespace

@@ -1,12 +1,12 @@
 // tests/unit/awaitable_test.cpp -- what counts as awaitable, what type it gives, where it works.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <doctest/doctest.h>
-
 #include <memory>
 #include <string>
 
@@ -148,8 +148,7 @@ struct refusing_promise {
 };
 struct picky_promise {
   template <class T>
-    requires(sizeof(T) > 1000)
-  T&& await_transform(T&&);
+  requires(sizeof(T) > 1000) T && await_transform(T&&);
   giving<long> await_transform(char*);
 };
 struct final_promise final {};

@@ -1,10 +1,10 @@
 // tests/unit/callback_frame_test.cpp -- a plain function as the continuation of a coroutine.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/callback_frame.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/task.hpp>
-#include <doctest/doctest.h>
-
 #include <string>
 #include <thread>
 
@@ -65,7 +65,8 @@ TEST_CASE("callback_frame: the promise lies where this compiler looks for it") {
 
 coracle::task<std::stop_token> own_token() { co_return co_await coracle::this_task::stop_token(); }
 
-TEST_CASE("callback_frame: a task that it awaits inherits the environment, and calls the function at its end") {
+TEST_CASE(
+    "callback_frame: a task that it awaits inherits the environment, and calls the function at its end") {
   const std::stop_source source;
   coracle::environment inherited;
   inherited.stop = source.get_token();

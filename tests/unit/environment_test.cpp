@@ -1,11 +1,11 @@
 // tests/unit/environment_test.cpp -- what travels down with every await, and what does not travel up.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <doctest/doctest.h>
-
 #include <string>
 #include <thread>
 #include <vector>
@@ -135,13 +135,13 @@ TEST_CASE("environment: stop, deadline and values stay when another of them chan
     const std::stop_token seen = co_await token();
     const time_point until = co_await deadline();
     const int bound = co_await l.value();
-    co_return seen == expected && until == at(5) && bound == 3;
+    co_return seen == expected&& until == at(5) && bound == 3;
   };
   auto stop_outside = with_stop(with_value(with_deadline(body(local, source.get_token()), at(5)), local, 3),
                                 source.get_token());
   CHECK(sync_wait(std::move(stop_outside)));
-  auto stop_inside = with_deadline(with_value(with_stop(body(local, source.get_token()), source.get_token()), local, 3),
-                                   at(5));
+  auto stop_inside = with_deadline(
+      with_value(with_stop(body(local, source.get_token()), source.get_token()), local, 3), at(5));
   CHECK(sync_wait(std::move(stop_inside)));
 }
 
@@ -173,7 +173,9 @@ TEST_CASE("environment: make_task and when_ready pass it on") {
 TEST_CASE("environment: a task inherits from whoever awaits it, not from where it was made") {
   std::stop_source source;
   task<std::stop_token> made_outside = token();
-  auto body = [](task<std::stop_token> child) -> task<std::stop_token> { co_return co_await std::move(child); };
+  auto body = [](task<std::stop_token> child) -> task<std::stop_token> {
+    co_return co_await std::move(child);
+  };
   CHECK(sync_wait(with_stop(body(std::move(made_outside)), source.get_token())) == source.get_token());
 }
 
@@ -186,7 +188,7 @@ TEST_CASE("environment: stays with a task that goes on on another thread") {
     co_await e;
     const std::stop_token seen = co_await token();
     const int bound = co_await value_of(l);
-    co_return seen == expected && bound == 9;
+    co_return seen == expected&& bound == 9;
   };
   std::thread other([&event] { event.set(); });
   auto child = with_value(body(event, local, source.get_token()), local, 9);

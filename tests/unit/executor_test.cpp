@@ -1,12 +1,12 @@
 // tests/unit/executor_test.cpp -- the rule by which a suspended coroutine is woken where it belongs.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <doctest/doctest.h>
-
 #include <deque>
 #include <thread>
 #include <vector>
@@ -63,7 +63,8 @@ TEST_CASE("waiter: one that suspended on an executor is posted there, and wake()
   stepping_executor place;
   coracle::waiter entry;
   coracle::executor *before = nullptr, *after = nullptr;
-  auto body = [](coracle::waiter& own, coracle::executor*& first, coracle::executor*& second) -> test_coroutine {
+  auto body = [](coracle::waiter& own, coracle::executor*& first,
+                 coracle::executor*& second) -> test_coroutine {
     first = current_executor();
     co_await wait_in(own);
     second = current_executor();

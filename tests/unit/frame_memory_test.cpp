@@ -1,10 +1,10 @@
 // tests/unit/frame_memory_test.cpp -- the recycler of coroutine frames, and what replaces it.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
-#include <doctest/doctest.h>
-
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -26,8 +26,8 @@ struct empty_cache {
   ~empty_cache() { coracle::trim_frame_memory(); }
 };
 
-TEST_CASE("recycler: a freed frame is handed out again, the last one first, without the heap"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("recycler: a freed frame is handed out again, the last one first, without the heap" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   const empty_cache clean;
   void *const one = take(100), *const two = take(100);
   give(one, 100);
@@ -58,7 +58,8 @@ TEST_CASE("recycler: sizes that round up to the same 16 bytes share frames, othe
   give(same, 112);
 }
 
-TEST_CASE("recycler: frames of every size are aligned as operator new aligns, and usable to their last byte") {
+TEST_CASE(
+    "recycler: frames of every size are aligned as operator new aligns, and usable to their last byte") {
   const empty_cache clean;
   bool aligned = true;
   for (int round = 0; round != 2; ++round) {
@@ -72,8 +73,8 @@ TEST_CASE("recycler: frames of every size are aligned as operator new aligns, an
   CHECK(aligned);
 }
 
-TEST_CASE("recycler: frames of more than 1024 bytes come from the heap and go back at once"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("recycler: frames of more than 1024 bytes come from the heap and go back at once" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   const empty_cache clean;
   const std::size_t made = coracle_test::allocations();
   const long long live = live_allocations();
@@ -84,8 +85,8 @@ TEST_CASE("recycler: frames of more than 1024 bytes come from the heap and go ba
   CHECK(live_after == live);
 }
 
-TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to the heap"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to the heap" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   const empty_cache clean;
   std::vector<void*> frames(300);
   const long long live = live_allocations();
@@ -97,8 +98,8 @@ TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to th
   }
 }
 
-TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   const empty_cache clean;
   std::vector<void*> frames(300);
   const long long live = live_allocations();
@@ -156,7 +157,8 @@ struct outlives_cache {
   int* result = nullptr;
 };
 
-TEST_CASE("recycler: tasks that are destroyed, made and run after the thread's cache closed leave nothing behind") {
+TEST_CASE(
+    "recycler: tasks that are destroyed, made and run after the thread's cache closed leave nothing behind") {
   const empty_cache clean;
   const long long live = live_allocations();
   int result = 0;
@@ -192,14 +194,16 @@ struct on_heap {
                         coracle::part::stays_at_end,
                         coracle::part::awaits_nothing,
                         coracle::heap_frames {
-    on_heap get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    on_heap get_return_object() noexcept {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
   };
   std::coroutine_handle<promise_type> body;
 };
 [[gnu::noinline]] on_heap number_on_heap(int n) { co_return n; }
 
-TEST_CASE("heap_frames: each frame comes from the global operator new and goes back at once"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("heap_frames: each frame comes from the global operator new and goes back at once" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   const std::size_t made = coracle_test::allocations();
   const long long live = live_allocations();
   for (int i = 0; i != 3; ++i) number_on_heap(i).body.destroy();
@@ -215,15 +219,17 @@ struct fallible {
                         coracle::part::stays_at_end,
                         coracle::part::awaits_anything,
                         coracle::reports_allocation_failure<fallible> {
-    fallible get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    fallible get_return_object() noexcept {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
   };
   static fallible on_allocation_failure() noexcept { return {nullptr}; }
   std::coroutine_handle<promise_type> body;
 };
 [[gnu::noinline]] fallible take_probe(coracle_test::lifetime_probe probe) { co_return probe.id(); }
 
-TEST_CASE("reports_allocation_failure: the call returns the type's own sign of failure, and throws nothing"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("reports_allocation_failure: the call returns the type's own sign of failure, and throws nothing" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   coracle_test::lifetimes log;
   log.destroyed.reserve(8);
   const long long live = live_allocations();
@@ -239,7 +245,8 @@ TEST_CASE("reports_allocation_failure: the call returns the type's own sign of f
   CHECK(live_after == live);
 }
 
-TEST_CASE("reports_allocation_failure: where there is memory the coroutine runs, and its frame is freed once") {
+TEST_CASE(
+    "reports_allocation_failure: where there is memory the coroutine runs, and its frame is freed once") {
   coracle_test::lifetimes log;
   log.destroyed.reserve(8);
   const long long live = live_allocations();

@@ -420,7 +420,8 @@ TEST_CASE("generator: destroyed at any point it destroys what lives, innermost f
       log.destroyed.clear();
     }
     CHECK(log.alive == 0);
-    const std::array<ints, 7> expected{ints{}, {20}, {10, 20}, {0, 10, 20}, {1, 0, 10, 20}, {11, 10, 20}, {21, 20}};
+    const std::array<ints, 7> expected{ints{},         {20},         {10, 20}, {0, 10, 20},
+                                       {1, 0, 10, 20}, {11, 10, 20}, {21, 20}};
     CHECK(log.destroyed == expected[static_cast<std::size_t>(steps)]);
   }
 }
@@ -491,7 +492,8 @@ TEST_CASE("generator: an exception climbs ten thousand levels on a small stack")
 // ---- memory
 
 // Opaque, so that no compiler dissolves the frames that are counted.
-CORACLE_NOINLINE() generator<int> allocated_walk(std::allocator_arg_t, counting_allocator<int> memory, int from, int to) {
+CORACLE_NOINLINE()
+generator<int> allocated_walk(std::allocator_arg_t, counting_allocator<int> memory, int from, int to) {
   if (from == to) co_return;
   const int middle = (from + to) / 2;
   co_yield elements_of(allocated_walk(std::allocator_arg, memory, from, middle));

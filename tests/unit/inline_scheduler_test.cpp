@@ -1,11 +1,11 @@
 // tests/unit/inline_scheduler_test.cpp -- the scheduler that goes nowhere.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
-#include <doctest/doctest.h>
-
 #include <thread>
 
 #include "../support/detached.hpp"

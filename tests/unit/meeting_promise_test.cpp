@@ -1,13 +1,13 @@
 // tests/unit/meeting_promise_test.cpp -- a coroutine that ends before or after it is awaited, on any thread.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/meeting_promise.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <doctest/doctest.h>
-
 #include <memory>
 #include <string>
 #include <thread>
@@ -69,7 +69,8 @@ TEST_CASE("meets_parent: one that has ended is ready, and its awaiter does not s
   CHECK(coracle::sync_wait(one) == 42);
 }
 
-TEST_CASE("meets_parent: an end between await_ready and await_suspend wakes nobody, and the awaiter goes on") {
+TEST_CASE(
+    "meets_parent: an end between await_ready and await_suspend wakes nobody, and the awaiter goes on") {
   async_manual_reset_event event;
   eager_task<int> one = answer_after(event);
   CHECK_FALSE(one.await_ready());
@@ -129,7 +130,8 @@ TEST_CASE("meets_parent: on the same executor the end continues the awaiter at o
   CHECK_FALSE(home.run_one());
 }
 
-TEST_CASE("meets_parent: an awaiter without an executor goes on outside of the one where the coroutine ends") {
+TEST_CASE(
+    "meets_parent: an awaiter without an executor goes on outside of the one where the coroutine ends") {
   run_loop away;
   eager_task<int> one = answer_on(away);
   coracle::executor* after = &away;
@@ -141,7 +143,8 @@ TEST_CASE("meets_parent: an awaiter without an executor goes on outside of the o
   CHECK(after == nullptr);
 }
 
-TEST_CASE("meets_parent: an exception is kept for the awaiter, and a coroutine that nobody awaits is only freed") {
+TEST_CASE(
+    "meets_parent: an exception is kept for the awaiter, and a coroutine that nobody awaits is only freed") {
   auto fails = []() -> eager_task<std::string> {
     throw 5;
     co_return "never";
@@ -177,7 +180,8 @@ TEST_CASE("meets_parent: 100,000 awaits one after the other need no more than 12
 TEST_CASE("meets_parent: end and awaiter meet 5,000 times on different threads, and the result is there") {
   constexpr int rounds = 5'000;
   coracle::static_thread_pool pool{1};
-  auto body = [](coracle::static_thread_pool& place, std::vector<int>& data, int value) -> eager_task<std::string> {
+  auto body = [](coracle::static_thread_pool& place, std::vector<int>& data,
+                 int value) -> eager_task<std::string> {
     co_await place.schedule();
     data.push_back(value);
     co_return std::string(30, 'x') + std::to_string(value);

@@ -1,10 +1,10 @@
 // tests/unit/promise_parts_test.cpp -- each part of a promise, in a coroutine type of the user's.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
-#include <doctest/doctest.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +21,9 @@ using coracle::task;
 template <class... Parts>
 struct made_of {
   struct promise_type : Parts... {
-    made_of get_return_object() noexcept { return made_of(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    made_of get_return_object() noexcept {
+      return made_of(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
   };
   explicit made_of(std::coroutine_handle<promise_type> h) noexcept : body(h) {}
   made_of(made_of&& other) noexcept : body(std::exchange(other.body, nullptr)) {}
@@ -32,7 +34,8 @@ struct made_of {
   std::coroutine_handle<promise_type> body;
 };
 template <class T, class Errors = part::stores_errors>
-using lazy = made_of<part::starts_lazily, part::returns<T, Errors>, part::stays_at_end, part::awaits_anything>;
+using lazy =
+    made_of<part::starts_lazily, part::returns<T, Errors>, part::stays_at_end, part::awaits_anything>;
 using eager = made_of<part::starts_eagerly, part::returns<void>, part::stays_at_end, part::awaits_anything>;
 
 lazy<void> log_line(std::vector<int>& log, int line) {
@@ -148,7 +151,8 @@ TEST_CASE("terminates_on_error: the value is destroyed once, if there is one") {
 TEST_CASE("parts: one that holds nothing takes no space, and without errors the value alone is stored") {
   CHECK(sizeof(lazy<int, part::terminates_on_error>::promise_type) == sizeof(int));
   CHECK(sizeof(lazy<void*, part::rethrows_errors>::promise_type) == sizeof(void*));
-  CHECK(sizeof(lazy<std::string, part::terminates_on_error>::promise_type) == sizeof(std::string) + sizeof(void*));
+  CHECK(sizeof(lazy<std::string, part::terminates_on_error>::promise_type) ==
+        sizeof(std::string) + sizeof(void*));
   CHECK(sizeof(lazy<int>::promise_type) == 2 * sizeof(void*));
 }
 
@@ -255,7 +259,9 @@ struct observing {
     promise_type(const std::string& name, int number) : seen(name + std::to_string(number)) {}
     template <class Object>
     promise_type(Object& object, const std::string& name) : seen(name + object.suffix) {}
-    observing get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    observing get_return_object() noexcept {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
     std::string seen = "nothing";
   };
   ~observing() { body.destroy(); }

@@ -1,8 +1,8 @@
 // tests/unit/result_test.cpp -- outcome: a value, an exception, or nothing yet.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/result.hpp>
 #include <doctest/doctest.h>
 
+#include <coracle/core/result.hpp>
 #include <memory>
 #include <string>
 

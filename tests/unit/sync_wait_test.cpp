@@ -1,11 +1,11 @@
 // tests/unit/sync_wait_test.cpp -- the way from plain code into coroutines and back.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <doctest/doctest.h>
-
 #include <memory>
 #include <string>
 #include <thread>

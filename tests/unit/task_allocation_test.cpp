@@ -1,9 +1,9 @@
-// tests/unit/task_allocation_test.cpp -- where the frame of a task comes from, and what happens if it does not.
-// SPDX-License-Identifier: MIT
-#include <coracle/core/sync_wait.hpp>
-#include <coracle/core/task.hpp>
+// tests/unit/task_allocation_test.cpp -- where the frame of a task comes from, and what happens if it does
+// not. SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
 #include <memory_resource>
 #include <thread>
 
@@ -22,8 +22,9 @@ using bytes = counting_allocator<std::byte>;
 // Where a test counts, the coroutine is out of line, so that clang does not put its frame into the caller's.
 [[gnu::noinline]] task<int> add(std::allocator_arg_t, bytes, int a, int b) { co_return a + b; }
 
-TEST_CASE("task allocator: a free function takes its frame from the allocator it is given, and no other memory"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE(
+    "task allocator: a free function takes its frame from the allocator it is given, and no other memory" *
+    doctest::skip(!coracle_test::allocations_are_counted)) {
   allocator_log log;
   const std::size_t before = coracle_test::allocations();
   const std::size_t own_before = log.bytes;
@@ -100,7 +101,9 @@ class counting_resource final : public std::pmr::memory_resource {
 
 TEST_CASE("task allocator: a pmr resource serves a frame and gets it back") {
   counting_resource memory;
-  auto body = [](std::allocator_arg_t, std::pmr::polymorphic_allocator<>, int n) -> task<int> { co_return n; };
+  auto body = [](std::allocator_arg_t, std::pmr::polymorphic_allocator<>, int n) -> task<int> {
+    co_return n;
+  };
   CHECK(sync_wait(body(std::allocator_arg, &memory, 6)) == 6);
   CHECK(memory.allocated == 1);
   CHECK(memory.freed == 1);
@@ -135,8 +138,8 @@ task<int> three_levels(int level) {
   co_return below + level;
 }
 
-TEST_CASE("task: where the k-th allocation fails the exception comes out of the root, and nothing leaks"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("task: where the k-th allocation fails the exception comes out of the root, and nothing leaks" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   int caught = 0, finished = 0;
   const int failed = coracle_test::fail_each_allocation([&] {
     try {
@@ -154,8 +157,8 @@ TEST_CASE("task: where the k-th allocation fails the exception comes out of the 
   ++ended;
   co_return;
 }
-TEST_CASE("task: a child whose frame cannot be allocated throws inside its awaiter, which can go on"
-          * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("task: a child whose frame cannot be allocated throws inside its awaiter, which can go on" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
   auto body = [](int& ended) -> task<bool> {
     bool caught = false;
     coracle::trim_frame_memory();

@@ -1,11 +1,11 @@
 // tests/unit/task_lifetime_test.cpp -- parameters and locals of a task: made once, destroyed once, in order.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/sync_wait.hpp>
-#include <coracle/core/task.hpp>
-#include <coracle/sync/async_manual_reset_event.hpp>
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <vector>
 
 #include "../support/lifetime_probe.hpp"
@@ -121,9 +121,9 @@ TEST_CASE("task lifetime: a parameter whose copy into the frame throws leaves no
   auto body = [](lifetime_probe, throwing_parameter, throwing_parameter) -> task<> { co_return; };
   for (int copies = 0; copies != 2; ++copies) {
     log.copies_until_throw = copies;
-    CHECK_THROWS_AS(
-        static_cast<void>(body(lifetime_probe(log, 1), throwing_parameter(log, 2), throwing_parameter(log, 3))),
-        coracle_test::copy_failed);
+    CHECK_THROWS_AS(static_cast<void>(
+                        body(lifetime_probe(log, 1), throwing_parameter(log, 2), throwing_parameter(log, 3))),
+                    coracle_test::copy_failed);
     CHECK(log.alive == 0);
   }
 }

@@ -1,11 +1,11 @@
 // tests/unit/task_test.cpp -- task: when it runs, what it gives, where its awaiter goes on.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <doctest/doctest.h>
-
 #include <memory>
 #include <string>
 #include <thread>
@@ -140,7 +140,9 @@ TEST_CASE("task: a result whose copy throws is an exception of the task") {
   coracle_test::lifetimes log;
   const coracle_test::lifetime_probe original(log, 1);
   log.copies_until_throw = 0;
-  auto body = [](const coracle_test::lifetime_probe& o) -> task<coracle_test::lifetime_probe> { co_return o; };
+  auto body = [](const coracle_test::lifetime_probe& o) -> task<coracle_test::lifetime_probe> {
+    co_return o;
+  };
   CHECK_THROWS_AS(sync_wait(body(original)), coracle_test::copy_failed);
   CHECK(log.alive == 1);
 }
@@ -220,7 +222,8 @@ TEST_CASE("task: is as large as a pointer") {
 TEST_CASE("task: the awaiter goes on on the thread that finished the body") {
   std::thread::id finisher, went_on;
   async_manual_reset_event event;
-  auto body = [](async_manual_reset_event& e, std::thread::id& in_child, std::thread::id& after) -> test_coroutine {
+  auto body = [](async_manual_reset_event& e, std::thread::id& in_child,
+                 std::thread::id& after) -> test_coroutine {
     auto child = [](async_manual_reset_event& inner, std::thread::id& id) -> task<> {
       co_await inner;
       id = std::this_thread::get_id();
@@ -240,7 +243,8 @@ TEST_CASE("task: the awaiter goes on on the thread that finished the body") {
 TEST_CASE("task: a child that moves to a scheduler takes its awaiter there") {
   coracle::run_loop loop;
   coracle::executor *in_child = nullptr, *after = nullptr;
-  auto body = [](coracle::run_loop& l, coracle::executor*& first, coracle::executor*& second) -> test_coroutine {
+  auto body = [](coracle::run_loop& l, coracle::executor*& first,
+                 coracle::executor*& second) -> test_coroutine {
     auto child = [](coracle::run_loop& place, coracle::executor*& seen) -> task<> {
       co_await place.schedule();
       seen = coracle::current_executor();
@@ -257,9 +261,9 @@ TEST_CASE("task: a child that moves to a scheduler takes its awaiter there") {
   CHECK(after == &loop);
 }
 
-TEST_CASE("task: awaiting an empty one ends the program with one line" *
-          doctest::skip(!CORACLE_CHECKS())) {
-  const char* const expected = "coracle: an empty task was awaited: it was moved from, or never held a coroutine\n";
+TEST_CASE("task: awaiting an empty one ends the program with one line" * doctest::skip(!CORACLE_CHECKS())) {
+  const char* const expected =
+      "coracle: an empty task was awaited: it was moved from, or never held a coroutine\n";
   CHECK(coracle_test::abort_message([] { sync_wait(task<>()); }) == expected);
   CHECK(coracle_test::abort_message([] { sync_wait(task<>().when_ready()); }) == expected);
   CHECK(coracle_test::abort_message([] {

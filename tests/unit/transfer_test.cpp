@@ -1,9 +1,9 @@
 // tests/unit/transfer_test.cpp -- coroutines that continue one another, the stack no deeper.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/task.hpp>
-#include <coracle/core/transfer.hpp>
 #include <doctest/doctest.h>
 
+#include <coracle/core/task.hpp>
+#include <coracle/core/transfer.hpp>
 #include <vector>
 
 #include "../support/run_on_stack.hpp"
@@ -86,7 +86,8 @@ TEST_CASE("transfer: resume() inside a running coroutine returns before that cor
     co_await continue_with(next);
   };
   test_coroutine inner = inner_body(log, last.handle());
-  auto outer_body = [](std::vector<int>& seen, test_coroutine& nested, std::coroutine_handle<> next) -> test_coroutine {
+  auto outer_body = [](std::vector<int>& seen, test_coroutine& nested,
+                       std::coroutine_handle<> next) -> test_coroutine {
     seen.push_back(1);
     nested.resume();
     seen.push_back(2);
@@ -106,7 +107,8 @@ test_coroutine parent_of_waiter(foreign_event& event, std::vector<int>& log, int
   log.push_back(value + 1);
 }
 
-TEST_CASE("transfer: foreign code that calls h.resume() outside any coroutine continues the parents at once") {
+TEST_CASE(
+    "transfer: foreign code that calls h.resume() outside any coroutine continues the parents at once") {
   std::vector<int> log;
   foreign_event event;
   test_coroutine parent = parent_of_waiter(event, log, 10);
@@ -122,7 +124,8 @@ TEST_CASE("transfer: foreign code that calls h.resume() inside a running corouti
   test_coroutine one = parent_of_waiter(first, log, 10), two = parent_of_waiter(second, log, 20);
   one.resume();
   two.resume();
-  auto setter_body = [](foreign_event& a, foreign_event& b, foreign_event& c, std::vector<int>& seen) -> test_coroutine {
+  auto setter_body = [](foreign_event& a, foreign_event& b, foreign_event& c,
+                        std::vector<int>& seen) -> test_coroutine {
     a.set();
     b.set();
     co_await wait_and_log(c, seen, 30);
@@ -184,7 +187,8 @@ TEST_CASE("transfer: 20,000 coroutines that await one another need no more than 
   CHECK(found == 20'001);
 }
 
-TEST_CASE("transfer: an exception that leaves a coroutine comes out of resume(), and transfers go on working") {
+TEST_CASE(
+    "transfer: an exception that leaves a coroutine comes out of resume(), and transfers go on working") {
   auto throwing = []() -> test_coroutine {
     co_await child();
     throw 42;

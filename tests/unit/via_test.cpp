@@ -1,13 +1,13 @@
 // tests/unit/via_test.cpp -- where an awaitable runs, and where its awaiter goes on.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <coracle/compose/via.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
-#include <doctest/doctest.h>
-
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
@@ -235,7 +235,8 @@ TEST_CASE("schedule_on, resume_on, via: the awaitable inherits the environment o
   CHECK(found == 3);
 }
 
-TEST_CASE("schedule_on, resume_on, via: nothing happens before the await, and unused ones free the awaitable") {
+TEST_CASE(
+    "schedule_on, resume_on, via: nothing happens before the await, and unused ones free the awaitable") {
   run_loop abroad;
   const auto owner = std::make_shared<int>(1);
   const auto hold = [](std::shared_ptr<int> kept) -> task<int> { co_return *kept; };

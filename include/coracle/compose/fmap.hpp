@@ -22,6 +22,12 @@ class fmap_awaiter {
     if constexpr (std::is_void_v<await_result_t<Awaitable>>) {
       awaiter_.await_resume();
       return std::invoke(static_cast<Function&&>(function_));
+    } else if constexpr (!std::is_reference_v<await_result_t<Awaitable>> &&
+                         std::is_rvalue_reference_v<
+                             std::invoke_result_t<Function&&, await_result_t<Awaitable>>>) {
+      // A part of the value, such as &point::x gives: moved out, for the value ends here.
+      return std::remove_cvref_t<std::invoke_result_t<Function&&, await_result_t<Awaitable>>>(
+          std::invoke(static_cast<Function&&>(function_), awaiter_.await_resume()));
     } else {
       return std::invoke(static_cast<Function&&>(function_), awaiter_.await_resume());
     }

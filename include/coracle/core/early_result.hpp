@@ -1,5 +1,5 @@
-// coracle/core/early_result.hpp -- what coroutines are made of that return a plain object, such as an optional,
-// and may end before their last line.
+// coracle/core/early_result.hpp -- parts of coroutines that return a plain object, such as an optional, and
+// may end before their last line.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/frame_memory.hpp>
@@ -8,12 +8,12 @@
 #include <utility>
 
 namespace coracle::detail {
-/// What get_return_object of such a promise gives: the compiler converts it to the function's return type once
-/// the body has suspended for good. That is where the frame is destroyed.
+/// What get_return_object of such a promise gives. The compiler converts it to the function's return type
+/// once the body has suspended for good; that is where the frame is destroyed.
 ///
-/// It has no destructor: clang 22 keeps it in the frame, and destroying the frame would run the destructor. So
-/// where something throws, the frame is left to the clean-up that compilers generate. For the body all of them
-/// do; for this conversion, that is for a result whose move constructor throws, clang 19 does not, and leaks.
+/// It has no destructor: clang 22 keeps it in the frame, and destroying the frame would run the destructor.
+/// So where something throws, the frame is left to the compiler's own clean-up. There is one for the body,
+/// and for this conversion: only clang 19 has none for that, and leaks where moving the result throws.
 template <class Promise>
 class early_result {
  public:
@@ -47,7 +47,8 @@ class early_result_promise : public Returns,
   using result_type = Result;
 
   early_result<early_result_promise> get_return_object() noexcept {
-    return early_result<early_result_promise>(std::coroutine_handle<early_result_promise>::from_promise(*this));
+    using handle = std::coroutine_handle<early_result_promise>;
+    return early_result<early_result_promise>(handle::from_promise(*this));
   }
   /// Called in await_suspend: the body is not resumed any more, and the coroutine returns `Result(args...)`.
   template <class... Args>

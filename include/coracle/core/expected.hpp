@@ -19,7 +19,6 @@ using std::unexpected;
 #include <coracle/detail/expected_storage.hpp>
 #include <concepts>
 #include <exception>
-#include <functional>
 #include <initializer_list>
 #include <type_traits>
 #include <utility>
@@ -109,6 +108,18 @@ template <class T, class From>
 concept converts_from_any_form_of = takes_any_form_of<T, From> || std::convertible_to<From&, T> ||
                                     std::convertible_to<From, T> || std::convertible_to<const From&, T> ||
                                     std::convertible_to<const From, T>;
+
+/// `f(arg)`, or the member of `arg` that `f` points to: std::invoke without <functional>.
+template <class F, class Arg>
+constexpr decltype(auto) call(F&& f, Arg&& arg) {
+  if constexpr (std::is_member_object_pointer_v<std::remove_cvref_t<F>>) {
+    return (std::forward<Arg>(arg).*f);
+  } else if constexpr (std::is_member_function_pointer_v<std::remove_cvref_t<F>>) {
+    return (std::forward<Arg>(arg).*f)();
+  } else {
+    return std::forward<F>(f)(std::forward<Arg>(arg));
+  }
+}
 
 template <class E>
 [[noreturn]] CORACLE_COLD() void throw_bad_access([[maybe_unused]] E&& error) {
@@ -360,14 +371,14 @@ class expected {
   template <class Self, class F>
   static constexpr decltype(auto) call(Self&& self, F&& f) {
     if constexpr (valueless) {
-      return std::invoke(std::forward<F>(f));
+      return std::forward<F>(f)();
     } else {
-      return std::invoke(std::forward<F>(f), std::forward<Self>(self).held_.value);
+      return detail::call(std::forward<F>(f), std::forward<Self>(self).held_.value);
     }
   }
   template <class Self, class F>
   static constexpr decltype(auto) call_with_error(Self&& self, F&& f) {
-    return std::invoke(std::forward<F>(f), std::forward<Self>(self).held_.error);
+    return detail::call(std::forward<F>(f), std::forward<Self>(self).held_.error);
   }
   template <class Self, class F>
   static constexpr auto then(Self&& self, F&& f) {

@@ -15,7 +15,7 @@ template <class E>
 inline constexpr bool is_any_unexpected<unexpected<E>> = true;
 
 template <class T>
-concept expected_or_unexpected =
+inline constexpr bool expected_or_unexpected =
     is_any_expected<std::remove_cvref_t<T>> || is_any_unexpected<std::remove_cvref_t<T>>;
 /// What `source.error()` is, for the value category of `Source`.
 template <class Source>
@@ -70,16 +70,16 @@ using expected_returns =
 ///       co_return co_await parse(a) + co_await parse(b);
 ///     }
 ///
-/// Awaiting an expected that holds an error, or `co_await coracle::unexpected(error)`, destroys the locals and
-/// returns the error, converted to `E`. `co_return` takes what makes an expected<T, E>; a coroutine that
+/// Awaiting an expected that holds an error, or `co_await coracle::unexpected(error)`, destroys the locals
+/// and returns the error, converted to `E`. `co_return` takes what makes an expected<T, E>; a coroutine that
 /// returns expected<void, E> says `co_return;`, or runs to its end.
 /// Order         the body runs inside the call.
 /// Exceptions    one that leaves the body is thrown from the call.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T, class E>
 struct expected_promise : early_result_promise<expected<T, E>, expected_returns<T, E>> {
-  template <expected_or_unexpected Source>
-    requires std::is_convertible_v<error_of<Source>, E>
+  template <class Source>
+    requires(expected_or_unexpected<Source> && std::is_convertible_v<error_of<Source>, E>)
   expected_awaiter<Source> await_transform(Source&& source) const noexcept {
     return expected_awaiter<Source>(static_cast<Source&&>(source));
   }

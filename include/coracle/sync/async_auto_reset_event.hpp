@@ -69,6 +69,7 @@ class async_auto_reset_event {
   //   [A5] push to arrived_   release  publish the waiter's fields                           pairs with A6
   //   [A6] take arrived_      acquire  read those fields                                     pairs with A5
   //   [A7] meet               acq_rel  the second sees all that the first did before
+  //   [A8] read both          acquire  arrived_ holds every waiter that is counted        pairs with A2
   static constexpr std::uint64_t one_set = 1, one_wait = std::uint64_t{1} << 32;
   static constexpr std::uint64_t sets_of(std::uint64_t state) noexcept { return state & (one_wait - 1); }
   static constexpr std::uint64_t waits_of(std::uint64_t state) noexcept { return state >> 32; }
@@ -116,7 +117,7 @@ inline bool async_auto_reset_event::enqueue(wait_operation& self, std::coroutine
 inline waiter* async_auto_reset_event::match() noexcept {
   waiter* first = nullptr;
   resumption* last = nullptr;
-  std::uint64_t state = state_.load(detail::memory_order_relaxed);
+  std::uint64_t state = state_.load(detail::memory_order_acquire); /*A8*/
   for (;;) {
     const std::uint64_t matched = std::min(sets_of(state), waits_of(state));
     if (matched == 0) return first;

@@ -10,26 +10,27 @@ coracle::task<int> second_depth(int levels);
 
 // Both units instantiate what follows, and the linker keeps one version of each function.
 
-/// Never inlined, so that the linker has a choice. CORACLE_TRANSFER_ABI() takes it away.
-template <class Awaiter>
+/// Awaits a task through a function that is never inlined. Both units call it from coroutines of their own,
+/// and only CORACLE_TRANSFER_ABI() keeps the linker from giving one unit the other's version.
+template <class T>
 class out_of_line {
  public:
-  explicit out_of_line(Awaiter inner) noexcept : inner_(inner) {}
+  explicit out_of_line(coracle::task<T>& child) noexcept : inner_(std::move(child).operator co_await()) {}
   bool await_ready() const noexcept { return inner_.await_ready(); }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   [[gnu::noinline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     return inner_.await_suspend(parent);
   }
-  auto await_resume() { return inner_.await_resume(); }
+  T await_resume() { return inner_.await_resume(); }
 
  private:
-  Awaiter inner_;
+  coracle::awaiter_type_t<coracle::task<T>> inner_;
 };
 
 template <class T>
 coracle::task<T> relay(coracle::task<T> child) {
-  co_return co_await out_of_line(std::move(child).operator co_await());
+  co_return co_await out_of_line(child);
 }
 
 /// Runs at once inside the call, awaits `child` and adds its result to `sum`.

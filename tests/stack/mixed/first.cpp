@@ -8,9 +8,9 @@
 
 coracle::task<int> first_leaf(int n) { co_return n & 1; }
 coracle::task<int> first_depth(int levels) {
-  int below = 0;
-  if (levels != 0) below = co_await relay(second_depth(levels - 1));
-  co_return below + 1;
+  if (levels == 0) co_return 1;
+  coracle::task<int> child = relay(second_depth(levels - 1));
+  co_return 1 + co_await out_of_line(child);
 }
 
 namespace {
@@ -18,7 +18,10 @@ constexpr int rounds = 1'000'000, levels = 100'000;
 
 coracle::task<int> loop() {
   int sum = 0;
-  for (int i = 0; i != rounds; ++i) sum += co_await relay(second_middle(i));
+  for (int i = 0; i != rounds; ++i) {
+    coracle::task<int> child = relay(second_middle(i));
+    sum += co_await out_of_line(child);
+  }
   co_return sum;
 }
 coracle::task<int> loop_eagerly() {

@@ -5,11 +5,12 @@
 coracle::task<int> second_middle(int n) {
   int sum = 0;
   add_at_once(sum, first_leaf(n));
-  sum += co_await relay(first_leaf(0));
+  coracle::task<int> child = relay(first_leaf(0));
+  sum += co_await out_of_line(child);
   co_return sum;
 }
 coracle::task<int> second_depth(int levels) {
-  int below = 0;
-  if (levels != 0) below = co_await relay(first_depth(levels - 1));
-  co_return below + 1;
+  if (levels == 0) co_return 1;
+  coracle::task<int> child = relay(first_depth(levels - 1));
+  co_return 1 + co_await out_of_line(child);
 }

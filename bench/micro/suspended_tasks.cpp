@@ -1,0 +1,48 @@
+// bench/micro/suspended_tasks.cpp -- what a million suspended tasks occupy.
+// SPDX-License-Identifier: MIT
+#include "suspended_tasks.hpp"
+
+#include <unistd.h>
+
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <fstream>
+#include <vector>
+
+namespace coracle_bench {
+namespace {
+constexpr int tasks = 1'000'000;
+
+long resident_bytes() {
+  long total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+long started = 0;
+[[gnu::noinline]] coracle::task<> suspended(coracle::async_manual_reset_event& event) {
+  ++started;
+  co_await event;
+}
+/// Runs after all others have suspended.
+coracle::task<> weigh(coracle::async_manual_reset_event& event, long before, double& bytes) {
+  bytes = started == tasks ? static_cast<double>(resident_bytes() - before) / tasks : 0;
+  event.set();
+  co_return;
+}
+}  // namespace
+
+double bytes_per_suspended_task() {
+  double bytes = 0;
+  coracle::async_manual_reset_event event;
+  const long before = resident_bytes();
+  std::vector<coracle::task<>> children;
+  children.reserve(tasks + 1);
+  for (int i = 0; i < tasks; ++i) children.push_back(suspended(event));
+  children.push_back(weigh(event, before, bytes));
+  coracle::sync_wait(coracle::when_all(std::move(children)));
+  return bytes;
+}
+}  // namespace coracle_bench

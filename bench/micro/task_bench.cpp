@@ -1,0 +1,126 @@
+// bench/micro/task_bench.cpp -- awaiting a child that completes at once, and sync_wait.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+
+#include "floor_task.hpp"
+#include "measure.hpp"
+
+namespace {
+using coracle_bench::measure;
+using coracle_bench::measure_each;
+
+// The same programs for coracle::task and for the floor.
+template <template <class> class Task>
+struct programs {
+  [[gnu::noinline]] static Task<int> opaque_leaf(int i) { co_return i; }
+  static Task<int> inline_leaf(int i) { co_return i; }
+  [[gnu::noinline]] static Task<void> void_leaf() { co_return; }
+
+  [[gnu::noinline]] static Task<long> await_opaque(long n) {
+    long sum = 0;
+    for (long i = 0; i < n; ++i) sum += co_await opaque_leaf(static_cast<int>(i));
+    co_return sum;
+  }
+  [[gnu::noinline]] static Task<long> await_inline(long n) {
+    long sum = 0;
+    for (long i = 0; i < n; ++i) sum += co_await inline_leaf(static_cast<int>(i));
+    co_return sum;
+  }
+  [[gnu::noinline]] static Task<long> await_void(long n) {
+    for (long i = 0; i < n; ++i) co_await void_leaf();
+    co_return n;
+  }
+  [[gnu::noinline]] static Task<long> chain(int depth) {
+    if (depth == 0) co_return 0;
+    const long below = co_await chain(depth - 1);
+    co_return below + 1;
+  }
+  [[gnu::noinline]] static Task<long> chains(long n, int depth) {
+    long sum = 0;
+    for (long i = 0; i < n; ++i) sum += co_await chain(depth);
+    co_return sum;
+  }
+};
+using ours = programs<coracle::task>;
+using least = programs<floor_task::task>;
+
+constexpr long awaits = 10'000'000;
+
+void await_opaque(benchmark::State& state) {
+  measure(state, awaits, [](long n) { benchmark::DoNotOptimize(coracle::sync_wait(ours::await_opaque(n))); });
+}
+void floor_await_opaque(benchmark::State& state) {
+  measure(state, awaits, [](long n) { benchmark::DoNotOptimize(least::await_opaque(n).run()); });
+}
+void await_inline(benchmark::State& state) {
+  measure(state, awaits, [](long n) { benchmark::DoNotOptimize(coracle::sync_wait(ours::await_inline(n))); });
+}
+void floor_await_inline(benchmark::State& state) {
+  measure(state, awaits, [](long n) { benchmark::DoNotOptimize(least::await_inline(n).run()); });
+}
+void await_void(benchmark::State& state) {
+  measure(state, awaits, [](long n) { benchmark::DoNotOptimize(coracle::sync_wait(ours::await_void(n))); });
+}
+void floor_await_void(benchmark::State& state) {
+  measure(state, awaits, [](long n) { benchmark::DoNotOptimize(least::await_void(n).run()); });
+}
+
+void chain_1000(benchmark::State& state) {
+  measure_each(state, 2000, 1000,
+               [](long n) { benchmark::DoNotOptimize(coracle::sync_wait(ours::chains(n, 1000))); });
+}
+void floor_chain_1000(benchmark::State& state) {
+  measure_each(state, 2000, 1000, [](long n) { benchmark::DoNotOptimize(least::chains(n, 1000).run()); });
+}
+void chain_10(benchmark::State& state) {
+  measure_each(state, 200'000, 10,
+               [](long n) { benchmark::DoNotOptimize(coracle::sync_wait(ours::chains(n, 10))); });
+}
+void floor_chain_10(benchmark::State& state) {
+  measure_each(state, 200'000, 10, [](long n) { benchmark::DoNotOptimize(least::chains(n, 10).run()); });
+}
+
+void sync_wait_round_trip(benchmark::State& state) {
+  measure(state, 1'000'000, [](long n) {
+    long sum = 0;
+    for (long i = 0; i < n; ++i) sum += coracle::sync_wait(ours::opaque_leaf(static_cast<int>(i)));
+    benchmark::DoNotOptimize(sum);
+  });
+}
+/// A bare resume: the task is made, resumed, read and destroyed, and nothing could block.
+void floor_sync_wait_round_trip(benchmark::State& state) {
+  measure(state, 1'000'000, [](long n) {
+    long sum = 0;
+    for (long i = 0; i < n; ++i) sum += least::opaque_leaf(static_cast<int>(i)).run();
+    benchmark::DoNotOptimize(sum);
+  });
+}
+
+[[gnu::noinline]] long plain_function(long i) {
+  coracle_bench::need(i);
+  return i;
+}
+/// What any call costs that is not inlined.
+void floor_call(benchmark::State& state) {
+  measure(state, awaits, [](long n) {
+    long sum = 0;
+    for (long i = 0; i < n; ++i) sum += plain_function(i);
+    benchmark::DoNotOptimize(sum);
+  });
+}
+
+CORACLE_BENCH(await_opaque);
+CORACLE_BENCH(floor_await_opaque);
+CORACLE_BENCH(await_inline);
+CORACLE_BENCH(floor_await_inline);
+CORACLE_BENCH(await_void);
+CORACLE_BENCH(floor_await_void);
+CORACLE_BENCH(chain_1000);
+CORACLE_BENCH(floor_chain_1000);
+CORACLE_BENCH(chain_10);
+CORACLE_BENCH(floor_chain_10);
+CORACLE_BENCH(sync_wait_round_trip);
+CORACLE_BENCH(floor_sync_wait_round_trip);
+CORACLE_BENCH(floor_call);
+}  // namespace

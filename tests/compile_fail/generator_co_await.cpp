@@ -1,0 +1,12 @@
+// expect: this coroutine cannot co_await: it produces its values for a caller that does not wait
+#include <coracle/core/generator.hpp>
+#include <coracle/core/task.hpp>
+
+coracle::task<int> answer() { co_return 42; }
+
+coracle::generator<int> numbers() {
+  co_yield 1;
+#ifndef CORACLE_COMPILE_FAIL_CONTROL
+  co_yield co_await answer();
+#endif
+}

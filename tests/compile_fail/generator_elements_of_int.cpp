@@ -1,0 +1,9 @@
+// expect: elements_of needs a generator or an input range whose elements this one can yield
+#include <coracle/core/generator.hpp>
+
+coracle::generator<int> numbers() {
+  co_yield 1;
+#ifndef CORACLE_COMPILE_FAIL_CONTROL
+  co_yield coracle::elements_of(2);
+#endif
+}
