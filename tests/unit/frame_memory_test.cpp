@@ -44,18 +44,18 @@ TEST_CASE("recycler: a freed frame is handed out again, the last one first, with
 
 TEST_CASE("recycler: sizes that round up to the same 16 bytes share frames, others do not") {
   const empty_cache clean;
-  void* const frame = take(97);
-  give(frame, 97);
-  void* const other = take(96);
-  void* const larger = take(113);
-  void* const same = take(112);
+  void* const frame = take(89);
+  give(frame, 89);
+  void* const other = take(88);
+  void* const larger = take(105);
+  void* const same = take(104);
   CHECK(other != frame);
   CHECK(larger != frame);
   CHECK(same == frame);
-  std::memset(same, 1, 112);
-  give(other, 96);
-  give(larger, 113);
-  give(same, 112);
+  std::memset(same, 1, 104);
+  give(other, 88);
+  give(larger, 105);
+  give(same, 104);
 }
 
 TEST_CASE(
@@ -73,12 +73,12 @@ TEST_CASE(
   CHECK(aligned);
 }
 
-TEST_CASE("recycler: frames of more than 1024 bytes come from the heap and go back at once" *
+TEST_CASE("recycler: frames of more than 1032 bytes come from the heap and go back at once" *
           doctest::skip(!coracle_test::allocations_are_counted)) {
   const empty_cache clean;
   const std::size_t made = coracle_test::allocations();
   const long long live = live_allocations();
-  for (int i = 0; i != 3; ++i) give(take(1025), 1025);
+  for (int i = 0; i != 3; ++i) give(take(1033), 1033);
   const std::size_t made_after = coracle_test::allocations();
   const long long live_after = live_allocations();
   CHECK(made_after - made == 3);
@@ -94,7 +94,8 @@ TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to th
     for (void*& frame : frames) frame = take(1024);
     for (void* frame : frames) give(frame, 1024);
     const long long kept = live_allocations() - live;
-    CHECK(kept == 256);
+    CHECK(kept <= 256);
+    CHECK(kept >= 128);
   }
 }
 
@@ -110,12 +111,28 @@ TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget i
   const long long cached = live_allocations() - live;
   coracle::trim_frame_memory();
   const long long trimmed = live_allocations() - live;
-  CHECK(cached == 300 + 300 + 256);
+  CHECK(cached <= 300 + 300 + 256);
+  CHECK(cached >= 300 + 300 + 128);
   CHECK(trimmed == 0);
   for (void*& frame : frames) frame = take(1024);
   for (void* frame : frames) give(frame, 1024);
   const long long cached_again = live_allocations() - live;
-  CHECK(cached_again == 256);
+  CHECK(cached_again <= 256);
+  CHECK(cached_again >= 128);
+}
+
+TEST_CASE("recycler: a wave of frames longer than the counted front comes back without the heap" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> frames(1000);
+  std::size_t made = 0;
+  for (int round = 0; round != 20; ++round) {
+    const std::size_t before = coracle_test::allocations();
+    for (void*& frame : frames) frame = take(100);
+    made = coracle_test::allocations() - before;
+    for (void* frame : frames) give(frame, 100);
+  }
+  CHECK(made == 0);
 }
 
 TEST_CASE("recycler: a frame freed on another thread joins that thread's cache, which empties when it ends") {

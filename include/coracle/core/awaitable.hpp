@@ -131,7 +131,7 @@ struct any_awaiter {
 template <class T>
 inline constexpr bool is_awaitable = awaitable<T>;
 
-/// Stands for an awaiter that is an lvalue: g++ 12 awaits a copy of one that await_transform returns.
+/// Stands for an awaiter that is not to be copied: g++ 12 awaits a copy of one that await_transform returns.
 template <class Awaiter>
 class awaiter_reference {
  public:
@@ -153,7 +153,8 @@ class awaiter_reference {
 /// What await_transform returns to have `value` itself awaited.
 template <class T>
 CORACLE_ALWAYS_INLINE() decltype(auto) awaited(T&& value) noexcept {
-  if constexpr (std::is_lvalue_reference_v<T> && !has_member_co_await<T> && !has_free_co_await<T>) {
+  if constexpr ((std::is_lvalue_reference_v<T> || CORACLE_COPIES_AWAITERS()) && !has_member_co_await<T> &&
+                !has_free_co_await<T>) {
     return awaiter_reference<std::remove_reference_t<T>>(value);
   } else {
     return static_cast<T&&>(value);

@@ -2,7 +2,7 @@
 // of the caller's.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/config.hpp>
+#include <coracle/detail/check.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -17,20 +17,29 @@
 namespace coracle {
 namespace detail {
 // A thread keeps freed frames in lists by size, 16 bytes apart, and hands them out again. A frame may be
-// freed on another thread than it was allocated on: it joins the lists of the thread that frees it. Each
-// list holds at most `class_budget` bytes, the rest goes back to the global heap at once.
-inline constexpr std::size_t frame_granule = 16, frame_classes = 64, class_budget = 256 * 1024;
+// freed on another thread than it was allocated on: it joins the lists of the thread that frees it. At most
+// `class_budget` bytes of each size are kept, the rest goes back to the global heap.
+//
+// Only frees are counted, by taking one from `room`. When that is used up, the list is counted: its front
+// stays, and the rest moves to the store, from which an empty list is filled. So a count walks over frames
+// that it has not seen before, or over one eighth of the budget once in three eighths of it.
+inline constexpr std::size_t frame_granule = 16, frame_classes = 65, class_budget = 256 * 1024;
 
 struct free_frame {
   free_frame* next;
 };
 struct frame_list {
   free_frame* head = nullptr;
-  std::int32_t room = 0;  ///< frames that may still be put here; 0 until the thread's first slow path
+  std::int32_t room = 0;  ///< frames that may be put here before the list is counted
+};
+struct frame_store {
+  free_frame* head = nullptr;
+  std::int32_t count = 0;
 };
 struct frame_cache {
   frame_list lists[frame_classes];
-  bool open = false;    ///< the budgets are set
+  frame_store stores[frame_classes];
+  bool open = false;    ///< it closes when the thread ends
   bool closed = false;  ///< the thread is ending: cache nothing any more
 };
 
@@ -50,28 +59,61 @@ inline void unpoison([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t 
 #endif
 }
 
-constexpr std::size_t frame_class(std::size_t size) noexcept { return (size - 1) / frame_granule; }
-constexpr std::size_t class_size(std::size_t index) noexcept { return (index + 1) * frame_granule; }
+// Eight more than a multiple of 16, as a heap block is of which 8 bytes are the heap's.
+constexpr std::size_t frame_class(std::size_t size) noexcept { return (size + 7) / frame_granule; }
+constexpr std::size_t class_size(std::size_t index) noexcept { return index * frame_granule + 8; }
 constexpr std::int32_t class_capacity(std::size_t index) noexcept {
   return static_cast<std::int32_t>(class_budget / class_size(index));
+}
+/// How many stay in a list that is counted, or come back from the store at once.
+constexpr std::int32_t front_capacity(std::size_t index) noexcept { return class_capacity(index) / 8; }
+
+inline free_frame* next_of(free_frame* frame) noexcept {
+  unpoison(frame, sizeof(free_frame));
+  free_frame* const next = frame->next;
+  poison(frame, sizeof(free_frame));
+  return next;
+}
+inline void set_next(free_frame* frame, free_frame* next) noexcept {
+  unpoison(frame, sizeof(free_frame));
+  frame->next = next;
+  poison(frame, sizeof(free_frame));
+}
+/// Cuts a list behind its first `most` frames. `rest` gets the others; returns how many stay.
+inline std::int32_t cut(free_frame* head, std::int32_t most, free_frame*& rest) noexcept {
+  rest = nullptr;
+  if (!head) return 0;
+  std::int32_t kept = 1;
+  while (kept != most) {
+    free_frame* const next = next_of(head);
+    if (!next) return kept;
+    head = next;
+    ++kept;
+  }
+  rest = next_of(head);
+  set_next(head, nullptr);
+  return kept;
+}
+inline void delete_list(free_frame* frame, std::size_t index) noexcept {
+  while (frame) {
+    unpoison(frame, class_size(index));
+    ::operator delete(std::exchange(frame, frame->next));
+  }
 }
 
 /// Gives every cached frame back to the global heap.
 inline void empty_lists(frame_cache& cache) noexcept {
   for (std::size_t index = 0; index != frame_classes; ++index) {
-    frame_list& list = cache.lists[index];
-    while (free_frame* frame = list.head) {
-      unpoison(frame, class_size(index));
-      list.head = frame->next;
-      ::operator delete(frame);
-      ++list.room;
-    }
+    delete_list(std::exchange(cache.lists[index].head, nullptr), index);
+    delete_list(std::exchange(cache.stores[index].head, nullptr), index);
+    cache.stores[index].count = 0;
   }
 }
 
-/// First use on a thread: sets the budgets, and arranges that the cache closes when the thread ends.
-CORACLE_COLD() inline bool open_cache(frame_cache& cache) noexcept {
-  if (cache.open || cache.closed) return false;
+/// First use on a thread: arranges that the cache closes when the thread ends. False: it has closed.
+inline bool open_cache(frame_cache& cache) noexcept {
+  if (cache.closed) return false;
+  if (cache.open) return true;
   struct closer {
     ~closer() {
       frame_cache& ending = this_thread_frames();
@@ -83,42 +125,91 @@ CORACLE_COLD() inline bool open_cache(frame_cache& cache) noexcept {
   static thread_local closer at_thread_exit;
   static_cast<void>(&at_thread_exit);
   cache.open = true;
-  for (std::size_t index = 0; index != frame_classes; ++index) cache.lists[index].room = class_capacity(index);
   return true;
 }
 
-CORACLE_COLD() inline void* new_frame(std::size_t size) { return ::operator new(size); }
-CORACLE_COLD() inline void delete_frame(void* frame) noexcept { ::operator delete(frame); }
-CORACLE_COLD() inline void cache_or_delete_frame(void* frame, std::size_t index) noexcept {
+/// Counts a list: its front stays, the rest goes to the store or, where that is full, to the global heap.
+inline void count_list(frame_list& list, frame_store& store, std::size_t index) noexcept {
+  const std::int32_t half = class_capacity(index) / 2;
+  free_frame* rest;
+  list.room = half - cut(list.head, front_capacity(index), rest);
+  while (rest) {
+    if (store.count == half) return delete_list(rest, index);
+    free_frame* const next = next_of(rest);
+    set_next(rest, store.head);
+    store.head = rest;
+    ++store.count;
+    rest = next;
+  }
+}
+
+[[noreturn]] CORACLE_COLD() inline void no_memory() {
+#if CORACLE_EXCEPTIONS()
+  throw std::bad_alloc();
+#else
+  fail("no memory for a coroutine frame");
+#endif
+}
+CORACLE_SAVES_REGISTERS() inline void* new_large_frame(std::size_t size) noexcept {
+  return ::operator new(size, std::nothrow);
+}
+/// For an empty list: from the store, or else new. Null: no memory.
+CORACLE_SAVES_REGISTERS() inline void* stored_or_new_frame(std::size_t index) noexcept {
   frame_cache& cache = this_thread_frames();
-  if (!open_cache(cache)) return delete_frame(frame);
-  auto* const freed = static_cast<free_frame*>(frame);
-  freed->next = cache.lists[index].head;
-  cache.lists[index].head = freed;
-  --cache.lists[index].room;
+  frame_list& list = cache.lists[index];
+  frame_store& store = cache.stores[index];
+  free_frame* const frame = store.head;
+  if (!frame) return ::operator new(class_size(index), std::nothrow);
+  const std::int32_t moved = cut(frame, front_capacity(index), store.head);
+  store.count -= moved;
+  const std::int32_t room = class_capacity(index) / 2 - moved;
+  if (room < list.room) list.room = room;
+  list.head = next_of(frame);
+  unpoison(frame, class_size(index));
+  return frame;
+}
+CORACLE_COLD() inline void delete_frame(void* frame) noexcept { ::operator delete(frame); }
+CORACLE_COLD() inline void count_and_free_frame(void* memory, std::size_t index) noexcept {
+  frame_cache& cache = this_thread_frames();
+  frame_list& list = cache.lists[index];
+  list.room = 0;
+  if (!open_cache(cache)) return delete_frame(memory);
+  count_list(list, cache.stores[index], index);
+  auto* const frame = static_cast<free_frame*>(memory);
+  frame->next = list.head;
+  list.head = frame;
+  --list.room;
   poison(frame, class_size(index));
 }
 
 CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
   const std::size_t index = frame_class(size);
-  if (index >= frame_classes) [[unlikely]] return new_frame(size);
-  frame_list& list = this_thread_frames().lists[index];
-  free_frame* const frame = list.head;
-  if (!frame) [[unlikely]] return new_frame(class_size(index));
-  unpoison(frame, class_size(index));
-  list.head = frame->next;
-  ++list.room;
+  free_frame* frame;
+  if (index < frame_classes) [[likely]] {
+    frame_list& list = this_thread_frames().lists[index];
+    frame = list.head;
+    if (frame) [[likely]] {
+      unpoison(frame, class_size(index));
+      list.head = frame->next;
+      return frame;
+    }
+    frame = static_cast<free_frame*>(stored_or_new_frame(index));
+  } else {
+    frame = static_cast<free_frame*>(new_large_frame(size));
+  }
+  if (!frame) [[unlikely]] no_memory();
   return frame;
 }
 CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) noexcept {
   const std::size_t index = frame_class(size);
   if (index >= frame_classes) [[unlikely]] return delete_frame(memory);
   frame_list& list = this_thread_frames().lists[index];
-  if (list.room <= 0) [[unlikely]] return cache_or_delete_frame(memory, index);
+  // Written so that both compilers make one instruction of the subtraction and its test.
+  list.room = static_cast<std::int32_t>(static_cast<std::uint32_t>(list.room) - 1);
+  if (list.room < 0) [[unlikely]] return count_and_free_frame(memory, index);
   auto* const frame = static_cast<free_frame*>(memory);
   frame->next = list.head;
   list.head = frame;
-  --list.room;
   poison(frame, class_size(index));
 }
 }  // namespace detail
@@ -130,7 +221,7 @@ inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thre
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.
 /// Threads     a frame may be freed on any thread.
 /// Exceptions  std::bad_alloc.
-/// Cost        a list pop and a list push, no lock; at most 256 KiB are kept for each of 64 sizes.
+/// Cost        a list pop and a list push, no lock; at most 256 KiB are kept for each of 65 sizes up to 1032 bytes.
 struct recycled_frames {
   static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
   static void operator delete(void* frame, std::size_t size) noexcept {

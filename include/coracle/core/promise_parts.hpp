@@ -91,9 +91,33 @@ class value_only {
 template <class T>
 inline constexpr bool fits_into_frame = alignof(stored_t<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
+/// Room for an error only, in one pointer: what a coroutine that returns nothing has to keep.
+class error_only {
+ public:
+  error_only() noexcept : error_(nullptr) {}
+  error_only(const error_only&) = delete;
+  error_only& operator=(const error_only&) = delete;
+  ~error_only() {
+    if (error_) [[unlikely]] drop();
+  }
+  void emplace() noexcept {}
+  CORACLE_COLD() void emplace_current_exception() noexcept { error_ = std::current_exception(); }
+  CORACLE_ALWAYS_INLINE() void get() && {
+    if (error_) [[unlikely]] rethrow(error_);
+  }
+
+ private:
+  CORACLE_COLD() void drop() noexcept { error_.~exception_ptr(); }
+  union {
+    std::exception_ptr error_;
+  };
+};
+
 template <class T, class Errors>
 struct result_of_coroutine {
-  using storage = std::conditional_t<std::is_same_v<Errors, part::stores_errors>, outcome<T>, value_only<T>>;
+  using storage =
+      std::conditional_t<!std::is_same_v<Errors, part::stores_errors>, value_only<T>,
+                         std::conditional_t<std::is_void_v<T>, error_only, outcome<T>>>;
 
   void unhandled_exception() noexcept(!std::is_same_v<Errors, part::rethrows_errors>) {
     if constexpr (std::is_same_v<Errors, part::stores_errors>) {
@@ -139,12 +163,16 @@ struct returns<void, Errors> : detail::result_of_coroutine<void, Errors> {
 /// it started this one. Carries the environment that it inherited at that moment.
 class continues_parent {
  public:
+  // Neither field is read before set_parent() has set both.
+  continues_parent() noexcept {}
   /// What this coroutine continues when it ends; called by the awaiter before it starts the coroutine.
   template <class Promise>
   void set_parent(std::coroutine_handle<Promise> parent) noexcept {
     parent_ = parent;
     if constexpr (requires { parent.promise().get_environment(); }) {
       environment_ = parent.promise().get_environment();
+    } else {
+      environment_ = nullptr;
     }
   }
   [[nodiscard]] std::coroutine_handle<> parent() const noexcept { return parent_; }
@@ -164,8 +192,10 @@ class continues_parent {
   final_awaiter final_suspend() const noexcept { return {}; }
 
  private:
-  std::coroutine_handle<> parent_;
-  const environment* environment_ = nullptr;
+  union {
+    std::coroutine_handle<> parent_;
+  };
+  const environment* environment_;
 };
 
 /// Stays suspended at its end until its owner destroys it.

@@ -8,10 +8,25 @@
 
 namespace coracle {
 namespace detail {
-struct waiting_thread : callback_frame {
-  waiting_thread() noexcept : callback_frame(&finished, nullptr) {}
-  static void finished(callback_frame* self) { static_cast<waiting_thread*>(self)->event.set(); }
-  one_shot event;
+class waiting_thread : public callback_frame {
+ public:
+  waiting_thread() noexcept : callback_frame(&finished, nullptr), owner_(&this_thread()) {}
+  void wait() noexcept {
+    if (!finished_here_) event_.wait();
+  }
+
+ private:
+  static void finished(callback_frame* self) {
+    auto* const waiting = static_cast<waiting_thread*>(self);
+    if (waiting->owner_ == &this_thread()) {
+      waiting->finished_here_ = true;
+    } else {
+      waiting->event_.set();
+    }
+  }
+  const thread_state* owner_;
+  bool finished_here_ = false;  // only the owner touches it, so the usual case needs no atomic operation
+  one_shot event_;
 };
 }  // namespace detail
 
@@ -37,7 +52,7 @@ await_result_t<Awaitable> sync_wait(Awaitable&& value) {
       suspended = detail::suspend_into(a, thread.handle());
       detail::run_late_wakeups(detail::this_thread());
     }
-    if (suspended) thread.event.wait();
+    if (suspended) thread.wait();
   }
   return a.await_resume();
 }

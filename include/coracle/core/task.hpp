@@ -83,8 +83,9 @@ class task<T>::awaiter_base {
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
-    body_.promise().set_parent(parent);
-    return transfer_to(body_);
+    const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
+    body.promise().set_parent(parent);
+    return transfer_to(body);
   }
 
  protected:

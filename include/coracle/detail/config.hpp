@@ -79,6 +79,23 @@
 #define CORACLE_THREAD_LOCAL_ACCESS() [[gnu::always_inline]]
 #endif
 
+// A slow path that saves every register itself, so that the fast path around its call saves none. The function
+// must not throw, because an unwinder restores only the usual registers, and is hidden, because lazy binding
+// does not keep them all.
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold, gnu::visibility("hidden"), clang::preserve_most]]
+#else
+#define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold]]
+#endif
+
+// 1 where a co_await copies the awaiter that await_transform returns by reference, an rvalue too: it then
+// stands in the frame twice, and the copy reads what was only just written (8 ns a mutex lock).
+#if defined(__GNUC__) && !defined(__clang__)
+#define CORACLE_COPIES_AWAITERS() 1
+#else
+#define CORACLE_COPIES_AWAITERS() 0
+#endif
+
 // The frame of a directly awaited child may live inside its parent's.
 #if defined(__has_cpp_attribute) && defined(__clang__)
 #if __has_cpp_attribute(clang::coro_await_elidable)
