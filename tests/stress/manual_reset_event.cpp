@@ -113,7 +113,7 @@ int churn(int turns) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  coracle_test::stress run("manual_reset_event", argc, argv, 10'000);
+  coracle_test::stress run("manual_reset_event", argc, argv, 5'000);
   totals all;
   race_waiters_with_one_set(run.int_count(), all);
   run.expect("wake-ups", all.woken.load(), 9LL * run.count());

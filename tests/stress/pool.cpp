@@ -84,6 +84,18 @@ long long post_from_outside(int posts) {
   return ran;
 }
 
+/// One post at a time, at every moment of a pool thread's way to sleep.
+long long post_while_falling_asleep(std::size_t threads, int posts) {
+  static_thread_pool pool{threads};
+  std::atomic<int> answered{0};
+  const auto answer = [&](int number) -> detached {
+    co_await pool.schedule();
+    answered.store(number + 1, std::memory_order_release);
+  };
+  coracle_test::post_one_by_one(posts, 50'000, answered, answer);
+  return answered;
+}
+
 /// One coroutine at a time has anything to do: each wake-up finds all other threads asleep or falling asleep.
 long long relay(int turns) {
   static_thread_pool pool{3};
@@ -111,6 +123,8 @@ int main(int argc, char** argv) {
   run.expect("hops of 1000 coroutines on 3 threads", hop(3, 1000, count), count);
   run.expect("arrivals between two pools", travel(count / 60), 6LL * (count / 60));
   run.expect("posts from 4 threads", post_from_outside(count / 40), 4LL * (count / 40));
+  run.expect("single posts to 1 thread", post_while_falling_asleep(1, count / 50), count / 50);
+  run.expect("single posts to 2 threads", post_while_falling_asleep(2, count / 50), count / 50);
   run.expect("batons", relay(count / 100), 2LL * (count / 100));
   return run.finish();
 }

@@ -45,15 +45,16 @@ long long end_after_arrival(unsigned turns) {
 int main(int argc, char** argv) {
   coracle_test::stress run("pool_shutdown", argc, argv, 1000);
   std::mt19937 random(1);
+  const auto below = [&random](unsigned limit) { return static_cast<unsigned>(random() % limit); };
   std::atomic<long long> ended{0};
   long long started = 0;
   for (unsigned i = 0; i != run.count(); ++i) {
-    static_thread_pool pool{1 + random() % 4};
-    const unsigned coroutines = random() % 40, children = i % 10 == 0 ? 600 : random() % 10;
-    for (unsigned c = 0; c != coroutines; ++c) hop(pool, random() % 20, ended);
+    static_thread_pool pool{1 + below(4)};
+    const unsigned coroutines = below(40), children = i % 10 == 0 ? 600 : below(10);
+    for (unsigned c = 0; c != coroutines; ++c) hop(pool, below(20), ended);
     multiply(pool, children, ended);
     started += coroutines + children + 1;
-    for (unsigned pause = random() % 4; pause != 0; --pause) std::this_thread::yield();
+    for (unsigned pause = below(4); pause != 0; --pause) std::this_thread::yield();
   }
   run.expect("coroutines ended", ended.load(), started);
   run.expect("arrivals before the end", end_after_arrival(2 * run.count()), 2 * run.count());

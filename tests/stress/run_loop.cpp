@@ -79,6 +79,23 @@ long long ping_pong(int turns) {
   return answers;
 }
 
+/// One post at a time, at every moment of the loop's way to sleep.
+long long post_while_falling_asleep(int posts) {
+  run_loop loop;
+  std::atomic<int> answered{0};
+  const auto answer = [&](int number) -> detached {
+    co_await loop.schedule();
+    answered.store(number + 1, std::memory_order_release);
+  };
+  std::thread poster([&] {
+    coracle_test::post_one_by_one(posts, 400, answered, answer);
+    loop.stop();
+  });
+  loop.run();
+  poster.join();
+  return answered;
+}
+
 /// run() and stop() race: each stop() ends one run(), whichever of them comes first.
 long long stop_and_run_again(int turns) {
   run_loop loop;
@@ -113,6 +130,7 @@ int main(int argc, char** argv) {
   run.expect("posts", all.ran, threads * static_cast<long long>(run.count()));
   run.expect("out of order", all.out_of_order, 0);
   run.expect("answers", ping_pong(run.int_count()), run.count());
+  run.expect("single posts", post_while_falling_asleep(2 * run.int_count()), 2 * run.count());
   run.expect("runs", stop_and_run_again(run.int_count()), run.count());
   return run.finish();
 }

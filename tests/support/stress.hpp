@@ -65,6 +65,11 @@ class stress {
   bool failed_ = false;
 };
 
+/// Takes a moment, about a nanosecond a turn.
+inline void hold_up(int turns) {
+  for (volatile int left = turns; left > 0;) left = left - 1;
+}
+
 /// Calls `first(i)` and `second(i)` at the same moment on two threads, for i = 0, 1, 2 ... One of them is
 /// held up by a little that changes from call to call, so that every line of one meets every line of the
 /// other. Ends after `most` rounds, or earlier on a busy machine, after two seconds. Returns how many there
@@ -83,7 +88,7 @@ int side_by_side(int most, First first, Second second) {
       }
       if (rounds == i) return;
       const int lead = i % 128 - 64;
-      for (volatile int hold_up = me == 0 ? lead : -lead; hold_up > 0;) hold_up = hold_up - 1;
+      hold_up(me == 0 ? lead : -lead);
       each(i);
     }
   };
@@ -91,5 +96,19 @@ int side_by_side(int most, First first, Second second) {
   run(0, first);
   other.join();
   return rounds;
+}
+
+/// Calls `post(i)`, waits until that has set `answered` to i + 1, and posts again: after a moment, of at most
+/// `longest` turns, that changes from call to call. So a post comes at every moment of the other side's way
+/// to sleep; if one of them is missed, this never returns.
+template <class Post>
+void post_one_by_one(int posts, int longest, const std::atomic<int>& answered, Post post) {
+  for (int i = 0; i != posts; ++i) {
+    post(i);
+    for (int spins = 0; answered.load(std::memory_order_acquire) <= i; ++spins) {
+      if (spins > 1000) std::this_thread::yield();
+    }
+    hold_up(static_cast<int>(37LL * i % longest));
+  }
 }
 }  // namespace coracle_test

@@ -12,11 +12,6 @@
 #include "../support/counting_allocator.hpp"
 #include "../support/lifetime_probe.hpp"
 
-#if !defined(__clang__)
-// g++-12 -O1 with ASan inlines the allocator's new, but not its delete.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
 namespace {
 using coracle::expected;
 using coracle::unexpected;

@@ -160,15 +160,24 @@ TEST_CASE("run_loop: after stop() run() still runs what the last coroutines post
 
 TEST_CASE("run_loop: a stop() ends one run(), the next one waits again") {
   run_loop loop;
+  std::binary_semaphore running{0};
   bool ran = false;
   loop.stop();
   loop.run();
+  const auto announce = [&]() -> detached {
+    co_await loop.schedule();
+    running.release();
+  };
   const auto stop = [&]() -> detached {
     co_await loop.schedule();
     ran = true;
     loop.stop();
   };
-  std::thread poster([&] { stop(); });
+  announce();
+  std::thread poster([&] {
+    running.acquire();  // run() has nothing left to do now but to wait
+    stop();
+  });
   loop.run();
   poster.join();
   CHECK(ran);

@@ -256,7 +256,9 @@ auto children_from_range(Range&& range) {
 /// Cancellation  every child inherits the environment. It always waits for all of them.
 /// Exceptions    after all have ended, that of the first child, in the order given, that has one.
 /// Threads       children may end on any threads.
-/// Cost          no allocation for the variadic form, one vector for a range; one atomic operation a child.
+/// Cost          no allocation for the variadic form, one vector for a range; one atomic operation a child. A
+///               when_all inside a child of another takes stack, as a function call does: keep the nesting
+///               to some hundreds of levels.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all(Awaitables&&... each) {
