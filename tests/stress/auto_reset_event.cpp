@@ -80,6 +80,28 @@ long long race_one_await(int most) {
   return wrong;
 }
 
+/// Two sets at the same time and two waiters: both pass. Gives how many did not.
+long long race_two_sets(int most) {
+  std::vector<async_auto_reset_event> events(static_cast<std::size_t>(most));
+  std::atomic<long long> passes{0};
+  const auto wait = [&](async_auto_reset_event& event) -> detached {
+    co_await event;
+    ++passes;
+  };
+  for (async_auto_reset_event& each : events) {
+    wait(each);
+    wait(each);
+  }
+  const auto set = [&](int i) { events[static_cast<std::size_t>(i)].set(); };
+  const int rounds = coracle_test::side_by_side(most, set, set);
+  const long long missing = 2LL * rounds - passes;
+  for (std::size_t i = static_cast<std::size_t>(rounds); i != events.size(); ++i) {
+    events[i].set();
+    events[i].set();
+  }
+  return missing;
+}
+
 /// The event is the token of a lock: whoever passes holds it, and sets the event to let the next one in.
 long long pass_a_token(int turns) {
   static_thread_pool pool{2};
@@ -167,6 +189,7 @@ int main(int argc, char** argv) {
   run.expect("released", all.passes, 32LL * run.count());
   run.expect("released without a set", all.left_over, 0);
   run.expect("single awaits wrong", race_one_await(40 * run.int_count()), 0);
+  run.expect("passes of two missing", race_two_sets(20 * run.int_count()), 0);
   run.expect("turns with the token", pass_a_token(run.int_count()), 16LL * run.count());
   run.expect("answers", ping_pong(run.int_count()), run.count());
   const auto mixed = mix(run.int_count());

@@ -84,6 +84,8 @@ long long post_from_outside(int posts) {
   return ran;
 }
 
+constexpr int longest_pause = 300'000;  // enough for a pool's threads to fall asleep
+
 /// One post at a time, at every moment of a pool thread's way to sleep.
 long long post_while_falling_asleep(std::size_t threads, int posts) {
   static_thread_pool pool{threads};
@@ -92,7 +94,46 @@ long long post_while_falling_asleep(std::size_t threads, int posts) {
     co_await pool.schedule();
     answered.store(number + 1, std::memory_order_release);
   };
-  coracle_test::post_one_by_one(posts, 50'000, answered, answer);
+  coracle_test::post_one_by_one(posts, longest_pause, answered, answer);
+  return answered;
+}
+
+/// The same from a thread of the pool, which stays busy meanwhile: the other one has to come and take the
+/// work.
+long long post_from_a_busy_thread(int posts) {
+  static_thread_pool pool{2};
+  std::atomic<int> answered{0};
+  const auto answer = [&](int number) -> detached {
+    co_await pool.schedule();
+    answered.store(number + 1, std::memory_order_release);
+  };
+  const auto stay_busy = [&]() -> task<> {
+    co_await pool.schedule();
+    coracle_test::post_one_by_one(posts, longest_pause, answered, answer);
+  };
+  coracle::sync_wait(stay_busy());
+  return answered;
+}
+
+/// A busy thread posts two coroutines that wait for one another: one thread comes, and has to fetch another
+/// one.
+long long post_pairs_from_a_busy_thread(int pairs) {
+  static_thread_pool pool{3};
+  std::atomic<int> arrived{0}, answered{0};
+  const auto meet = [&](int number) -> detached {
+    co_await pool.schedule();
+    ++arrived;
+    while (arrived.load() < 2 * (number + 1)) std::this_thread::yield();
+    answered.store(number + 1, std::memory_order_release);
+  };
+  const auto stay_busy = [&]() -> task<> {
+    co_await pool.schedule();
+    coracle_test::post_one_by_one(pairs, longest_pause, answered, [&](int number) {
+      meet(number);
+      meet(number);
+    });
+  };
+  coracle::sync_wait(stay_busy());
   return answered;
 }
 
@@ -123,8 +164,11 @@ int main(int argc, char** argv) {
   run.expect("hops of 1000 coroutines on 3 threads", hop(3, 1000, count), count);
   run.expect("arrivals between two pools", travel(count / 60), 6LL * (count / 60));
   run.expect("posts from 4 threads", post_from_outside(count / 40), 4LL * (count / 40));
-  run.expect("single posts to 1 thread", post_while_falling_asleep(1, count / 50), count / 50);
-  run.expect("single posts to 2 threads", post_while_falling_asleep(2, count / 50), count / 50);
+  const int single = count / 500;
+  run.expect("single posts to 1 thread", post_while_falling_asleep(1, single), single);
+  run.expect("single posts to 2 threads", post_while_falling_asleep(2, single), single);
+  run.expect("posts from a busy thread", post_from_a_busy_thread(single), single);
+  run.expect("pairs from a busy thread", post_pairs_from_a_busy_thread(single / 4), single / 4);
   run.expect("batons", relay(count / 100), 2LL * (count / 100));
   return run.finish();
 }

@@ -40,6 +40,25 @@ long long end_after_arrival(unsigned turns) {
   }
   return arrived;
 }
+
+/// Posts once more and ends the pool at once, at every moment of its thread's way to sleep.
+long long post_at_the_end(int turns) {
+  long long ran = 0;
+  std::atomic<int> answered{0};
+  for (int i = 0; i != turns; ++i) {
+    static_thread_pool pool{1};
+    const auto answer = [&](int number) -> detached {
+      co_await pool.schedule();
+      ++ran;
+      answered.store(number, std::memory_order_release);
+    };
+    answer(i + 1);
+    while (answered.load(std::memory_order_acquire) != i + 1) std::this_thread::yield();
+    coracle_test::hold_up(static_cast<int>(7919LL * i % 200'000));
+    answer(-1);
+  }
+  return ran;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -58,5 +77,6 @@ int main(int argc, char** argv) {
   }
   run.expect("coroutines ended", ended.load(), started);
   run.expect("arrivals before the end", end_after_arrival(2 * run.count()), 2 * run.count());
+  run.expect("posts, every second one at the end", post_at_the_end(3 * run.int_count()), 6 * run.count());
   return run.finish();
 }

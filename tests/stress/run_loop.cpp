@@ -86,6 +86,7 @@ long long post_while_falling_asleep(int posts) {
   const auto answer = [&](int number) -> detached {
     co_await loop.schedule();
     answered.store(number + 1, std::memory_order_release);
+    coracle_test::hold_up(number % 300);  // so that the poster is sometimes the faster one
   };
   std::thread poster([&] {
     coracle_test::post_one_by_one(posts, 400, answered, answer);

@@ -108,7 +108,7 @@ void post_one_by_one(int posts, int longest, const std::atomic<int>& answered, P
     for (int spins = 0; answered.load(std::memory_order_acquire) <= i; ++spins) {
       if (spins > 1000) std::this_thread::yield();
     }
-    hold_up(static_cast<int>(37LL * i % longest));
+    hold_up(static_cast<int>(7919LL * i % longest));
   }
 }
 }  // namespace coracle_test
