@@ -42,7 +42,7 @@ void show_totals(section& page, const index_totals& run) {
 
 void show_names(section& page, const index_totals& run) {
   if (run.top_words.empty()) return;
-  bar_chart names{"The most frequent names", "times", {}};
+  bar_chart names{"The most frequent words, of letters, digits and _", "times", {}};
   for (const auto& [name, count] : run.top_words) {
     names.bars.push_back({printable(name), static_cast<double>(count), grouped(count)});
   }
