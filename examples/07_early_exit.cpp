@@ -1,7 +1,7 @@
 // examples/07_early_exit.cpp -- optional and expected as coroutines: co_await gives the value or leaves.
 // SPDX-License-Identifier: MIT
-#include <coracle/coracle.hpp>
 #include <charconv>
+#include <coracle/coracle.hpp>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -26,7 +26,7 @@ std::optional<int> to_int(std::string_view text) {
 std::optional<int> area(const settings& all) {
   const int width = co_await to_int(co_await find(all, "width"));
   const int height = co_await to_int(co_await find(all, "height"));
-  co_return width * height;
+  co_return width* height;
 }
 
 coracle::expected<int, std::string> divide(int a, int b) {

@@ -51,7 +51,8 @@ class json {
     return raw(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
   }
   template <class Integer>
-  requires std::is_integral_v<Integer> json& value(Integer number) {
+    requires std::is_integral_v<Integer>
+  json& value(Integer number) {
     if constexpr (std::is_same_v<Integer, bool>) return raw(number ? "true" : "false");
     return raw(std::to_string(number));
   }

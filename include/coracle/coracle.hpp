@@ -11,6 +11,7 @@
 #include <coracle/core/expected_coroutine.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/generator.hpp>
+#include <coracle/core/meeting_promise.hpp>
 #include <coracle/core/optional_coroutine.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/result.hpp>

@@ -80,7 +80,7 @@ void run_loop::run() {
   for (;;) {
     while (resumption* const item = take()) resume(item->handle);
     std::uint32_t seen = signal_.fetch_or(sleeping, detail::memory_order_seq_cst) | sleeping; /*R4*/
-    if (posted_.load(detail::memory_order_seq_cst)) {                                          /*R5*/
+    if (posted_.load(detail::memory_order_seq_cst)) {                                         /*R5*/
       signal_.fetch_and(~sleeping, detail::memory_order_seq_cst);
       continue;
     }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/detail/park.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-
-#include <algorithm>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -29,7 +28,8 @@ class static_thread_pool::shared_state {
 
  private:
   struct worker {
-    explicit worker(shared_state& its_pool, std::size_t its_index) noexcept : pool(its_pool), index(its_index) {}
+    explicit worker(shared_state& its_pool, std::size_t its_index) noexcept
+        : pool(its_pool), index(its_index) {}
     shared_state& pool;
     const std::size_t index;
     unsigned turns = 0;  ///< counts what it ran, to look at the shared queue now and then
@@ -111,7 +111,8 @@ void static_thread_pool::shared_state::start_threads(static_thread_pool& pool) {
 void static_thread_pool::shared_state::stop() noexcept {
   stopping_.store(true, detail::memory_order_seq_cst);
   std::uint32_t counts = counts_.load(detail::memory_order_seq_cst);
-  while (!counts_.compare_exchange_weak(counts, counts - sleeping_in(counts) + sleeping_in(counts) * one_searching,
+  while (!counts_.compare_exchange_weak(counts,
+                                        counts - sleeping_in(counts) + sleeping_in(counts) * one_searching,
                                         detail::memory_order_seq_cst)) {
   }
   permits_.fetch_add(sleeping_in(counts), detail::memory_order_release);
@@ -204,7 +205,8 @@ resumption* static_thread_pool::shared_state::take_shared(worker& me) noexcept {
   resumption* const first = shared_head_;
   shared_head_ = first->next;
   std::size_t taken = 1;
-  const std::size_t share = std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);
+  const std::size_t share =
+      std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);
   while (taken != share && shared_head_) {
     resumption* const next = shared_head_->next;
     if (!me.queue.push(*shared_head_, detail::memory_order_seq_cst)) break;
@@ -217,7 +219,8 @@ resumption* static_thread_pool::shared_state::take_shared(worker& me) noexcept {
 
 bool static_thread_pool::shared_state::work_is_queued() const noexcept {
   return shared_size_.load(detail::memory_order_seq_cst) != 0 ||
-         std::any_of(workers_.begin(), workers_.end(), [](const auto& each) { return !each->queue.is_empty(); });
+         std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& each) { return !each->queue.is_empty(); });
 }
 
 /// Sleeps until there may be work. The caller counts as searching, before and after. False: the pool stops

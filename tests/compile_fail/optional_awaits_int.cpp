@@ -8,5 +8,5 @@ std::optional<int> twice(std::optional<int> number) {
 #else
   const int factor = 2;
 #endif
-  co_return factor * value;
+  co_return factor* value;
 }

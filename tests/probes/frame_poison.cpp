@@ -400,10 +400,8 @@ int main() {
   run_forms<std::coroutine_handle<>>("handle");
   run("return to an executor that resumes at once", &hop);
   run("task that ends at once", &await_child, 2);
-  run(
-      "task that another thread ends", [] { await_suspended_child(&resume_elsewhere); }, 2);
-  run(
-      "task that ends inside its child's await_suspend", [] { await_suspended_child(&resume_here); }, 2);
+  run("task that another thread ends", [] { await_suspended_child(&resume_elsewhere); }, 2);
+  run("task that ends inside its child's await_suspend", [] { await_suspended_child(&resume_here); }, 2);
   run("when_all whose last child ends on another thread", &await_children, 3);
   run("transfer to a coroutine that destroys the first", &transfer);
   run("manual-reset event set by another thread", &race_for_manual_reset_event);

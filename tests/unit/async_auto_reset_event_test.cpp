@@ -219,11 +219,11 @@ static_assert(sizeof(async_auto_reset_event) == 24);
 static_assert(std::is_nothrow_default_constructible_v<async_auto_reset_event>);
 static_assert(!std::is_copy_constructible_v<async_auto_reset_event> &&
               !std::is_move_constructible_v<async_auto_reset_event>);
-static_assert(noexcept(std::declval<async_auto_reset_event&>().set()) && noexcept(
-    std::declval<async_auto_reset_event&>()
-        .reset()) && noexcept(std::declval<async_auto_reset_event&>().operator co_await()));
-static_assert(noexcept(std::declval<event_awaiter&>().await_ready()) && noexcept(
-    std::declval<event_awaiter&>().await_suspend(
-        nullptr)) && noexcept(std::declval<event_awaiter&>().await_resume()));
+static_assert(noexcept(std::declval<async_auto_reset_event&>().set()) &&
+              noexcept(std::declval<async_auto_reset_event&>().reset()) &&
+              noexcept(std::declval<async_auto_reset_event&>().operator co_await()));
+static_assert(noexcept(std::declval<event_awaiter&>().await_ready()) &&
+              noexcept(std::declval<event_awaiter&>().await_suspend(nullptr)) &&
+              noexcept(std::declval<event_awaiter&>().await_resume()));
 static_assert(std::is_void_v<coracle::await_result_t<async_auto_reset_event&>>);
 }  // namespace

@@ -288,13 +288,12 @@ static_assert(sizeof(async_manual_reset_event) == sizeof(void*));
 static_assert(std::is_nothrow_default_constructible_v<async_manual_reset_event>);
 static_assert(!std::is_copy_constructible_v<async_manual_reset_event> &&
               !std::is_move_constructible_v<async_manual_reset_event>);
-static_assert(noexcept(std::declval<async_manual_reset_event&>().set()) && noexcept(
-    std::declval<async_manual_reset_event&>()
-        .reset()) && noexcept(std::declval<const async_manual_reset_event&>()
-                                  .is_set()) && noexcept(std::declval<async_manual_reset_event&>().
-                                                         operator co_await()));
-static_assert(noexcept(std::declval<event_awaiter&>().await_ready()) && noexcept(
-    std::declval<event_awaiter&>().await_suspend(
-        nullptr)) && noexcept(std::declval<event_awaiter&>().await_resume()));
+static_assert(noexcept(std::declval<async_manual_reset_event&>().set()) &&
+              noexcept(std::declval<async_manual_reset_event&>().reset()) &&
+              noexcept(std::declval<const async_manual_reset_event&>().is_set()) &&
+              noexcept(std::declval<async_manual_reset_event&>().operator co_await()));
+static_assert(noexcept(std::declval<event_awaiter&>().await_ready()) &&
+              noexcept(std::declval<event_awaiter&>().await_suspend(nullptr)) &&
+              noexcept(std::declval<event_awaiter&>().await_resume()));
 static_assert(std::is_void_v<coracle::await_result_t<async_manual_reset_event&>>);
 }  // namespace

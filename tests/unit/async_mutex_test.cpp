@@ -258,14 +258,13 @@ using lock_awaiter = async_mutex::lock_operation;
 static_assert(sizeof(async_mutex) == 2 * sizeof(void*));
 static_assert(std::is_nothrow_default_constructible_v<async_mutex>);
 static_assert(!std::is_copy_constructible_v<async_mutex> && !std::is_move_constructible_v<async_mutex>);
-static_assert(noexcept(std::declval<async_mutex&>().try_lock()) && noexcept(
-    std::declval<async_mutex&>()
-        .unlock()) && noexcept(std::declval<async_mutex&>()
-                                   .lock_async()) && noexcept(std::declval<async_mutex&>()
-                                                                  .scoped_lock_async()));
-static_assert(noexcept(std::declval<lock_awaiter&>().await_ready()) && noexcept(
-    std::declval<lock_awaiter&>().await_suspend(
-        nullptr)) && noexcept(std::declval<lock_awaiter&>().await_resume()));
+static_assert(noexcept(std::declval<async_mutex&>().try_lock()) &&
+              noexcept(std::declval<async_mutex&>().unlock()) &&
+              noexcept(std::declval<async_mutex&>().lock_async()) &&
+              noexcept(std::declval<async_mutex&>().scoped_lock_async()));
+static_assert(noexcept(std::declval<lock_awaiter&>().await_ready()) &&
+              noexcept(std::declval<lock_awaiter&>().await_suspend(nullptr)) &&
+              noexcept(std::declval<lock_awaiter&>().await_resume()));
 static_assert(std::is_void_v<coracle::await_result_t<async_mutex::lock_operation>>);
 static_assert(
     std::is_same_v<coracle::await_result_t<async_mutex::scoped_lock_operation>, coracle::async_mutex_lock>);

@@ -148,7 +148,8 @@ struct refusing_promise {
 };
 struct picky_promise {
   template <class T>
-  requires(sizeof(T) > 1000) T && await_transform(T&&);
+    requires(sizeof(T) > 1000)
+  T&& await_transform(T&&);
   giving<long> await_transform(char*);
 };
 struct final_promise final {};

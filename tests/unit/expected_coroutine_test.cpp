@@ -1,8 +1,8 @@
 // tests/unit/expected_coroutine_test.cpp -- expected as a coroutine.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/expected_coroutine.hpp>
 #include <doctest/doctest.h>
 
+#include <coracle/core/expected_coroutine.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -1,9 +1,9 @@
 // tests/unit/expected_test.cpp -- expected: ours, or std's where there is one; both pass the same tests.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/expected.hpp>
-#include <coracle/detail/config.hpp>
 #include <doctest/doctest.h>
 
+#include <coracle/core/expected.hpp>
+#include <coracle/detail/config.hpp>
 #include <memory>
 #include <string>
 #include <type_traits>

@@ -1,11 +1,11 @@
 // tests/unit/generator_test.cpp -- generator: elements, nesting, exceptions, lifetimes, memory.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/generator.hpp>
-#include <coracle/core/sync_wait.hpp>
-#include <coracle/core/task.hpp>
 #include <doctest/doctest.h>
 
 #include <array>
+#include <coracle/core/generator.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
 #include <memory>
 #include <ranges>
 #include <stdexcept>
@@ -37,9 +37,9 @@ static_assert(!std::copyable<iterator_of<generator<int>>> && std::movable<iterat
 static_assert(std::sentinel_for<std::default_sentinel_t, iterator_of<generator<int>>>);
 
 template <class G, class Reference, class Value, class Yielded>
-constexpr bool has_types = std::is_same_v<std::ranges::range_reference_t<G>, Reference> &&
-                           std::is_same_v<std::ranges::range_value_t<G>, Value> &&
-                           std::is_same_v<typename G::yielded, Yielded>;
+constexpr bool has_types =
+    std::is_same_v<std::ranges::range_reference_t<G>, Reference> &&
+    std::is_same_v<std::ranges::range_value_t<G>, Value> && std::is_same_v<typename G::yielded, Yielded>;
 static_assert(has_types<generator<int>, int&&, int, int&&>);
 static_assert(has_types<generator<int&>, int&, int, int&>);
 static_assert(has_types<generator<const int&>, const int&, int, const int&>);

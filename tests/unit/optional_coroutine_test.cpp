@@ -1,9 +1,9 @@
 // tests/unit/optional_coroutine_test.cpp -- std::optional as a coroutine.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/optional_coroutine.hpp>
 #include <doctest/doctest.h>
 
 #include <any>
+#include <coracle/core/optional_coroutine.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -32,9 +32,7 @@ std::optional<int> none() { return std::nullopt; }
 
 std::optional<int> sum(std::optional<int> a, std::optional<int> b) { co_return co_await a + co_await b; }
 
-TEST_CASE("optional coroutine: returns the value when all awaited ones are there") {
-  CHECK(sum(1, 2) == 3);
-}
+TEST_CASE("optional coroutine: returns the value when all awaited ones are there") { CHECK(sum(1, 2) == 3); }
 
 TEST_CASE("optional coroutine: returns nothing when one awaited is not there") {
   CHECK(sum(1, std::nullopt) == std::nullopt);

@@ -280,7 +280,6 @@ static_assert(coracle::scheduler<run_loop>);
 static_assert(std::is_void_v<coracle::await_result_t<run_loop::schedule_operation>>);
 static_assert(std::is_nothrow_default_constructible_v<run_loop>);
 static_assert(!std::is_copy_constructible_v<run_loop> && !std::is_move_constructible_v<run_loop>);
-static_assert(
-    noexcept(std::declval<run_loop&>().schedule()) && noexcept(std::declval<run_loop&>().stop()) && noexcept(
-        std::declval<run_loop&>().post(std::declval<coracle::resumption&>())));
+static_assert(noexcept(std::declval<run_loop&>().schedule()) && noexcept(std::declval<run_loop&>().stop()) &&
+              noexcept(std::declval<run_loop&>().post(std::declval<coracle::resumption&>())));
 }  // namespace

@@ -262,8 +262,7 @@ static_assert(coracle::scheduler<static_thread_pool>);
 static_assert(std::is_void_v<coracle::await_result_t<static_thread_pool::schedule_operation>>);
 static_assert(!std::is_copy_constructible_v<static_thread_pool> &&
               !std::is_move_constructible_v<static_thread_pool>);
-static_assert(noexcept(std::declval<static_thread_pool&>().schedule()) && noexcept(
-    std::declval<const static_thread_pool&>()
-        .thread_count()) && noexcept(std::declval<static_thread_pool&>()
-                                         .post(std::declval<coracle::resumption&>())));
+static_assert(noexcept(std::declval<static_thread_pool&>().schedule()) &&
+              noexcept(std::declval<const static_thread_pool&>().thread_count()) &&
+              noexcept(std::declval<static_thread_pool&>().post(std::declval<coracle::resumption&>())));
 }  // namespace

@@ -14,8 +14,9 @@ class fmap_awaiter {
 
   bool await_ready() { return awaiter_.await_ready() ? true : false; }
   template <class Promise>
-  auto await_suspend(std::coroutine_handle<Promise> suspended) -> decltype(std::declval<
-      std::remove_reference_t<awaiter_type_t<Awaitable>>&>().await_suspend(suspended)) {
+  auto await_suspend(std::coroutine_handle<Promise> suspended)
+      -> decltype(std::declval<std::remove_reference_t<awaiter_type_t<Awaitable>>&>().await_suspend(
+          suspended)) {
     return awaiter_.await_suspend(suspended);
   }
   decltype(auto) await_resume() {

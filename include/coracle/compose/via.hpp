@@ -62,8 +62,10 @@ task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
 /// Cost          one frame.
 template <class Scheduler, awaitable Awaitable>
   requires scheduler<std::remove_reference_t<Scheduler>>
-CORACLE_CORO_WRAPPER() auto schedule_on(Scheduler&& place, Awaitable value) {
-  return detail::run_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value));
+CORACLE_CORO_WRAPPER()
+auto schedule_on(Scheduler&& place, Awaitable value) {
+  return detail::run_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place),
+                                              static_cast<Awaitable&&>(value));
 }
 
 /// Runs `value` where the awaiter is; the awaiter goes on on `place`, also after an exception.
@@ -76,8 +78,10 @@ CORACLE_CORO_WRAPPER() auto schedule_on(Scheduler&& place, Awaitable value) {
 /// Cost          two frames.
 template <class Scheduler, awaitable Awaitable>
   requires scheduler<std::remove_reference_t<Scheduler>>
-CORACLE_CORO_WRAPPER() auto resume_on(Scheduler&& place, Awaitable value) {
-  return detail::end_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value));
+CORACLE_CORO_WRAPPER()
+auto resume_on(Scheduler&& place, Awaitable value) {
+  return detail::end_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place),
+                                              static_cast<Awaitable&&>(value));
 }
 
 /// Runs `value` on `place` and comes back: the awaiter goes on where it was.
@@ -90,8 +94,10 @@ CORACLE_CORO_WRAPPER() auto resume_on(Scheduler&& place, Awaitable value) {
 /// Cost          two frames, and a hop each way.
 template <awaitable Awaitable, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
-CORACLE_CORO_WRAPPER() auto via(Awaitable value, Scheduler&& place) {
-  return detail::visit<Scheduler, Awaitable>(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value));
+CORACLE_CORO_WRAPPER()
+auto via(Awaitable value, Scheduler&& place) {
+  return detail::visit<Scheduler, Awaitable>(static_cast<Scheduler&&>(place),
+                                             static_cast<Awaitable&&>(value));
 }
 
 template <class... Ts>
@@ -110,8 +116,9 @@ detail::any_awaiter resume_on(Ts&&...) {
 }
 template <class... Ts>
 detail::any_awaiter via(Ts&&...) {
-  static_assert(sizeof...(Ts) == ~std::size_t{0},
-                "via needs an awaitable and then a scheduler, which has a schedule() to await: via(work(), pool)");
+  static_assert(
+      sizeof...(Ts) == ~std::size_t{0},
+      "via needs an awaitable and then a scheduler, which has a schedule() to await: via(work(), pool)");
   return {};
 }
 }  // namespace coracle

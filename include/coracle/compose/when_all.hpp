@@ -74,7 +74,8 @@ class child {
 #endif
   }
   result_type result() {
-    if (start_error_) [[unlikely]] rethrow(start_error_);
+    if (start_error_) [[unlikely]]
+      rethrow(start_error_);
     return slot_->get.await_resume();
   }
 
@@ -149,9 +150,11 @@ class join_operation {
  public:
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<Promise> parent) {
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> parent) {
     const environment* inherited = nullptr;
-    if constexpr (requires { parent.promise().get_environment(); }) inherited = parent.promise().get_environment();
+    if constexpr (requires { parent.promise().get_environment(); })
+      inherited = parent.promise().get_environment();
     for_each([this](auto&) { ++count_; });
     join_.emplace(count_, inherited);
     join_->set_parent(parent);
@@ -182,7 +185,8 @@ class join_operation {
       for (auto& one : children_) results.push_back(f(one));
       return results;
     } else {
-      return std::apply([&f](auto&... each) { return std::tuple<decltype(f(each))...>{f(each)...}; }, children_);
+      return std::apply([&f](auto&... each) { return std::tuple<decltype(f(each))...>{f(each)...}; },
+                        children_);
     }
   }
 
@@ -273,9 +277,10 @@ auto when_all(Range&& range) {
 }
 template <class... Ts>
 detail::any_awaiter when_all(Ts&&...) {
-  static_assert(sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
-                "when_all needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
-                "that have a name");
+  static_assert(
+      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      "when_all needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
+      "that have a name");
   static_assert(sizeof...(Ts) != 0, "when_all() of nothing: pass at least one awaitable");
   return {};
 }
@@ -285,7 +290,8 @@ template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all_ready(Awaitables&&... each) {
   using children = std::tuple<detail::child<Awaitables>...>;
-  return detail::when_all_ready_operation<children>{detail::children_from(static_cast<Awaitables&&>(each)...)};
+  return detail::when_all_ready_operation<children>{
+      detail::children_from(static_cast<Awaitables&&>(each)...)};
 }
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
@@ -295,9 +301,10 @@ auto when_all_ready(Range&& range) {
 }
 template <class... Ts>
 detail::any_awaiter when_all_ready(Ts&&...) {
-  static_assert(sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
-                "when_all_ready needs awaitables, or one range of them: calls that return tasks, or std::move of "
-                "tasks that have a name");
+  static_assert(
+      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      "when_all_ready needs awaitables, or one range of them: calls that return tasks, or std::move of "
+      "tasks that have a name");
   static_assert(sizeof...(Ts) != 0, "when_all_ready() of nothing: pass at least one awaitable");
   return {};
 }

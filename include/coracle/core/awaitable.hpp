@@ -1,8 +1,8 @@
 // coracle/core/awaitable.hpp -- what can stand behind co_await, as concepts and traits.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/transfer.hpp>
 #include <concepts>
+#include <coracle/core/transfer.hpp>
 #include <coroutine>
 #include <type_traits>
 #include <utility>
@@ -47,16 +47,19 @@ concept looks_like_awaiter = requires(std::remove_reference_t<T>& a) {
 /// `operator co_await`, else the object itself. Participates only where there is exactly one.
 template <class T>
   requires detail::has_member_co_await<T> && (!detail::has_free_co_await<T>)
-constexpr decltype(auto) get_awaiter(T&& value) noexcept(noexcept(static_cast<T&&>(value).operator co_await())) {
+constexpr decltype(auto) get_awaiter(T&& value) noexcept(
+    noexcept(static_cast<T&&>(value).operator co_await())) {
   return static_cast<T&&>(value).operator co_await();
 }
 template <class T>
   requires detail::has_free_co_await<T> && (!detail::has_member_co_await<T>)
-constexpr decltype(auto) get_awaiter(T&& value) noexcept(noexcept(operator co_await(static_cast<T&&>(value)))) {
+constexpr decltype(auto) get_awaiter(T&& value) noexcept(
+    noexcept(operator co_await(static_cast<T&&>(value)))) {
   return operator co_await(static_cast<T&&>(value));
 }
 template <class T>
-  requires(!detail::has_member_co_await<T>) && (!detail::has_free_co_await<T>) && detail::looks_like_awaiter<T>
+  requires(!detail::has_member_co_await<T>) && (!detail::has_free_co_await<T>) &&
+          detail::looks_like_awaiter<T>
 constexpr T&& get_awaiter(T&& value) noexcept {
   return static_cast<T&&>(value);
 }
@@ -83,9 +86,8 @@ concept awaitable_of =
 
 namespace detail {
 template <class T, class Promise>
-concept transformed_by = requires(Promise& promise, T&& value) {
-  promise.await_transform(static_cast<T&&>(value));
-};
+concept transformed_by =
+    requires(Promise& promise, T&& value) { promise.await_transform(static_cast<T&&>(value)); };
 
 struct second_await_transform {
   void await_transform();
@@ -102,12 +104,13 @@ concept has_await_transform =
 /// *Contextually awaitable*: `co_await` works inside a coroutine with this promise, whose `await_transform`,
 /// if it has one, decides. It may admit what no other coroutine can await, and refuse what all others can.
 template <class T, class Promise>
-concept awaitable_in =
-    (detail::transformed_by<T, Promise> && requires(Promise& promise, T&& value) {
-      { coracle::get_awaiter(promise.await_transform(static_cast<T&&>(value))) } -> awaiter<Promise>;
-    }) || (!detail::has_await_transform<Promise> && requires(T&& value) {
-      { coracle::get_awaiter(static_cast<T&&>(value)) } -> awaiter<Promise>;
-    });
+concept awaitable_in = (detail::transformed_by<T, Promise> && requires(Promise& promise, T&& value) {
+                         {
+                           coracle::get_awaiter(promise.await_transform(static_cast<T&&>(value)))
+                         } -> awaiter<Promise>;
+                       }) || (!detail::has_await_transform<Promise> && requires(T&& value) {
+                         { coracle::get_awaiter(static_cast<T&&>(value)) } -> awaiter<Promise>;
+                       });
 
 /// Has `schedule()`, an awaitable of void that continues the awaiting coroutine on the scheduler.
 template <class S>
@@ -136,7 +139,8 @@ template <class Awaiter>
 class awaiter_reference {
  public:
   explicit constexpr awaiter_reference(Awaiter& referred) noexcept : awaiter_(referred) {}
-  CORACLE_ALWAYS_INLINE() decltype(auto) await_ready() const noexcept(noexcept(std::declval<Awaiter&>().await_ready())) {
+  CORACLE_ALWAYS_INLINE()
+  decltype(auto) await_ready() const noexcept(noexcept(std::declval<Awaiter&>().await_ready())) {
     return awaiter_.await_ready();
   }
   template <class Promise>
@@ -152,7 +156,8 @@ class awaiter_reference {
 
 /// What await_transform returns to have `value` itself awaited.
 template <class T>
-CORACLE_ALWAYS_INLINE() decltype(auto) awaited(T&& value) noexcept {
+CORACLE_ALWAYS_INLINE()
+decltype(auto) awaited(T&& value) noexcept {
   if constexpr ((std::is_lvalue_reference_v<T> || CORACLE_COPIES_AWAITERS()) && !has_member_co_await<T> &&
                 !has_free_co_await<T>) {
     return awaiter_reference<std::remove_reference_t<T>>(value);

@@ -1,8 +1,8 @@
 // coracle/core/environment.hpp -- what a coroutine inherits from the one that awaits it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/task.hpp>
 #include <chrono>
+#include <coracle/core/task.hpp>
 #include <stop_token>
 
 namespace coracle {
@@ -107,15 +107,17 @@ class task_local {
 
 /// Awaits `child` with `token` as the stop token of everything below it.
 template <awaitable Awaitable>
-CORACLE_CORO_WRAPPER() auto with_stop(Awaitable child, std::stop_token token) {
-  return detail::with_changed_environment(std::move(child), [token = std::move(token)](environment& mine) mutable {
-    mine.stop = std::move(token);
-  });
+CORACLE_CORO_WRAPPER()
+auto with_stop(Awaitable child, std::stop_token token) {
+  return detail::with_changed_environment(
+      std::move(child),
+      [token = std::move(token)](environment& mine) mutable { mine.stop = std::move(token); });
 }
 /// Awaits `child` with a deadline no later than `deadline` (steady clock, absolute). An earlier one around it
 /// stays in force.
 template <awaitable Awaitable>
-CORACLE_CORO_WRAPPER() auto with_deadline(Awaitable child, std::chrono::steady_clock::time_point deadline) {
+CORACLE_CORO_WRAPPER()
+auto with_deadline(Awaitable child, std::chrono::steady_clock::time_point deadline) {
   return detail::with_changed_environment(std::move(child), [deadline](environment& mine) {
     if (deadline < mine.deadline) mine.deadline = deadline;
   });
@@ -133,7 +135,8 @@ task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* ke
 }  // namespace detail
 /// Awaits `child` with `local` bound to `value` for everything below it.
 template <awaitable Awaitable, class T>
-CORACLE_CORO_WRAPPER() auto with_value(Awaitable child, const task_local<T>& local, std::type_identity_t<T> value) {
+CORACLE_CORO_WRAPPER()
+auto with_value(Awaitable child, const task_local<T>& local, std::type_identity_t<T> value) {
   return detail::with_bound_value(std::move(child), &local, std::move(value));
 }
 

@@ -15,9 +15,9 @@ using std::unexpected;
 }  // namespace coracle
 
 #else
+#include <concepts>
 #include <coracle/detail/check.hpp>
 #include <coracle/detail/expected_storage.hpp>
-#include <concepts>
 #include <exception>
 #include <initializer_list>
 #include <type_traits>
@@ -56,7 +56,8 @@ inline constexpr unexpect_t unexpect{};
 /// An error on its way into an expected.
 template <class E>
 class unexpected {
-  static_assert(std::is_object_v<E> && std::same_as<E, std::remove_cvref_t<E>>, "E has to be an object type");
+  static_assert(std::is_object_v<E> && std::same_as<E, std::remove_cvref_t<E> >,
+                "E has to be an object type");
 
  public:
   template <class G = E>
@@ -95,26 +96,26 @@ inline constexpr bool is_one_of = (std::is_same_v<T, Ts> || ...);
 template <class T>
 inline constexpr bool is_expected = false;
 template <class T, class E>
-inline constexpr bool is_expected<expected<T, E>> = true;
+inline constexpr bool is_expected<expected<T, E> > = true;
 template <class T>
 inline constexpr bool is_unexpected = false;
 template <class E>
-inline constexpr bool is_unexpected<unexpected<E>> = true;
+inline constexpr bool is_unexpected<unexpected<E> > = true;
 
 template <class T, class From>
 concept takes_any_form_of = std::constructible_from<T, From&> || std::constructible_from<T, From> ||
                             std::constructible_from<T, const From&> || std::constructible_from<T, const From>;
 template <class T, class From>
-concept converts_from_any_form_of = takes_any_form_of<T, From> || std::convertible_to<From&, T> ||
-                                    std::convertible_to<From, T> || std::convertible_to<const From&, T> ||
-                                    std::convertible_to<const From, T>;
+concept converts_from_any_form_of =
+    takes_any_form_of<T, From> || std::convertible_to<From&, T> || std::convertible_to<From, T> ||
+    std::convertible_to<const From&, T> || std::convertible_to<const From, T>;
 
 /// `f(arg)`, or the member of `arg` that `f` points to: std::invoke without <functional>.
 template <class F, class Arg>
 constexpr decltype(auto) call(F&& f, Arg&& arg) {
-  if constexpr (std::is_member_object_pointer_v<std::remove_cvref_t<F>>) {
+  if constexpr (std::is_member_object_pointer_v<std::remove_cvref_t<F> >) {
     return (std::forward<Arg>(arg).*f);
-  } else if constexpr (std::is_member_function_pointer_v<std::remove_cvref_t<F>>) {
+  } else if constexpr (std::is_member_function_pointer_v<std::remove_cvref_t<F> >) {
     return (std::forward<Arg>(arg).*f)();
   } else {
     return std::forward<F>(f)(std::forward<Arg>(arg));
@@ -124,7 +125,7 @@ constexpr decltype(auto) call(F&& f, Arg&& arg) {
 template <class E>
 [[noreturn]] CORACLE_COLD() void throw_bad_access([[maybe_unused]] E&& error) {
 #if CORACLE_EXCEPTIONS()
-  throw bad_expected_access<std::decay_t<E>>(std::forward<E>(error));
+  throw bad_expected_access<std::decay_t<E> >(std::forward<E>(error));
 #else
   fail("value() of an expected that holds an error");
 #endif
@@ -150,15 +151,15 @@ class expected {
 
   template <class U, class G, class Value, class Error>
   static constexpr bool converts_from =
-      std::constructible_from<E, Error> && !detail::takes_any_form_of<unexpected<E>, expected<U, G>> &&
+      std::constructible_from<E, Error> && !detail::takes_any_form_of<unexpected<E>, expected<U, G> > &&
       (valueless ? std::is_void_v<U>
                  : std::is_constructible_v<stored, Value> &&
                        (std::same_as<std::remove_cv_t<T>, bool> ||
-                        !detail::converts_from_any_form_of<stored, expected<U, G>>));
+                        !detail::converts_from_any_form_of<stored, expected<U, G> >));
   template <class U>
   static constexpr bool is_value =
       !valueless && !detail::is_one_of<std::remove_cvref_t<U>, expected, std::in_place_t> &&
-      !detail::is_unexpected<std::remove_cvref_t<U>> && std::constructible_from<stored, U>;
+      !detail::is_unexpected<std::remove_cvref_t<U> > && std::constructible_from<stored, U>;
 
  public:
   using value_type = T;
@@ -272,15 +273,18 @@ class expected {
   constexpr std::add_lvalue_reference_t<const T> operator*() const& noexcept { return get(*this); }
   constexpr std::add_rvalue_reference_t<T> operator*() && noexcept { return get(std::move(*this)); }
   constexpr std::add_lvalue_reference_t<T> value() & {
-    if (!has_value()) [[unlikely]] detail::throw_bad_access(held_.error);
+    if (!has_value()) [[unlikely]]
+      detail::throw_bad_access(held_.error);
     return get(*this);
   }
   constexpr std::add_lvalue_reference_t<const T> value() const& {
-    if (!has_value()) [[unlikely]] detail::throw_bad_access(held_.error);
+    if (!has_value()) [[unlikely]]
+      detail::throw_bad_access(held_.error);
     return get(*this);
   }
   constexpr std::add_rvalue_reference_t<T> value() && {
-    if (!has_value()) [[unlikely]] detail::throw_bad_access(std::move(held_.error));
+    if (!has_value()) [[unlikely]]
+      detail::throw_bad_access(std::move(held_.error));
     return get(std::move(*this));
   }
   constexpr E& error() & noexcept { return failed().held_.error; }
@@ -305,29 +309,53 @@ class expected {
   }
 
   template <class F>
-  constexpr auto and_then(F&& f) & { return then(*this, std::forward<F>(f)); }
+  constexpr auto and_then(F&& f) & {
+    return then(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto and_then(F&& f) const& { return then(*this, std::forward<F>(f)); }
+  constexpr auto and_then(F&& f) const& {
+    return then(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto and_then(F&& f) && { return then(std::move(*this), std::forward<F>(f)); }
+  constexpr auto and_then(F&& f) && {
+    return then(std::move(*this), std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto or_else(F&& f) & { return otherwise(*this, std::forward<F>(f)); }
+  constexpr auto or_else(F&& f) & {
+    return otherwise(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto or_else(F&& f) const& { return otherwise(*this, std::forward<F>(f)); }
+  constexpr auto or_else(F&& f) const& {
+    return otherwise(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto or_else(F&& f) && { return otherwise(std::move(*this), std::forward<F>(f)); }
+  constexpr auto or_else(F&& f) && {
+    return otherwise(std::move(*this), std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto transform(F&& f) & { return map(*this, std::forward<F>(f)); }
+  constexpr auto transform(F&& f) & {
+    return map(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto transform(F&& f) const& { return map(*this, std::forward<F>(f)); }
+  constexpr auto transform(F&& f) const& {
+    return map(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto transform(F&& f) && { return map(std::move(*this), std::forward<F>(f)); }
+  constexpr auto transform(F&& f) && {
+    return map(std::move(*this), std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto transform_error(F&& f) & { return map_error(*this, std::forward<F>(f)); }
+  constexpr auto transform_error(F&& f) & {
+    return map_error(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto transform_error(F&& f) const& { return map_error(*this, std::forward<F>(f)); }
+  constexpr auto transform_error(F&& f) const& {
+    return map_error(*this, std::forward<F>(f));
+  }
   template <class F>
-  constexpr auto transform_error(F&& f) && { return map_error(std::move(*this), std::forward<F>(f)); }
+  constexpr auto transform_error(F&& f) && {
+    return map_error(std::move(*this), std::forward<F>(f));
+  }
 
   template <class U, class G>
     requires(std::is_void_v<U> == valueless)

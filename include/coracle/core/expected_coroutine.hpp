@@ -60,9 +60,8 @@ struct returns_nothing_expected : result_of_coroutine<expected<void, E>, part::r
 };
 
 template <class T, class E>
-using expected_returns =
-    std::conditional_t<std::is_void_v<T>, returns_nothing_expected<E>,
-                       part::returns<expected<T, E>, part::rethrows_errors>>;
+using expected_returns = std::conditional_t<std::is_void_v<T>, returns_nothing_expected<E>,
+                                            part::returns<expected<T, E>, part::rethrows_errors>>;
 
 /// A coroutine that returns coracle::expected (std::expected where there is one).
 ///

@@ -197,16 +197,19 @@ CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
   } else {
     frame = static_cast<free_frame*>(new_large_frame(size));
   }
-  if (!frame) [[unlikely]] no_memory();
+  if (!frame) [[unlikely]]
+    no_memory();
   return frame;
 }
 CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) noexcept {
   const std::size_t index = frame_class(size);
-  if (index >= frame_classes) [[unlikely]] return delete_frame(memory);
+  if (index >= frame_classes) [[unlikely]]
+    return delete_frame(memory);
   frame_list& list = this_thread_frames().lists[index];
   // Written so that both compilers make one instruction of the subtraction and its test.
   list.room = static_cast<std::int32_t>(static_cast<std::uint32_t>(list.room) - 1);
-  if (list.room < 0) [[unlikely]] return count_and_free_frame(memory, index);
+  if (list.room < 0) [[unlikely]]
+    return count_and_free_frame(memory, index);
   auto* const frame = static_cast<free_frame*>(memory);
   frame->next = list.head;
   list.head = frame;
@@ -221,7 +224,8 @@ inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thre
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.
 /// Threads     a frame may be freed on any thread.
 /// Exceptions  std::bad_alloc.
-/// Cost        a list pop and a list push, no lock; at most 256 KiB are kept for each of 65 sizes up to 1032 bytes.
+/// Cost        a list pop and a list push, no lock; at most 256 KiB are kept for each of 65 sizes
+///             up to 1032 bytes.
 struct recycled_frames {
   static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
   static void operator delete(void* frame, std::size_t size) noexcept {
@@ -239,7 +243,8 @@ struct reports_allocation_failure {
   // Not a nothrow_t form: g++ does not look for one in a promise.
   static void* operator new(std::size_t size) noexcept { return ::operator new(size, std::nothrow); }
   static void operator delete(void* frame, std::size_t) noexcept { ::operator delete(frame); }
-  static Return get_return_object_on_allocation_failure() noexcept(noexcept(Return::on_allocation_failure())) {
+  static Return get_return_object_on_allocation_failure() noexcept(
+      noexcept(Return::on_allocation_failure())) {
     return Return::on_allocation_failure();
   }
 };

@@ -68,7 +68,8 @@ class nesting {
     return outer.promise().enter(*this);
   }
   CORACLE_ALWAYS_INLINE() void await_resume() {
-    if (nested_.promise().failed()) [[unlikely]] rethrow_error();
+    if (nested_.promise().failed()) [[unlikely]]
+      rethrow_error();
   }
 
  private:
@@ -141,7 +142,8 @@ class generator_state {
     generator_state& state = root.promise();
     if (!state.other_end_) [[likely]] {
       root.resume();
-      if (state.value_ || !state.other_end_) [[likely]] return;
+      if (state.value_ || !state.other_end_) [[likely]]
+        return;
     } else {
       handle::from_promise(*state.other_end_).resume();
     }
@@ -151,7 +153,8 @@ class generator_state {
   }
   /// Destroys the leaf first and the root last, so that depth costs no stack.
   CORACLE_ALWAYS_INLINE() static void destroy(std::coroutine_handle<> root, generator_state& state) noexcept {
-    if (state.other_end_) [[unlikely]] state.destroy_nested();
+    if (state.other_end_) [[unlikely]]
+      state.destroy_nested();
     root.destroy();
   }
 
@@ -255,7 +258,8 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
     this->show(std::addressof(value));
     return {};
   }
-  CORACLE_ALWAYS_INLINE() auto yield_value(const std::remove_reference_t<yielded>& value)
+  CORACLE_ALWAYS_INLINE()
+  auto yield_value(const std::remove_reference_t<yielded>& value)
     requires shown_from_copy<yielded>
   {
     return yielded_copy<std::remove_cvref_t<yielded>>(value);

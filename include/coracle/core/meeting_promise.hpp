@@ -33,7 +33,7 @@ class meets_parent {
     parent_.suspend(parent);
     std::uint32_t seen = running;
     return state_.compare_exchange_strong(seen, awaited, detail::memory_order_release, /*P2*/
-                                          detail::memory_order_acquire);              /*P1*/
+                                          detail::memory_order_acquire);               /*P1*/
   }
 
   class final_awaiter {
@@ -42,7 +42,8 @@ class meets_parent {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     CORACLE_TRANSFER_ABI()
-    CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Promise> self) noexcept {
       return static_cast<meets_parent&>(self.promise()).end();
     }
     void await_resume() const noexcept {}

@@ -98,12 +98,14 @@ class error_only {
   error_only(const error_only&) = delete;
   error_only& operator=(const error_only&) = delete;
   ~error_only() {
-    if (error_) [[unlikely]] drop();
+    if (error_) [[unlikely]]
+      drop();
   }
   void emplace() noexcept {}
   CORACLE_COLD() void emplace_current_exception() noexcept { error_ = std::current_exception(); }
   CORACLE_ALWAYS_INLINE() void get() && {
-    if (error_) [[unlikely]] rethrow(error_);
+    if (error_) [[unlikely]]
+      rethrow(error_);
   }
 
  private:
@@ -115,9 +117,8 @@ class error_only {
 
 template <class T, class Errors>
 struct result_of_coroutine {
-  using storage =
-      std::conditional_t<!std::is_same_v<Errors, part::stores_errors>, value_only<T>,
-                         std::conditional_t<std::is_void_v<T>, error_only, outcome<T>>>;
+  using storage = std::conditional_t<!std::is_same_v<Errors, part::stores_errors>, value_only<T>,
+                                     std::conditional_t<std::is_void_v<T>, error_only, outcome<T>>>;
 
   void unhandled_exception() noexcept(!std::is_same_v<Errors, part::rethrows_errors>) {
     if constexpr (std::is_same_v<Errors, part::stores_errors>) {
@@ -143,8 +144,9 @@ namespace part {
 /// `co_return value;` stores a `T` (also void or a reference), `take()` gives it out.
 template <class T, class Errors = stores_errors>
 struct returns : detail::result_of_coroutine<T, Errors> {
-  static_assert(detail::fits_into_frame<T>,
-                "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
+  static_assert(
+      detail::fits_into_frame<T>,
+      "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
 
   template <class U = T>
     requires std::is_constructible_v<T, U>
@@ -213,7 +215,8 @@ struct frees_itself {
 /// Awaits whatever is awaitable, and says in one line what is wrong with the rest.
 struct awaits_anything {
   template <awaitable T>
-  CORACLE_ALWAYS_INLINE() decltype(auto) await_transform(T&& value) const noexcept {
+  CORACLE_ALWAYS_INLINE()
+  decltype(auto) await_transform(T&& value) const noexcept {
     return detail::awaited<T>(static_cast<T&&>(value));
   }
   template <class T>
@@ -252,7 +255,8 @@ struct awaits_only {
   }
   template <class T>
   detail::any_awaiter await_transform(T&&) const noexcept {
-    static_assert(!sizeof(T*), "this coroutine awaits only the types that its promise names in awaits_only<...>");
+    static_assert(!sizeof(T*),
+                  "this coroutine awaits only the types that its promise names in awaits_only<...>");
     return {};
   }
 };

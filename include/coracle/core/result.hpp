@@ -53,7 +53,8 @@ class outcome {
     if constexpr (!std::is_trivially_destructible_v<stored>) {
       if (state_ == state::value) value_.~stored();
     }
-    if (state_ == state::error) [[unlikely]] drop_error();
+    if (state_ == state::error) [[unlikely]]
+      drop_error();
   }
 
   /// Requires: empty.
@@ -105,7 +106,8 @@ class outcome {
 
  private:
   CORACLE_ALWAYS_INLINE() void check() const {
-    if (state_ == state::error) [[unlikely]] detail::rethrow(error_);
+    if (state_ == state::error) [[unlikely]]
+      detail::rethrow(error_);
     CORACLE_CHECK(state_ == state::value, "the result of a coroutine was taken before it finished");
   }
   CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }

@@ -58,8 +58,9 @@ await_result_t<Awaitable> sync_wait(Awaitable&& value) {
 }
 template <class T>
 detail::any_awaiter::anything sync_wait(T&&) {
-  static_assert(detail::is_awaitable<T>,
-                "sync_wait needs an awaitable: a call that returns a task, or std::move of a task that has a name");
+  static_assert(
+      detail::is_awaitable<T>,
+      "sync_wait needs an awaitable: a call that returns a task, or std::move of a task that has a name");
   return {};
 }
 }  // namespace coracle

@@ -34,8 +34,9 @@ struct task_promise : part::continues_parent,
 /// Threads       one at a time; it may be moved between threads before it is awaited.
 /// Cost          one frame from the recycler (none where clang elides it), constant stack.
 template <class T>
-class [[nodiscard("a task that is not awaited does nothing: co_await it, or pass it to sync_wait or when_all")]]
-CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() task {
+class [[nodiscard(
+    "a task that is not awaited does nothing: co_await it, or pass it to sync_wait or "
+    "when_all")]] CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() task {
   class awaiter_base;
   class awaiter;
   class ready_awaiter;
@@ -83,7 +84,8 @@ class task<T>::awaiter_base {
   bool await_ready() const noexcept { return body_.done(); }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> parent) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
     body.promise().set_parent(parent);
     return transfer_to(body);
@@ -124,11 +126,11 @@ task<await_result_t<Awaitable>> make_task(Awaitable value) {
 /// function or a lambda) takes its frame from a copy of that allocator.
 template <class T, class Allocator, class... Args>
 struct std::coroutine_traits<coracle::task<T>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::task_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::task_promise<T>, std::remove_cvref_t<Allocator>>;
 };
 template <class T, class This, class Allocator, class... Args>
 struct std::coroutine_traits<coracle::task<T>, This, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::task_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::task_promise<T>, std::remove_cvref_t<Allocator>>;
 };

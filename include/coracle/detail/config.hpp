@@ -79,11 +79,12 @@
 #define CORACLE_THREAD_LOCAL_ACCESS() [[gnu::always_inline]]
 #endif
 
-// A slow path that saves every register itself, so that the fast path around its call saves none. The function
-// must not throw, because an unwinder restores only the usual registers, and is hidden, because lazy binding
+// A slow path that saves every register itself, so that the fast path around its call saves none. It must
+// not throw, because an unwinder restores only the usual registers, and is hidden, because lazy binding
 // does not keep them all.
 #if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
-#define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold, gnu::visibility("hidden"), clang::preserve_most]]
+#define CORACLE_SAVES_REGISTERS() \
+  [[gnu::noinline, gnu::cold, gnu::visibility("hidden"), clang::preserve_most]]
 #else
 #define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold]]
 #endif

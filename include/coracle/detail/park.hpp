@@ -1,8 +1,8 @@
 // coracle/detail/park.hpp -- put a thread to sleep on a word, and wake it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/atomic.hpp>
 #include <cerrno>
+#include <coracle/detail/atomic.hpp>
 #include <cstdint>
 
 #if defined(__linux__)

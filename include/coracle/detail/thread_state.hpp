@@ -11,11 +11,11 @@ struct resumption;
 
 namespace coracle::detail {
 struct thread_state {
-  std::coroutine_handle<> next;      ///< what the drain loop runs when the running coroutine returns to it
-  bool draining = false;             ///< a drain loop is below on this stack
-  unsigned wake_depth = 0;           ///< wake-ups outside any scheduler that run inside one another
-  executor* current = nullptr;       ///< where the running coroutine belongs; null: nowhere
-  resumption* late_head = nullptr;   ///< wake-ups put off because the depth was reached, oldest first
+  std::coroutine_handle<> next;     ///< what the drain loop runs when the running coroutine returns to it
+  bool draining = false;            ///< a drain loop is below on this stack
+  unsigned wake_depth = 0;          ///< wake-ups outside any scheduler that run inside one another
+  executor* current = nullptr;      ///< where the running coroutine belongs; null: nowhere
+  resumption* late_head = nullptr;  ///< wake-ups put off because the depth was reached, oldest first
   resumption* late_tail = nullptr;
 };
 

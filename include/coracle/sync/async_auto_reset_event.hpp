@@ -1,9 +1,9 @@
 // coracle/sync/async_auto_reset_event.hpp -- a gate that closes behind each one it lets through.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <algorithm>
 #include <coracle/core/executor.hpp>
 #include <coracle/detail/atomic.hpp>
-#include <algorithm>
 #include <cstdint>
 
 namespace coracle {
@@ -21,7 +21,8 @@ namespace coracle {
 /// Cost          24 bytes; no allocation, no lock.
 class async_auto_reset_event {
  public:
-  explicit async_auto_reset_event(bool initially_set = false) noexcept : state_(initially_set ? one_set : 0) {}
+  explicit async_auto_reset_event(bool initially_set = false) noexcept
+      : state_(initially_set ? one_set : 0) {}
   async_auto_reset_event(const async_auto_reset_event&) = delete;
   async_auto_reset_event& operator=(const async_auto_reset_event&) = delete;
   /// Requires: nobody waits.
@@ -64,7 +65,7 @@ class async_auto_reset_event {
   // it; so its matcher and its await_suspend meet in met_, and the second of them lets it go on.
   //   [A1] sets + 1 or as is  acq_rel  publish the setter's writes; as matcher, take over queue_
   //   [A2] waiters + 1        acq_rel  as matcher, take over queue_ and see the setters' writes
-  //   [A3] both - matched     acq_rel  hand queue_ to the next matcher                       pairs with A1, A2
+  //   [A3] both - matched     acq_rel  hand queue_ to the next matcher                   pairs with A1, A2
   //   [A4] sets - 1           acquire  see the writes of those who set                       pairs with A1
   //   [A5] push to arrived_   release  publish the waiter's fields                           pairs with A6
   //   [A6] take arrived_      acquire  read those fields                                     pairs with A5
@@ -101,7 +102,8 @@ inline bool async_auto_reset_event::try_consume() noexcept {
   return false;
 }
 
-inline bool async_auto_reset_event::enqueue(wait_operation& self, std::coroutine_handle<> suspended) noexcept {
+inline bool async_auto_reset_event::enqueue(wait_operation& self,
+                                            std::coroutine_handle<> suspended) noexcept {
   self.suspend(suspended);
   waiter* newest = arrived_.load(detail::memory_order_relaxed);
   do {

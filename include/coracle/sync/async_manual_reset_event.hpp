@@ -29,7 +29,9 @@ class async_manual_reset_event {
     CORACLE_CHECK(!is_waited_for(), "an async_manual_reset_event was destroyed while coroutines wait for it");
   }
 
-  [[nodiscard]] bool is_set() const noexcept { return state_.load(detail::memory_order_acquire) == this; } /*E1*/
+  [[nodiscard]] bool is_set() const noexcept {
+    return state_.load(detail::memory_order_acquire) == this; /*E1*/
+  }
   /// Wakes all waiters; those that come later do not wait. No effect if set already.
   void set() noexcept;
   /// Later awaits wait again. No effect if not set.
@@ -62,7 +64,7 @@ class async_manual_reset_event {
   }
 
   // state_ is null: not set, nobody waits; this: set; else the newest of a stack of waiters.
-  // A waiter's fields belong to its coroutine until E4 publishes them, then to the set() that takes the stack.
+  // A waiter's fields belong to its coroutine until E4 publishes them, then to the set() that takes them.
   //   [E1] load              acquire  see what the setter wrote              pairs with E3
   //   [E2] set -> not set    acquire  see what the setter wrote              pairs with E3
   //   [E3] any -> set        acq_rel  publish the setter's writes, read      pairs with E1, E2, E5; E4
@@ -78,8 +80,9 @@ inline bool async_manual_reset_event::enqueue(waiter& self, std::coroutine_handl
   do {
     if (seen == this) return false;
     self.next = static_cast<waiter*>(seen);
-  } while (!state_.compare_exchange_weak(seen, static_cast<waiter*>(&self), detail::memory_order_release, /*E4*/
-                                         detail::memory_order_acquire));                                  /*E5*/
+  } while (!state_.compare_exchange_weak(seen, static_cast<waiter*>(&self),
+                                         detail::memory_order_release, /*E4*/
+                                         detail::memory_order_acquire)); /*E5*/
   return true;
 }
 
