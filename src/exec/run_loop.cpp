@@ -1,33 +1,46 @@
 // SPDX-License-Identifier: MIT
+#include <bit>
 #include <coracle/detail/park.hpp>
 #include <coracle/exec/run_loop.hpp>
 
 namespace coracle {
+namespace {
+/// The half of the word that run() sleeps on. An entry's address never looks like `sleeping` there.
+detail::atomic<std::uint32_t>& low_half(detail::atomic<std::uintptr_t>& word) noexcept {
+  static_assert(std::endian::native == std::endian::little, "the low half of the word comes first");
+  return reinterpret_cast<detail::atomic<std::uint32_t>&>(word);
+}
+}  // namespace
+
 run_loop::~run_loop() {
-  CORACLE_CHECK(!queue_ && !posted_.load(detail::memory_order_relaxed),
+  CORACLE_CHECK(!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) == 0,
                 "a run_loop was destroyed with coroutines in its queue");
 }
 
 void run_loop::post(resumption& item) noexcept {
-  resumption* newest = posted_.load(detail::memory_order_relaxed);
+  std::uintptr_t seen = state_.load(detail::memory_order_relaxed), mine;
   do {
-    item.next = newest;
-  } while (!posted_.compare_exchange_weak(newest, &item, detail::memory_order_seq_cst, /*R1, R3*/
-                                          detail::memory_order_relaxed));
-  if ((signal_.load(detail::memory_order_seq_cst) & sleeping) != 0 && /*R3*/
-      (signal_.fetch_and(~sleeping, detail::memory_order_seq_cst) & sleeping) != 0) {
-    detail::unpark(&signal_, 1);
-  }
+    const std::uintptr_t entries = seen == sleeping ? 0 : seen & ~stopping;
+    item.next = reinterpret_cast<resumption*>(entries);
+    mine = reinterpret_cast<std::uintptr_t>(&item) | (seen & stopping);
+  } while (!state_.compare_exchange_weak(seen, mine, detail::memory_order_release, /*R1*/
+                                         detail::memory_order_relaxed));
+  if (seen == sleeping) detail::unpark(&low_half(state_), 1);
 }
 
 void run_loop::stop() noexcept {
-  const std::uint32_t seen = signal_.exchange(stopping, detail::memory_order_seq_cst);
-  if ((seen & sleeping) != 0) detail::unpark(&signal_, 1);
+  std::uintptr_t seen = state_.load(detail::memory_order_relaxed);
+  while (!state_.compare_exchange_weak(seen, seen == sleeping ? stopping : seen | stopping,
+                                       detail::memory_order_release, /*R4*/
+                                       detail::memory_order_relaxed)) {
+  }
+  if (seen == sleeping) detail::unpark(&low_half(state_), 1);
 }
 
 resumption* run_loop::take() noexcept {
-  if (!queue_) {
-    resumption* newest = posted_.exchange(nullptr, detail::memory_order_acquire); /*R2*/
+  if (!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) != 0) {
+    const std::uintptr_t taken = state_.fetch_and(stopping, detail::memory_order_acquire); /*R2*/
+    auto* newest = reinterpret_cast<resumption*>(taken & ~stopping);
     while (newest) {
       resumption* const next = newest->next;
       newest->next = queue_;
@@ -79,18 +92,15 @@ void run_loop::run() {
   const detail::executor_scope here{this};
   for (;;) {
     while (resumption* const item = take()) resume(item->handle);
-    std::uint32_t seen = signal_.fetch_or(sleeping, detail::memory_order_seq_cst) | sleeping; /*R4*/
-    if (posted_.load(detail::memory_order_seq_cst)) {                                         /*R5*/
-      signal_.fetch_and(~sleeping, detail::memory_order_seq_cst);
-      continue;
-    }
-    if ((seen & stopping) != 0) {
-      signal_.store(0, detail::memory_order_seq_cst);
+    std::uintptr_t seen = 0;
+    if (state_.compare_exchange_strong(seen, sleeping, detail::memory_order_relaxed)) {
+      while (state_.load(detail::memory_order_acquire) == sleeping) { /*R3*/
+        detail::park(low_half(state_), static_cast<std::uint32_t>(sleeping));
+      }
+    } else if (seen == stopping &&
+               state_.compare_exchange_strong(seen, 0, detail::memory_order_acquire, /*R5*/
+                                              detail::memory_order_relaxed)) {
       return;
-    }
-    while (seen == sleeping) {
-      detail::park(signal_, sleeping);
-      seen = signal_.load(detail::memory_order_seq_cst);
     }
   }
 }

@@ -13,8 +13,8 @@ namespace coracle {
 ///     for (;;) { co_await work_added; do_all_work(); }
 ///
 /// Order         waiters are woken first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside a set(), on its thread: this
-///               one, or one that another thread is just carrying out.
+/// Resumes on    the executor on which the waiter suspended; outside any, inside a set() or inside another
+///               waiter's await, on the thread that is just carrying it out.
 /// Cancellation  a stop request does not end the wait; a set() is never lost.
 /// Exceptions    none: every member is noexcept.
 /// Threads       all members are thread-safe; at most 2^32 - 1 waiters.
