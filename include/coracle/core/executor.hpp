@@ -134,7 +134,7 @@ class scheduler_ref {
    private:
     executor* place_;
   };
-  [[nodiscard]] schedule_operation schedule() const noexcept { return schedule_operation{place_}; }
+  schedule_operation schedule() const noexcept { return schedule_operation{place_}; }
   friend bool operator==(scheduler_ref, scheduler_ref) = default;
 
  private:

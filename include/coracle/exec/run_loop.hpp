@@ -30,7 +30,7 @@ class run_loop final : public executor {
 
   class schedule_operation;
   /// Awaitable of nothing: continues on this loop, behind what is queued already.
-  [[nodiscard]] schedule_operation schedule() noexcept;
+  schedule_operation schedule() noexcept;
   void post(resumption& item) noexcept override;
 
   /// Runs what is queued and sleeps in between, until stop() was called and the queue is empty.

@@ -31,7 +31,7 @@ class static_thread_pool final : public executor {
 
   class schedule_operation;
   /// Awaitable of nothing: continues on a pool thread, behind what is queued there already.
-  [[nodiscard]] schedule_operation schedule() noexcept;
+  schedule_operation schedule() noexcept;
   void post(resumption& item) noexcept override;
   [[nodiscard]] std::size_t thread_count() const noexcept;
 

@@ -54,9 +54,9 @@ class async_mutex {
                                           detail::memory_order_relaxed);
   }
   /// Awaitable of nothing: afterwards the lock is held and must be unlocked with unlock().
-  [[nodiscard]] lock_operation lock_async() noexcept;
+  lock_operation lock_async() noexcept;
   /// Awaitable of an async_mutex_lock.
-  [[nodiscard]] scoped_lock_operation scoped_lock_async() noexcept;
+  scoped_lock_operation scoped_lock_async() noexcept;
   /// Hands the lock to the first waiter, if any. Requires: held.
   void unlock() noexcept;
 
@@ -90,7 +90,8 @@ class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lo
  private:
   friend async_mutex;
 };
-class async_mutex::scoped_lock_operation : public lock_operation {
+class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::scoped_lock_operation
+    : public lock_operation {
  public:
   using lock_operation::lock_operation;
   async_mutex_lock await_resume() const noexcept { return async_mutex_lock{mutex_}; }
