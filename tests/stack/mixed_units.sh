@@ -28,8 +28,9 @@ check() { # NAME OBJECT OBJECT, in the order of linking
 for level in "${levels[@]}"; do
   for unit in first second; do
     read -ra flags <<<"$level"
-    g++-12 "${flags[@]}" -std=c++20 -Iinclude -pthread -c "tests/stack/mixed/$unit.cpp" -o "$work/$unit$level.o"
+    g++-12 "${flags[@]}" -std=c++20 -Iinclude -pthread -c "tests/stack/mixed/$unit.cpp" -o "$work/$unit$level.o" &
   done
+  wait
 done
 for first in "${levels[@]}"; do
   for second in "${levels[@]}"; do
