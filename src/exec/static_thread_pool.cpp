@@ -133,7 +133,7 @@ void static_thread_pool::shared_state::post(resumption& item) noexcept {
   detail::atomic<std::uint32_t>* const permits = &permits_;
   bool claimed = false;
   {
-    // Claims a sleeper under the lock: as soon as `item` can be taken it may end the program's last use of the
+    // Claims a sleeper under the lock: as soon as `item` can be taken it may end the last use of the
     // pool, and the pool may be gone before this thread, which is none of its own, has done anything more.
     const std::lock_guard lock(shared_mutex_);
     (shared_head_ ? shared_tail_->next : shared_head_) = &item;

@@ -8,16 +8,18 @@
 
 namespace coracle::part {
 
-/// Final suspension of a coroutine that may end on any thread, before or after somebody awaits it: its end and
-/// its one awaiter meet. Stays suspended at its end until its owner destroys it.
+/// Final suspension of a coroutine that may end on any thread, before or after somebody awaits it: its end
+/// and its one awaiter meet. Stays suspended at its end until its owner destroys it.
 ///
 ///     struct awaiter {  // of an eager task; body is a std::coroutine_handle<promise_type>
 ///       bool await_ready() const noexcept { return body.promise().has_ended(); }
-///       bool await_suspend(std::coroutine_handle<> h) const noexcept { return body.promise().set_parent(h); }
+///       bool await_suspend(std::coroutine_handle<> parent) const noexcept {
+///         return body.promise().set_parent(parent);
+///       }
 ///       T await_resume() const { return body.promise().take(); }
 ///
 /// Prefer part::continues_parent, which needs no atomic, where the awaiter starts the coroutine.
-/// Resumes on    the executor on which the awaiter suspended; outside any, the thread that ends the coroutine.
+/// Resumes on    the executor on which the awaiter suspended; outside any, the thread that ends the body.
 /// Cancellation  inherits no environment: it runs before anybody awaits it.
 /// Threads       one awaiter. Destroy it only after it has ended, or while nobody is about to resume it.
 /// Cost          one atomic operation to end, and one to await; six pointers.

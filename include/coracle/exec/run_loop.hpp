@@ -17,8 +17,8 @@ namespace coracle {
 /// Resumes on    the thread that is inside run(), run_one() or run_pending().
 /// Cancellation  schedule() is not ended by a stop request: the loop must run it.
 /// Exceptions    none of its own.
-/// Threads       schedule(), post() and stop() from any thread; the running members from one at a time. It may
-///               be destroyed as soon as all that was posted has run and run() has returned.
+/// Threads       schedule(), post() and stop() from any thread; the running members from one at a time. It
+///               may be destroyed as soon as all that was posted has run and run() has returned.
 /// Cost          no allocation; one exchange to post, a system call if the loop's thread sleeps.
 class run_loop final : public executor {
  public:
@@ -45,10 +45,10 @@ class run_loop final : public executor {
  private:
   resumption* take() noexcept;
 
-  // state_ is one word, so that the exchange which publishes an entry, or the stop, is the last that its thread
-  // does to the loop: the loop may be gone as soon as that is seen. After it only the word's address is used,
-  // to wake run(). It is `sleeping` while run() sleeps or is about to; else bit 0 says whether to stop, and
-  // above it is null or the newest of a stack of entries. queue_ belongs to the running thread.
+  // state_ is one word, so that the exchange which publishes an entry, or the stop, is the last thing that its
+  // thread does to the loop, which may be gone as soon as that is seen. After it only the word's address is
+  // used, to wake run(). It is `sleeping` while run() sleeps or is about to; else bit 0 says whether to stop,
+  // and above it is null or the newest of a stack of entries. queue_ belongs to the running thread.
   //   [R1] push an entry   release  publish its fields                         pairs with R2, R3
   //   [R2] take all        acquire  read those fields                          pairs with R1
   //   [R3] woken           acquire  see what the waker did before              pairs with R1, R4
