@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>
-#include <stop_token>
 #include <string>
 
 const coracle::task_local<std::string> user{"nobody"};
@@ -13,12 +12,12 @@ coracle::task<> log(const char* what) {
 }
 
 coracle::task<> handle() {
-  const std::stop_token token = co_await coracle::this_task::stop_token();
+  const coracle::stop_token token = co_await coracle::this_task::stop_token();
   co_await log(token.stop_requested() ? "stopped" : "at work");
 }
 
 coracle::task<> serve() {
-  std::stop_source source;
+  coracle::stop_source source;
   co_await log("hello");
   co_await coracle::with_value(handle(), user, "ada");
   source.request_stop();

@@ -10,14 +10,6 @@
 #include "work_queue.hpp"
 
 namespace coracle {
-namespace {
-void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
-}  // namespace
-
 class static_thread_pool::shared_state {
  public:
   shared_state(static_thread_pool& pool, std::size_t threads);
@@ -191,7 +183,7 @@ resumption* static_thread_pool::shared_state::search(worker& me) noexcept {
       if (resumption* const item = victim.queue.take()) return item;
     }
     if (stopping_.load(detail::memory_order_relaxed)) return nullptr;
-    for (int i = 0; i != pauses; ++i) relax();
+    for (int i = 0; i != pauses; ++i) detail::spin_pause();
   }
   return nullptr;
 }

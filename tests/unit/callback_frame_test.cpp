@@ -63,15 +63,15 @@ TEST_CASE("callback_frame: the promise lies where this compiler looks for it") {
   CHECK(counting_frame().handle().promise().get_environment() == nullptr);
 }
 
-coracle::task<std::stop_token> own_token() { co_return co_await coracle::this_task::stop_token(); }
+coracle::task<coracle::stop_token> own_token() { co_return co_await coracle::this_task::stop_token(); }
 
 TEST_CASE(
     "callback_frame: a task that it awaits inherits the environment, and calls the function at its end") {
-  const std::stop_source source;
+  const coracle::stop_source source;
   coracle::environment inherited;
   inherited.stop = source.get_token();
   counting_frame frame(&inherited);
-  coracle::task<std::stop_token> child = own_token();
+  coracle::task<coracle::stop_token> child = own_token();
   auto awaiter = std::move(child).operator co_await();
   CHECK(coracle::detail::suspend_into(awaiter, frame.handle()));
   CHECK(frame.calls == 1);

@@ -21,7 +21,7 @@ using coracle::with_stop;
 using coracle::with_value;
 using time_point = std::chrono::steady_clock::time_point;
 
-task<std::stop_token> token() { co_return co_await coracle::this_task::stop_token(); }
+task<coracle::stop_token> token() { co_return co_await coracle::this_task::stop_token(); }
 task<time_point> deadline() { co_return co_await coracle::this_task::deadline(); }
 task<int> value_of(const task_local<int>& local) { co_return co_await local.value(); }
 constexpr time_point at(int seconds) { return time_point(std::chrono::seconds(seconds)); }
@@ -43,7 +43,7 @@ TEST_CASE("environment: under sync_wait it is empty: no stop, no deadline, the f
 TEST_CASE("environment: below a coroutine that knows nothing of it it is empty too") {
   bool possible = true;
   auto body = [](bool& out) -> coracle_test::test_coroutine {
-    const std::stop_token seen = co_await token();
+    const coracle::stop_token seen = co_await token();
     out = seen.stop_possible();
   };
   coracle_test::test_coroutine root = body(possible);
@@ -53,11 +53,11 @@ TEST_CASE("environment: below a coroutine that knows nothing of it it is empty t
 }
 
 TEST_CASE("with_stop: the token reaches every task below, and the stop request too") {
-  std::stop_source source;
+  coracle::stop_source source;
   CHECK(sync_wait(with_stop(token(), source.get_token())) == source.get_token());
   CHECK(sync_wait(with_stop(below(5, token()), source.get_token())) == source.get_token());
-  auto asks = [](std::stop_source& s) -> task<int> {
-    const std::stop_token own = co_await coracle::this_task::stop_token();
+  auto asks = [](coracle::stop_source& s) -> task<int> {
+    const coracle::stop_token own = co_await coracle::this_task::stop_token();
     const bool before = own.stop_requested();
     s.request_stop();
     co_return (before ? 10 : 0) + (own.stop_requested() ? 1 : 0);
@@ -66,15 +66,15 @@ TEST_CASE("with_stop: the token reaches every task below, and the stop request t
 }
 
 TEST_CASE("with_stop: an inner token replaces the outer one, for its own subtree only") {
-  std::stop_source outer, inner;
-  auto body = [](std::stop_token inside) -> task<std::vector<std::stop_token>> {
-    std::vector<std::stop_token> seen;
+  coracle::stop_source outer, inner;
+  auto body = [](coracle::stop_token inside) -> task<std::vector<coracle::stop_token>> {
+    std::vector<coracle::stop_token> seen;
     seen.push_back(co_await token());
     seen.push_back(co_await with_stop(token(), inside));
     seen.push_back(co_await token());
     co_return seen;
   };
-  const std::vector<std::stop_token> seen = sync_wait(with_stop(body(inner.get_token()), outer.get_token()));
+  const std::vector<coracle::stop_token> seen = sync_wait(with_stop(body(inner.get_token()), outer.get_token()));
   CHECK(seen == std::vector{outer.get_token(), inner.get_token(), outer.get_token()});
 }
 
@@ -129,10 +129,10 @@ TEST_CASE("task_local: value() refers to the bound object, and to the fallback, 
 }
 
 TEST_CASE("environment: stop, deadline and values stay when another of them changes") {
-  std::stop_source source;
+  coracle::stop_source source;
   const task_local<int> local{0};
-  auto body = [](const task_local<int>& l, std::stop_token expected) -> task<bool> {
-    const std::stop_token seen = co_await token();
+  auto body = [](const task_local<int>& l, coracle::stop_token expected) -> task<bool> {
+    const coracle::stop_token seen = co_await token();
     const time_point until = co_await deadline();
     const int bound = co_await l.value();
     co_return seen == expected&& until == at(5) && bound == 3;
@@ -146,24 +146,24 @@ TEST_CASE("environment: stop, deadline and values stay when another of them chan
 }
 
 TEST_CASE("environment: when_all passes it on to every child") {
-  std::stop_source source;
+  coracle::stop_source source;
   const task_local<int> local{0};
-  auto body = [](const task_local<int>& l) -> task<std::vector<std::stop_token>> {
+  auto body = [](const task_local<int>& l) -> task<std::vector<coracle::stop_token>> {
     auto [first, second, number] = co_await coracle::when_all(token(), below(2, token()), value_of(l));
-    std::vector<std::stop_token> seen{first, second};
+    std::vector<coracle::stop_token> seen{first, second};
     if (number == 4) seen.emplace_back();
     co_return seen;
   };
-  const std::vector<std::stop_token> seen =
+  const std::vector<coracle::stop_token> seen =
       sync_wait(with_stop(with_value(body(local), local, 4), source.get_token()));
-  CHECK(seen == std::vector{source.get_token(), source.get_token(), std::stop_token()});
+  CHECK(seen == std::vector{source.get_token(), source.get_token(), coracle::stop_token()});
 }
 
 TEST_CASE("environment: make_task and when_ready pass it on") {
-  std::stop_source source;
+  coracle::stop_source source;
   CHECK(sync_wait(with_stop(coracle::make_task(token()), source.get_token())) == source.get_token());
-  auto later = []() -> task<std::stop_token> {
-    task<std::stop_token> child = token();
+  auto later = []() -> task<coracle::stop_token> {
+    task<coracle::stop_token> child = token();
     co_await child.when_ready();
     co_return co_await std::move(child);
   };
@@ -171,22 +171,22 @@ TEST_CASE("environment: make_task and when_ready pass it on") {
 }
 
 TEST_CASE("environment: a task inherits from whoever awaits it, not from where it was made") {
-  std::stop_source source;
-  task<std::stop_token> made_outside = token();
-  auto body = [](task<std::stop_token> child) -> task<std::stop_token> {
+  coracle::stop_source source;
+  task<coracle::stop_token> made_outside = token();
+  auto body = [](task<coracle::stop_token> child) -> task<coracle::stop_token> {
     co_return co_await std::move(child);
   };
   CHECK(sync_wait(with_stop(body(std::move(made_outside)), source.get_token())) == source.get_token());
 }
 
 TEST_CASE("environment: stays with a task that goes on on another thread") {
-  std::stop_source source;
+  coracle::stop_source source;
   const task_local<int> local{0};
   coracle::async_manual_reset_event event;
   auto body = [](coracle::async_manual_reset_event& e, const task_local<int>& l,
-                 std::stop_token expected) -> task<bool> {
+                 coracle::stop_token expected) -> task<bool> {
     co_await e;
-    const std::stop_token seen = co_await token();
+    const coracle::stop_token seen = co_await token();
     const int bound = co_await value_of(l);
     co_return seen == expected&& bound == 9;
   };
@@ -203,7 +203,7 @@ TEST_CASE("environment: an exception passes through the changes") {
     co_return;
   };
   const task_local<int> local{0};
-  CHECK_THROWS_AS(sync_wait(with_stop(with_value(fails(), local, 1), std::stop_token())), int);
+  CHECK_THROWS_AS(sync_wait(with_stop(with_value(fails(), local, 1), coracle::stop_token())), int);
 }
 
 TEST_CASE("environment: any awaitable may be given one, and results keep their type") {

@@ -10,7 +10,6 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <memory>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <type_traits>
 
@@ -161,7 +160,7 @@ TEST_CASE("fmap: the awaitable inherits the environment of the awaiter") {
   };
   const auto negate = [](bool b) { return !b; };
   const auto parent = [&]() -> task<bool> { co_return co_await fmap(negate, ask()); };
-  std::stop_source source;
+  coracle::stop_source source;
   source.request_stop();
   CHECK(sync_wait(parent()));
   CHECK_FALSE(sync_wait(coracle::with_stop(parent(), source.get_token())));

@@ -143,9 +143,9 @@ TEST_CASE("sync_wait: inside a coroutine on an executor it runs outside of it, a
 }
 
 TEST_CASE("sync_wait: passes no environment on, wherever it is called") {
-  const std::stop_source source;
+  const coracle::stop_source source;
   auto token_is_possible = []() -> task<bool> {
-    const std::stop_token token = co_await coracle::this_task::stop_token();
+    const coracle::stop_token token = co_await coracle::this_task::stop_token();
     co_return token.stop_possible();
   };
   auto body = [&token_is_possible]() -> task<bool> {

@@ -10,7 +10,6 @@
 #include <coracle/exec/run_loop.hpp>
 #include <memory>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <type_traits>
 
@@ -220,7 +219,7 @@ TEST_CASE("schedule_on, resume_on, via: keep a named scheduler by reference and 
 
 TEST_CASE("schedule_on, resume_on, via: the awaitable inherits the environment of the awaiter") {
   coracle::inline_scheduler here;
-  std::stop_source source;
+  coracle::stop_source source;
   int found = 0;
   const auto ask = [&]() -> task<> {
     const auto token = co_await coracle::this_task::stop_token();

@@ -14,7 +14,6 @@
 #include <list>
 #include <memory>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -425,7 +424,7 @@ TEST_CASE("when_all: outside any executor the awaiter goes on where the last chi
 }
 
 TEST_CASE("when_all: children inherit the awaiter's environment, tasks and awaitables below them alike") {
-  std::stop_source source;
+  coracle::stop_source source;
   int stopped = 0;
   const auto child = [&]() -> task<> {
     const auto token = co_await coracle::this_task::stop_token();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
+#include <coracle/core/stop.hpp>
 #include <coracle/core/task.hpp>
-#include <stop_token>
 
 namespace coracle {
 namespace detail {
@@ -20,7 +20,7 @@ class environment {
  public:
   environment() = default;
 
-  std::stop_token stop;  ///< asks the subtree to stop
+  stop_token stop;  ///< asks the subtree to stop
   /// When the subtree is to have ended; max(): never.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const detail::local_binding* locals = nullptr;
@@ -108,7 +108,7 @@ class task_local {
 /// Awaits `child` with `token` as the stop token of everything below it.
 template <awaitable Awaitable>
 CORACLE_CORO_WRAPPER()
-auto with_stop(Awaitable child, std::stop_token token) {
+auto with_stop(Awaitable child, stop_token token) {
   return detail::with_changed_environment(
       std::move(child),
       [token = std::move(token)](environment& mine) mutable { mine.stop = std::move(token); });

@@ -13,6 +13,15 @@
 #endif
 
 namespace coracle::detail {
+/// Tells the processor that this thread only waits for another.
+inline void spin_pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 #if defined(__linux__)
 /// Sleeps while `word` holds `expected`; may return early. `timeout` is relative; null: none. False: it has
 /// passed.

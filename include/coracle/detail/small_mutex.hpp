@@ -1,0 +1,41 @@
+// coracle/detail/small_mutex.hpp -- a lock of four bytes for a few instructions.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/park.hpp>
+
+namespace coracle::detail {
+/// Excludes other threads while a handful of links change hands. Never held over user code, an allocation or a
+/// wake-up. Use it with std::lock_guard. The three-state lock of U. Drepper, "Futexes are tricky", section 7.
+class small_mutex {
+ public:
+  small_mutex() noexcept = default;
+  small_mutex(const small_mutex&) = delete;
+  small_mutex& operator=(const small_mutex&) = delete;
+
+  void lock() noexcept {
+    std::uint32_t seen = free;
+    if (state_.compare_exchange_strong(seen, held, memory_order_acquire, memory_order_relaxed)) return; /*L1*/
+    lock_contended(seen);
+  }
+  void unlock() noexcept {
+    if (state_.exchange(free, memory_order_release) == contended) unpark(&state_, 1); /*L3*/
+  }
+
+ private:
+  void lock_contended(std::uint32_t seen) noexcept {
+    for (int spins = 0; spins < 100 && seen != contended; ++spins) {
+      spin_pause();
+      seen = free;
+      if (state_.compare_exchange_weak(seen, held, memory_order_acquire, memory_order_relaxed)) return; /*L1*/
+    }
+    while (state_.exchange(contended, memory_order_acquire) != free) park(state_, contended); /*L2*/
+  }
+
+  // free; held: nobody sleeps; contended: somebody may sleep.
+  //   [L1] free -> held       acquire  sees what the last holder wrote  pairs with L3
+  //   [L2] any -> contended   acquire  held if it was free              pairs with L3
+  //   [L3] any -> free        release  publishes this holder's writes   pairs with L1, L2
+  static constexpr std::uint32_t free = 0, held = 1, contended = 2;
+  atomic<std::uint32_t> state_{free};
+};
+}  // namespace coracle::detail
