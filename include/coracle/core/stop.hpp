@@ -14,10 +14,10 @@ namespace coracle {
 namespace detail {
 /// A registered callback: a link in its state's list, inside the stop_callback.
 struct stop_listener {
-  using function = void(stop_listener&) noexcept;
-  explicit stop_listener(function* on_stop) noexcept : run(on_stop) {}
+  using callback = void(stop_listener&) noexcept;
+  explicit stop_listener(callback* on_stop) noexcept : run(on_stop) {}
 
-  function* run;
+  callback* run;
   // All but `returned` belong to the state's mutex. A listener is in the list, or it runs, or it has run.
   plain<stop_listener*> next = nullptr;
   plain<stop_listener**> link = nullptr;  // what points here; null: not in the list

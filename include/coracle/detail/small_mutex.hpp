@@ -38,4 +38,16 @@ class small_mutex {
   static constexpr std::uint32_t free = 0, held = 1, contended = 2;
   atomic<std::uint32_t> state_{free};
 };
+
+/// std::lock_guard without <mutex>, which takes twice as long to parse as all of core/task.hpp.
+class small_mutex_lock {
+ public:
+  explicit small_mutex_lock(small_mutex& mutex) noexcept : mutex_(mutex) { mutex_.lock(); }
+  small_mutex_lock(const small_mutex_lock&) = delete;
+  small_mutex_lock& operator=(const small_mutex_lock&) = delete;
+  ~small_mutex_lock() { mutex_.unlock(); }
+
+ private:
+  small_mutex& mutex_;
+};
 }  // namespace coracle::detail
