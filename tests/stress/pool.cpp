@@ -118,8 +118,8 @@ long long post_from_a_busy_thread(int posts) {
 /// A busy thread posts two coroutines that wait for one another: one thread comes, and has to fetch another
 /// one.
 long long post_pairs_from_a_busy_thread(int pairs) {
+  std::atomic<int> arrived{0}, answered{0};  // the pool's end waits for the last pair, which still reads them
   static_thread_pool pool{3};
-  std::atomic<int> arrived{0}, answered{0};
   const auto meet = [&](int number) -> detached {
     co_await pool.schedule();
     ++arrived;

@@ -5,7 +5,6 @@
 #include <coracle/detail/atomic.hpp>
 #include <coracle/detail/small_mutex.hpp>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -62,7 +61,7 @@ class stop_state {
   }
 
  private:
-  void run_next(std::unique_lock<small_mutex>& lock) noexcept;
+  void run_next() noexcept;
 
   // requested_ changes once, under the mutex, so that a listener is either added before the requester looks
   // at the list or told that it came too late.
@@ -106,22 +105,26 @@ class wake_after_callbacks {
 };
 
 inline bool stop_state::request() noexcept {
-  std::unique_lock lock{mutex_};
-  if (requested_.load(memory_order_relaxed)) return false;
+  mutex_.lock();
+  if (requested_.load(memory_order_relaxed)) {
+    mutex_.unlock();
+    return false;
+  }
   requested_.store(true, memory_order_release); /*R2*/
   keep();                                       // a callback may drop the last source
   requester_ = &this_thread();
   {
     const wake_after_callbacks put_off{this_thread()};
-    while (first_) run_next(lock);
+    while (first_) run_next();
     requester_ = nullptr;
-    lock.unlock();
+    mutex_.unlock();
   }
   drop();
   return true;
 }
 
-inline void stop_state::run_next(std::unique_lock<small_mutex>& lock) noexcept {
+/// Called with the mutex held, and again when it returns; not while the listener runs.
+inline void stop_state::run_next() noexcept {
   stop_listener& listener = *first_;
   first_ = listener.next;
   (first_ ? first_->link : end_) = &first_;
@@ -129,15 +132,15 @@ inline void stop_state::run_next(std::unique_lock<small_mutex>& lock) noexcept {
   bool gone = false;
   running_ = &listener;
   running_gone_ = &gone;
-  lock.unlock();
+  mutex_.unlock();
   listener.run(listener);
-  lock.lock();
+  mutex_.lock();
   running_ = nullptr;
   if (!gone) listener.returned.set();
 }
 
 inline bool stop_state::add(stop_listener& listener) noexcept {
-  const std::lock_guard lock{mutex_};
+  const small_mutex_lock lock{mutex_};
   if (requested_.load(memory_order_relaxed)) return false;
   listener.link = end_;
   *end_ = &listener;
@@ -147,7 +150,7 @@ inline bool stop_state::add(stop_listener& listener) noexcept {
 
 inline void stop_state::remove(stop_listener& listener) noexcept {
   {
-    const std::lock_guard lock{mutex_};
+    const small_mutex_lock lock{mutex_};
     if (listener.link) {
       *listener.link = listener.next;
       (listener.next ? listener.next->link : end_) = listener.link;

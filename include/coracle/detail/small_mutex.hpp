@@ -5,7 +5,7 @@
 
 namespace coracle::detail {
 /// Excludes other threads while a handful of links change hands. Never held over user code, an allocation or a
-/// wake-up. Use it with std::lock_guard. The three-state lock of U. Drepper, "Futexes are tricky", section 7.
+/// wake-up. The three-state lock of U. Drepper, "Futexes are tricky", section 7.
 class small_mutex {
  public:
   small_mutex() noexcept = default;

@@ -17,6 +17,9 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
   async_mutex_lock& operator=(async_mutex_lock&&) = delete;
   inline ~async_mutex_lock();
 
+  /// The mutex that it holds; null if it was moved from.
+  [[nodiscard]] async_mutex* mutex() const noexcept { return mutex_; }
+
  private:
   async_mutex* mutex_;
 };
@@ -61,7 +64,9 @@ class async_mutex {
   void unlock() noexcept;
 
  private:
-  bool enqueue(waiter& self, std::coroutine_handle<> suspended) noexcept;
+  friend class async_condition_variable;
+  bool enqueue(waiter& self) noexcept;
+  void lock_for(waiter& suspended) noexcept;
 
   // state_ is unlocked, locked with no new waiters, or the newest of a stack of waiters that ends in null.
   // queue_ belongs to the holder: waiters taken from the stack earlier, oldest first. What a holder wrote,
@@ -80,7 +85,8 @@ class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lo
   explicit lock_operation(async_mutex& mutex) noexcept : mutex_(mutex) {}
   bool await_ready() const noexcept { return mutex_.try_lock(); }
   CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    return mutex_.enqueue(*this, suspended);
+    suspend(suspended);
+    return mutex_.enqueue(*this);
   }
   void await_resume() const noexcept {}
 
@@ -105,8 +111,8 @@ inline async_mutex::scoped_lock_operation async_mutex::scoped_lock_async() noexc
   return scoped_lock_operation{*this};
 }
 
-inline bool async_mutex::enqueue(waiter& self, std::coroutine_handle<> suspended) noexcept {
-  self.suspend(suspended);
+/// False: it took the lock instead.
+inline bool async_mutex::enqueue(waiter& self) noexcept {
   std::uintptr_t seen = state_.load(detail::memory_order_relaxed);
   for (;;) {
     if (seen == unlocked) {
@@ -123,6 +129,11 @@ inline bool async_mutex::enqueue(waiter& self, std::coroutine_handle<> suspended
       }
     }
   }
+}
+
+/// Wakes a coroutine once it has the lock: now, or when its turn comes.
+inline void async_mutex::lock_for(waiter& suspended) noexcept {
+  if (!enqueue(suspended)) suspended.wake();
 }
 
 inline void async_mutex::unlock() noexcept {

@@ -1,0 +1,455 @@
+// tests/unit/async_shared_mutex_test.cpp -- readers together, writers alone, nobody overtaken.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/core/environment.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_shared_mutex.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include "../support/abort_message.hpp"
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+
+namespace {
+using coracle::async_shared_mutex;
+using coracle_test::detached;
+
+// Each logs one letter when it has the lock and keeps it; the test unlocks.
+detached read(async_shared_mutex& mutex, std::string& log, char name) {
+  co_await mutex.lock_shared_async();
+  log += name;
+}
+detached write(async_shared_mutex& mutex, std::string& log, char name) {
+  co_await mutex.lock_async();
+  log += name;
+}
+detached read_on(coracle::run_loop& loop, async_shared_mutex& mutex, std::string& log, char name) {
+  co_await loop.schedule();
+  co_await mutex.lock_shared_async();
+  log += coracle::current_executor() == &loop ? name : '?';
+}
+detached write_on(coracle::run_loop& loop, async_shared_mutex& mutex, std::string& log, char name) {
+  co_await loop.schedule();
+  co_await mutex.lock_async();
+  log += coracle::current_executor() == &loop ? name : '?';
+}
+bool is_free(async_shared_mutex& mutex) {
+  const bool taken = mutex.try_lock();
+  if (taken) mutex.unlock();
+  return taken;
+}
+
+TEST_CASE("async_shared_mutex: any number of readers hold it at once, and no writer beside them") {
+  async_shared_mutex mutex;
+  std::string log;
+  read(mutex, log, 'a');
+  read(mutex, log, 'b');
+  REQUIRE(mutex.try_lock_shared());
+  CHECK(log == "ab");
+  CHECK_FALSE(mutex.try_lock());
+  for (int i = 0; i != 3; ++i) mutex.unlock_shared();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: a writer holds it alone") {
+  async_shared_mutex mutex;
+  std::string log;
+  write(mutex, log, 'A');
+  CHECK(log == "A");
+  CHECK_FALSE(mutex.try_lock());
+  CHECK_FALSE(mutex.try_lock_shared());
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: a writer waits until the last reader has left") {
+  async_shared_mutex mutex;
+  std::string log;
+  read(mutex, log, 'a');
+  read(mutex, log, 'b');
+  write(mutex, log, 'A');
+  mutex.unlock_shared();
+  CHECK(log == "ab");
+  mutex.unlock_shared();
+  CHECK(log == "abA");
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: a waiting writer keeps out readers that come later") {
+  async_shared_mutex mutex;
+  std::string log;
+  read(mutex, log, 'a');
+  write(mutex, log, 'A');
+  read(mutex, log, 'b');
+  CHECK_FALSE(mutex.try_lock_shared());
+  CHECK(log == "a");
+  mutex.unlock_shared();
+  CHECK(log == "aA");
+  mutex.unlock();
+  CHECK(log == "aAb");
+  REQUIRE(mutex.try_lock_shared());
+  mutex.unlock_shared();
+  mutex.unlock_shared();
+}
+
+TEST_CASE(
+    "async_shared_mutex: when a writer leaves, the readers in front of the next writer enter together") {
+  async_shared_mutex mutex;
+  std::string log;
+  write(mutex, log, 'A');
+  read(mutex, log, 'a');
+  read(mutex, log, 'b');
+  write(mutex, log, 'B');
+  read(mutex, log, 'c');
+  write(mutex, log, 'C');
+  write(mutex, log, 'D');
+  mutex.unlock();
+  CHECK(log == "Aab");
+  mutex.unlock_shared();
+  CHECK(log == "Aab");
+  mutex.unlock_shared();
+  CHECK(log == "AabB");
+  mutex.unlock();
+  CHECK(log == "AabBc");
+  mutex.unlock_shared();
+  CHECK(log == "AabBcC");
+  mutex.unlock();
+  CHECK(log == "AabBcCD");
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: who comes while the lock is handed on waits behind all who came before") {
+  async_shared_mutex mutex;
+  std::string log;
+  write(mutex, log, 'A');
+  write(mutex, log, 'B');
+  write(mutex, log, 'C');
+  mutex.unlock();
+  read(mutex, log, 'a');
+  write(mutex, log, 'D');
+  CHECK(log == "AB");
+  mutex.unlock();
+  mutex.unlock();
+  CHECK(log == "ABCa");
+  mutex.unlock_shared();
+  CHECK(log == "ABCaD");
+  mutex.unlock();
+}
+
+TEST_CASE("async_shared_mutex: after the queue is empty a reader enters beside those of the last batch") {
+  async_shared_mutex mutex;
+  std::string log;
+  write(mutex, log, 'A');
+  read(mutex, log, 'a');
+  mutex.unlock();
+  read(mutex, log, 'b');
+  CHECK(log == "Aab");
+  mutex.unlock_shared();
+  mutex.unlock_shared();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: the lock is handed over, nobody can barge in between") {
+  coracle::run_loop loop;
+  async_shared_mutex mutex;
+  std::string log;
+  REQUIRE(mutex.try_lock());
+  write_on(loop, mutex, log, 'A');
+  read_on(loop, mutex, log, 'a');
+  CHECK(loop.run_pending() == 2);
+  mutex.unlock();
+  CHECK_FALSE(mutex.try_lock());
+  CHECK_FALSE(mutex.try_lock_shared());
+  CHECK(loop.run_one());
+  CHECK(log == "A");
+  mutex.unlock();
+  CHECK_FALSE(mutex.try_lock());
+  CHECK(loop.run_one());
+  CHECK(log == "Aa");
+  mutex.unlock_shared();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: scoped locks are held across an await and unlock at the end of their scope") {
+  async_shared_mutex mutex;
+  coracle::async_manual_reset_event reading, writing;
+  const auto read_inside = [&]() -> detached {
+    const auto shared = co_await mutex.scoped_lock_shared_async();
+    co_await reading;
+  };
+  const auto write_inside = [&]() -> detached {
+    const auto lock = co_await mutex.scoped_lock_async();
+    co_await writing;
+  };
+  read_inside();
+  write_inside();
+  CHECK_FALSE(mutex.try_lock_shared());
+  reading.set();
+  CHECK_FALSE(mutex.try_lock_shared());
+  writing.set();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: scoped locks that were moved from do not unlock") {
+  async_shared_mutex mutex;
+  REQUIRE(mutex.try_lock());
+  {
+    coracle::async_shared_mutex_lock first{mutex};
+    const coracle::async_shared_mutex_lock second{std::move(first)};
+    CHECK_FALSE(mutex.try_lock_shared());
+  }
+  REQUIRE(mutex.try_lock_shared());
+  {
+    coracle::async_shared_mutex_shared_lock first{mutex};
+    const coracle::async_shared_mutex_shared_lock second{std::move(first)};
+    CHECK_FALSE(mutex.try_lock());
+  }
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: an exception that leaves the scope unlocks and lets the next in") {
+  async_shared_mutex mutex;
+  std::string log;
+  const auto fail = [&](bool alone) -> coracle::task<> {
+    std::optional<coracle::async_shared_mutex_lock> lock;
+    std::optional<coracle::async_shared_mutex_shared_lock> shared;
+    if (alone) {
+      lock.emplace(co_await mutex.scoped_lock_async());
+    } else {
+      shared.emplace(co_await mutex.scoped_lock_shared_async());
+    }
+    write(mutex, log, 'A');
+    throw std::runtime_error("while locked");
+  };
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(fail(true)), "while locked", std::runtime_error);
+  CHECK(log == "A");
+  mutex.unlock();
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(fail(false)), "while locked", std::runtime_error);
+  CHECK(log == "AA");
+  mutex.unlock();
+}
+
+TEST_CASE("async_shared_mutex: waiters outside any executor run inside unlock(), on the unlocking thread") {
+  async_shared_mutex mutex;
+  std::thread::id ran_on[2];
+  const auto wait = [&](int i) -> detached {
+    const auto shared = co_await mutex.scoped_lock_shared_async();
+    ran_on[i] = std::this_thread::get_id();
+  };
+  REQUIRE(mutex.try_lock());
+  wait(0);
+  wait(1);
+  std::thread::id unlocker, seen[2];
+  std::thread([&] {
+    unlocker = std::this_thread::get_id();
+    mutex.unlock();
+    seen[0] = ran_on[0];
+    seen[1] = ran_on[1];
+  }).join();
+  CHECK(seen[0] == unlocker);
+  CHECK(seen[1] == unlocker);
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: 1000 readers and writers in turn run before the first unlock() returns") {
+  async_shared_mutex mutex;
+  int writes = 0, out_of_order = 0;
+  const auto read_briefly = [&](int number) -> detached {
+    const auto shared = co_await mutex.scoped_lock_shared_async();
+    out_of_order += writes != number;
+  };
+  const auto write_briefly = [&](int number) -> detached {
+    const auto lock = co_await mutex.scoped_lock_async();
+    out_of_order += writes++ != number;
+  };
+  REQUIRE(mutex.try_lock());
+  for (int number = 0; number != 1000; ++number) {
+    read_briefly(number);
+    read_briefly(number);
+    write_briefly(number);
+  }
+  CHECK(writes == 0);
+  mutex.unlock();
+  CHECK(writes == 1000);
+  CHECK(out_of_order == 0);
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: each waiter resumes on its own executor, unlock() runs none of them") {
+  coracle::run_loop first, second;
+  async_shared_mutex mutex;
+  std::string log;
+  REQUIRE(mutex.try_lock());
+  read_on(first, mutex, log, 'a');
+  read_on(second, mutex, log, 'b');
+  CHECK(first.run_one());
+  CHECK(second.run_one());
+  mutex.unlock();
+  CHECK(log.empty());
+  CHECK(second.run_one());
+  CHECK(first.run_one());
+  CHECK(log == "ba");
+  mutex.unlock_shared();
+  mutex.unlock_shared();
+}
+
+TEST_CASE("async_shared_mutex: a lock taken without waiting stays on its executor without a post") {
+  coracle::run_loop loop;
+  async_shared_mutex mutex;
+  std::string log;
+  read_on(loop, mutex, log, 'a');
+  CHECK(loop.run_one());
+  CHECK(log == "a");
+  mutex.unlock_shared();
+  write_on(loop, mutex, log, 'A');
+  CHECK(loop.run_one());
+  CHECK(log == "aA");
+  mutex.unlock();
+  CHECK_FALSE(loop.run_one());
+}
+
+TEST_CASE("async_shared_mutex: a waiter of a thread pool resumes on that pool and sees what was written") {
+  coracle::static_thread_pool pool{1};
+  async_shared_mutex mutex;
+  coracle::async_manual_reset_event about_to_wait;
+  int written = 0;
+  REQUIRE(mutex.try_lock());
+  const auto wait = [&]() -> coracle::task<int> {
+    co_await pool.schedule();
+    about_to_wait.set();
+    const auto shared = co_await mutex.scoped_lock_shared_async();
+    co_return coracle::current_executor() == &pool ? written : -1;
+  };
+  std::thread unlocker([&] {
+    coracle::sync_wait(about_to_wait);
+    written = 42;
+    mutex.unlock();
+  });
+  CHECK(coracle::sync_wait(wait()) == 42);
+  unlocker.join();
+}
+
+TEST_CASE("async_shared_mutex: the last to hold it may destroy it as soon as it has unlocked") {
+  auto mutex = std::make_optional<async_shared_mutex>();
+  const auto wait = [&](bool is_last) -> detached {
+    co_await mutex->lock_async();
+    mutex->unlock();
+    if (is_last) mutex.reset();
+  };
+  REQUIRE(mutex->try_lock_shared());
+  wait(false);
+  wait(true);
+  mutex->unlock_shared();
+  CHECK_FALSE(mutex.has_value());
+}
+
+TEST_CASE(
+    "async_shared_mutex: a stop request, before or during the wait, neither ends it nor loses the lock") {
+  async_shared_mutex mutex;
+  coracle::stop_source source;
+  std::string log;
+  const auto wait = [&](char name) -> coracle::task<> {
+    const auto lock = co_await mutex.scoped_lock_async();
+    log += name;
+  };
+  REQUIRE(mutex.try_lock_shared());
+  coracle_test::run_detached(coracle::with_stop(wait('A'), source.get_token()));
+  source.request_stop();
+  coracle_test::run_detached(coracle::with_stop(wait('B'), source.get_token()));
+  CHECK(log.empty());
+  mutex.unlock_shared();
+  CHECK(log == "AB");
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_shared_mutex: destroyed while held ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string message = "coracle: an async_shared_mutex was destroyed while it was held\n";
+  CHECK(coracle_test::abort_message([] {
+          async_shared_mutex mutex;
+          static_cast<void>(mutex.try_lock());
+        }) == message);
+  CHECK(coracle_test::abort_message([] {
+          async_shared_mutex mutex;
+          static_cast<void>(mutex.try_lock_shared());
+        }) == message);
+}
+
+TEST_CASE("async_shared_mutex: to unlock what is not held ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          async_shared_mutex mutex;
+          static_cast<void>(mutex.try_lock_shared());
+          mutex.unlock();
+        }) == "coracle: unlock() of an async_shared_mutex that no writer holds\n");
+  CHECK(coracle_test::abort_message([] {
+          async_shared_mutex mutex;
+          static_cast<void>(mutex.try_lock());
+          mutex.unlock_shared();
+        }) == "coracle: unlock_shared() of an async_shared_mutex that no reader holds\n");
+}
+
+TEST_CASE("async_shared_mutex: locking, waiting and unlocking allocate nothing" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  async_shared_mutex mutex;
+  int turns = 0;
+  const auto take_turns = [&](bool alone) -> detached {
+    for (int i = 0; i != 3; ++i) {
+      if (alone) {
+        const auto lock = co_await mutex.scoped_lock_async();
+        ++turns;
+      } else {
+        const auto shared = co_await mutex.scoped_lock_shared_async();
+        ++turns;
+      }
+    }
+  };
+  REQUIRE(mutex.try_lock());
+  take_turns(true);
+  take_turns(false);
+  take_turns(false);
+  const auto before = coracle_test::allocations();
+  mutex.unlock();
+  const auto after = coracle_test::allocations();
+  CHECK(after == before);
+  CHECK(turns == 9);
+}
+
+// What the header promises to the compiler.
+using coracle::async_shared_mutex_lock;
+using coracle::async_shared_mutex_shared_lock;
+using lock_awaiter = async_shared_mutex::lock_operation;
+static_assert(sizeof(async_shared_mutex) == 32);
+static_assert(std::is_nothrow_default_constructible_v<async_shared_mutex>);
+static_assert(!std::is_copy_constructible_v<async_shared_mutex> &&
+              !std::is_move_constructible_v<async_shared_mutex>);
+static_assert(noexcept(std::declval<async_shared_mutex&>().try_lock()) &&
+              noexcept(std::declval<async_shared_mutex&>().try_lock_shared()) &&
+              noexcept(std::declval<async_shared_mutex&>().unlock()) &&
+              noexcept(std::declval<async_shared_mutex&>().unlock_shared()) &&
+              noexcept(std::declval<async_shared_mutex&>().scoped_lock_async()) &&
+              noexcept(std::declval<async_shared_mutex&>().scoped_lock_shared_async()));
+static_assert(noexcept(std::declval<lock_awaiter&>().await_ready()) &&
+              noexcept(std::declval<lock_awaiter&>().await_suspend(nullptr)) &&
+              noexcept(std::declval<lock_awaiter&>().await_resume()));
+static_assert(std::is_void_v<coracle::await_result_t<async_shared_mutex::lock_operation>> &&
+              std::is_void_v<coracle::await_result_t<async_shared_mutex::lock_shared_operation>>);
+static_assert(std::is_same_v<coracle::await_result_t<async_shared_mutex::scoped_lock_operation>,
+                             async_shared_mutex_lock>);
+static_assert(std::is_same_v<coracle::await_result_t<async_shared_mutex::scoped_lock_shared_operation>,
+                             async_shared_mutex_shared_lock>);
+static_assert(!std::is_copy_constructible_v<async_shared_mutex_lock> &&
+              std::is_nothrow_move_constructible_v<async_shared_mutex_lock>);
+static_assert(!std::is_copy_constructible_v<async_shared_mutex_shared_lock> &&
+              std::is_nothrow_move_constructible_v<async_shared_mutex_shared_lock>);
+}  // namespace
