@@ -175,7 +175,7 @@ resumption* static_thread_pool::shared_state::next_own(worker& me) noexcept {
 
 /// From anywhere, for a while.
 resumption* static_thread_pool::shared_state::search(worker& me) noexcept {
-  constexpr int rounds = 100, pauses = 20;
+  constexpr int rounds = 8, spinning_rounds = 4, pauses = 10;
   for (int round = 0; round != rounds; ++round) {
     if (resumption* const item = take_shared(me)) return item;
     for (std::size_t i = 0; i != workers_.size(); ++i) {
@@ -183,6 +183,10 @@ resumption* static_thread_pool::shared_state::search(worker& me) noexcept {
       if (resumption* const item = victim.queue.take()) return item;
     }
     if (stopping_.load(detail::memory_order_relaxed)) return nullptr;
+    if (round >= spinning_rounds) {
+      std::this_thread::yield();  // whoever is about to queue work may need this processor
+      continue;
+    }
     for (int i = 0; i != pauses; ++i) detail::spin_pause();
   }
   return nullptr;
