@@ -1,0 +1,50 @@
+// coracle/sync/async_latch.hpp -- wait until a number of things have happened.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <cstddef>
+
+namespace coracle {
+/// Counts down once; coroutines wait until the count has reached zero.
+///
+///     coracle::async_latch parts{3};
+///     parts.count_down();  // whoever has finished a part
+///     co_await parts;      // goes on after the third
+///
+/// Prefer when_all where the parts are tasks, async_barrier where they meet more than once.
+/// Order         waiters are woken first come, first served.
+/// Resumes on    the executor on which the waiter suspended; outside any, inside the last count_down(), on
+///               its thread.
+/// Cancellation  a stop request does not end the wait: the count must reach zero.
+/// Exceptions    none: every member is noexcept.
+/// Threads       all members are thread-safe. Who waited, or saw is_ready(), sees what was done before each
+///               count_down() that was needed, and may destroy the latch if nobody else still uses it: the
+///               last count_down() does not touch it after that, though it may not have returned.
+/// Cost          16 bytes; no allocation, no lock; count_down() is one atomic operation, the last one two.
+class async_latch {
+ public:
+  /// A count of zero or less is ready at once.
+  explicit async_latch(std::ptrdiff_t initial_count) noexcept
+      : count_(initial_count), reached_zero_(initial_count <= 0) {}
+
+  /// True: an await does not suspend.
+  [[nodiscard]] bool is_ready() const noexcept { return reached_zero_.is_set(); }
+  /// Takes `n` from the count, and wakes all waiters if that makes it zero or less. No effect if it was so
+  /// already. Requires: n >= 0.
+  void count_down(std::ptrdiff_t n = 1) noexcept {
+    CORACLE_CHECK(n >= 0, "an async_latch counts down only: count_down() was given a negative number");
+    if (count_.fetch_sub(n, detail::memory_order_acq_rel) <= n) reached_zero_.set(); /*L1*/
+  }
+  async_manual_reset_event::wait_operation operator co_await() const noexcept {
+    return reached_zero_.operator co_await();
+  }
+
+ private:
+  // Only the count_down() that reaches zero touches anything after L1, and that is the event, whose set() is
+  // done with it before it wakes anybody. So readiness is the event's: who saw only the count at zero, and
+  // then destroyed the latch, would take the event from under that set().
+  //   [L1] count - n  acq_rel  publish what was done before; the last one sees what all did   pairs with L1
+  detail::atomic<std::ptrdiff_t> count_;
+  mutable async_manual_reset_event reached_zero_;  // waiting changes nothing that is_ready() tells
+};
+}  // namespace coracle
