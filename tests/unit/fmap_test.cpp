@@ -183,4 +183,56 @@ TEST_CASE("fmap: allocates nothing" * doctest::skip(!coracle_test::allocations_a
   CHECK(result == 2);
   CHECK(after == before);
 }
+
+TEST_CASE("fmap: value | fmap(function) is fmap(function, value), and chains") {
+  const auto plus = [](int n) { return n + 1; };
+  const auto text = [](int n) { return std::to_string(n); };
+  CHECK(sync_wait(give(41) | fmap(plus)) == 42);
+  CHECK(sync_wait(give(40) | fmap(plus) | fmap(plus) | fmap(text)) == "42");
+  static_assert(std::is_same_v<decltype(give(1) | fmap(plus)), decltype(fmap(plus, give(1)))>);
+  int result = 0;
+  const auto work = [&]() -> task<> { result = co_await (give(1) | fmap(plus)); };
+  sync_wait(work());
+  CHECK(result == 2);
+}
+
+TEST_CASE("fmap: a pipe passes a named awaitable on by reference, and takes a moved one") {
+  coracle::async_manual_reset_event event{true};
+  CHECK(sync_wait(event | fmap([] { return 5; })) == 5);
+  auto named = give(6);
+  CHECK(sync_wait(std::move(named) | fmap([](int n) { return n; })) == 6);
+}
+
+TEST_CASE(
+    "fmap: fmap(function) can be kept and used again, also const, or moved if the function only moves") {
+  const auto twice = fmap([](int n) { return 2 * n; });
+  auto thrice = fmap([](int n) { return 3 * n; });
+  CHECK(sync_wait(give(1) | twice | twice | thrice | thrice) == 36);
+  auto once = fmap([owner = std::make_unique<int>(5)](int n) { return n + *owner; });
+  CHECK(sync_wait(give(1) | std::move(once)) == 6);
+}
+
+TEST_CASE("fmap: a pipe keeps a function with state alive until the await ends") {
+  coracle::async_manual_reset_event event;
+  std::string result;
+  const auto work = [&]() -> detached {
+    auto mapped = event | fmap([text = std::string(100, 'x')] { return text; });
+    result = co_await std::move(mapped);
+  };
+  work();
+  event.set();
+  CHECK(result == std::string(100, 'x'));
+}
+
+/// A type that brings its own fmap, as an async generator does.
+struct own_fmap {
+  int value;
+  template <class Function>
+  friend int fmap(Function&& function, own_fmap self) {
+    return function(self.value);
+  }
+};
+TEST_CASE("fmap: a pipe finds the fmap of a type that brings its own") {
+  CHECK((own_fmap{20} | fmap([](int n) { return n + 1; })) == 21);
+}
 }  // namespace

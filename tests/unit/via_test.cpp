@@ -248,4 +248,63 @@ TEST_CASE(
   }
   CHECK(owner.use_count() == 1);
 }
+
+TEST_CASE("schedule_on, resume_on, via: value | f(scheduler) is what f gives, and chains") {
+  run_loop home, abroad, last;
+  journey seen;
+  const auto work = [&]() -> detached {
+    co_await home.schedule();
+    seen.child_on = co_await (where() | coracle::schedule_on(abroad) | coracle::resume_on(last));
+    seen.after_on = current_executor();
+    co_await last.schedule();
+    seen.child_on = co_await (where() | coracle::via(abroad));
+    seen.ended = current_executor() == &last;
+  };
+  work();
+  CHECK(home.run_one());
+  CHECK(abroad.run_one());
+  CHECK(last.run_one());
+  CHECK(seen.child_on == &abroad);
+  CHECK(seen.after_on == &last);
+  seen.child_on = nullptr;
+  CHECK(last.run_one());
+  CHECK(abroad.run_one());
+  CHECK(last.run_one());
+  CHECK(seen.child_on == &abroad);
+  CHECK(seen.ended);
+}
+
+TEST_CASE(
+    "schedule_on, resume_on, via: a pipe keeps a named scheduler by reference and a temporary one inside") {
+  int copies = 0;
+  counting_scheduler place(copies);
+  CHECK(coracle::sync_wait(give(1) | coracle::schedule_on(place)) == 1);
+  CHECK(coracle::sync_wait(give(2) | coracle::resume_on(place) | coracle::via(place)) == 2);
+  CHECK(copies == 0);
+  auto held = give(3) | coracle::via(counting_scheduler(copies));
+  CHECK(coracle::sync_wait(std::move(held)) == 3);
+  CHECK(copies == 0);
+}
+
+TEST_CASE(
+    "schedule_on, resume_on, via: f(scheduler) can be kept and used again, its scheduler stays in place") {
+  int copies = 0;
+  const auto counted = coracle::resume_on(counting_scheduler(copies));
+  CHECK(coracle::sync_wait(give(3) | counted) == 3);
+  CHECK(copies == 0);
+  const coracle::inline_scheduler here;
+  const auto there = coracle::schedule_on(here);
+  auto back = coracle::via(coracle::inline_scheduler{});
+  CHECK(coracle::sync_wait(give(1) | there | back) == 1);
+  CHECK(coracle::sync_wait(give(2) | there | back) == 2);
+}
+
+TEST_CASE("schedule_on, resume_on, via: a pipe passes values that only move, references and exceptions") {
+  coracle::inline_scheduler here;
+  std::string text = "text";
+  CHECK(*coracle::sync_wait(give(std::make_unique<int>(3)) | coracle::via(here)) == 3);
+  CHECK(&coracle::sync_wait(give<std::string&>(text) | coracle::resume_on(here)) == &text);
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(fail() | coracle::schedule_on(here)), "failed there",
+                       std::runtime_error);
+}
 }  // namespace

@@ -67,4 +67,47 @@ template <class Function, awaitable Awaitable>
 detail::fmap_awaitable<Function, Awaitable> fmap(Function&& function, Awaitable&& value) {
   return {static_cast<Function&&>(function), static_cast<Awaitable&&>(value)};
 }
+
+namespace detail {
+/// What `fmap(function)` gives: stands on the right of a `|`.
+template <class Function>
+class [[nodiscard("write value | fmap(function)")]] fmap_transform {
+ public:
+  explicit fmap_transform(Function&& given) : function(static_cast<Function&&>(given)) {}
+  Function function;
+};
+
+// fmap is called unqualified, so that it is found for types that bring their own.
+template <class T, class Function>
+concept mapped_by = requires(T&& value, Function&& function) {
+  fmap(static_cast<Function&&>(function), static_cast<T&&>(value));
+};
+template <class T, class Function>
+  requires mapped_by<T, Function>
+auto operator|(T&& value, fmap_transform<Function>&& with) {
+  return fmap(static_cast<Function&&>(with.function), static_cast<T&&>(value));
+}
+template <class T, class Function>
+  requires mapped_by<T, Function>
+auto operator|(T&& value, const fmap_transform<Function>& with) {
+  return static_cast<T&&>(value) | fmap_transform<Function>(with);
+}
+template <class T, class Function>
+inline constexpr bool is_mapped_by = mapped_by<T, Function>;  // without the compiler's explanation why not
+template <class T, class Function>
+any_awaiter operator|(T&&, const fmap_transform<Function>&) {
+  static_assert(is_mapped_by<T, Function>,
+                "| fmap(function) needs an awaitable on its left: co_await (work() | fmap(function)), with "
+                "these parentheses, or std::move of a task that has a name");
+  return {};
+}
+}  // namespace detail
+
+/// For `value | fmap(function)`, which is fmap(function, value).
+///
+///     std::size_t n = co_await (read_all(path) | coracle::fmap(size));
+template <class Function>
+detail::fmap_transform<Function> fmap(Function&& function) {
+  return detail::fmap_transform<Function>{static_cast<Function&&>(function)};
+}
 }  // namespace coracle

@@ -100,6 +100,70 @@ auto via(Awaitable value, Scheduler&& place) {
                                              static_cast<Awaitable&&>(value));
 }
 
+namespace detail {
+enum class hop { schedule_on, resume_on, via };
+
+/// What `schedule_on(place)`, `resume_on(place)` and `via(place)` give: stands on the right of a `|`.
+template <hop Kind, class Scheduler>
+class [[nodiscard("write value | schedule_on(place), or | resume_on(place), or | via(place)")]]
+hop_transform {
+ public:
+  explicit hop_transform(Scheduler&& given) : place(static_cast<Scheduler&&>(given)) {}
+  Scheduler place;
+};
+
+// The functions are called unqualified, so that they are found for types that bring their own.
+template <hop Kind, class Scheduler, class T>
+CORACLE_CORO_WRAPPER()
+auto hopping(Scheduler&& place, T&& value) {
+  if constexpr (Kind == hop::schedule_on) {
+    return schedule_on(static_cast<Scheduler&&>(place), static_cast<T&&>(value));
+  } else if constexpr (Kind == hop::resume_on) {
+    return resume_on(static_cast<Scheduler&&>(place), static_cast<T&&>(value));
+  } else {
+    return via(static_cast<T&&>(value), static_cast<Scheduler&&>(place));
+  }
+}
+template <class T, hop Kind, class Scheduler>
+CORACLE_CORO_WRAPPER()
+auto operator|(T&& value, hop_transform<Kind, Scheduler>&& to) {
+  return hopping<Kind>(static_cast<Scheduler&&>(to.place), static_cast<T&&>(value));
+}
+template <class T, hop Kind, class Scheduler>
+CORACLE_CORO_WRAPPER()
+auto operator|(T&& value, hop_transform<Kind, Scheduler>& to) {
+  return hopping<Kind>(to.place, static_cast<T&&>(value));
+}
+template <class T, hop Kind, class Scheduler>
+CORACLE_CORO_WRAPPER()
+auto operator|(T&& value, const hop_transform<Kind, Scheduler>& to) {
+  return hopping<Kind>(to.place, static_cast<T&&>(value));
+}
+}  // namespace detail
+
+/// For `value | schedule_on(place)`, which is schedule_on(place, value).
+///
+///     int sum = co_await (add_up(numbers) | coracle::schedule_on(pool));
+///
+/// If it has a name, a scheduler that was moved into it is used where it is: it outlives the await.
+template <class Scheduler>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+auto schedule_on(Scheduler&& place) {
+  return detail::hop_transform<detail::hop::schedule_on, Scheduler>{static_cast<Scheduler&&>(place)};
+}
+/// For `value | resume_on(place)`, which is resume_on(place, value).
+template <class Scheduler>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+auto resume_on(Scheduler&& place) {
+  return detail::hop_transform<detail::hop::resume_on, Scheduler>{static_cast<Scheduler&&>(place)};
+}
+/// For `value | via(place)`, which is via(value, place).
+template <class Scheduler>
+  requires scheduler<std::remove_reference_t<Scheduler>>
+auto via(Scheduler&& place) {
+  return detail::hop_transform<detail::hop::via, Scheduler>{static_cast<Scheduler&&>(place)};
+}
+
 template <class... Ts>
 detail::any_awaiter schedule_on(Ts&&...) {
   static_assert(sizeof...(Ts) == ~std::size_t{0},

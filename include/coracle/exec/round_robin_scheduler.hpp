@@ -1,0 +1,84 @@
+// coracle/exec/round_robin_scheduler.hpp -- coroutines that take turns on one thread.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/transfer.hpp>
+#include <cstddef>
+
+namespace coracle {
+/// A ring for `N` coroutines, of which one runs: `schedule()` transfers to the one that has waited longest.
+/// It hides the latency of memory: prefetch, let the others run, go on (Nishanov, "Nano-coroutines to the
+/// Rescue!", CppCon 2018).
+///
+///     __builtin_prefetch(node);
+///     co_await ring.schedule();  // N - 1 others have their turn meanwhile
+///     sum += node->value;
+///
+/// Prefer a run_loop where the number of coroutines is not fixed, or other threads post to it.
+/// Order         round-robin: `N - 1` coroutines have their turn between two of one. Fewer than `N` suspend
+///               and return to whoever resumed them, until the ring is full or drain() runs them.
+/// Resumes on    the thread of the coroutine that suspends, or that calls drain().
+/// Cancellation  schedule() is not ended by a stop request: drain() runs it.
+/// Exceptions    none of its own.
+/// Threads       one at a time.
+/// Cost          a transfer, one load and one store; no allocation, constant stack; `N + 1` words.
+template <std::size_t N>
+class round_robin_scheduler {
+  static_assert(N >= 2, "round_robin_scheduler<N>: turns are taken by at least two coroutines");
+
+ public:
+  round_robin_scheduler() noexcept {
+    for (std::coroutine_handle<>& each : waiting_) each = nobody_;
+  }
+  round_robin_scheduler(const round_robin_scheduler&) = delete;
+  round_robin_scheduler& operator=(const round_robin_scheduler&) = delete;
+  /// Requires: nobody waits for his turn.
+  ~round_robin_scheduler() {
+    for ([[maybe_unused]] const std::coroutine_handle<> each : waiting_) {
+      CORACLE_CHECK(each == nobody_,
+                    "a round_robin_scheduler was destroyed while coroutines wait for their turn: drain() it");
+    }
+  }
+
+  class schedule_operation;
+  /// Awaitable of nothing: goes on when all others in the ring have had their turn.
+  schedule_operation schedule() noexcept { return schedule_operation{*this}; }
+
+  /// Resumes those that wait, in turn, until none is left.
+  void drain() {
+    for (std::size_t empty = 0; empty != N - 1;) {
+      const std::coroutine_handle<> next = exchange_next(nobody_);
+      empty = next == nobody_ ? empty + 1 : 0;
+      if (empty == 0) resume(next);
+    }
+  }
+
+ private:
+  /// Puts one coroutine behind all that wait, and takes out the first of a full ring, or `nobody_`.
+  std::coroutine_handle<> exchange_next(std::coroutine_handle<> last) noexcept {
+    const std::coroutine_handle<> first = std::exchange(waiting_[next_], last);
+    next_ = next_ == N - 2 ? 0 : next_ + 1;
+    return first;
+  }
+
+  std::size_t next_ = 0;
+  // Not null, so that schedule() need not ask. Not noop_coroutine() each time: clang has one in each unit.
+  const std::coroutine_handle<> nobody_ = std::noop_coroutine();
+  std::coroutine_handle<> waiting_[N - 1];
+};
+
+template <std::size_t N>
+class [[nodiscard(
+    "schedule() does nothing until it is awaited")]] round_robin_scheduler<N>::schedule_operation {
+ public:
+  explicit schedule_operation(round_robin_scheduler& ring) noexcept : ring_(ring) {}
+  bool await_ready() const noexcept { return false; }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(std::coroutine_handle<> suspended) noexcept {
+    return transfer_to(ring_.exchange_next(suspended));
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  round_robin_scheduler& ring_;
+};
+}  // namespace coracle

@@ -1,0 +1,130 @@
+// tests/stress/async_scope.cpp -- children that spawn, end and fail on many threads while somebody joins.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "../support/stress.hpp"
+
+namespace {
+using coracle::async_scope;
+using coracle::static_thread_pool;
+using coracle::sync_wait;
+using coracle::task;
+using coracle_test::detached;
+
+/// The end of the last child against join(), again and again. Gives how many joins went wrong.
+int race_one_join(int most) {
+  struct round {
+    async_scope scope;
+    coracle::resumption parked;
+    int written = 0;
+    std::atomic<bool> joined{false};
+  };
+  struct park {
+    explicit park(round& at) noexcept : at_(at) {}
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> h) noexcept { at_.parked.handle = h; }
+    void await_resume() const noexcept {}
+    round& at_;
+  };
+  std::vector<std::unique_ptr<round>> all(static_cast<std::size_t>(most));
+  const auto child = [](round& r) -> task<> {
+    co_await park{r};
+    r.written = 1;
+  };
+  const auto join = [](round& r) -> detached {
+    co_await r.scope.join();
+    r.joined = r.written == 1;
+  };
+  for (auto& each : all) {
+    each = std::make_unique<round>();
+    each->scope.spawn(child(*each));
+  }
+  const int rounds = coracle_test::side_by_side(
+      most, [&](int i) { join(*all[static_cast<std::size_t>(i)]); },
+      [&](int i) { coracle::resume(all[static_cast<std::size_t>(i)]->parked.handle); });
+  int wrong = 0;
+  for (int i = 0; i != most; ++i) {
+    round& r = *all[static_cast<std::size_t>(i)];
+    if (i >= rounds) {
+      join(r);
+      coracle::resume(r.parked.handle);
+    }
+    wrong += !r.joined;
+  }
+  return wrong;
+}
+
+/// A tree of children: each spawns two until `depth` is used up, hopping between two pools.
+struct tree {
+  static_thread_pool first{2}, second{1};
+  async_scope scope;
+  std::atomic<long long> ended{0};
+
+  task<> grow(int depth) {
+    co_await (depth % 2 == 0 ? first : second).schedule();
+    if (depth != 0) {
+      scope.spawn(grow(depth - 1));
+      scope.spawn(grow(depth - 1));
+    }
+    ++ended;
+  }
+};
+long long grow_tree(int depth) {
+  tree all;
+  const auto root = [&]() -> task<> {
+    all.scope.spawn(all.grow(depth));
+    co_await all.scope.join();
+  };
+  sync_wait(root());
+  return all.ended;
+}
+
+/// Scopes that live for a moment on a pool; in each, children that hop, and now and then one that fails.
+struct totals {
+  std::atomic<long long> ended{0};
+  std::atomic<long long> failures{0};
+};
+void short_scopes(int rounds, totals& all) {
+  static_thread_pool pool{3};
+  const auto child = [&](int number) -> task<> {
+    if (number % 2 == 0) co_await pool.schedule();
+    ++all.ended;
+    if (number % 8 == 0) throw std::runtime_error("one of eight");
+  };
+  const auto round = [&](int number) -> task<> {
+    co_await pool.schedule();
+    async_scope scope;
+    for (int i = 0; i != 4; ++i) scope.spawn(child(4 * number + i));
+    try {
+      co_await scope.join();
+    } catch (const std::runtime_error&) {
+      ++all.failures;
+    }
+  };
+  async_scope outer;
+  for (int i = 0; i != rounds; ++i) outer.spawn(round(i));
+  const auto join = [&]() -> task<> { co_await outer.join(); };
+  sync_wait(join());
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  coracle_test::stress run("async_scope", argc, argv, 10'000);
+  const long long n = run.int_count();
+  run.expect("joins wrong", race_one_join(5 * run.int_count()), 0);
+  int depth = 0;
+  while (depth < 24 && (2LL << depth) < 8 * n) ++depth;
+  run.expect("children in a tree", grow_tree(depth), (2LL << depth) - 1);
+  totals all;
+  short_scopes(4 * run.int_count(), all);
+  run.expect("children in short scopes", all.ended.load(), 16 * n);
+  run.expect("scopes that failed", all.failures.load(), 2 * n);
+  return run.finish();
+}

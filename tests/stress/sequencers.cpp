@@ -1,0 +1,279 @@
+// tests/stress/sequencers.cpp -- ring buffers between threads: no element is lost, doubled or seen too early.
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/multi_producer_sequencer.hpp>
+#include <coracle/sync/single_producer_sequencer.hpp>
+#include <latch>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "../support/stress.hpp"
+
+namespace {
+using coracle::multi_producer_sequencer;
+using coracle::sequence_barrier;
+using coracle::single_producer_sequencer;
+using coracle::static_thread_pool;
+using coracle_test::detached;
+
+/// One wait against one publish(), again and again. Gives how many went wrong.
+int race_one_wait(int most) {
+  std::vector<std::unique_ptr<sequence_barrier<int>>> barriers(static_cast<std::size_t>(most));
+  for (auto& each : barriers) each = std::make_unique<sequence_barrier<int>>();
+  std::vector<int> written(barriers.size());
+  std::atomic<int> woken{0}, stale{0};
+  const auto wait = [&](std::size_t i) -> detached {
+    const int last = co_await barriers[i]->wait_until_published(0);
+    if (last != 0 || written[i] != 1) ++stale;
+    ++woken;
+  };
+  const int rounds = coracle_test::side_by_side(
+      most, [&](int i) { wait(static_cast<std::size_t>(i)); },
+      [&](int i) {
+        const auto at = static_cast<std::size_t>(i);
+        written[at] = 1;
+        barriers[at]->publish(0);
+      });
+  return rounds - woken + stale;
+}
+
+/// One thread publishes two numbers one after the other, as soon as the other thread waits for the second and
+/// is about to wait for the first. Both are held up by a little that changes. A lost wake-up makes it hang.
+/// Ends after `most` rounds, or after two seconds. Gives how many waits are missing.
+long long race_neighbours(int most) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  coracle::run_loop loop;
+  sequence_barrier<int> numbers, begun;
+  std::atomic<int> rounds{most};
+  long long passed = 0;
+  const auto wait_for_second = [&]() -> detached {
+    co_await loop.schedule();
+    for (int i = 0; i != rounds; ++i) {
+      co_await numbers.wait_until_published(2 * i + 1);
+      ++passed;
+    }
+  };
+  const auto wait_for_both = [&]() -> detached {
+    co_await loop.schedule();
+    for (int i = 0; i != rounds; ++i) {
+      if (i % 64 == 0 && std::chrono::steady_clock::now() > end) rounds = i + 1;
+      begun.publish(i);
+      coracle_test::hold_up(i % 97);
+      co_await numbers.wait_until_published(2 * i);
+      ++passed;
+      co_await numbers.wait_until_published(2 * i + 1);
+    }
+  };
+  std::thread publisher([&] {
+    for (int i = 0; i != rounds; ++i) {
+      for (int spins = 0; begun.last_published() < i; ++spins) {
+        if (spins > 1000) std::this_thread::yield();
+      }
+      numbers.publish(2 * i);
+      coracle_test::hold_up(i % 31);
+      numbers.publish(2 * i + 1);
+    }
+  });
+  wait_for_second();
+  wait_for_both();
+  int spins = 0;
+  while (passed != 2LL * rounds) {
+    spins = loop.run_pending() != 0 ? 0 : spins + 1;
+    if (spins > 1000) std::this_thread::yield();
+  }
+  while (loop.run_one()) {
+  }
+  publisher.join();
+  return 2LL * rounds - passed;
+}
+
+/// Two producers of neighbouring numbers against each other and a waiter that needs both.
+int race_two_producers(int most) {
+  struct round {
+    sequence_barrier<> consumed;
+    multi_producer_sequencer<> sequencer{consumed, 2};
+    int first = 0, second = 0;
+  };
+  std::vector<std::unique_ptr<round>> all(static_cast<std::size_t>(most));
+  for (auto& each : all) each = std::make_unique<round>();
+  std::atomic<int> woken{0}, stale{0};
+  const auto wait = [&](round& r) -> detached {
+    const std::size_t last = co_await r.sequencer.wait_until_published(1, static_cast<std::size_t>(-1));
+    if (last != 1 || r.first != 1 || r.second != 1) ++stale;
+    ++woken;
+  };
+  const int rounds = coracle_test::side_by_side(
+      most,
+      [&](int i) {
+        round& r = *all[static_cast<std::size_t>(i)];
+        r.first = 1;
+        if (i % 2 == 0) wait(r);
+        r.sequencer.publish(0);
+        if (i % 2 == 1) wait(r);
+      },
+      [&](int i) {
+        round& r = *all[static_cast<std::size_t>(i)];
+        r.second = 1;
+        r.sequencer.publish(1);
+      });
+  return rounds - woken + stale;
+}
+
+/// Barriers that live no longer than their coroutines: what await_suspend or publish() touches too late, a
+/// sanitizer sees.
+long long short_lives(int rounds) {
+  static_thread_pool pool{3};
+  std::atomic<long long> ended{0};
+  struct shared {
+    explicit shared(std::latch& done) : all_done(done) {}
+    ~shared() { all_done.count_down(); }
+    sequence_barrier<int> barrier;
+    std::latch& all_done;
+  };
+  std::latch done{rounds};
+  const auto wait = [&](std::shared_ptr<shared> mine) -> detached {
+    co_await pool.schedule();
+    co_await mine->barrier.wait_until_published(1);
+    ++ended;
+  };
+  const auto publish = [&](std::shared_ptr<shared> mine) -> detached {
+    co_await pool.schedule();
+    mine->barrier.publish(0);
+    mine->barrier.publish(1);
+  };
+  for (int i = 0; i != rounds; ++i) {
+    auto mine = std::make_shared<shared>(done);
+    wait(mine);
+    publish(mine);
+    wait(std::move(mine));
+  }
+  done.wait();
+  return ended;
+}
+
+struct totals {
+  std::atomic<long long> sum{0};
+  std::atomic<long long> out_of_order{0};
+};
+
+/// A producer, two stages and two kinds of waiting, through a ring of 8 places and numbers of 16 bits.
+void pipeline(unsigned count, totals& all) {
+  using number = std::uint16_t;
+  constexpr std::size_t size = 8;
+  static_thread_pool first{2}, second{1};
+  sequence_barrier<number> doubled, consumed;
+  single_producer_sequencer<number> sequencer{consumed, size};
+  std::vector<long long> ring(size);
+  std::latch ended{3};
+  const auto produce = [&]() -> detached {
+    co_await first.schedule();
+    for (unsigned i = 0; i != count;) {
+      const auto range = co_await sequencer.claim_up_to(count - i < 3 ? count - i : 3);
+      for (const number each : range) ring[each % size] = i++;
+      sequencer.publish(range);
+    }
+    ended.count_down();
+  };
+  const auto stage = [&]() -> detached {
+    number next = 0;
+    for (unsigned done = 0; done != count;) {
+      const number last = co_await sequencer.wait_until_published(next, second);
+      do {
+        ring[next % size] *= 2;
+        ++done;
+      } while (next++ != last);
+      doubled.publish(last);
+    }
+    ended.count_down();
+  };
+  const auto consume = [&]() -> detached {
+    number next = 0;
+    for (unsigned done = 0; done != count;) {
+      const number last = co_await doubled.wait_until_published(next);
+      do {
+        if (ring[next % size] != 2LL * done) ++all.out_of_order;
+        all.sum += ring[next % size];
+        ++done;
+      } while (next++ != last);
+      consumed.publish(last);
+    }
+    ended.count_down();
+  };
+  produce();
+  stage();
+  std::thread([&] { consume(); }).join();
+  ended.wait();
+}
+
+/// Four producers, one by one and in ranges, on two pools and off them, and a consumer.
+void many_producers(unsigned count, totals& all) {
+  constexpr std::size_t size = 8;
+  constexpr int producers = 4;
+  struct element {
+    int producer;
+    unsigned number;
+  };
+  static_thread_pool first{2}, second{1};
+  sequence_barrier<> consumed;
+  multi_producer_sequencer<> sequencer{consumed, size};
+  std::vector<element> ring(size);
+  std::latch ended{producers + 1};
+  const auto produce = [&](static_thread_pool* pool, int name) -> detached {
+    if (pool) co_await pool->schedule();
+    for (unsigned i = 0; i != count;) {
+      if (name % 2 == 0) {
+        const std::size_t each = co_await sequencer.claim_one();
+        ring[each % size] = {name, i++};
+        sequencer.publish(each);
+      } else {
+        const auto range = co_await sequencer.claim_up_to(count - i < 5 ? count - i : 5);
+        for (const std::size_t each : range) ring[each % size] = {name, i++};
+        sequencer.publish(range);
+      }
+    }
+    ended.count_down();
+  };
+  const auto consume = [&]() -> detached {
+    unsigned expected[producers] = {};
+    for (std::size_t next = 0; next != producers * std::size_t{count};) {
+      const std::size_t last = co_await sequencer.wait_until_published(next, next - 1, second);
+      do {
+        const element each = ring[next % size];
+        if (each.number != expected[each.producer]++) ++all.out_of_order;
+        all.sum += each.number;
+      } while (next++ != last);
+      consumed.publish(last);
+    }
+    ended.count_down();
+  };
+  std::thread off_pool([&] { produce(nullptr, 3); });
+  produce(&first, 0);
+  produce(&first, 1);
+  consume();
+  produce(&second, 2);
+  off_pool.join();
+  ended.wait();
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  coracle_test::stress run("sequencers", argc, argv, 10'000);
+  const long long n = run.int_count();
+  run.expect("single waits wrong", race_one_wait(5 * run.int_count()), 0);
+  run.expect("waits for neighbours lost", race_neighbours(30 * run.int_count()), 0);
+  run.expect("waits for two producers wrong", race_two_producers(5 * run.int_count()), 0);
+  run.expect("waits on short-lived barriers", short_lives(2 * run.int_count()), 4 * n);
+  totals piped, collected;
+  pipeline(10 * run.count(), piped);
+  run.expect("doubled and summed up", piped.sum.load(), 10 * n * (10 * n - 1));
+  run.expect("out of order", piped.out_of_order.load(), 0);
+  many_producers(3 * run.count(), collected);
+  run.expect("summed up from four", collected.sum.load(), 2 * 3 * n * (3 * n - 1));
+  run.expect("out of order", collected.out_of_order.load(), 0);
+  return run.finish();
+}
