@@ -1,10 +1,13 @@
-// coracle/coracle.hpp -- everything.
+// coracle/coracle.hpp -- everything but I/O, which is in coracle/io/ and coracle/net/.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/fmap.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/async_generator.hpp>
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/broken_promise.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/expected.hpp>
@@ -12,15 +15,33 @@
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/generator.hpp>
 #include <coracle/core/meeting_promise.hpp>
+#include <coracle/core/on_scope_exit.hpp>
+#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/optional_coroutine.hpp>
 #include <coracle/core/promise_parts.hpp>
+#include <coracle/core/recursive_generator.hpp>
 #include <coracle/core/result.hpp>
+#include <coracle/core/shared_task.hpp>
+#include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/transfer.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
+#include <coracle/exec/round_robin_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/sync/async_barrier.hpp>
+#include <coracle/sync/async_condition_variable.hpp>
+#include <coracle/sync/async_latch.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <coracle/sync/async_semaphore.hpp>
+#include <coracle/sync/async_shared_mutex.hpp>
+#include <coracle/sync/multi_producer_sequencer.hpp>
+#include <coracle/sync/sequence_barrier.hpp>
+#include <coracle/sync/sequence_range.hpp>
+#include <coracle/sync/sequence_traits.hpp>
+#include <coracle/sync/single_consumer_async_auto_reset_event.hpp>
+#include <coracle/sync/single_consumer_event.hpp>
+#include <coracle/sync/single_producer_sequencer.hpp>

@@ -1,0 +1,92 @@
+// coracle/io/io_operation.hpp -- what the awaiter of every I/O operation has in common.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/stop.hpp>
+#include <coracle/io/io_descriptor.hpp>
+#include <coracle/io/io_request.hpp>
+#include <optional>
+
+namespace coracle {
+class environment;
+}  // namespace coracle
+
+namespace coracle::detail {
+template <class Promise>
+const environment* environment_of(std::coroutine_handle<Promise> self) noexcept {
+  if constexpr (requires { self.promise().get_environment(); }) {
+    return self.promise().get_environment();
+  } else {
+    return nullptr;
+  }
+}
+/// The token that was given, or else the inherited one.
+[[nodiscard]] stop_token effective_token(stop_token&& given, const environment* inherited) noexcept;
+
+/// Base of an awaiter that carries out one io_request. What derives from it says what await_resume() returns:
+///
+///     class [[nodiscard("...")]] receive_operation : public detail::io_operation {
+///      public:
+///       receive_operation(const io_descriptor& fd, void* to, std::size_t size, stop_token token) noexcept
+///           : io_operation(fd, io_opcode::receive, to, size, std::move(token)) {}
+///       std::size_t await_resume() { return static_cast<std::size_t>(take_result("receive")); }
+///     };
+///
+/// Order         those that wait for the same thing of one descriptor (to be read, to be written) are carried
+///               out in the order in which they were awaited. One that need not wait does not suspend; but
+///               each 64th in a row on one descriptor lets the io_service's other events have their turn.
+/// Resumes on    the executor on which it was awaited; outside any, the thread that runs the io_service, if
+///               it had to wait.
+/// Cancellation  requested before: nothing is started. During: it ends at once, unless the system has carried
+///               it out; what was read or written is then delivered. read_at and write_at that a thread has
+///               begun end as if nobody had asked. After: no effect.
+/// Exceptions    await_resume(): operation_cancelled after a stop; else std::system_error.
+/// Threads       a coroutine that waits in it may be destroyed on the io_service's only thread, or while no
+///               thread runs the io_service, if it was awaited there or outside any executor: the request is
+///               taken out, and a running read_at or write_at waited for.
+/// Cost          no allocation.
+class io_operation : protected io_request {
+ public:
+  /// Requires: not awaited yet.
+  io_operation(io_operation&& other) noexcept : io_request(other), given_(std::move(other.given_)) {
+    CORACLE_CHECK(!other.suspended_, "an I/O operation was moved while it was awaited");
+  }
+  io_operation& operator=(io_operation&&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    return start(self, environment_of(self));
+  }
+
+ protected:
+  io_operation(const io_descriptor& descriptor, io_opcode code, void* data, std::size_t bytes,
+               stop_token token) noexcept
+      : io_request(descriptor.record(), code, data, bytes), given_(std::move(token)) {}
+  io_operation(const io_descriptor& descriptor, io_opcode code, const void* data, std::size_t bytes,
+               stop_token token) noexcept
+      : io_operation(descriptor, code, const_cast<void*>(data), bytes, std::move(token)) {}
+  ~io_operation() {
+    if (suspended_) withdraw();
+  }
+
+  /// The first thing that await_resume() does. Gives what the system call returned; throws
+  /// operation_cancelled, or std::system_error with `what` was being done.
+  std::int64_t take_result(const char* what);
+  /// As take_result(), but gives an error as -errno: -ECANCELED after a stop.
+  std::int64_t take_result_or_errno() noexcept;
+
+ private:
+  struct cancel_request {
+    io_request* request;
+    void operator()() const noexcept;
+  };
+  /// False: it is over, or was never started; the coroutine goes on.
+  bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
+  CORACLE_COLD() void withdraw() noexcept;
+
+  stop_token given_;
+  std::optional<stop_callback<cancel_request>> on_stop_;
+  bool suspended_ = false;  // belongs to the coroutine: awaited, and not resumed yet
+};
+}  // namespace coracle::detail

@@ -1,0 +1,205 @@
+// coracle/io/io_service.hpp -- the event loop: files, sockets, timers and what is scheduled on it.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/stop.hpp>
+#include <coracle/exec/timer_wheel.hpp>
+#include <coracle/io/io_operation.hpp>
+#include <coracle/io/io_request.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace coracle {
+namespace detail {
+class io_loop;
+}  // namespace detail
+
+/// Carries out I/O operations and timers, and runs what waits for them on the threads that call
+/// process_events().
+///
+///     coracle::io_service io;
+///     std::thread runner{[&] { io.process_events(); }};  // until io.stop()
+///     co_await io.schedule_after(10ms);                  // from here on: on that thread
+///
+/// An *event* is what the process_ members count: a coroutine that was scheduled, a timer or an operation
+/// that is over, each handed to the coroutine that waits for it.
+///
+/// Order         first scheduled, first run; timers by deadline. Operations and scheduled coroutines take
+///               turns.
+/// Resumes on    schedule() and the timers: a thread that runs the io_service. Operations: see io_operation.
+/// Cancellation  timers and operations end when stop is requested; schedule() must be run.
+/// Exceptions    the constructors: std::system_error. The process_ members: none but what leaves a
+///               coroutine's own promise.
+/// Threads       all members are thread-safe, and any number of threads may process events at once; the
+///               destructor runs alone. A child process that fork() made uses none of it.
+/// Cost          no allocation after construction, but a record for each open file or socket. Files use up to
+///               four threads of its own, started when first needed.
+class io_service final : public executor {
+ public:
+  io_service();
+  /// The hint, how many threads will process events, is of no use here: any number may.
+  explicit io_service(std::uint32_t concurrency_hint);
+  io_service(const io_service&) = delete;
+  io_service& operator=(const io_service&) = delete;
+  /// Requires: nothing is scheduled or pending on it, and its files and sockets are closed.
+  ~io_service();
+
+  class schedule_operation;
+  class timed_schedule_operation;
+
+  /// Awaitable of nothing: continues on a thread that processes events, behind what is scheduled already.
+  schedule_operation schedule() noexcept;
+  /// Awaitable of nothing: continues there once `delay`, counted from this call, is over; never before.
+  template <class Rep, class Period>
+  timed_schedule_operation schedule_after(std::chrono::duration<Rep, Period> delay,
+                                          stop_token token = {}) noexcept;
+  /// Awaitable of nothing: continues there at `time` or a little later; at once if that is past.
+  timed_schedule_operation schedule_at(std::chrono::steady_clock::time_point time,
+                                       stop_token token = {}) noexcept;
+  void post(resumption& item) noexcept override;
+
+  /// Processes events, and waits for more, until stop() is called. Returns how many. This and the other three
+  /// return 0 at once if it was stopped before.
+  std::uint64_t process_events();
+  /// Processes events until there are none that need no waiting.
+  std::uint64_t process_pending_events();
+  /// Waits for one event and processes it. Returns 1, or 0 if it was stopped.
+  std::uint64_t process_one_event();
+  /// Processes one event if there is one that needs no waiting. Returns how many.
+  std::uint64_t process_one_pending_event();
+
+  /// Makes the process_ members return after the event that they process now. What is pending stays so.
+  void stop() noexcept;
+  /// Lets events be processed again after a stop(). Requires: all process_ members have returned.
+  void reset() noexcept;
+  [[nodiscard]] bool is_stop_requested() const noexcept;
+
+  /// Counts pieces of work; the last notify_work_finished() calls stop(). See io_work_scope.
+  void notify_work_started() noexcept;
+  void notify_work_finished() noexcept;
+
+ private:
+  friend class detail::io_descriptor;
+  std::unique_ptr<detail::io_loop> loop_;
+};
+
+class [[nodiscard("schedule() does nothing until it is awaited")]] io_service::schedule_operation
+    : resumption {
+ public:
+  explicit schedule_operation(io_service& service) noexcept : service_(service) {}
+  bool await_ready() const noexcept { return false; }
+  CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
+    handle = suspended;
+    service_.post(*this);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  io_service& service_;
+};
+
+namespace detail {
+/// What the loop knows of a timer.
+class io_timer : public io_event, public timer_node {};
+}  // namespace detail
+
+/// What schedule_after() and schedule_at() give.
+///
+/// Order         by deadline; equal ones in the order in which they were awaited.
+/// Resumes on    the io_service, also if it is cancelled; without suspending if stop was requested before.
+/// Cancellation  ends the wait at once; one whose time has come is no longer cancelled.
+/// Exceptions    await_resume(): operation_cancelled.
+/// Threads       as io_operation: a coroutine that waits in it may be destroyed while nobody runs the
+///               io_service.
+/// Cost          no allocation; O(1), and a system call only if no earlier timer is set.
+class [[nodiscard("a timer does nothing until it is awaited")]] io_service::timed_schedule_operation
+    : detail::io_timer {
+ public:
+  timed_schedule_operation(io_service& service, std::chrono::steady_clock::time_point time,
+                           stop_token token) noexcept
+      : service_(service), time_(time), given_(std::move(token)) {}
+  /// Requires: not awaited yet.
+  timed_schedule_operation(timed_schedule_operation&& other) noexcept
+      : timed_schedule_operation(other.service_, other.time_, std::move(other.given_)) {
+    CORACLE_CHECK(!other.suspended_, "a timer was moved while it was awaited");
+  }
+  timed_schedule_operation& operator=(timed_schedule_operation&&) = delete;
+  ~timed_schedule_operation() {
+    if (suspended_) withdraw();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    return start(self, detail::environment_of(self));
+  }
+  void await_resume();
+
+ private:
+  struct cancel_timer {
+    timed_schedule_operation* timer;
+    void operator()() const noexcept;
+  };
+  bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
+  CORACLE_COLD() void withdraw() noexcept;
+
+  io_service& service_;
+  std::chrono::steady_clock::time_point time_;
+  stop_token given_;
+  std::optional<stop_callback<cancel_timer>> on_stop_;
+  bool suspended_ = false;  // belongs to the coroutine: awaited, and not resumed yet
+};
+
+inline io_service::schedule_operation io_service::schedule() noexcept { return schedule_operation{*this}; }
+inline io_service::timed_schedule_operation io_service::schedule_at(
+    std::chrono::steady_clock::time_point time, stop_token token) noexcept {
+  return timed_schedule_operation{*this, time, std::move(token)};
+}
+template <class Rep, class Period>
+io_service::timed_schedule_operation io_service::schedule_after(std::chrono::duration<Rep, Period> delay,
+                                                                stop_token token) noexcept {
+  using steady = std::chrono::steady_clock;
+  const steady::time_point now = steady::now();
+  steady::time_point time = now;
+  if (std::chrono::duration<double>(delay) >=
+      std::chrono::duration<double>(steady::time_point::max() - now)) {
+    time = steady::time_point::max();
+  } else if (delay > delay.zero()) {
+    time += std::chrono::ceil<steady::duration>(delay);
+  }
+  return schedule_at(time, std::move(token));
+}
+
+/// Keeps an io_service running: it is stopped when the last of its scopes ends.
+///
+///     coracle::task<> serve(coracle::io_service& io) {
+///       const coracle::io_work_scope scope{io};  // process_events() returns after the last of these
+///       co_await io.schedule();
+///     }
+class [[nodiscard("a scope that is dropped ends at once: give it a name")]] io_work_scope {
+ public:
+  explicit io_work_scope(io_service& service) noexcept : service_(&service) { service.notify_work_started(); }
+  io_work_scope(const io_work_scope& other) noexcept : service_(other.service_) {
+    if (service_) service_->notify_work_started();
+  }
+  io_work_scope(io_work_scope&& other) noexcept : service_(std::exchange(other.service_, nullptr)) {}
+  io_work_scope& operator=(io_work_scope other) noexcept {
+    swap(*this, other);
+    return *this;
+  }
+  ~io_work_scope() {
+    if (service_) service_->notify_work_finished();
+  }
+
+  /// Requires: not moved from.
+  [[nodiscard]] io_service& service() const noexcept { return *service_; }
+  friend void swap(io_work_scope& a, io_work_scope& b) noexcept { std::swap(a.service_, b.service_); }
+
+ private:
+  io_service* service_;
+};
+}  // namespace coracle

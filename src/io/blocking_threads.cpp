@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "blocking_threads.hpp"
+
+#include <cerrno>
+
+#include "io_loop.hpp"
+#include "system_call.hpp"
+
+namespace coracle::detail {
+blocking_threads::~blocking_threads() {
+  {
+    const std::lock_guard lock{mutex_};
+    stopping_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& each : threads_) each.join();
+}
+
+bool blocking_threads::submit(io_request& request) noexcept {
+  {
+    const std::lock_guard lock{mutex_};
+    if (request.progress == io_event::state::cancelled) {
+      request.result = -ECANCELED;
+      return false;
+    }
+    if (queued_ < idle_ || start_thread()) {
+      push(request);
+      work_.notify_one();  // under the lock: after it, all this may be gone
+      return true;
+    }
+  }
+  // No thread, and none to be had: better late than never.
+  request.result = run_blocking(request);
+  return false;
+}
+
+/// True: there is a thread.
+bool blocking_threads::start_thread() noexcept {
+  if (threads_.size() == most_threads) return true;
+  try {
+    threads_.emplace_back([this] { run(); });
+  } catch (...) {
+  }
+  return !threads_.empty();
+}
+
+void blocking_threads::push(io_request& request) noexcept {
+  request.progress = io_event::state::queued;
+  queue_.push(request);
+  ++queued_;
+  ++request.record->with_threads;
+}
+void blocking_threads::take_out(io_request& request) noexcept {
+  queue_.remove(request);
+  --queued_;
+}
+void blocking_threads::finish(io_request& request, std::int64_t result) noexcept {
+  --request.record->with_threads;
+  request.result = result;
+  request.progress = io_event::state::finished;
+  loop_.finish(request);
+}
+
+void blocking_threads::run() noexcept {
+  std::unique_lock lock{mutex_};
+  for (;;) {
+    ++idle_;
+    work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    --idle_;
+    if (queue_.empty()) return;
+    auto& request = static_cast<io_request&>(*queue_.front());
+    take_out(request);
+    request.progress = io_event::state::running;
+    lock.unlock();
+    const std::int64_t result = run_blocking(request);
+    lock.lock();
+    finish(request, result);
+    ended_.notify_all();
+  }
+}
+
+bool blocking_threads::is_cancelled(const io_request& request) noexcept {
+  const std::lock_guard lock{mutex_};
+  return request.progress == io_event::state::cancelled;
+}
+
+bool blocking_threads::has_none_of(const io_record& record) noexcept {
+  const std::lock_guard lock{mutex_};
+  return record.with_threads == 0;
+}
+
+void blocking_threads::deliver(io_request& request) noexcept {
+  const std::lock_guard lock{mutex_};
+  request.progress = io_event::state::finished;
+  loop_.finish(request);
+}
+
+void blocking_threads::cancel(io_request& request) noexcept {
+  const std::lock_guard lock{mutex_};
+  if (request.progress == io_event::state::idle) request.progress = io_event::state::cancelled;
+  if (request.progress != io_event::state::queued) return;
+  take_out(request);
+  finish(request, -ECANCELED);
+}
+
+bool blocking_threads::withdraw(io_request& request) noexcept {
+  {
+    std::unique_lock lock{mutex_};
+    if (request.progress == io_event::state::queued) {
+      take_out(request);
+      --request.record->with_threads;
+      return true;
+    }
+    ended_.wait(lock, [&] { return request.progress == io_event::state::finished; });
+  }
+  return loop_.unlist(request);
+}
+}  // namespace coracle::detail

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include "epoll_backend.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "io_loop.hpp"
+#include "system_call.hpp"
+
+namespace coracle::detail {
+namespace {
+/// After so many operations in a row that did not wait, one goes by way of the loop, for the sake of the
+/// others.
+constexpr unsigned most_at_once = 64;
+constexpr int events_per_call = 128;
+constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
+
+[[maybe_unused]] constexpr const char* closed_too_early =
+    "a file or socket was closed while operations on it were pending: request their stop and let them end "
+    "first";
+
+[[noreturn]] void throw_errno(const char* what) {
+  throw std::system_error(errno, std::system_category(), what);
+}
+}  // namespace
+
+owned_fd::owned_fd(int fd, const char* what) : fd_(fd) {
+  if (fd < 0) throw_errno(what);
+}
+owned_fd::~owned_fd() { ::close(fd_); }
+
+epoll_backend::epoll_backend(io_loop& loop)
+    : loop_(loop),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create"),
+      threads_(loop) {
+  if (!watch(EPOLL_CTL_ADD, wake_.get(), &wake_, EPOLLIN) ||
+      !watch(EPOLL_CTL_ADD, timer_.get(), &timer_, EPOLLIN)) {
+    throw_errno("epoll_ctl");
+  }
+}
+
+/// False: see errno.
+bool epoll_backend::watch(int operation, int fd, void* name, std::uint32_t events) noexcept {
+  epoll_event wanted{};
+  wanted.events = events | EPOLLET;
+  wanted.data.ptr = name;
+  return ::epoll_ctl(epoll_.get(), operation, fd, &wanted) == 0;
+}
+
+epoll_backend::record& epoll_backend::new_record() {
+  const std::lock_guard lock{records_mutex_};
+  if (!free_) {
+    records_.push_back(std::make_unique<record>());
+    free_ = records_.back().get();
+  }
+  record& found = *free_;
+  free_ = found.next_free;
+  ++attached_;
+  return found;
+}
+void epoll_backend::free_record(record& old) noexcept {
+  const std::lock_guard lock{records_mutex_};
+  old.next_free = free_;
+  free_ = &old;
+  --attached_;
+}
+std::size_t epoll_backend::attached() noexcept {
+  const std::lock_guard lock{records_mutex_};
+  return attached_;
+}
+
+io_record& epoll_backend::attach(int fd, io_descriptor_kind kind) {
+  record& its = new_record();
+  its.backend = this;
+  its.is_file = kind == io_descriptor_kind::file;
+  its.fd = fd;
+  its.watches_writing = false;
+  if (!its.is_file && !watch(EPOLL_CTL_ADD, fd, &its, watched_to_read)) {
+    const int error = errno;
+    free_record(its);
+    throw std::system_error(error, std::system_category(), "epoll_ctl");
+  }
+  return its;
+}
+
+void epoll_backend::detach(io_record& attached) noexcept {
+  auto& its = static_cast<record&>(attached);
+  for (direction* each : {&its.reading, &its.writing}) {
+    const small_mutex_lock lock{each->mutex};
+    CORACLE_CHECK(each->queue.empty(), closed_too_early);
+    each->at_once = 0;
+  }
+  CORACLE_CHECK(threads_.has_none_of(its), closed_too_early);
+  // Closing alone would not do where a child process has the descriptor too.
+  if (!its.is_file) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, its.fd, nullptr);
+  ::close(its.fd);
+  free_record(its);
+}
+
+epoll_backend::direction& epoll_backend::direction_of(const io_request& request) noexcept {
+  record& its = record_of(request);
+  return waits_to_read(request.opcode) ? its.reading : its.writing;
+}
+
+bool epoll_backend::submit(io_request& request) noexcept {
+  return record_of(request).is_file ? submit_file(request) : submit_polled(request);
+}
+
+bool epoll_backend::submit_polled(io_request& request) noexcept {
+  direction& its = direction_of(request);
+  const small_mutex_lock lock{its.mutex};
+  if (request.progress == io_event::state::cancelled) {
+    request.result = -ECANCELED;
+    return false;
+  }
+  if (its.queue.empty()) {
+    request.result = try_now(request);
+    if (request.result != not_ready) {
+      request.progress = io_event::state::finished;
+      if (!gives_way(its)) return false;
+      loop_.finish(request);
+      return true;
+    }
+  }
+  if (!waits_to_read(request.opcode) && !watch_writing(record_of(request))) {
+    request.result = -errno;
+    return false;
+  }
+  its.at_once = 0;
+  request.progress = io_event::state::queued;
+  its.queue.push(request);
+  return true;
+}
+
+/// From the first time that somebody has to wait for it: most can always be written, and some kinds of socket
+/// tell so at every turn.
+bool epoll_backend::watch_writing(record& its) noexcept {
+  its.watches_writing = its.watches_writing || watch(EPOLL_CTL_MOD, its.fd, &its, watched_to_read | EPOLLOUT);
+  return its.watches_writing;
+}
+
+bool epoll_backend::submit_file(io_request& request) noexcept {
+  if (request.opcode != io_opcode::read_at || threads_.is_cancelled(request)) return threads_.submit(request);
+  request.result = read_cached(request);
+  if (request.result == not_ready) return threads_.submit(request);
+  direction& its = direction_of(request);
+  {
+    const small_mutex_lock lock{its.mutex};
+    if (!gives_way(its)) return false;
+  }
+  threads_.deliver(request);
+  return true;
+}
+
+/// Whether a request that did not have to wait goes by way of the loop all the same.
+bool epoll_backend::gives_way(direction& its) noexcept {
+  if (++its.at_once < most_at_once) return false;
+  its.at_once = 0;
+  return true;
+}
+
+void epoll_backend::cancel(io_request& request) noexcept {
+  if (record_of(request).is_file) return threads_.cancel(request);
+  direction& its = direction_of(request);
+  const small_mutex_lock lock{its.mutex};
+  if (request.progress == io_event::state::idle) request.progress = io_event::state::cancelled;
+  if (request.progress != io_event::state::queued) return;
+  its.queue.remove(request);
+  request.result = -ECANCELED;
+  request.progress = io_event::state::finished;
+  loop_.finish(request);
+}
+
+bool epoll_backend::withdraw(io_request& request) noexcept {
+  if (record_of(request).is_file) return threads_.withdraw(request);
+  {
+    direction& its = direction_of(request);
+    const small_mutex_lock lock{its.mutex};
+    if (request.progress == io_event::state::queued) {
+      its.queue.remove(request);
+      return true;
+    }
+  }
+  return loop_.unlist(request);
+}
+
+io_backend::signals epoll_backend::poll(bool wait) noexcept {
+  epoll_event found[events_per_call];
+  const int count = ::epoll_wait(epoll_.get(), found, events_per_call, wait ? -1 : 0);
+  signals seen;
+  for (int i = 0; i < count; ++i) {
+    void* const name = found[i].data.ptr;
+    if (name == &wake_) {
+      seen.woken = true;
+    } else if (name == &timer_) {
+      seen.timer = true;
+    } else {
+      constexpr std::uint32_t both = EPOLLHUP | EPOLLERR;
+      record& its = *static_cast<record*>(name);
+      if (found[i].events & (EPOLLIN | EPOLLRDHUP | both)) ready(its.reading);
+      if (found[i].events & (EPOLLOUT | both)) ready(its.writing);
+    }
+  }
+  return seen;
+}
+
+/// Carries out what has been waiting, as far as it goes.
+void epoll_backend::ready(direction& its) noexcept {
+  const small_mutex_lock lock{its.mutex};
+  while (!its.queue.empty()) {
+    auto& request = static_cast<io_request&>(*its.queue.front());
+    request.result = try_now(request);
+    if (request.result == not_ready) return;
+    its.queue.remove(request);
+    request.progress = io_event::state::finished;
+    loop_.finish_in_poll(request);
+  }
+}
+
+// Nobody reads the eventfd: each write is an edge of its own. It is never full either: that takes 2^64
+// writes.
+void epoll_backend::wake() noexcept {
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+}
+
+void epoll_backend::set_timer(std::uint64_t time) noexcept {
+  constexpr std::uint64_t second = 1'000'000'000;
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(time / second);
+  when.it_value.tv_nsec = static_cast<long>(time % second);
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+}  // namespace coracle::detail

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/io_descriptor.hpp>
+#include <coracle/io/io_request.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// The seam between the event loop and the system: all that differs between epoll, io_uring and others. A
+/// backend hands what is over to its io_loop.
+///
+/// Threads  all members from any thread; poll() from several at once.
+class io_backend {
+ public:
+  io_backend() noexcept = default;
+  io_backend(const io_backend&) = delete;
+  io_backend& operator=(const io_backend&) = delete;
+  virtual ~io_backend() = default;
+
+  /// Throws std::system_error, std::bad_alloc; the descriptor is then the caller's as before.
+  virtual io_record& attach(int fd, io_descriptor_kind kind) = 0;
+  /// Closes the descriptor. Requires: no request on it is pending.
+  virtual void detach(io_record& record) noexcept = 0;
+  /// Descriptors that are attached.
+  [[nodiscard]] virtual std::size_t attached() noexcept = 0;
+
+  /// False: the request is over, its result is there, and the loop hears nothing of it.
+  virtual bool submit(io_request& request) noexcept = 0;
+  /// Has a submitted request end with -ECANCELED, by way of the loop, if that is still possible; one that is
+  /// not submitted yet ends so in submit().
+  virtual void cancel(io_request& request) noexcept = 0;
+  /// Takes a submitted request out, or waits until it is over. True: the loop was not told of it.
+  virtual bool withdraw(io_request& request) noexcept = 0;
+
+  /// What poll() learned beside the requests that are over.
+  struct signals {
+    bool woken = false;  ///< a wake() has arrived here, and nowhere else
+    bool timer = false;  ///< the time of set_timer() has come
+  };
+  /// Looks for what is over and tells the loop. With `wait`, sleeps until there is something to tell.
+  virtual signals poll(bool wait) noexcept = 0;
+  /// Ends the sleep of one poll(), now or the next to come.
+  virtual void wake() noexcept = 0;
+  /// Ends the sleep of one poll() at this time: nanoseconds of std::chrono::steady_clock. Replaces the last
+  /// one.
+  virtual void set_timer(std::uint64_t time) noexcept = 0;
+};
+}  // namespace coracle::detail

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "io_loop.hpp"
+
+#include <cerrno>
+
+#include "epoll_backend.hpp"
+
+namespace coracle::detail {
+namespace {
+/// So many events are delivered before the system is asked for more.
+constexpr std::uint32_t events_per_poll = 61;
+
+std::uint64_t clock_now() noexcept {
+  const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(now.count());
+}
+}  // namespace
+
+io_loop::io_loop(executor& service)
+    : service_(service), timers_(clock_now()), backend_(std::make_unique<epoll_backend>(*this)) {}
+
+io_loop::~io_loop() {
+  // Whoever posted the last event may still be inside the lock.
+  const small_mutex_lock lock{mutex_};
+  CORACLE_CHECK(
+      !has_ready() && timers_.empty(),
+      "an io_service was destroyed with coroutines scheduled on it or timers running: request their "
+      "stop and process events until they have ended");
+  CORACLE_CHECK(
+      backend_->attached() == 0,
+      "an io_service was destroyed before its files and sockets: let their operations end and close "
+      "them first");
+}
+
+void io_loop::post(resumption& item) noexcept {
+  const small_mutex_lock lock{mutex_};
+  scheduled_.push(item);
+  balance();
+}
+
+void io_loop::list(io_event& event) noexcept {
+  event.listed = true;
+  finished_.push(event);
+}
+void io_loop::finish_in_poll(io_event& event) noexcept {
+  const small_mutex_lock lock{mutex_};
+  list(event);
+}
+void io_loop::finish(io_event& event) noexcept {
+  const small_mutex_lock lock{mutex_};
+  list(event);
+  balance();
+}
+bool io_loop::unlist(io_event& event) noexcept {
+  const small_mutex_lock lock{mutex_};
+  if (!event.listed) return false;
+  event.listed = false;
+  finished_.remove(event);
+  return true;
+}
+
+/// Wakes a thread if there is something for it to do.
+void io_loop::balance() noexcept {
+  if (sleeping_ == 0 || waking_ || !(stopped_ || has_ready())) return;
+  waking_ = true;
+  backend_->wake();
+}
+
+bool io_loop::start(io_timer& timer, std::uint64_t deadline) noexcept {
+  const bool due = deadline <= clock_now();
+  const small_mutex_lock lock{mutex_};
+  if (timer.progress == io_event::state::cancelled) return false;
+  if (due) {
+    timer.progress = io_event::state::finished;
+    list(timer);
+    balance();
+    return true;
+  }
+  timer.progress = io_event::state::queued;
+  timers_.insert(timer, deadline);
+  set_timer();
+  return true;
+}
+
+void io_loop::cancel(io_timer& timer) noexcept {
+  const small_mutex_lock lock{mutex_};
+  if (timer.progress == io_event::state::idle) timer.progress = io_event::state::cancelled;
+  if (timer.progress != io_event::state::queued) return;
+  timers_.remove(timer);
+  timer.progress = io_event::state::cancelled;
+  list(timer);
+  balance();
+}
+
+bool io_loop::withdraw(io_timer& timer) noexcept {
+  {
+    const small_mutex_lock lock{mutex_};
+    if (timer.progress == io_event::state::queued) {
+      timers_.remove(timer);
+      return true;
+    }
+  }
+  return unlist(timer);
+}
+
+void io_loop::set_timer() noexcept {
+  const std::uint64_t first = timers_.next();
+  if (first >= timer_set_) return;
+  timer_set_ = first;
+  backend_->set_timer(first);
+}
+
+void io_loop::fire_timers() noexcept {
+  const std::uint64_t now = clock_now();
+  while (timer_node* const due = timers_.pop_due(now)) {
+    auto& timer = static_cast<io_timer&>(*due);
+    timer.progress = io_event::state::finished;
+    list(timer);
+  }
+  timer_set_ = timer_wheel::never;
+  set_timer();
+}
+
+std::uint64_t io_loop::run(bool wait, bool only_one) {
+  const executor_scope here{&service_};
+  std::uint64_t count = 0;
+  while (const ready item = next(wait)) {
+    ++count;
+    deliver(item);
+    if (only_one) break;
+  }
+  return count;
+}
+
+void io_loop::deliver(ready item) {
+  if (item.scheduled) {
+    resume(item.scheduled->handle);
+  } else if (item.event->home == &service_) {
+    resume(item.event->handle);
+  } else {
+    item.event->wake();
+  }
+}
+
+io_loop::ready io_loop::next(bool wait) noexcept {
+  const small_mutex_lock lock{mutex_};
+  ready found;
+  for (bool polled = false; !stopped_; polled = true) {
+    if (polled || since_poll_ < events_per_poll) found = take();
+    if (found || (polled && !wait)) break;
+    poll(wait);
+  }
+  balance();
+  return found;
+}
+
+io_loop::ready io_loop::take() noexcept {
+  ready found;
+  if (!finished_.empty() && (scheduled_.empty() || !scheduled_next_)) {
+    found.event = finished_.front();
+    found.event->listed = false;
+    finished_.remove(*found.event);
+    scheduled_next_ = true;
+  } else if (!scheduled_.empty()) {
+    found.scheduled = &scheduled_.pop();
+    scheduled_next_ = false;
+  }
+  if (found) ++since_poll_;
+  return found;
+}
+
+/// Releases the lock meanwhile.
+void io_loop::poll(bool wait) noexcept {
+  const bool sleep = wait && !has_ready();
+  since_poll_ = 0;
+  if (sleep) ++sleeping_;
+  mutex_.unlock();
+  const io_backend::signals seen = backend_->poll(sleep);
+  mutex_.lock();
+  if (sleep) --sleeping_;
+  if (seen.woken) waking_ = false;
+  if (seen.timer) fire_timers();
+}
+
+void io_loop::stop() noexcept {
+  const small_mutex_lock lock{mutex_};
+  stopped_ = true;
+  balance();
+}
+void io_loop::reset() noexcept {
+  const small_mutex_lock lock{mutex_};
+  stopped_ = false;
+}
+bool io_loop::stopped() noexcept {
+  const small_mutex_lock lock{mutex_};
+  return stopped_;
+}
+void io_loop::work_started() noexcept {
+  const small_mutex_lock lock{mutex_};
+  ++work_;
+}
+void io_loop::work_finished() noexcept {
+  const small_mutex_lock lock{mutex_};
+  CORACLE_CHECK(work_ != 0, "notify_work_finished() of an io_service without a notify_work_started()");
+  if (--work_ != 0) return;
+  stopped_ = true;
+  balance();
+}
+}  // namespace coracle::detail

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "system_call.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace coracle::detail {
+namespace {
+std::int64_t wait_for(int fd, short events) noexcept {
+  pollfd one{fd, events, 0};
+  const int found = ::poll(&one, 1, 0);
+  if (found < 0) return found;
+  return found == 0 ? not_ready : one.revents;
+}
+
+std::int64_t accept_one(io_request& r) noexcept {
+  for (;;) {
+    socklen_t length = r.address_size;
+    const int accepted = ::accept4(r.record->fd, static_cast<sockaddr*>(r.address),
+                                   r.address ? &length : nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted >= 0) r.address_size = length;
+    // A connection that has gone before it was accepted is no affair of the listener's.
+    if (accepted >= 0 || (errno != ECONNABORTED && errno != EPROTO)) return accepted;
+  }
+}
+
+std::int64_t receive_from(io_request& r) noexcept {
+  socklen_t length = r.address_size;
+  const ssize_t received = ::recvfrom(r.record->fd, r.buffer, r.size, r.flags | MSG_DONTWAIT,
+                                      static_cast<sockaddr*>(r.address), r.address ? &length : nullptr);
+  if (received >= 0) r.address_size = length;
+  return received;
+}
+
+std::int64_t end_of_connect(int fd) noexcept {
+  // SO_ERROR is 0 also while it goes on.
+  const std::int64_t writable = wait_for(fd, POLLOUT);
+  if (writable < 0) return writable;
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -1;
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+std::int64_t connect(io_request& r) noexcept {
+  if (r.begun) return end_of_connect(r.record->fd);
+  if (::connect(r.record->fd, static_cast<const sockaddr*>(r.address), r.address_size) == 0) return 0;
+  // Interrupted, it goes on by itself like one that takes its time.
+  r.begun = errno == EINPROGRESS || errno == EINTR;
+  return r.begun ? not_ready : -1;
+}
+
+std::int64_t call(io_request& r) noexcept {
+  const int fd = r.record->fd;
+  switch (r.opcode) {
+    case io_opcode::read:
+      return ::read(fd, r.buffer, r.size);
+    case io_opcode::receive:
+      return ::recv(fd, r.buffer, r.size, r.flags | MSG_DONTWAIT);
+    case io_opcode::receive_from:
+      return receive_from(r);
+    case io_opcode::accept:
+      return accept_one(r);
+    case io_opcode::wait_readable:
+      return wait_for(fd, POLLIN);
+    case io_opcode::write:
+      return ::write(fd, r.buffer, r.size);
+    case io_opcode::send:
+      return ::send(fd, r.buffer, r.size, r.flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+    case io_opcode::send_to:
+      return ::sendto(fd, r.buffer, r.size, r.flags | MSG_DONTWAIT | MSG_NOSIGNAL,
+                      static_cast<const sockaddr*>(r.address), r.address_size);
+    case io_opcode::connect:
+      return connect(r);
+    case io_opcode::wait_writable:
+      return wait_for(fd, POLLOUT);
+    case io_opcode::read_at:
+      return ::pread(fd, r.buffer, r.size, static_cast<off_t>(r.offset));
+    case io_opcode::write_at:
+      return ::pwrite(fd, r.buffer, r.size, static_cast<off_t>(r.offset));
+  }
+  errno = EINVAL;
+  return -1;
+}
+
+/// Calls again where a signal interrupted it. Gives -errno.
+std::int64_t call_to_its_end(io_request& r) noexcept {
+  for (;;) {
+    const std::int64_t result = call(r);
+    if (result >= 0 || result == not_ready) return result;
+    if (errno != EINTR) return -errno;
+  }
+}
+}  // namespace
+
+std::int64_t try_now(io_request& request) noexcept {
+  const std::int64_t result = call_to_its_end(request);
+  const bool would_block = result == -EAGAIN && request.opcode != io_opcode::connect;
+  return would_block ? not_ready : result;
+}
+
+std::int64_t run_blocking(io_request& request) noexcept { return call_to_its_end(request); }
+
+std::int64_t read_cached(const io_request& request) noexcept {
+  const iovec whole{request.buffer, request.size};
+  const ssize_t n = ::preadv2(request.record->fd, &whole, 1, static_cast<off_t>(request.offset), RWF_NOWAIT);
+  const bool complete = n == 0 || (n > 0 && static_cast<std::size_t>(n) == request.size);
+  return complete ? n : not_ready;
+}
+
+void discard(const io_request& request) noexcept {
+  if (request.opcode == io_opcode::accept && request.result >= 0) ::close(static_cast<int>(request.result));
+}
+}  // namespace coracle::detail

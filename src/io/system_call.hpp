@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/io_request.hpp>
+#include <cstdint>
+#include <limits>
+
+namespace coracle::detail {
+/// It would have had to wait.
+inline constexpr std::int64_t not_ready = std::numeric_limits<std::int64_t>::min();
+
+/// Carries a request on a pollable descriptor out, if that is possible now. Gives what the call returned,
+/// -errno or not_ready.
+std::int64_t try_now(io_request& request) noexcept;
+/// Reads from a file what is in memory. Gives not_ready if that is not all.
+std::int64_t read_cached(const io_request& request) noexcept;
+/// Reads from or writes to a file, and takes its time.
+std::int64_t run_blocking(io_request& request) noexcept;
+/// What nobody will take over any more, such as an accepted connection, is given back.
+void discard(const io_request& request) noexcept;
+
+[[nodiscard]] constexpr bool waits_to_read(io_opcode code) noexcept {
+  return code <= io_opcode::wait_readable;
+}
+}  // namespace coracle::detail

@@ -1,0 +1,209 @@
+// tests/unit/blocking_threads_test.cpp -- operations on files, which threads carry out.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/io/io_service.hpp>
+#include <cstdlib>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+#include "../support/socket_pair.hpp"
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::io_service;
+using coracle::stop_source;
+using coracle::stop_token;
+using coracle_test::io_descriptor;
+using coracle_test::io_descriptor_kind;
+using coracle_test::io_opcode;
+using coracle_test::note;
+using coracle_test::outcome;
+using coracle_test::pipe_ends;
+using coracle_test::raw_operation;
+using coracle_test::test_coroutine;
+
+io_descriptor temporary_file(io_service& io) {
+  char name[] = "/tmp/coracle_io_operation_XXXXXX";
+  const int fd = ::mkostemp(name, O_CLOEXEC);
+  REQUIRE(fd >= 0);
+  ::unlink(name);
+  return {io, fd, io_descriptor_kind::file};
+}
+
+TEST_CASE("file operation: write_at and read_at, also beyond 4 GiB and at the end") {
+  io_service io;
+  const io_descriptor file = temporary_file(io);
+  constexpr std::uint64_t far = std::uint64_t{5} << 30;
+  outcome written, seen, at_end;
+  const auto use = [&]() -> test_coroutine {
+    co_await note(raw_operation(file, io_opcode::write_at, "far away", 8, {}, far), written);
+    co_await note(raw_operation(file, io_opcode::read_at, seen.buffer, 4, {}, far + 4), seen);
+    co_await note(raw_operation(file, io_opcode::read_at, at_end.buffer, 4, {}, far + 8), at_end);
+  };
+  auto using_it = use();
+  using_it.resume();
+  while (!using_it.done()) io.process_one_event();
+  CHECK(written.result == 8);
+  CHECK(seen.text() == "away");
+  CHECK(at_end.result == 0);
+}
+
+TEST_CASE("file operation: an error of a file is an error of its operation") {
+  io_service io;
+  const io_descriptor read_only{io, ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC), io_descriptor_kind::file};
+  outcome seen;
+  const auto use = [&]() -> test_coroutine {
+    co_await note(raw_operation(read_only, io_opcode::write_at, "x", 1), seen);
+  };
+  auto using_it = use();
+  using_it.resume();
+  while (!using_it.done()) io.process_one_event();
+  CHECK(seen.error == EBADF);
+}
+
+/// Writes more to a blocking pipe than it holds, so that a file thread is inside write() until somebody
+/// reads.
+class held_up_thread {
+ public:
+  explicit held_up_thread(io_service& io) : pipe_(io, io_descriptor_kind::file), writing_(write()) {
+    writing_.resume();
+    pollfd begun{pipe_.read.native_handle(), POLLIN, 0};
+    REQUIRE(::poll(&begun, 1, -1) == 1);
+  }
+  void request_stop() { source_.request_stop(); }
+  void let_go() {
+    std::vector<char> taken(much_.size());
+    for (std::size_t n = 0; n != taken.size();) {
+      const ssize_t more = ::read(pipe_.read.native_handle(), taken.data(), taken.size() - n);
+      if (more > 0) n += static_cast<std::size_t>(more);
+    }
+  }
+  void destroy() { writing_.destroy(); }
+  void close() { pipe_.write.close(); }
+  [[nodiscard]] bool done() const { return writing_.done(); }
+  [[nodiscard]] bool has_written_all() const {
+    return seen_.result == static_cast<std::int64_t>(much_.size());
+  }
+
+ private:
+  test_coroutine write() {
+    co_await note(
+        raw_operation(pipe_.write, io_opcode::write, much_.data(), much_.size(), source_.get_token()), seen_);
+  }
+
+  const std::string much_ = std::string(256 * 1024, 'x');
+  stop_source source_;
+  outcome seen_;
+  pipe_ends pipe_;
+  test_coroutine writing_;
+};
+
+TEST_CASE(
+    "file operation: a queued file operation is stopped, or destroyed; a running one ends as it would have") {
+  io_service io;
+  const io_descriptor file = temporary_file(io);
+  std::deque<held_up_thread> threads;  // as many as there are
+  for (int i = 0; i != 4; ++i) threads.emplace_back(io);
+  stop_source source;
+  outcome stopped, destroyed, last;
+  const auto write = [&](outcome& seen, const char* text, stop_token token) -> test_coroutine {
+    co_await note(raw_operation(file, io_opcode::write_at, text, 1, std::move(token)), seen);
+  };
+  auto first = write(stopped, "1", source.get_token()), second = write(destroyed, "2", source.get_token());
+  auto third = write(last, "3", {});
+  for (test_coroutine* const each : {&first, &second, &third}) each->resume();
+  second.destroy();
+  source.request_stop();
+  for (held_up_thread& each : threads) each.request_stop();
+  CHECK_FALSE(stopped.over);
+  CHECK(io.process_pending_events() == 1);
+  CHECK(stopped.cancelled);
+  for (held_up_thread& each : threads) {
+    each.let_go();
+    while (!each.done()) io.process_one_event();
+    CHECK(each.has_written_all());
+  }
+  while (!third.done()) io.process_one_event();
+  char byte = 0;
+  CHECK(::pread(file.native_handle(), &byte, 1, 0) == 1);
+  CHECK(byte == '3');
+  CHECK_FALSE(destroyed.over);
+}
+
+TEST_CASE(
+    "file operation: stop requested before: cancelled, and nothing is read, cached or not, nor written") {
+  io_service io;
+  const io_descriptor file = temporary_file(io);
+  REQUIRE(::pwrite(file.native_handle(), "old", 3, 0) == 3);
+  stop_source source;
+  source.request_stop();
+  outcome reading, writing;
+  coracle::sync_wait(
+      note(raw_operation(file, io_opcode::read_at, reading.buffer, 3, source.get_token()), reading));
+  coracle::sync_wait(note(raw_operation(file, io_opcode::write_at, "new", 3, source.get_token()), writing));
+  CHECK(reading.cancelled);
+  CHECK(writing.cancelled);
+  char found[4] = {};
+  CHECK(::pread(file.native_handle(), found, 3, 0) == 3);
+  CHECK(std::string(found) == "old");
+}
+
+TEST_CASE("file operation: the threads are used again") {
+  io_service io;
+  const io_descriptor file = temporary_file(io);
+  std::int64_t written = 0;
+  const auto write_all = [&]() -> test_coroutine {
+    for (int i = 0; i != 100; ++i) written += co_await raw_operation(file, io_opcode::write_at, "x", 1);
+  };
+  auto writing = write_all();
+  writing.resume();
+  while (!writing.done()) io.process_one_event();
+  CHECK(written == 100);
+}
+
+TEST_CASE("file operation: destroying a coroutine whose file operation runs waits for it") {
+  io_service io;
+  held_up_thread thread{io};
+  std::thread other{[&] { thread.let_go(); }};
+  thread.destroy();
+  other.join();
+  CHECK(io.process_pending_events() == 0);
+}
+
+TEST_CASE("file operation: a descriptor closed under a file thread ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string said = coracle_test::abort_message([] {
+    io_service io;
+    held_up_thread thread{io};
+    thread.close();
+  });
+  CHECK(said.find("coracle: a file or socket was closed while operations on it were pending") == 0);
+}
+
+TEST_CASE("file operation: what is in the page cache is read without a thread, but not for ever") {
+  io_service io;
+  const io_descriptor file = temporary_file(io);
+  REQUIRE(::pwrite(file.native_handle(), "cached", 6, 0) == 6);
+  char buffer[6];
+  int reads = 0;
+  const auto read_on = [&]() -> test_coroutine {
+    co_await io.schedule();
+    for (; reads != 200; ++reads) co_await raw_operation(file, io_opcode::read_at, buffer, sizeof buffer);
+  };
+  auto reading = read_on();
+  reading.resume();
+  CHECK(io.process_one_event() == 1);
+  CHECK(reads > 0);
+  CHECK(reads < 200);
+  while (!reading.done()) io.process_one_event();
+}
+}  // namespace
