@@ -1,11 +1,12 @@
-// coracle/detail/small_mutex.hpp -- a lock of four bytes for a few instructions.
+// coracle/detail/small_mutex.hpp -- a lock of four bytes, held for a moment.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/detail/park.hpp>
 
 namespace coracle::detail {
-/// Excludes other threads while a handful of links change hands. Never held over user code, an allocation or a
-/// wake-up. The three-state lock of U. Drepper, "Futexes are tricky", section 7.
+/// Excludes other threads for a moment: while links change hands, at most over one non-blocking system call. Never
+/// held over user code, an allocation or the wake-up of a coroutine. The three-state lock of U. Drepper, "Futexes
+/// are tricky", section 7.
 class small_mutex {
  public:
   small_mutex() noexcept = default;

@@ -1,0 +1,27 @@
+// coracle/core/broken_promise.hpp -- the error of awaiting a handle without a coroutine.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/check.hpp>
+#include <stdexcept>
+
+namespace coracle {
+/// Thrown where the result of an empty shared_task is awaited: there is nobody who would ever give one.
+///
+///     const coracle::shared_task<int> nothing;
+///     co_await nothing;  // throws broken_promise
+class broken_promise : public std::logic_error {
+ public:
+  broken_promise()
+      : std::logic_error("an empty task was awaited: it was moved from, or never held a coroutine") {}
+};
+
+namespace detail {
+[[noreturn]] CORACLE_COLD() inline void throw_broken_promise() {
+#if CORACLE_EXCEPTIONS()
+  throw broken_promise{};
+#else
+  fail("an empty task was awaited: it was moved from, or never held a coroutine");
+#endif
+}
+}  // namespace detail
+}  // namespace coracle

@@ -1,0 +1,236 @@
+// coracle/core/shared_task.hpp -- a lazy coroutine whose one result many coroutines await.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/broken_promise.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace coracle {
+template <class T = void>
+class shared_task;
+
+namespace detail {
+/// Where the handles, the awaiters and the end of a shared coroutine meet.
+class shared_end {
+ public:
+  /// True: what the body wrote is visible to the caller.
+  [[nodiscard]] bool has_ended() const noexcept { return state_.load(memory_order_acquire) == ended; /*S1*/ }
+  /// What a coroutine that has filled in `self` continues now: the body, if nobody has started it; itself, if
+  /// the body has ended; else nothing, and then `self` belongs to the end of the body.
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> join(waiter& self, std::coroutine_handle<> body) noexcept {
+    const auto queued = reinterpret_cast<std::uintptr_t>(&self);
+    std::uintptr_t seen = unstarted;
+    if (state_.compare_exchange_strong(seen, queued, memory_order_acquire)) { /*S2, S1*/
+      return transfer_to(body);
+    }
+    do {
+      if (seen == ended) return transfer_to(self.handle);
+      self.next = reinterpret_cast<waiter*>(seen);
+    } while (!state_.compare_exchange_weak(seen, queued, memory_order_release, /*S3*/
+                                           memory_order_acquire)); /*S1*/
+    return std::noop_coroutine();
+  }
+
+  void add_handle() noexcept { handles_.fetch_add(1, memory_order_relaxed); }
+  /// True: it was the last, and what the others did is visible to the caller, who frees the frame.
+  [[nodiscard]] bool drop_handle() noexcept {
+    // Nobody can copy the only handle while it is dropped, so a load is enough for that one.
+    return handles_.load(memory_order_acquire) == 1 ||       /*H1*/
+           handles_.fetch_sub(1, memory_order_acq_rel) == 1; /*H2*/
+  }
+
+  class final_awaiter {
+   public:
+    constexpr final_awaiter() noexcept {}
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    CORACLE_TRANSFER_ABI()
+    CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Promise> self) noexcept {
+      return static_cast<shared_end&>(self.promise()).end();
+    }
+    void await_resume() const noexcept {}
+  };
+  final_awaiter final_suspend() const noexcept { return {}; }
+
+ private:
+  // After the exchange the frame may be gone: a handle may be dropped as soon as has_ended().
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> end() noexcept {
+    const std::uintptr_t newest = state_.exchange(ended, memory_order_acq_rel); /*S4*/
+    waiter* const first = oldest_first(reinterpret_cast<waiter*>(newest));
+    if (!first->next && first->home == current_executor()) return transfer_to(first->handle);
+    wake_all(first);
+    return std::noop_coroutine();
+  }
+
+  // state_ goes from unstarted over a stack of waiters, newest first, to ended. The first waiter starts the
+  // body, so there is one as long as the body runs. A waiter's fields belong to its coroutine until S2 or S3,
+  // then to S4. The result belongs to the body until S4, then to all who have seen S1, who share it.
+  //   [S1] load, or a failed S2, S3  acquire  see what the body wrote                     pairs with S4
+  //   [S2] unstarted -> waiter       acquire  as S1 if it fails; its own coroutine goes on as the body
+  //   [S3] push a waiter             release  publish its fields                          pairs with S4
+  //   [S4] stack -> ended            acq_rel  publish the result, read the waiters        pairs with S1; S3
+  static constexpr std::uintptr_t unstarted = 0, ended = 1;
+  atomic<std::uintptr_t> state_{unstarted};
+  // Who drops the last handle frees the frame.
+  //   [H1] load                      acquire  see what the others did before they dropped  pairs with H2
+  //   [H2] drop one                  acq_rel  publish what this one did, see the others'   pairs with H1, H2
+  atomic<std::size_t> handles_{1};
+};
+
+template <class T>
+struct shared_task_promise : shared_end,
+                             part::starts_lazily,
+                             part::returns<T>,
+                             part::awaits_anything,
+                             recycled_frames {
+  shared_task<T> get_return_object() noexcept;
+  /// The result in place; throws the stored exception. Requires: has_ended(), seen by the caller.
+  std::add_lvalue_reference_t<T> look() {
+    if constexpr (std::is_void_v<T>) {
+      this->take();
+    } else {
+      return this->result_.get();
+    }
+  }
+};
+}  // namespace detail
+
+/// A coroutine that starts when it is first awaited, and whose result any number of coroutines await.
+///
+///     coracle::shared_task<std::string> page = fetch(url);
+///     co_await coracle::when_all(print_title(page), count_words(page));  // one fetch; each holds a copy
+///
+/// A copy is another handle of the same coroutine. `co_await` gives a reference to the result, which lives as
+/// long as a handle does; an empty handle throws broken_promise.
+/// Prefer task where one coroutine awaits the result: it needs no atomic, and moves the result out.
+/// Order         the body runs inside the first `co_await`; awaiters are woken first come, first served.
+/// Resumes on    the executor on which the awaiter suspended, the first one too; outside any, the thread that
+///               ended the body. Awaited after its end it does not suspend.
+/// Cancellation  a stop request to an awaiter does not end its wait. The body outlives any one awaiter, so it
+///               inherits none's environment: it starts with an empty one.
+/// Exceptions    one that leaves the body is thrown from each `co_await`, the same object from all of them.
+/// Threads       handles of one coroutine may be copied, awaited and dropped on any threads at once; one
+///               handle is used as one pointer is.
+/// Cost          one frame from the recycler; an atomic operation to start, to wait, and to end; a copy of
+///               the handle is one more, and so is dropping a handle that is not the last.
+template <class T>
+class [[nodiscard(
+    "a shared_task that is not awaited does nothing: co_await it, or keep it")]] CORACLE_CORO_RETURN_TYPE()
+    shared_task {
+  class awaiter_base;
+  class awaiter;
+  class ready_awaiter;
+
+ public:
+  using promise_type = detail::shared_task_promise<T>;
+  using value_type = T;
+
+  shared_task() noexcept = default;
+  /// Takes over one handle.
+  CORACLE_CORO_WRAPPER()
+  explicit shared_task(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
+  shared_task(const shared_task& other) noexcept : body_(other.body_) {
+    if (body_) body_.promise().add_handle();
+  }
+  shared_task(shared_task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  shared_task& operator=(shared_task other) noexcept {
+    swap(other);
+    return *this;
+  }
+  /// The last handle destroys the body where it stands. Requires of the last: the body is not running, and
+  /// nobody is about to resume it; who waits for it is not resumed any more.
+  ~shared_task() {
+    if (body_ && body_.promise().drop_handle()) body_.destroy();
+  }
+
+  void swap(shared_task& other) noexcept { std::swap(body_, other.body_); }
+  friend void swap(shared_task& a, shared_task& b) noexcept { a.swap(b); }
+  /// True: handles of the same coroutine, or both empty.
+  friend bool operator==(const shared_task& a, const shared_task& b) noexcept { return a.body_ == b.body_; }
+  /// False: moved from or default constructed.
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(body_); }
+  /// True: the body has ended, or there is none; an await would not suspend.
+  [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.promise().has_ended(); }
+
+  /// Awaitable of `T&`; of nothing, if `T` is void.
+  awaiter operator co_await() const noexcept { return awaiter{body_}; }
+  /// An awaitable that waits for the end of the body and gives nothing, not even its exception.
+  [[nodiscard("when_ready() does nothing until it is awaited")]] ready_awaiter when_ready() const noexcept {
+    return ready_awaiter{body_};
+  }
+
+ private:
+  std::coroutine_handle<promise_type> body_;
+};
+
+template <class T>
+class shared_task<T>::awaiter_base : waiter {
+ public:
+  explicit awaiter_base(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
+  bool await_ready() const noexcept { return !body_ || body_.promise().has_ended(); }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE_SUSPEND()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> suspended) noexcept {
+    const auto body = body_;
+    this->suspend(suspended);
+    return body.promise().join(*this, body);
+  }
+
+ protected:
+  std::coroutine_handle<promise_type> body_;
+};
+template <class T>
+class [[nodiscard]] shared_task<T>::awaiter : public awaiter_base {
+ public:
+  using awaiter_base::awaiter_base;
+  std::add_lvalue_reference_t<T> await_resume() const {
+    if (!this->body_) [[unlikely]]
+      detail::throw_broken_promise();
+    return this->body_.promise().look();
+  }
+};
+template <class T>
+class [[nodiscard]] shared_task<T>::ready_awaiter : public awaiter_base {
+ public:
+  using awaiter_base::awaiter_base;
+  void await_resume() const noexcept {}
+};
+
+namespace detail {
+template <class T>
+CORACLE_CORO_WRAPPER()
+inline shared_task<T> shared_task_promise<T>::get_return_object() noexcept {
+  return shared_task<T>{std::coroutine_handle<shared_task_promise>::from_promise(*this)};
+}
+template <class T>
+using without_rvalue_reference =
+    std::conditional_t<std::is_rvalue_reference_v<T>, std::remove_reference_t<T>, T>;
+}  // namespace detail
+
+/// Any awaitable as a shared_task: it is awaited once, and its result is shared. The awaitable is moved in.
+template <awaitable Awaitable>
+shared_task<detail::without_rvalue_reference<await_result_t<Awaitable>>> make_shared_task(Awaitable value) {
+  co_return co_await static_cast<Awaitable&&>(value);
+}
+}  // namespace coracle
+
+/// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
+/// function or a lambda) takes its frame from a copy of that allocator.
+template <class T, class Allocator, class... Args>
+struct std::coroutine_traits<coracle::shared_task<T>, std::allocator_arg_t, Allocator, Args...> {
+  using promise_type = coracle::detail::allocated_promise<coracle::detail::shared_task_promise<T>,
+                                                          std::remove_cvref_t<Allocator>>;
+};
+template <class T, class This, class Allocator, class... Args>
+struct std::coroutine_traits<coracle::shared_task<T>, This, std::allocator_arg_t, Allocator, Args...> {
+  using promise_type = coracle::detail::allocated_promise<coracle::detail::shared_task_promise<T>,
+                                                          std::remove_cvref_t<Allocator>>;
+};

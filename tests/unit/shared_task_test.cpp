@@ -1,0 +1,556 @@
+// tests/unit/shared_task_test.cpp -- one result for many awaiters.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/fmap.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/shared_task.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/inline_scheduler.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../support/allocations.hpp"
+#include "../support/counting_allocator.hpp"
+#include "../support/detached.hpp"
+#include "../support/lifetime_probe.hpp"
+#include "../support/run_on_stack.hpp"
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::async_manual_reset_event;
+using coracle::shared_task;
+using coracle::sync_wait;
+using coracle::task;
+using coracle_test::detached;
+using coracle_test::lifetime_probe;
+using coracle_test::lifetimes;
+using coracle_test::test_coroutine;
+
+/// Gives `value` once `event` is set; counts how often it was started.
+template <class T>
+shared_task<T> after(async_manual_reset_event& event, int& started, T value) {
+  ++started;
+  co_await event;
+  co_return static_cast<T&&>(value);
+}
+template <class T>
+shared_task<T> give(T value) {
+  co_return static_cast<T&&>(value);
+}
+
+// ---- start and end -------------------------------------------------------------------------------------
+
+TEST_CASE("shared_task: the body starts at the first await, and runs once for all of them") {
+  int started = 0;
+  async_manual_reset_event open(true);
+  const shared_task<int> one = after(open, started, 7);
+  const shared_task<int> copy = one;
+  CHECK(started == 0);
+  CHECK_FALSE(one.is_ready());
+  CHECK(sync_wait(one) == 7);
+  CHECK(started == 1);
+  CHECK(one.is_ready());
+  CHECK(copy.is_ready());
+  CHECK(sync_wait(copy) == 7);
+  CHECK(started == 1);
+}
+
+TEST_CASE("shared_task: one fetch for two readers, as its header shows") {
+  int fetches = 0;
+  auto fetch = [](int& count) -> shared_task<std::string> {
+    ++count;
+    co_return "a page";
+  };
+  auto read = [](shared_task<std::string> page) -> task<std::size_t> { co_return (co_await page).size(); };
+  auto both = [&]() -> task<std::size_t> {
+    shared_task<std::string> page = fetch(fetches);
+    auto [first, second] = co_await coracle::when_all(read(page), read(page));
+    co_return first + second;
+  };
+  CHECK(sync_wait(both()) == 12);
+  CHECK(fetches == 1);
+}
+
+TEST_CASE("shared_task: whoever comes while the body runs waits, and is woken in order of arrival") {
+  int started = 0;
+  std::vector<int> log;
+  async_manual_reset_event open;
+  const shared_task<int> one = after(open, started, 10);
+  const auto wait = [&](int name) -> detached {
+    const int value = co_await one;
+    log.push_back(value + name);
+  };
+  for (int name = 0; name != 4; ++name) wait(name);
+  CHECK(started == 1);
+  CHECK(log.empty());
+  open.set();
+  CHECK(log == std::vector{10, 11, 12, 13});
+}
+
+TEST_CASE("shared_task: awaited after its end it does not suspend") {
+  const shared_task<int> one = give(3);
+  CHECK(sync_wait(one) == 3);
+  CHECK(one.operator co_await().await_ready());
+  CHECK(one.when_ready().await_ready());
+  test_coroutine waiting = coracle_test::started(one);
+  CHECK(waiting.done());
+}
+
+/// Waits without asking before whether there is anything to wait for, as one does whom the end overtakes.
+class overtaken {
+ public:
+  explicit overtaken(const shared_task<int>& one) : awaiter_(coracle::get_awaiter(one)) {}
+  bool await_ready() const { return false; }
+  auto await_suspend(std::coroutine_handle<> self) { return awaiter_.await_suspend(self); }
+  int& await_resume() { return awaiter_.await_resume(); }
+
+ private:
+  coracle::awaiter_type_t<const shared_task<int>&> awaiter_;
+};
+
+TEST_CASE("shared_task: an awaiter that begins to wait after the end goes on by itself") {
+  const shared_task<int> one = give(3);
+  CHECK(sync_wait(one) == 3);
+  overtaken late(one);
+  CHECK(sync_wait(late) == 3);
+  const test_coroutine waiting = coracle_test::started(overtaken(one));
+  CHECK(waiting.done());
+}
+
+// ---- results -------------------------------------------------------------------------------------------
+
+TEST_CASE("shared_task: all awaiters see the same object, which may be changed") {
+  const shared_task<std::string> one = give(std::string("text"));
+  std::string& first = sync_wait(one);
+  first += "s";
+  CHECK(&sync_wait(one) == &first);
+  CHECK(sync_wait(one) == "texts");
+}
+
+TEST_CASE("shared_task: gives references, move-only values, const values and nothing") {
+  int object = 1;
+  auto refer = [](int& to) -> shared_task<int&> { co_return to; };
+  const shared_task<int&> reference = refer(object);
+  CHECK(&sync_wait(reference) == &object);
+  CHECK(&sync_wait(reference) == &object);
+
+  auto refer_const = [](int& to) -> shared_task<const int&> { co_return to; };
+  CHECK(&sync_wait(refer_const(object)) == &object);
+
+  const shared_task<std::unique_ptr<int>> owner = give(std::make_unique<int>(5));
+  CHECK(*sync_wait(owner) == 5);
+  CHECK(*sync_wait(owner) == 5);
+
+  auto constant = []() -> shared_task<const int> { co_return 6; };
+  CHECK(sync_wait(constant()) == 6);
+
+  int ran = 0;
+  auto count = [](int& n) -> shared_task<> {
+    ++n;
+    co_return;
+  };
+  const shared_task<> nothing = count(ran);
+  sync_wait(nothing);
+  sync_wait(nothing);
+  CHECK(ran == 1);
+}
+
+using coracle::await_result_t;
+static_assert(std::is_same_v<await_result_t<shared_task<int>&>, int&>);
+static_assert(std::is_same_v<await_result_t<shared_task<int>>, int&>);
+static_assert(std::is_same_v<await_result_t<const shared_task<const int>&>, const int&>);
+static_assert(std::is_same_v<await_result_t<shared_task<int&>>, int&>);
+static_assert(std::is_void_v<await_result_t<shared_task<>>>);
+static_assert(std::is_void_v<decltype(sync_wait(std::declval<shared_task<int>&>().when_ready()))>);
+static_assert(sizeof(shared_task<int>) == sizeof(void*));
+static_assert(std::is_nothrow_copy_constructible_v<shared_task<int>> &&
+              std::is_nothrow_move_constructible_v<shared_task<int>> &&
+              std::is_nothrow_copy_assignable_v<shared_task<int>>);
+
+TEST_CASE("shared_task: the result is moved in once, never copied, and destroyed with the last handle") {
+  lifetimes log;
+  auto body = [](lifetimes& l) -> shared_task<lifetime_probe> { co_return lifetime_probe(l, 1); };
+  {
+    shared_task<lifetime_probe> one = body(log);
+    {
+      const shared_task<lifetime_probe> copy = one;
+      CHECK(sync_wait(copy).id() == 1);
+      CHECK(log.moves == 1);
+    }
+    CHECK(log.alive == 1);
+    one = shared_task<lifetime_probe>();
+    CHECK(log.alive == 0);
+  }
+  CHECK(log.copies == 0);
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("shared_task: an exception is thrown from each await, and from no when_ready()") {
+  auto fail = []() -> shared_task<int> {
+    throw std::runtime_error("it failed");
+    co_return 0;
+  };
+  const shared_task<int> one = fail();
+  sync_wait(one.when_ready());
+  CHECK(one.is_ready());
+  const std::runtime_error* first = nullptr;
+  for (int i = 0; i != 2; ++i) {
+    try {
+      sync_wait(one);
+      CHECK(false);
+    } catch (const std::runtime_error& error) {
+      if (!first) first = &error;
+      CHECK(&error == first);
+    }
+  }
+}
+
+TEST_CASE("shared_task: a void body's exception is thrown from each await too, also to those that waited") {
+  async_manual_reset_event open;
+  auto fail = [](async_manual_reset_event& event) -> shared_task<> {
+    co_await event;
+    throw 42;
+  };
+  const shared_task<> one = fail(open);
+  int caught = 0;
+  const auto wait = [&]() -> detached {
+    try {
+      co_await one;
+    } catch (int value) {
+      caught += value;
+    }
+  };
+  wait();
+  wait();
+  open.set();
+  wait();
+  CHECK(caught == 3 * 42);
+}
+
+// ---- handles -------------------------------------------------------------------------------------------
+
+TEST_CASE("shared_task: awaiting an empty one throws broken_promise; it is ready") {
+  const shared_task<int> nothing;
+  CHECK(nothing.is_ready());
+  CHECK_FALSE(static_cast<bool>(nothing));
+  CHECK_THROWS_AS(sync_wait(nothing), coracle::broken_promise);
+  CHECK_THROWS_AS(sync_wait(shared_task<>()), std::logic_error);
+  sync_wait(nothing.when_ready());
+  shared_task<int> one = give(1);
+  const shared_task<int> moved = std::move(one);
+  CHECK_THROWS_AS(sync_wait(one), coracle::broken_promise);  // NOLINT: what a moved-from one does
+  CHECK(sync_wait(moved) == 1);
+}
+
+TEST_CASE("shared_task: handles compare, swap, copy and move as pointers do") {
+  shared_task<int> one = give(1), other = give(2), copy = one;
+  CHECK(copy == one);
+  CHECK(copy != other);
+  CHECK(shared_task<int>() == shared_task<int>());
+  swap(one, other);
+  CHECK(copy == other);
+  one.swap(other);
+  CHECK(copy == one);
+  other = one;
+  CHECK(other == copy);
+  const shared_task<int>& alias = other;
+  other = alias;
+  other = std::move(other);  // NOLINT: must keep it
+  CHECK(other == copy);
+  CHECK(sync_wait(other) == 1);
+}
+
+TEST_CASE("shared_task: the last handle destroys the body where it stands: unstarted, suspended, ended") {
+  lifetimes log;
+  auto hold = [](lifetime_probe, bool suspends) -> shared_task<> {
+    if (suspends) co_await std::suspend_always{};
+  };
+  {
+    const shared_task<> unstarted = hold(lifetime_probe(log), true);
+  }
+  CHECK(log.alive == 0);
+  {
+    shared_task<> suspended = hold(lifetime_probe(log), true);
+    test_coroutine waiting = coracle_test::started(suspended);
+    suspended = shared_task<>();
+    CHECK(log.alive == 1);  // the awaiter holds a handle
+    waiting.destroy();
+    CHECK(log.alive == 0);
+  }
+  {
+    shared_task<> ended = hold(lifetime_probe(log), false);
+    sync_wait(ended);
+    CHECK(log.alive == 1);
+  }
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("shared_task: an awaiter that drops the last handle when it is woken ends the body's frame") {
+  lifetimes log;
+  async_manual_reset_event open;
+  auto body = [](lifetime_probe, async_manual_reset_event& event) -> shared_task<int> {
+    co_await event;
+    co_return 4;
+  };
+  int sum = 0;
+  const auto take = [&](shared_task<int> mine) -> detached {
+    sum += co_await mine;
+    mine = shared_task<int>();
+  };
+  {
+    const shared_task<int> one = body(lifetime_probe(log), open);
+    take(one);
+    take(one);
+  }
+  CHECK(log.alive == 1);
+  open.set();
+  CHECK(sum == 8);
+  CHECK(log.alive == 0);
+}
+
+// ---- where it runs -------------------------------------------------------------------------------------
+
+TEST_CASE("shared_task: each awaiter resumes on its own executor, the first one too") {
+  coracle::run_loop first, second;
+  async_manual_reset_event open;
+  int started = 0;
+  std::vector<coracle::executor*> places;
+  const shared_task<int> one = after(open, started, 1);
+  const auto wait_on = [&](coracle::run_loop* loop) -> detached {
+    if (loop) co_await loop->schedule();
+    co_await one;
+    places.push_back(coracle::current_executor());
+  };
+  wait_on(&first);
+  CHECK(first.run_one());
+  wait_on(&second);
+  CHECK(second.run_one());
+  wait_on(nullptr);
+  open.set();  // the body waits on the first loop, so it ends there
+  CHECK(places.empty());
+  CHECK(first.run_one());
+  CHECK(places == std::vector<coracle::executor*>{nullptr});
+  CHECK(second.run_one());
+  CHECK(first.run_one());
+  CHECK(places == std::vector<coracle::executor*>{nullptr, &second, &first});
+}
+
+TEST_CASE("shared_task: a body that moves to a pool leaves its awaiter where it was") {
+  coracle::run_loop loop;
+  coracle::static_thread_pool pool{1};
+  auto move_away = [](coracle::static_thread_pool& to) -> shared_task<int> {
+    co_await to.schedule();
+    co_return 1;
+  };
+  coracle::executor* place = nullptr;
+  const auto wait = [&]() -> detached {
+    co_await loop.schedule();
+    const shared_task<int> one = move_away(pool);
+    co_await one;
+    place = coracle::current_executor();
+    loop.stop();
+  };
+  wait();
+  loop.run();
+  CHECK(place == &loop);
+}
+
+TEST_CASE("shared_task: a lone awaiter that is where the body ends goes on at once, without a post") {
+  coracle::run_loop loop;
+  int done = 0;
+  const auto wait = [&]() -> detached {
+    co_await loop.schedule();
+    for (int i = 0; i != 3; ++i) done += co_await give(1);
+  };
+  wait();
+  CHECK(loop.run_one());
+  CHECK(done == 3);
+  CHECK_FALSE(loop.run_one());
+}
+
+TEST_CASE("shared_task: under the inline scheduler it is awaited as outside any") {
+  coracle::inline_scheduler place;
+  const auto wait = [&]() -> task<int> {
+    co_await place.schedule();
+    co_return co_await give(2);
+  };
+  CHECK(sync_wait(wait()) == 2);
+}
+
+TEST_CASE("shared_task: two threads await it, one ends it") {
+  coracle::static_thread_pool pool{1};
+  auto body = [](coracle::static_thread_pool& on) -> shared_task<std::thread::id> {
+    co_await on.schedule();
+    co_return std::this_thread::get_id();
+  };
+  const shared_task<std::thread::id> one = body(pool);
+  std::thread::id seen;
+  std::thread other([&] { seen = sync_wait(shared_task<std::thread::id>(one)); });
+  const std::thread::id here = sync_wait(one);
+  other.join();
+  CHECK(here == seen);
+  CHECK(here != std::this_thread::get_id());
+}
+
+// ---- environment, stack, memory ------------------------------------------------------------------------
+
+TEST_CASE("shared_task: the body starts with an empty environment, whoever awaits it first") {
+  std::stop_source source;
+  bool awaiter_stoppable = false, body_stoppable = true;
+  auto body = [](bool& stoppable) -> shared_task<> {
+    stoppable = (co_await coracle::this_task::stop_token()).stop_possible();
+  };
+  auto awaiter = [](shared_task<> one, bool& stoppable) -> task<> {
+    stoppable = (co_await coracle::this_task::stop_token()).stop_possible();
+    co_await one;
+  };
+  sync_wait(coracle::with_stop(awaiter(body(body_stoppable), awaiter_stoppable), source.get_token()));
+  CHECK(awaiter_stoppable);
+  CHECK_FALSE(body_stoppable);
+}
+
+TEST_CASE("shared_task: a stop request before, during or after does not end the wait") {
+  async_manual_reset_event open;
+  int started = 0, value = 0;
+  const shared_task<int> one = after(open, started, 5);
+  std::stop_source before, during;
+  before.request_stop();
+  auto awaiter = [](shared_task<int> shared, int& sum) -> task<> { sum += co_await shared; };
+  coracle_test::run_detached(coracle::with_stop(awaiter(one, value), before.get_token()));
+  coracle_test::run_detached(coracle::with_stop(awaiter(one, value), during.get_token()));
+  during.request_stop();
+  CHECK(value == 0);
+  open.set();
+  CHECK(value == 10);
+}
+
+TEST_CASE("shared_task: a million that end at once are awaited in a loop on a small stack") {
+  long sum = 0;
+  auto add_up = [](long& into) -> task<> {
+    for (int i = 0; i != 1'000'000; ++i) into += co_await give(1);
+  };
+  CHECK(coracle_test::run_on_stack(256 * 1024, [&] { sync_wait(add_up(sum)); }));
+  CHECK(sum == 1'000'000);
+}
+
+shared_task<int> chain(int depth) {
+  if (depth == 0) co_return 0;
+  const shared_task<int> next = chain(depth - 1);
+  co_return 1 + co_await next;
+}
+TEST_CASE("shared_task: a chain of a hundred thousand runs on a small stack") {
+  int depth = 0;
+  CHECK(coracle_test::run_on_stack(256 * 1024, [&] { depth = sync_wait(chain(100'000)); }));
+  CHECK(depth == 100'000);
+}
+
+TEST_CASE("shared_task: waiting, waking and copying allocate nothing" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  async_manual_reset_event open;
+  int started = 0, sum = 0;
+  const shared_task<int> one = after(open, started, 1);
+  const auto wait = [&](shared_task<int> mine) -> detached { sum += co_await mine; };
+  wait(one);  // warms the recycler
+  const auto at_first = coracle_test::allocations();
+  const shared_task<int> copy = one;
+  auto awaiter = copy.operator co_await();
+  const bool ready = awaiter.await_ready();
+  open.set();
+  const auto at_last = coracle_test::allocations();
+  CHECK_FALSE(ready);
+  CHECK(sum == 1);
+  CHECK(at_last == at_first);
+}
+
+TEST_CASE("shared_task: where its frame cannot be allocated the call throws, and nothing leaks" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  int caught = 0, finished = 0;
+  const int failed = coracle_test::fail_each_allocation([&] {
+    try {
+      finished += sync_wait(chain(3)) == 3;
+    } catch (const std::bad_alloc&) {
+      ++caught;
+    }
+  });
+  CHECK(failed == caught);
+  CHECK(failed == 4);
+  CHECK(finished == 1);
+}
+
+TEST_CASE("shared_task: takes its frame from the allocator that it is given, also as a member function") {
+  using bytes = coracle_test::counting_allocator<std::byte>;
+  coracle_test::allocator_log log;
+  auto body = [](std::allocator_arg_t, bytes, int n) -> shared_task<int> { co_return n; };
+  struct object {
+    shared_task<> run(std::allocator_arg_t, bytes) { co_return; }
+  } one;
+  {
+    const shared_task<int> first = body(std::allocator_arg, bytes(log), 4);
+    const shared_task<int> copy = first;
+    CHECK(sync_wait(copy) == 4);
+    sync_wait(one.run(std::allocator_arg, bytes(log)));
+    CHECK(log.freed == 1);
+  }
+  CHECK(log.allocated == 2);
+  CHECK(log.freed == 2);
+  CHECK(log.bytes == 0);
+}
+
+// ---- make_shared_task and composition ------------------------------------------------------------------
+
+TEST_CASE(
+    "make_shared_task: shares the result of any awaitable, and awaits it once, when it is first awaited") {
+  int runs = 0;
+  auto once = [](int& count) -> task<std::string> {
+    ++count;
+    co_return "test";
+  };
+  const shared_task<std::string> one = coracle::make_shared_task(once(runs));
+  CHECK(runs == 0);
+  CHECK(sync_wait(one) == "test");
+  CHECK(sync_wait(one) == "test");
+  CHECK(runs == 1);
+
+  auto nothing = [](int& count) -> task<> {
+    ++count;
+    co_return;
+  };
+  const shared_task<> second = coracle::make_shared_task(nothing(runs));
+  sync_wait(second);
+  sync_wait(second);
+  CHECK(runs == 2);
+}
+
+int& pick(int& object) { return object; }
+TEST_CASE("make_shared_task: keeps an lvalue reference, and makes a value of an rvalue reference") {
+  int object = 3;
+  auto refer = [](int& to) -> task<int&> { co_return pick(to); };
+  auto give_up = [](int& to) -> task<int&&> { co_return std::move(to); };
+  const auto kept = coracle::make_shared_task(refer(object));
+  const auto moved = coracle::make_shared_task(give_up(object));
+  static_assert(std::is_same_v<decltype(kept), const shared_task<int&>>);
+  static_assert(std::is_same_v<decltype(moved), const shared_task<int>>);
+  CHECK(&sync_wait(kept) == &object);
+  CHECK(sync_wait(moved) == 3);
+  CHECK(&sync_wait(moved) != &object);
+}
+
+TEST_CASE("shared_task: goes through fmap") {
+  const shared_task<int> one = give(123);
+  auto to_text = [](int number) { return std::to_string(number); };
+  auto mapped = [&]() -> task<std::string> { co_return co_await coracle::fmap(to_text, one); };
+  CHECK(sync_wait(mapped()) == "123");
+  CHECK(sync_wait(mapped()) == "123");
+}
+}  // namespace
