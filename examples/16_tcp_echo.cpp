@@ -1,0 +1,133 @@
+// examples/16_tcp_echo.cpp -- an echo server that Ctrl-C stops, and clients that talk to it.
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/coracle.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/stop.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/net/socket.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+using coracle::net::socket;
+
+/// Turns Ctrl-C into a stop request. Made before any other thread, so that they all leave the signal to it.
+class ctrl_c {
+ public:
+  ctrl_c() {
+    sigemptyset(&interrupt_);
+    sigaddset(&interrupt_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt_, nullptr);
+    waits_ = std::thread([this] {
+      int received = 0;
+      sigwait(&interrupt_, &received);
+      stop_.request_stop();
+    });
+  }
+  ctrl_c(const ctrl_c&) = delete;
+  ctrl_c& operator=(const ctrl_c&) = delete;
+  ~ctrl_c() {
+    pthread_kill(waits_.native_handle(), SIGINT);
+    waits_.join();
+  }
+  coracle::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  sigset_t interrupt_;
+  coracle::stop_source stop_;
+  std::thread waits_;
+};
+
+coracle::task<> send_all(socket& to, std::string_view text, coracle::stop_token stop) {
+  while (!text.empty()) {
+    const std::size_t sent = co_await to.send(text.data(), text.size(), stop);
+    text.remove_prefix(sent);
+  }
+}
+
+/// Sends back what comes, until the client has no more to say, or stop is requested.
+coracle::task<> echo(socket client, coracle::stop_token stop) {
+  std::array<char, 4096> buffer;
+  try {
+    for (;;) {
+      const std::size_t size = co_await client.recv(buffer.data(), buffer.size(), stop);
+      if (size == 0) break;
+      co_await send_all(client, {buffer.data(), size}, stop);
+    }
+  } catch (const coracle::operation_cancelled&) {
+  } catch (const std::system_error& error) {
+    std::printf("a client is gone: %s\n", error.what());  // and the others are served on
+  }
+}
+
+coracle::task<> serve(socket& listener, coracle::stop_token stop) {
+  coracle::async_scope clients;
+  int served = 0;
+  try {
+    for (;; ++served) {
+      socket client = co_await listener.accept(stop);
+      clients.spawn(echo(std::move(client), stop));
+    }
+  } catch (const coracle::operation_cancelled&) {
+    std::puts("the server stops");
+  }
+  co_await clients.join();
+  std::printf("%d clients were served\n", served);
+}
+
+coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, std::string_view text) {
+  socket connection = socket::create_tcpv4(io);
+  co_await connection.connect(server);
+  co_await send_all(connection, text, {});
+  connection.close_send();
+  std::array<char, 64> buffer;
+  for (;;) {
+    const std::size_t size = co_await connection.recv(buffer.data(), buffer.size());
+    if (size == 0) break;
+    std::printf("the echo: %.*s\n", static_cast<int>(size), buffer.data());
+  }
+}
+coracle::task<> talk_and_interrupt(coracle::io_service& io, coracle::net::ip_endpoint server) {
+  co_await talk(io, server, "hello");
+  co_await talk(io, server, "is anybody there?");
+  kill(getpid(), SIGINT);  // as if Ctrl-C had been pressed
+}
+
+coracle::task<> run(coracle::io_service& io, int port, coracle::stop_token stop) {
+  const coracle::io_work_scope running{io};  // process_events() returns when this has ended
+  socket listener = socket::create_tcpv4(io);
+  listener.bind(
+      coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), static_cast<std::uint16_t>(port)});
+  listener.listen();
+  if (port != 0) {
+    co_await serve(listener, stop);
+  } else {  // a free port, and clients of its own
+    co_await coracle::when_all(serve(listener, stop), talk_and_interrupt(io, listener.local_endpoint()));
+  }
+}
+coracle::task<> process(coracle::io_service& io) {
+  io.process_events();
+  co_return;
+}
+
+/// With a port as argument it serves there until Ctrl-C.
+int main(int argc, char** argv) {
+  const ctrl_c interrupt;
+  coracle::io_service io;
+  const int port = argc > 1 ? std::atoi(argv[1]) : 0;
+  coracle::sync_wait(coracle::when_all(run(io, port, interrupt.token()), process(io)));
+}
+
+// Output:
+//   the echo: hello
+//   the echo: is anybody there?
+//   the server stops
+//   2 clients were served

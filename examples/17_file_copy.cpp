@@ -1,0 +1,116 @@
+// examples/17_file_copy.cpp -- copies a file, shows how far it is, and can be cancelled.
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <coracle/coracle.hpp>
+#include <coracle/core/on_scope_exit.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/stop.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/read_only_file.hpp>
+#include <coracle/io/write_only_file.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace fs = std::filesystem;
+using progress = std::function<void(std::uint64_t done, std::uint64_t size)>;
+
+coracle::task<> write_all(coracle::writable_file& file, std::uint64_t offset, const std::vector<char>& buffer,
+                          std::size_t size, coracle::stop_token stop) {
+  for (std::size_t done = 0; done != size;) {
+    done += co_await file.write(offset + done, buffer.data() + done, size - done, stop);
+  }
+}
+
+/// Throws coracle::operation_cancelled after a stop request, and then leaves no half of a copy behind.
+coracle::task<> copy(coracle::io_service& io, fs::path from, fs::path to, progress report,
+                     coracle::stop_token stop) {
+  const auto in = coracle::read_only_file::open(io, from);
+  auto out = coracle::write_only_file::open(io, to, coracle::file_open_mode::create_always);
+  const std::uint64_t size = in.size();
+  std::vector<char> buffer(64 * 1024);
+  try {
+    for (std::uint64_t done = 0; done < size; report(done, size)) {
+      const std::size_t got = co_await in.read(done, buffer.data(), buffer.size(), stop);
+      if (got == 0) break;  // somebody has cut it off meanwhile
+      co_await write_all(out, done, buffer, got, stop);
+      done += got;
+    }
+  } catch (...) {
+    fs::remove(to);
+    throw;
+  }
+}
+
+/// Draws a line each time another quarter is done.
+class progress_bar {
+ public:
+  void operator()(std::uint64_t done, std::uint64_t size) {
+    for (; quarters_ < 4 * done / size; ++quarters_) {
+      const std::string bar(5 * (quarters_ + 1), '#');
+      std::printf("  [%-20s] %3u %%\n", bar.c_str(), 25 * (quarters_ + 1));
+    }
+  }
+
+ private:
+  unsigned quarters_ = 0;
+};
+
+/// Copies a file of its own twice; the second time somebody presses Cancel at one half.
+coracle::task<> demonstrate(coracle::io_service& io, fs::path folder) {
+  const fs::path original = folder / "original", copied = folder / "copied", cancelled = folder / "cancelled";
+  std::ofstream(original) << std::string(1 << 20, 'x');
+  coracle::stop_source cancel;
+  std::puts("copying");
+  co_await copy(io, original, copied, progress_bar{}, cancel.get_token());
+  std::printf("copied %ju bytes\n", fs::file_size(copied));
+
+  std::puts("copying once more");
+  const auto until_half = [&, bar = progress_bar{}](std::uint64_t done, std::uint64_t size) mutable {
+    bar(done, size);
+    if (2 * done >= size) cancel.request_stop();
+  };
+  try {
+    co_await copy(io, original, cancelled, until_half, cancel.get_token());
+  } catch (const coracle::operation_cancelled&) {
+    std::printf("cancelled, %s\n", fs::exists(cancelled) ? "half a copy is left" : "nothing is left behind");
+  }
+}
+
+coracle::task<> run(coracle::io_service& io, int argc, char** argv) {
+  const coracle::io_work_scope running{io};  // process_events() returns when this has ended
+  if (argc == 3) {
+    co_await copy(io, argv[1], argv[2], progress_bar{}, {});
+  } else {
+    const fs::path folder = fs::temp_directory_path() / ("coracle_file_copy." + std::to_string(::getpid()));
+    fs::create_directory(folder);
+    const auto removed_at_end = coracle::on_scope_exit([&] { fs::remove_all(folder); });
+    co_await demonstrate(io, folder);
+  }
+}
+coracle::task<> process(coracle::io_service& io) {
+  io.process_events();
+  co_return;
+}
+
+/// 17_file_copy FROM TO copies that file.
+int main(int argc, char** argv) {
+  coracle::io_service io;
+  coracle::sync_wait(coracle::when_all(run(io, argc, argv), process(io)));
+}
+
+// Output:
+//   copying
+//     [#####               ]  25 %
+//     [##########          ]  50 %
+//     [###############     ]  75 %
+//     [####################] 100 %
+//   copied 1048576 bytes
+//   copying once more
+//     [#####               ]  25 %
+//     [##########          ]  50 %
+//   cancelled, nothing is left behind

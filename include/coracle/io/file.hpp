@@ -1,0 +1,69 @@
+// coracle/io/file.hpp -- what every open file has: a size and a place on disk.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/file_buffering_mode.hpp>
+#include <coracle/io/file_open_mode.hpp>
+#include <coracle/io/file_share_mode.hpp>
+#include <coracle/io/io_operation.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+
+namespace coracle {
+class io_service;
+
+namespace detail {
+enum class file_access { read, write, read_write };
+
+/// Awaiter of the number of bytes that were read or written.
+class file_operation : public io_operation {
+ public:
+  std::size_t await_resume();
+
+ protected:
+  template <class Data>
+  file_operation(const io_descriptor& descriptor, const std::filesystem::path& path, io_opcode code,
+                 Data* data, std::size_t bytes, std::uint64_t position, stop_token token) noexcept
+      : io_operation(descriptor, code, data, bytes, std::move(token)), path_(path) {
+    offset = position;
+  }
+
+ private:
+  const std::filesystem::path& path_;  // the file's, for the message of an error
+};
+}  // namespace detail
+
+/// An open file. Open a read_only_file, a write_only_file or a read_write_file; take a readable_file& or a
+/// writable_file& where either will do.
+///
+/// Order         operations on one file are carried out at the same time, in no order.
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any, the thread that runs
+///               the io_service.
+/// Cancellation  stop requested before: nothing is started. During: one that waits for a thread is taken out; one
+///               that a thread has begun ends as if nobody had asked.
+/// Exceptions    std::system_error with the path, of opening, of size() and of the operations;
+///               operation_cancelled.
+/// Threads       any number may read, write and ask for the size at once. Closing and moving: no other use of the
+///               file meanwhile. The io_service outlives the file.
+/// Cost          open() blocks, and allocates. An operation allocates nothing.
+class file {
+ public:
+  file(file&&) noexcept = default;
+  /// Closes it. Requires: no operation on it is pending.
+  virtual ~file();
+
+  /// In bytes, at this moment.
+  [[nodiscard]] std::uint64_t size() const;
+  /// The descriptor, for calls that this class does not make; -1 if it was moved from.
+  [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
+
+ protected:
+  file() noexcept = default;
+  file(io_service& service, const std::filesystem::path& path, detail::file_access access,
+       file_open_mode open_mode, file_buffering_mode buffering_mode);
+  file& operator=(file&&) noexcept = default;
+
+  detail::io_descriptor descriptor_;
+  std::filesystem::path path_;
+};
+}  // namespace coracle

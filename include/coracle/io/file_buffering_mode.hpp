@@ -1,0 +1,24 @@
+// coracle/io/file_buffering_mode.hpp -- how the system is to cache a file.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace coracle {
+/// Hints and demands for the page cache; values may be combined with `|`.
+enum class file_buffering_mode {
+  default_ = 0,
+  sequential = 1,     ///< a hint, read further ahead: posix_fadvise(POSIX_FADV_SEQUENTIAL)
+  random_access = 2,  ///< a hint, read nothing ahead: posix_fadvise(POSIX_FADV_RANDOM)
+  /// No caching: O_DIRECT. Offset, size and the buffer's address must then be multiples of the device's block
+  /// size (4096 suits most); a file system that cannot do it refuses to open the file.
+  unbuffered = 4,
+  write_through = 8,  ///< a write completes when the data are on the device: O_DSYNC
+  temporary = 16      ///< no effect: Linux has no such hint
+};
+
+constexpr file_buffering_mode operator|(file_buffering_mode a, file_buffering_mode b) noexcept {
+  return static_cast<file_buffering_mode>(static_cast<int>(a) | static_cast<int>(b));
+}
+constexpr file_buffering_mode operator&(file_buffering_mode a, file_buffering_mode b) noexcept {
+  return static_cast<file_buffering_mode>(static_cast<int>(a) & static_cast<int>(b));
+}
+}  // namespace coracle

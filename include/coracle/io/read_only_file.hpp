@@ -1,0 +1,32 @@
+// coracle/io/read_only_file.hpp -- a file that is opened to be read.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/readable_file.hpp>
+
+namespace coracle {
+/// A file opened for reading. Move-only.
+///
+///     const auto file = coracle::read_only_file::open(io, "names.txt");
+///     std::size_t got = co_await file.read(0, buffer, sizeof buffer);
+///
+/// The other fields are those of `file`.
+class read_only_file final : public readable_file {
+ public:
+  /// Opens an existing file. A directory is an error. Linux ignores `share_mode`.
+  [[nodiscard]] static read_only_file open(
+      io_service& service, const std::filesystem::path& path,
+      [[maybe_unused]] file_share_mode share_mode = file_share_mode::read,
+      file_buffering_mode buffering_mode = file_buffering_mode::default_) {
+    return read_only_file{service, path, buffering_mode};
+  }
+  read_only_file(read_only_file&&) noexcept = default;
+  read_only_file& operator=(read_only_file&& other) noexcept {
+    file::operator=(std::move(other));
+    return *this;
+  }
+
+ private:
+  read_only_file(io_service& service, const std::filesystem::path& path, file_buffering_mode buffering_mode)
+      : file(service, path, detail::file_access::read, file_open_mode::open_existing, buffering_mode) {}
+};
+}  // namespace coracle

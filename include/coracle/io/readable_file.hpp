@@ -1,0 +1,36 @@
+// coracle/io/readable_file.hpp -- reading from a file, at any offset.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/file.hpp>
+
+namespace coracle {
+class [[nodiscard("nothing is read until this is awaited")]] file_read_operation
+    : public detail::file_operation {
+ public:
+  file_read_operation(const detail::io_descriptor& descriptor, const std::filesystem::path& path,
+                      std::uint64_t position, void* to, std::size_t bytes, stop_token token) noexcept
+      : file_operation(descriptor, path, detail::io_opcode::read_at, to, bytes, position, std::move(token)) {}
+};
+
+/// A file that can be read: a read_only_file or a read_write_file.
+///
+///     std::size_t got = co_await file.read(offset, buffer, sizeof buffer);
+///
+/// The other fields are those of `file`.
+class readable_file : public virtual file {
+ public:
+  /// Awaitable of the number of bytes read: fewer than `size` where the file ends, 0 at its end and beyond;
+  /// elsewhere as many as one system call gives, so a loop that needs them all goes on until 0.
+  /// `token` replaces the inherited stop token. Requires: the file is not moved while this is awaited.
+  file_read_operation read(std::uint64_t offset, void* buffer, std::size_t size,
+                           stop_token token = {}) const noexcept {
+    return {descriptor_, path_, offset, buffer, size, std::move(token)};
+  }
+
+ protected:
+  readable_file() noexcept = default;
+  readable_file(readable_file&&) noexcept = default;
+  // The file itself is assigned once, by the class that has it.
+  readable_file& operator=(readable_file&&) noexcept { return *this; }
+};
+}  // namespace coracle

@@ -1,0 +1,109 @@
+// coracle/net/socket.hpp -- TCP and UDP, over IPv4 and IPv6.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/task.hpp>
+#include <coracle/net/socket_operations.hpp>
+
+namespace coracle {
+class io_service;
+}  // namespace coracle
+
+namespace coracle::net {
+/// A socket: one end of a TCP connection, a TCP server's listening socket, or a UDP socket. Move-only.
+///
+///     socket connection = co_await listener.accept();
+///     std::size_t size = co_await connection.recv(buffer, sizeof buffer);  // 0: the peer sends no more
+///     while (size != sent) sent += co_await connection.send(buffer + sent, size - sent);
+///
+/// Order         those that wait to receive (or to accept), and those that wait to send, get their turn in the
+///               order in which they were awaited. Receiving and sending do not wait for each other.
+/// Resumes on    the executor on which it was awaited; outside any, the thread that runs the io_service, if it had
+///               to wait.
+/// Cancellation  every operation takes a stop token, else obeys the inherited one. Requested before: nothing is
+///               started; during: the wait ends at once. What was received is delivered; after a cancelled
+///               recv() or accept() the data or the connection are still there. After a cancelled connect()
+///               the socket is only good to be closed.
+/// Exceptions    std::system_error, operation_cancelled. Sending to a peer that has gone: EPIPE or ECONNRESET,
+///               no SIGPIPE.
+/// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(), disconnect():
+///               no other use of the socket meanwhile. The io_service outlives the socket.
+/// Cost          48 bytes; an operation allocates nothing, but disconnect() a task, and suspends only if it has
+///               to wait.
+class socket {
+ public:
+  [[nodiscard]] static socket create_tcpv4(io_service& service);
+  /// Bound to [::] it gets IPv4 clients too, as ::ffff:1.2.3.4, where the system does not forbid it (Linux does
+  /// not); set IPV6_V6ONLY on native_handle() to forbid it.
+  [[nodiscard]] static socket create_tcpv6(io_service& service);
+  [[nodiscard]] static socket create_udpv4(io_service& service);
+  [[nodiscard]] static socket create_udpv6(io_service& service);
+
+  socket(socket&& other) noexcept = default;
+  socket& operator=(socket&& other) noexcept = default;
+  /// As close().
+  ~socket() = default;
+  /// Closes it, if it is open. What was sent is still delivered, but a peer whose data were not read sees the
+  /// connection reset; disconnect() first to be sure. Requires: no operation on it is pending.
+  void close() noexcept { descriptor_.close(); }
+
+  /// Its address and port, as the kernel knows them now; those of a socket that is not bound are zero.
+  [[nodiscard]] ip_endpoint local_endpoint() const noexcept;
+  /// What it was last connected to, also if the peer has gone; zero if it was not, or after disconnect().
+  [[nodiscard]] const ip_endpoint& remote_endpoint() const noexcept { return remote_; }
+  /// The descriptor, for options that this class does not set; -1 if it is closed.
+  [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
+
+  /// Port 0: a free one. A TCP port can be bound again while connections of an earlier server linger
+  /// (SO_REUSEADDR).
+  void bind(const ip_endpoint& local);
+  /// Lets others connect; so many wait to be accepted at most. The system may have a lower limit.
+  void listen(std::uint32_t backlog);
+  void listen();
+
+  // The operations require that the socket is open, and that it is not moved until they have ended.
+
+  /// Awaitable of nothing. A UDP socket then sends to, and receives from, `remote` only.
+  socket_connect_operation connect(const ip_endpoint& remote, stop_token token = {}) noexcept;
+  /// Awaitable of the next connection, a socket. Without a free descriptor: std::errc::too_many_files_open, and
+  /// the connection goes on waiting.
+  socket_accept_new_operation accept(stop_token token = {}) noexcept;
+  /// Awaitable of nothing: `accepted` becomes the next connection, on its own io_service. What it was before is
+  /// closed. Requires: `accepted` is not moved meanwhile.
+  socket_accept_operation accept(socket& accepted, stop_token token = {}) noexcept;
+  /// Awaitable of nothing. TCP: sends what is queued and the end of the stream, then waits until the peer has
+  /// closed its side too, and drops what still comes. UDP: undoes connect(). Requires: nobody receives meanwhile.
+  task<> disconnect(stop_token token = {});
+
+  /// Awaitable of the number of bytes sent: TCP may take fewer than `size`, UDP sends one datagram.
+  socket_send_operation send(const void* buffer, std::size_t size, stop_token token = {}) noexcept;
+  /// Awaitable of the number of bytes received. TCP: whatever has come, at least one byte; 0 at the end of the
+  /// stream. UDP: one datagram, that may be empty; one that is longer than `size` is dropped with
+  /// std::errc::message_size. Requires, for TCP: size != 0.
+  socket_recv_operation recv(void* buffer, std::size_t size, stop_token token = {}) noexcept;
+  /// As send(), to `destination`.
+  socket_send_to_operation send_to(const ip_endpoint& destination, const void* buffer, std::size_t size,
+                                   stop_token token = {}) noexcept;
+  /// As recv(), a tuple with the sender's endpoint.
+  socket_recv_from_operation recv_from(void* buffer, std::size_t size, stop_token token = {}) noexcept;
+
+  /// Tells the peer that no more will be sent. What is queued is still delivered.
+  void close_send();
+  /// Receives no more: recv() gives 0 once what has come is read, also one that waits.
+  void close_recv();
+
+ private:
+  friend socket_connect_operation;
+  friend socket_accept_new_operation;
+  friend socket_accept_operation;
+  friend socket_recv_from_operation;
+
+  socket(coracle::detail::io_descriptor&& descriptor, const ip_endpoint& remote, bool is_stream) noexcept
+      : descriptor_(std::move(descriptor)), remote_(remote), is_stream_(is_stream) {}
+  static socket create(io_service& service, const ip_endpoint& unspecified, bool is_stream);
+  int receive_flags() const noexcept;
+
+  coracle::detail::io_descriptor descriptor_;
+  ip_endpoint remote_;  // of the socket's family, also if it is zero
+  bool is_stream_;
+};
+}  // namespace coracle::net

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/net/socket.hpp>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <system_error>
+
+#include "../net/socket_address.hpp"
+
+namespace coracle::net {
+namespace {
+[[noreturn]] void throw_error(int error, const std::string& what) {
+  throw std::system_error(error, std::system_category(), what);
+}
+sockaddr* as_sockaddr(sockaddr_storage& storage) noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+
+ip_endpoint unspecified_like(const ip_endpoint& other) noexcept {
+  return other.is_ipv4() ? ip_endpoint{ipv4_endpoint{}} : ip_endpoint{ipv6_endpoint{}};
+}
+
+/// A datagram that did not fit: with MSG_TRUNC the result is its whole length.
+std::size_t require_whole(std::size_t received, std::size_t room) {
+  if (received > room) throw_error(EMSGSIZE, "cannot receive a datagram that is longer than the buffer");
+  return received;
+}
+}  // namespace
+
+socket socket::create(io_service& service, const ip_endpoint& unspecified, bool is_stream) {
+  const int fd = ::socket(unspecified.is_ipv4() ? AF_INET : AF_INET6,
+                          (is_stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) throw_error(errno, "cannot create a socket");
+  return socket{{service, fd, coracle::detail::io_descriptor_kind::pollable}, unspecified, is_stream};
+}
+socket socket::create_tcpv4(io_service& service) { return create(service, ipv4_endpoint{}, true); }
+socket socket::create_tcpv6(io_service& service) { return create(service, ipv6_endpoint{}, true); }
+socket socket::create_udpv4(io_service& service) { return create(service, ipv4_endpoint{}, false); }
+socket socket::create_udpv6(io_service& service) { return create(service, ipv6_endpoint{}, false); }
+
+ip_endpoint socket::local_endpoint() const noexcept {
+  sockaddr_storage storage;
+  socklen_t size = sizeof storage;
+  if (::getsockname(native_handle(), as_sockaddr(storage), &size) != 0) return unspecified_like(remote_);
+  return coracle::detail::from_sockaddr(storage);
+}
+
+void socket::bind(const ip_endpoint& local) {
+  if (is_stream_) {
+    const int on = 1;
+    ::setsockopt(native_handle(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
+  sockaddr_storage storage;
+  const socklen_t size = coracle::detail::to_sockaddr(local, storage);
+  if (::bind(native_handle(), as_sockaddr(storage), size) != 0) {
+    throw_error(errno, "cannot bind a socket to " + local.to_string());
+  }
+}
+
+void socket::listen(std::uint32_t backlog) {
+  constexpr std::uint32_t most = std::numeric_limits<int>::max();
+  if (::listen(native_handle(), static_cast<int>(std::min(backlog, most))) != 0) {
+    throw_error(errno, "cannot listen on a socket");
+  }
+}
+void socket::listen() { listen(SOMAXCONN); }
+
+void socket::close_send() {
+  if (::shutdown(native_handle(), SHUT_WR) != 0) throw_error(errno, "cannot close a socket for sending");
+}
+void socket::close_recv() {
+  if (::shutdown(native_handle(), SHUT_RD) != 0) throw_error(errno, "cannot close a socket for receiving");
+}
+
+task<> socket::disconnect(stop_token token) {
+  if (is_stream_) {
+    // ENOTCONN: the connection has ended already, or there was none. Receiving tells which.
+    if (::shutdown(native_handle(), SHUT_WR) != 0 && errno != ENOTCONN) {
+      throw_error(errno, "cannot disconnect a socket");
+    }
+    constexpr std::size_t many = 1 << 30;  // with MSG_TRUNC, TCP drops what comes and needs no buffer
+    while (true) {
+      const std::size_t dropped =
+          co_await socket_recv_operation{descriptor_, nullptr, many, MSG_TRUNC, token};
+      if (dropped == 0) break;
+    }
+  } else {
+    sockaddr_storage nowhere{};
+    nowhere.ss_family = AF_UNSPEC;
+    if (::connect(native_handle(), as_sockaddr(nowhere), sizeof(sa_family_t)) != 0) {
+      throw_error(errno, "cannot disconnect a socket");
+    }
+  }
+  remote_ = unspecified_like(remote_);
+}
+
+int socket::receive_flags() const noexcept { return is_stream_ ? 0 : MSG_TRUNC; }
+
+socket_connect_operation socket::connect(const ip_endpoint& remote, stop_token token) noexcept {
+  return {*this, remote, std::move(token)};
+}
+socket_accept_new_operation socket::accept(stop_token token) noexcept { return {*this, std::move(token)}; }
+socket_accept_operation socket::accept(socket& accepted, stop_token token) noexcept {
+  return {*this, accepted, std::move(token)};
+}
+socket_send_operation socket::send(const void* buffer, std::size_t size, stop_token token) noexcept {
+  return {descriptor_, buffer, size, std::move(token)};
+}
+socket_recv_operation socket::recv(void* buffer, std::size_t size, stop_token token) noexcept {
+  return {descriptor_, buffer, size, receive_flags(), std::move(token)};
+}
+socket_send_to_operation socket::send_to(const ip_endpoint& destination, const void* buffer, std::size_t size,
+                                         stop_token token) noexcept {
+  return {descriptor_, destination, buffer, size, std::move(token)};
+}
+socket_recv_from_operation socket::recv_from(void* buffer, std::size_t size, stop_token token) noexcept {
+  return {*this, buffer, size, receive_flags(), std::move(token)};
+}
+
+void detail::addressed_operation::set_address(const ip_endpoint& endpoint) noexcept {
+  static_assert(sizeof storage_ >= sizeof(sockaddr_in6) && sizeof storage_ >= sizeof(sockaddr_in));
+  sockaddr_storage storage;
+  address_size = coracle::detail::to_sockaddr(endpoint, storage);
+  std::memcpy(storage_, &storage, sizeof storage_);
+}
+ip_endpoint detail::addressed_operation::address_or(const ip_endpoint& otherwise) const noexcept {
+  if (address_size == 0) return otherwise;
+  sockaddr_storage storage{};
+  std::memcpy(&storage, storage_, sizeof storage_);
+  return coracle::detail::from_sockaddr(storage);
+}
+
+socket_connect_operation::socket_connect_operation(socket& to_connect, const ip_endpoint& remote,
+                                                   stop_token token) noexcept
+    : addressed_operation(to_connect.descriptor_, detail::io_opcode::connect, static_cast<void*>(nullptr), 0,
+                          std::move(token)),
+      socket_(to_connect),
+      remote_(remote) {
+  set_address(remote);
+}
+void socket_connect_operation::await_resume() {
+  const std::int64_t connected = take_result_or_errno();
+  if (connected == -ECANCELED) throw operation_cancelled{};
+  if (connected < 0) {
+    throw_error(static_cast<int>(-connected), "cannot connect a socket to " + remote_.to_string());
+  }
+  socket_.remote_ = remote_;
+}
+
+socket_accept_new_operation::socket_accept_new_operation(socket& listener, stop_token token) noexcept
+    : addressed_operation(listener.descriptor_, detail::io_opcode::accept, static_cast<void*>(nullptr), 0,
+                          std::move(token)),
+      listener_(listener) {}
+socket socket_accept_new_operation::take_accepted(io_service* service) {
+  const int fd = static_cast<int>(take_result("cannot accept a connection"));
+  return socket{{*service, fd, coracle::detail::io_descriptor_kind::pollable},
+                address_or(unspecified_like(listener_.remote_)),
+                true};
+}
+socket socket_accept_new_operation::await_resume() { return take_accepted(listener_.descriptor_.service()); }
+
+void socket_accept_operation::await_resume() {
+  io_service* const its_own = accepted_.descriptor_.service();
+  accepted_ = its_own ? take_accepted(its_own) : socket_accept_new_operation::await_resume();
+}
+
+std::size_t socket_recv_operation::await_resume() {
+  return require_whole(static_cast<std::size_t>(take_result("cannot receive on a socket")), size);
+}
+
+socket_recv_from_operation::socket_recv_from_operation(const socket& receiver, void* to, std::size_t bytes,
+                                                       int message_flags, stop_token token) noexcept
+    : addressed_operation(receiver.descriptor_, detail::io_opcode::receive_from, to, bytes, std::move(token)),
+      receiver_(receiver) {
+  flags = message_flags;
+}
+std::tuple<std::size_t, ip_endpoint> socket_recv_from_operation::await_resume() {
+  const auto received = static_cast<std::size_t>(take_result("cannot receive on a socket"));
+  return {require_whole(received, size), address_or(receiver_.remote_)};
+}
+}  // namespace coracle::net

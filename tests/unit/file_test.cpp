@@ -1,0 +1,496 @@
+// tests/unit/file_test.cpp -- files: opening, reading and writing at offsets, errors, cancellation.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <array>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/read_only_file.hpp>
+#include <coracle/io/read_write_file.hpp>
+#include <coracle/io/write_only_file.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+#include "../support/test_coroutine.hpp"
+
+namespace {
+namespace fs = std::filesystem;
+using coracle::file_buffering_mode;
+using coracle::file_open_mode;
+using coracle::file_share_mode;
+using coracle::io_service;
+using coracle::operation_cancelled;
+using coracle::read_only_file;
+using coracle::read_write_file;
+using coracle::stop_source;
+using coracle::task;
+using coracle::write_only_file;
+using coracle_test::detached;
+
+/// Runs `work` to its end on this thread, which processes the events of `io` meanwhile.
+void run(io_service& io, task<> work) {
+  const auto stop_after = [&]() -> task<> {
+    struct stop_at_end {
+      io_service& stopped;
+      ~stop_at_end() { stopped.stop(); }
+    } const at_end{io};
+    co_await std::move(work);
+  };
+  const auto process = [&]() -> task<> {
+    io.process_events();
+    co_return;
+  };
+  io.reset();
+  coracle::sync_wait(coracle::when_all(stop_after(), process()));
+}
+
+/// A folder that is removed with all that is in it.
+class temporary_folder {
+ public:
+  temporary_folder() {
+    std::string name = (fs::temp_directory_path() / "coracle_file_test.XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()));
+    path_ = name;
+  }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+void write_text(const fs::path& path, std::string_view text) { std::ofstream(path) << text; }
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+/// The error that `body` throws, if any.
+template <class Body>
+std::optional<std::system_error> thrown(Body body) {
+  try {
+    body();
+  } catch (const std::system_error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+bool mentions(const std::system_error& found, const fs::path& path) {
+  return std::string_view(found.what()).find(path.native()) != std::string_view::npos;
+}
+/// Awaits `work`; true if it ended because stop was requested.
+template <class Awaitable>
+task<bool> is_cancelled(Awaitable work) {
+  try {
+    static_cast<void>(co_await std::move(work));
+  } catch (const operation_cancelled&) {
+    co_return true;
+  }
+  co_return false;
+}
+
+TEST_CASE("file: what is written is read back, from the same file and from another that is opened on it") {
+  const temporary_folder folder;
+  io_service io;
+  run(io, [&]() -> task<> {
+    auto both = read_write_file::open(io, folder / "a");
+    CHECK(co_await both.write(0, "0123456789", 10) == 10);
+    std::array<char, 4> buffer;
+    CHECK(co_await both.read(3, buffer.data(), 4) == 4);
+    CHECK(std::string_view(buffer.data(), 4) == "3456");
+    const auto other = read_only_file::open(io, folder / "a");
+    CHECK(other.size() == 10);
+    CHECK(co_await other.read(6, buffer.data(), 4) == 4);
+    CHECK(std::string_view(buffer.data(), 4) == "6789");
+  }());
+  CHECK(text_of(folder / "a") == "0123456789");
+}
+
+TEST_CASE("file: a read gives fewer bytes where the file ends, and none beyond") {
+  const temporary_folder folder;
+  write_text(folder / "a", "abcdef");
+  io_service io;
+  run(io, [&]() -> task<> {
+    const auto file = read_only_file::open(io, folder / "a");
+    std::array<char, 16> buffer;
+    CHECK(co_await file.read(4, buffer.data(), buffer.size()) == 2);
+    CHECK(std::string_view(buffer.data(), 2) == "ef");
+    CHECK(co_await file.read(6, buffer.data(), buffer.size()) == 0);
+    CHECK(co_await file.read(6'000'000, buffer.data(), buffer.size()) == 0);
+    CHECK(co_await file.read(0, buffer.data(), 0) == 0);
+  }());
+}
+
+TEST_CASE("file: a write beyond the end leaves zeros between, set_size() cuts and extends") {
+  const temporary_folder folder;
+  io_service io;
+  run(io, [&]() -> task<> {
+    auto file = write_only_file::open(io, folder / "a");
+    CHECK(file.size() == 0);
+    CHECK(co_await file.write(3, "xy", 2) == 2);
+    CHECK(file.size() == 5);
+    file.set_size(4);
+    CHECK(file.size() == 4);
+    file.set_size(6);
+    CHECK(file.size() == 6);
+  }());
+  CHECK(text_of(folder / "a") == std::string("\0\0\0x\0\0", 6));
+}
+
+TEST_CASE("file: offsets beyond 4 GiB, in a sparse file of 5 GiB") {
+  const temporary_folder folder;
+  constexpr std::uint64_t gib = 1024 * 1024 * 1024;
+  io_service io;
+  run(io, [&]() -> task<> {
+    auto file = read_write_file::open(io, folder / "a");
+    CHECK(co_await file.write(5 * gib, "end", 3) == 3);
+    CHECK(co_await file.write(gib, "one", 3) == 3);
+    CHECK(file.size() == 5 * gib + 3);
+    std::array<char, 8> buffer;
+    CHECK(co_await file.read(5 * gib, buffer.data(), buffer.size()) == 3);
+    CHECK(std::string_view(buffer.data(), 3) == "end");
+    CHECK(co_await file.read(gib, buffer.data(), 3) == 3);
+    CHECK(std::string_view(buffer.data(), 3) == "one");
+    file.set_size(4 * gib + 1);
+    CHECK(file.size() == 4 * gib + 1);
+  }());
+}
+
+TEST_CASE("file: each open mode on a file that exists and on one that does not") {
+  const temporary_folder folder;
+  io_service io;
+  struct expectation {
+    file_open_mode mode;
+    std::optional<std::errc> if_exists, if_missing;  // none: it opens
+    std::string_view text_after;                     // of one that existed
+  };
+  constexpr auto none = std::errc::no_such_file_or_directory;
+  const std::vector<expectation> table{
+      {file_open_mode::open_existing, {}, none, "text"},
+      {file_open_mode::create_always, {}, {}, ""},
+      {file_open_mode::create_new, std::errc::file_exists, {}, "text"},
+      {file_open_mode::create_or_open, {}, {}, "text"},
+      {file_open_mode::truncate_existing, {}, none, ""},
+  };
+  const fs::path exists = folder / "exists", missing = folder / "missing";
+  const auto check = [&](std::optional<std::errc> wanted, auto open) {
+    const auto error = thrown(open);
+    CHECK(error.has_value() == wanted.has_value());
+    if (error && wanted) CHECK(error->code() == *wanted);
+  };
+  for (const expectation& each : table) {
+    CAPTURE(static_cast<int>(each.mode));
+    const auto open_both = [&](const fs::path& path, std::optional<std::errc> wanted) {
+      check(wanted, [&] { static_cast<void>(write_only_file::open(io, path, each.mode)); });
+      if (path == missing) fs::remove(missing);
+      check(wanted, [&] { static_cast<void>(read_write_file::open(io, path, each.mode)); });
+    };
+    write_text(exists, "text");
+    open_both(exists, each.if_exists);
+    CHECK(text_of(exists) == each.text_after);
+    open_both(missing, each.if_missing);
+    CHECK(fs::exists(missing) == !each.if_missing.has_value());
+    fs::remove(missing);
+  }
+}
+
+TEST_CASE("file: an error says what was done and to which file") {
+  const temporary_folder folder;
+  io_service io;
+  const fs::path missing = folder / "missing";
+  const auto not_found = thrown([&] { static_cast<void>(read_only_file::open(io, missing)); });
+  REQUIRE(not_found);
+  CHECK(not_found->code() == std::errc::no_such_file_or_directory);
+  CHECK(mentions(*not_found, missing));
+  const fs::path inside = folder / ".";
+  const auto directory = thrown([&] { static_cast<void>(read_only_file::open(io, inside)); });
+  REQUIRE(directory);
+  CHECK(directory->code() == std::errc::is_a_directory);
+  CHECK(mentions(*directory, inside));
+  auto file = write_only_file::open(io, folder / "a");
+  const auto too_large = thrown([&] { file.set_size(~std::uint64_t{0}); });
+  REQUIRE(too_large);
+  CHECK(too_large->code() == std::errc::invalid_argument);
+  CHECK(mentions(*too_large, folder / "a"));
+}
+
+TEST_CASE("file: writing to a full device is an error with its path") {
+  io_service io;
+  std::optional<std::system_error> full;
+  run(io, [&]() -> task<> {
+    auto file = write_only_file::open(io, "/dev/full", file_open_mode::open_existing);
+    try {
+      co_await file.write(0, "x", 1);
+    } catch (const std::system_error& error) {
+      full = error;
+    }
+  }());
+  REQUIRE(full);
+  CHECK(full->code() == std::errc::no_space_on_device);
+  CHECK(mentions(*full, "/dev/full"));
+}
+
+TEST_CASE("file: the buffering modes reach the system, and programs that are started inherit no file") {
+  const temporary_folder folder;
+  io_service io;
+  const auto flags_with = [&](file_buffering_mode mode) {
+    const auto file =
+        read_write_file::open(io, folder / "a", file_open_mode::create_or_open, file_share_mode::none, mode);
+    CHECK((::fcntl(file.native_handle(), F_GETFD) & FD_CLOEXEC) != 0);
+    return ::fcntl(file.native_handle(), F_GETFL) & (O_DSYNC | O_DIRECT);
+  };
+  CHECK(flags_with(file_buffering_mode::default_) == 0);
+  CHECK(flags_with(file_buffering_mode::sequential | file_buffering_mode::temporary) == 0);
+  CHECK(flags_with(file_buffering_mode::random_access) == 0);
+  CHECK(flags_with(file_buffering_mode::write_through | file_buffering_mode::random_access) == O_DSYNC);
+  // A file system that cannot do without its cache refuses.
+  const auto unbuffered = thrown([&] { CHECK(flags_with(file_buffering_mode::unbuffered) == O_DIRECT); });
+  if (unbuffered) CHECK(unbuffered->code() == std::errc::invalid_argument);
+}
+
+TEST_CASE("file: unbuffered, it reads and writes whole aligned blocks") {
+  const temporary_folder folder;
+  io_service io;
+  struct alignas(4096) block {
+    std::array<char, 4096> bytes;
+  };
+  const auto out = std::make_unique<block>(), in = std::make_unique<block>();
+  out->bytes.fill('u');
+  std::optional<read_write_file> file;
+  const auto refused = thrown([&] {
+    file = read_write_file::open(io, folder / "a", file_open_mode::create_new, file_share_mode::none,
+                                 file_buffering_mode::unbuffered);
+  });
+  if (refused) {
+    MESSAGE("unbuffered files are NOT tested here: ", refused->what());
+    return;
+  }
+  run(io, [&]() -> task<> {
+    CHECK(co_await file->write(4096, out.get(), sizeof(block)) == sizeof(block));
+    CHECK(co_await file->read(4096, in.get(), sizeof(block)) == sizeof(block));
+  }());
+  CHECK(in->bytes == out->bytes);
+}
+
+TEST_CASE("file: moving it moves what it has open, assigning to it closes what it had") {
+  const temporary_folder folder;
+  io_service io;
+  auto file = read_write_file::open(io, folder / "a"), other = read_write_file::open(io, folder / "b");
+  const int descriptor = file.native_handle(), closed = other.native_handle();
+  read_write_file moved = std::move(file);
+  CHECK(moved.native_handle() == descriptor);
+  other = std::move(moved);
+  CHECK(other.native_handle() == descriptor);
+  CHECK(::fcntl(closed, F_GETFD) == -1);
+  run(io, [&]() -> task<> { CHECK(co_await other.write(0, "a", 1) == 1); }());
+  CHECK(text_of(folder / "a") == "a");
+  CHECK(text_of(folder / "b").empty());
+}
+
+TEST_CASE("file: a function takes any file that can be read, or any that can be written") {
+  const temporary_folder folder;
+  io_service io;
+  const auto copy = [](const coracle::readable_file& from, coracle::writable_file& to) -> task<> {
+    std::array<char, 64> buffer;
+    const std::size_t size = co_await from.read(0, buffer.data(), buffer.size());
+    CHECK(co_await to.write(0, buffer.data(), size) == size);
+  };
+  write_text(folder / "a", "copied");
+  run(io, [&]() -> task<> {
+    const auto a = read_only_file::open(io, folder / "a");
+    auto b = read_write_file::open(io, folder / "b");
+    auto c = write_only_file::open(io, folder / "c");
+    co_await copy(a, b);
+    co_await copy(b, c);
+  }());
+  CHECK(text_of(folder / "c") == "copied");
+}
+
+TEST_CASE("file: operations at the same time on one file each do their own part") {
+  const temporary_folder folder;
+  io_service io;
+  constexpr std::size_t parts = 100;
+  std::string found(parts * 2, '?'), wanted;
+  for (std::size_t i = 0; i != parts; ++i) wanted += {static_cast<char>('a' + i % 26), '.'};
+  run(io, [&]() -> task<> {
+    auto file = read_write_file::open(io, folder / "a");
+    const auto write = [&](std::size_t i) -> task<> {
+      CHECK(co_await file.write(2 * i, &wanted[2 * i], 2) == 2);
+    };
+    const auto read = [&](std::size_t i) -> task<> {
+      CHECK(co_await file.read(2 * i, &found[2 * i], 2) == 2);
+    };
+    std::vector<task<>> writes, reads;
+    for (std::size_t i = 0; i != parts; ++i) {
+      writes.push_back(write(i));
+      reads.push_back(read(i));
+    }
+    co_await coracle::when_all(std::move(writes));
+    co_await coracle::when_all(std::move(reads));
+  }());
+  CHECK(found == wanted);
+}
+
+TEST_CASE("file: stop requested before: nothing is read and nothing is written") {
+  const temporary_folder folder;
+  io_service io;
+  stop_source source;
+  source.request_stop();
+  char byte = '?';
+  run(io, [&]() -> task<> {
+    auto file = read_write_file::open(io, folder / "a");
+    CHECK(co_await file.write(0, "x", 1) == 1);
+    CHECK(co_await is_cancelled(file.read(0, &byte, 1, source.get_token())));
+    CHECK(co_await is_cancelled(file.write(0, "y", 1, source.get_token())));
+    const auto inherits = [&]() -> task<bool> { co_return co_await is_cancelled(file.write(0, "z", 1)); };
+    CHECK(co_await coracle::with_stop(inherits(), source.get_token()));
+  }());
+  CHECK(byte == '?');
+  CHECK(text_of(folder / "a") == "x");
+}
+
+TEST_CASE("file: stop requested during a copy ends it at the next read") {
+  const temporary_folder folder;
+  io_service io;
+  stop_source source;
+  std::uint64_t offset = 0;
+  run(io, [&]() -> task<> {
+    auto file = read_write_file::open(io, folder / "a");
+    file.set_size(1 << 20);
+    const auto read_for_ever = [&]() -> task<> {
+      co_await io.schedule();
+      std::array<char, 512> buffer;
+      for (;;)
+        offset += co_await file.read(offset % (1 << 20), buffer.data(), buffer.size(), source.get_token());
+    };
+    const auto stop = [&]() -> task<> {
+      co_await io.schedule();
+      source.request_stop();
+    };
+    const auto wait = [&]() -> task<> { CHECK(co_await is_cancelled(read_for_ever())); };
+    co_await coracle::when_all(wait(), stop());
+  }());
+  CHECK(offset != 0);
+}
+
+TEST_CASE("file: stop requested while writes wait for a thread: each has written, or is cancelled") {
+  const temporary_folder folder;
+  io_service io;
+  stop_source source;
+  constexpr std::size_t parts = 200;
+  std::array<bool, parts> cancelled{};
+  run(io, [&]() -> task<> {
+    auto file = write_only_file::open(io, folder / "a");
+    file.set_size(parts);
+    const auto write = [&](std::size_t i) -> task<> {
+      cancelled[i] = co_await is_cancelled(file.write(i, "w", 1, source.get_token()));
+    };
+    const auto stop = [&]() -> task<> {
+      source.request_stop();
+      co_return;
+    };
+    std::vector<task<>> all;
+    for (std::size_t i = 0; i != parts; ++i) all.push_back(write(i));
+    all.push_back(stop());
+    co_await coracle::when_all(std::move(all));
+  }());
+  const std::string text = text_of(folder / "a");
+  REQUIRE(text.size() == parts);
+  for (std::size_t i = 0; i != parts; ++i) CHECK((text[i] == 'w') == !cancelled[i]);
+}
+
+TEST_CASE("file: a coroutine resumes on the executor where it waited") {
+  const temporary_folder folder;
+  io_service io;
+  coracle::run_loop loop;
+  auto file = write_only_file::open(io, folder / "a");
+  bool written = false;
+  const auto write = [&]() -> detached {
+    co_await loop.schedule();
+    CHECK(co_await file.write(0, "x", 1) == 1);
+    written = coracle::current_executor() == &loop;
+  };
+  write();
+  CHECK(loop.run_one());
+  CHECK(io.process_one_event() == 1);
+  CHECK_FALSE(written);
+  CHECK(loop.run_one());
+  CHECK(written);
+}
+
+TEST_CASE("file: a coroutine that waits may be destroyed: what it wrote from is not touched afterwards") {
+  const temporary_folder folder;
+  io_service io;
+  auto file = write_only_file::open(io, folder / "a");
+  for (int i = 0; i != 100; ++i) {
+    const auto text = std::make_unique<std::string>(1000, 'x');
+    const auto one = coracle_test::started(file.write(0, text->data(), text->size()));
+    const auto other = coracle_test::started(file.write(0, text->data(), text->size()));
+  }
+  CHECK(io.process_pending_events() == 0);
+}
+
+TEST_CASE("file: closed while an operation waits ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string message = coracle_test::abort_message([] {
+    io_service io;
+    for (int i = 0; i != 1000; ++i) {  // a write that is over already is none that waits
+      std::optional<write_only_file> file =
+          write_only_file::open(io, "/dev/null", file_open_mode::open_existing);
+      const auto one = coracle_test::started(file->write(0, "x", 1)),
+                 other = coracle_test::started(file->write(0, "x", 1));
+      file.reset();
+    }
+  });
+  CHECK(message.find("closed while operations on it were pending") != std::string::npos);
+}
+
+TEST_CASE("file: reading and writing allocate nothing" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  const temporary_folder folder;
+  io_service io;
+  std::size_t allocated = 0;
+  run(io, [&]() -> task<> {
+    auto file = read_write_file::open(io, folder / "a");
+    std::array<char, 16> buffer{};
+    co_await file.write(0, buffer.data(), buffer.size());  // starts the first thread
+    const auto before = coracle_test::allocations();
+    for (int i = 0; i != 20; ++i) {
+      co_await file.write(0, buffer.data(), buffer.size());
+      co_await file.read(0, buffer.data(), buffer.size());
+    }
+    allocated = coracle_test::allocations() - before;
+  }());
+  CHECK(allocated == 0);
+}
+
+static_assert(!std::is_copy_constructible_v<read_write_file> &&
+              std::is_nothrow_move_constructible_v<read_write_file> &&
+              std::is_nothrow_move_assignable_v<read_write_file> &&
+              std::is_nothrow_move_assignable_v<read_only_file> &&
+              std::is_nothrow_move_assignable_v<write_only_file>);
+static_assert(std::has_virtual_destructor_v<coracle::readable_file>);
+}  // namespace
