@@ -4,13 +4,21 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/coracle)
 
+# The headers named <cppcoro/...> get a folder of their own: a user asks for them or never meets them.
+set(cppcoro_dir ${CMAKE_INSTALL_INCLUDEDIR}/coracle-cppcoro)
+
 set_target_properties(coracle_core PROPERTIES EXPORT_NAME core)
+set_target_properties(coracle_io PROPERTIES EXPORT_NAME io)
+set_target_properties(coracle_cppcoro PROPERTIES EXPORT_NAME cppcoro)
 install(TARGETS coracle_core EXPORT coracle-core INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS coracle EXPORT coracle-coracle)
+install(TARGETS coracle_io EXPORT coracle-io)
+install(TARGETS coracle_cppcoro EXPORT coracle-cppcoro INCLUDES DESTINATION ${cppcoro_dir})
 install(DIRECTORY include/coracle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY compat/cppcoro DESTINATION ${cppcoro_dir})
 
 # One export set a component: `core` alone needs no thread library.
-foreach(component IN ITEMS core coracle)
+foreach(component IN ITEMS core coracle io cppcoro)
   install(EXPORT coracle-${component} FILE coracle-${component}.cmake NAMESPACE coracle:: DESTINATION ${package_dir})
 endforeach()
 
@@ -21,5 +29,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/coracleConfig.cmake ${CMAKE_CURRENT_BI
         DESTINATION ${package_dir})
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(cmake/coracle.pc.in coracle.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/coracle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(package IN ITEMS coracle coracle-io coracle-cppcoro)
+  configure_file(cmake/${package}.pc.in ${package}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

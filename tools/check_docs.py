@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-COMPILE = ["g++-12", "-std=c++20", f"-I{ROOT / 'include'}", "-Wall", "-Wextra", "-Werror", "-pthread",
+COMPILE = ["g++-12", "-std=c++20", f"-I{ROOT / 'include'}", f"-I{ROOT / 'compat'}", "-Wall", "-Wextra", "-Werror", "-pthread",
            "-Wno-subobject-linkage"]  # g++ takes code after a #line for a header's
 TIMEOUT_SECONDS = 60
 

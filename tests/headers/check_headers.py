@@ -2,7 +2,7 @@
 """Compiles every header of coracle alone and twice in one unit, with all warnings, under each compiler;
 then links two units that include all of them.
 
---no-exceptions: the headers of core/ alone, with -fno-exceptions.
+--no-exceptions: the header-only part, core/, sync/ and compose/, with -fno-exceptions.
 """
 import argparse
 import shutil
@@ -18,10 +18,13 @@ COMPILERS = ["g++-12", "clang++-22"]
 FLAGS = ["-std=c++20", f"-I{INCLUDE}", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pthread"]
 
 
-def headers(folder):
-    found = sorted(str(path.relative_to(INCLUDE)) for path in (INCLUDE / folder).rglob("*.hpp"))
-    if not found:
-        sys.exit(f"no headers in {INCLUDE / folder}")
+def headers(*folders):
+    found = []
+    for folder in folders:
+        inside = sorted(str(path.relative_to(INCLUDE)) for path in (INCLUDE / folder).rglob("*.hpp"))
+        if not inside:
+            sys.exit(f"no headers in {INCLUDE / folder}")
+        found += inside
     return found
 
 
@@ -48,13 +51,14 @@ def main():
     no_exceptions = parser.parse_args().no_exceptions
 
     flags = ["-fno-exceptions"] if no_exceptions else []
+    folders = ["coracle/core", "coracle/sync", "coracle/compose"] if no_exceptions else ["coracle"]
     missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
     jobs = []
     with ThreadPoolExecutor(2) as pool:
         for compiler in (compiler for compiler in COMPILERS if compiler not in missing):
             if not no_exceptions:
                 jobs.append((f"{compiler} two units", pool.submit(link_two_units, compiler)))
-            for header in headers("coracle/core" if no_exceptions else "coracle"):
+            for header in headers(*folders):
                 jobs.append((f"{compiler} {header}", pool.submit(compile_alone, compiler, header, flags)))
 
     failed = 0

@@ -29,9 +29,12 @@ build_and_run() {
 }
 
 find_package_static() { build_and_run "$work/a" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/static"; }
-find_package_core() {
-  build_and_run "$work/b" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=core -DCMAKE_PREFIX_PATH="$work/static"
+find_package_component() {
+  build_and_run "$work/b-$1" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS="$1" -DCMAKE_PREFIX_PATH="$work/static"
 }
+find_package_core() { find_package_component core; }
+find_package_io() { find_package_component io; }
+find_package_cppcoro() { find_package_component cppcoro; }
 find_package_shared() {
   install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
@@ -44,17 +47,20 @@ unknown_component() {
   output=$(cmake -S "$consumer" -B "$work/f" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=oar \
     -DCMAKE_PREFIX_PATH="$work/static" 2>&1) && return 1
   echo "$output"
-  [[ $(grep -c "coracle has no component 'oar'; it has: core, coracle" <<<"$output") == 1 ]]
+  [[ $(grep -c "coracle has no component 'oar'; it has: core, coracle, io, cppcoro" <<<"$output") == 1 ]]
 }
 
-pkg_config() {
+# $1: the package; $2: what of consumer/ is compiled with it.
+by_pkg_config() {
   local flags
-  flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$work/static" -name coracle.pc)") pkg-config --cflags --libs coracle)
+  flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$work/static" -name coracle.pc)") pkg-config --cflags --libs "$1")
   echo "$flags"
   # shellcheck disable=SC2086  # the flags are words
-  g++-12 -std=c++20 -O1 "$consumer/main.cpp" $flags -o "$work/by_pkg_config"
-  [[ $("$work/by_pkg_config") == 42 ]]
+  g++-12 -std=c++20 -O1 "$consumer/$2.cpp" $flags -o "$work/by_$1"
+  [[ $("$work/by_$1") == 42 ]]
 }
+pkg_config() { by_pkg_config coracle coracle; }
+pkg_config_cppcoro() { by_pkg_config coracle-cppcoro cppcoro; }
 
 # What a source archive holds: the working tree as git would archive it, with no .git around.
 tarball() {
@@ -91,8 +97,8 @@ if ! install_and_move "$work/static" >"$work/install.log" 2>&1; then
   echo "0 passed, 1 failed"
   exit 1
 fi
-cases=(find_package_static find_package_core find_package_shared unknown_component add_subdirectory fetch_content
-  pkg_config)
+cases=(find_package_static find_package_core find_package_io find_package_cppcoro find_package_shared
+  unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro)
 skipped=0
 if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   cases+=(tarball)

@@ -7,6 +7,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <latch>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -118,22 +119,23 @@ long long post_from_a_busy_thread(int posts) {
 /// A busy thread posts two coroutines that wait for one another: one thread comes, and has to fetch another
 /// one.
 long long post_pairs_from_a_busy_thread(int pairs) {
-  std::atomic<int> arrived{0}, answered{0};  // the pool's end waits for the last pair, which still reads them
-  static_thread_pool pool{3};
+  std::atomic<int> arrived{0}, answered{0};
+  std::optional<static_thread_pool> pool{3};
   const auto meet = [&](int number) -> detached {
-    co_await pool.schedule();
+    co_await pool->schedule();
     ++arrived;
     while (arrived.load() < 2 * (number + 1)) std::this_thread::yield();
     answered.store(number + 1, std::memory_order_release);
   };
   const auto stay_busy = [&]() -> task<> {
-    co_await pool.schedule();
+    co_await pool->schedule();
     coracle_test::post_one_by_one(pairs, longest_pause, answered, [&](int number) {
       meet(number);
       meet(number);
     });
   };
   coracle::sync_wait(stay_busy());
+  pool.reset();  // the last pair still uses `meet`
   return answered;
 }
 
