@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from check_docs import ROOT, documents, snippets  # noqa: E402
 
-FOLDERS = ["include", "src", "tests", "examples", "tour", "bench"]
+FOLDERS = ["include", "compat", "src", "tests", "examples", "tour", "bench"]
 INTENDED = "lint: intended"
 
 NOT_CODE = re.compile(

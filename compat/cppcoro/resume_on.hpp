@@ -5,27 +5,7 @@
 #include <cppcoro/async_generator.hpp>
 #include <cppcoro/awaitable_traits.hpp>
 #include <cppcoro/task.hpp>
-#include <exception>
 #include <utility>
-
-// In this namespace an unqualified call with arguments of coracle's types finds it.
-namespace coracle {
-/// Every element, and the end, is consumed on `place`, wherever it was computed.
-template <scheduler Scheduler, class T>
-async_generator<T> resume_on(Scheduler& place, async_generator<T> source) {
-  std::exception_ptr error;
-  try {
-    while (auto* element = co_await source.next()) {
-      co_await place.schedule();
-      co_yield static_cast<typename async_generator<T>::iterator::reference>(*element);
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  co_await place.schedule();
-  if (error) std::rethrow_exception(error);
-}
-}  // namespace coracle
 
 namespace cppcoro {
 using coracle::resume_on;

@@ -8,21 +8,6 @@
 #include <cppcoro/task.hpp>
 #include <utility>
 
-// In this namespace an unqualified call with arguments of coracle's types finds it.
-namespace coracle {
-/// Every element is computed on `place`, wherever the one before was consumed.
-template <scheduler Scheduler, class T>
-async_generator<T> schedule_on(Scheduler& place, async_generator<T> source) {
-  co_await place.schedule();
-  auto* element = co_await source.next();
-  while (element) {
-    co_yield static_cast<typename async_generator<T>::iterator::reference>(*element);
-    co_await place.schedule();
-    element = co_await source.next();
-  }
-}
-}  // namespace coracle
-
 namespace cppcoro {
 using coracle::schedule_on;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles every header of coracle alone and twice in one unit, with all warnings, under each compiler;
-then links two units that include all of them.
+"""Compiles every header of coracle and of compat/ alone and twice in one unit, with all warnings, under each
+compiler; then links two units that include all of them.
 
 --no-exceptions: the header-only part, core/, sync/ and compose/, with -fno-exceptions.
 """
@@ -13,17 +13,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-INCLUDE = ROOT / "include"
+FOLDERS = [ROOT / "include", ROOT / "compat"]
 COMPILERS = ["g++-12", "clang++-22"]
-FLAGS = ["-std=c++20", f"-I{INCLUDE}", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pthread"]
+FLAGS = ["-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
+         "-Werror", "-pthread"]
 
 
-def headers(*folders):
+def headers(*names):
+    """The headers below these folders of include/ or compat/."""
     found = []
-    for folder in folders:
-        inside = sorted(str(path.relative_to(INCLUDE)) for path in (INCLUDE / folder).rglob("*.hpp"))
+    for name in names:
+        inside = sorted(str(path.relative_to(root)) for root in FOLDERS for path in (root / name).rglob("*.hpp"))
         if not inside:
-            sys.exit(f"no headers in {INCLUDE / folder}")
+            sys.exit(f"no headers in {name}")
         found += inside
     return found
 
@@ -36,7 +38,7 @@ def compile_alone(compiler, header, flags):
 
 def link_two_units(compiler):
     """A relocatable link: a function defined in a header without `inline` collides, and no library is needed."""
-    source = "".join(f"#include <{header}>\n" for header in headers("coracle"))
+    source = "".join(f"#include <{header}>\n" for header in headers("coracle", "cppcoro"))
     with tempfile.TemporaryDirectory() as folder:
         units = [Path(folder, name) for name in ("first.cpp", "second.cpp")]
         for unit in units:
@@ -51,7 +53,7 @@ def main():
     no_exceptions = parser.parse_args().no_exceptions
 
     flags = ["-fno-exceptions"] if no_exceptions else []
-    folders = ["coracle/core", "coracle/sync", "coracle/compose"] if no_exceptions else ["coracle"]
+    folders = ["coracle/core", "coracle/sync", "coracle/compose"] if no_exceptions else ["coracle", "cppcoro"]
     missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
     jobs = []
     with ThreadPoolExecutor(2) as pool:

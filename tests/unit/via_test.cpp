@@ -3,14 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/via.hpp>
+#include <coracle/core/async_generator.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include "../support/detached.hpp"
@@ -306,5 +309,51 @@ TEST_CASE("schedule_on, resume_on, via: a pipe passes values that only move, ref
   CHECK(&coracle::sync_wait(give<std::string&>(text) | coracle::resume_on(here)) == &text);
   CHECK_THROWS_WITH_AS(coracle::sync_wait(fail() | coracle::schedule_on(here)), "failed there",
                        std::runtime_error);
+}
+
+coracle::async_generator<std::thread::id> places(int count) {
+  for (int i = 0; i != count; ++i) co_yield std::this_thread::get_id();
+}
+TEST_CASE("schedule_on: each element of an async_generator is computed on the scheduler") {
+  coracle::static_thread_pool pool{1}, other{1};
+  const auto check = [&]() -> task<int> {
+    co_await pool.schedule();
+    const std::thread::id there = std::this_thread::get_id();
+    auto seen = coracle::schedule_on(pool, places(3));
+    int count = 0;
+    while (const auto* place = co_await seen.next()) {
+      count += *place == there;
+      co_await other.schedule();
+    }
+    co_return count;
+  };
+  CHECK(sync_wait(check()) == 3);
+}
+
+coracle::async_generator<int> throws_after(coracle::static_thread_pool& pool, int count) {
+  for (int i = 0; i != count; ++i) {
+    co_await pool.schedule();
+    co_yield i;
+  }
+  throw std::runtime_error("no more");
+}
+TEST_CASE("resume_on: each element of an async_generator, and its exception, are met on the scheduler") {
+  coracle::static_thread_pool pool{1}, other{1};
+  const auto check = [&]() -> task<std::string> {
+    co_await pool.schedule();
+    const std::thread::id here = std::this_thread::get_id();
+    auto seen = coracle::resume_on(pool, throws_after(other, 3));
+    std::string met;
+    try {
+      while (const int* element = co_await seen.next()) {
+        met += std::this_thread::get_id() == here ? std::to_string(*element) : "?";
+      }
+      met += "end";
+    } catch (const std::runtime_error& error) {
+      met += std::this_thread::get_id() == here ? error.what() : "!";
+    }
+    co_return met;
+  };
+  CHECK(sync_wait(check()) == "012no more");
 }
 }  // namespace

@@ -59,7 +59,8 @@ class [[nodiscard("fmap does nothing until it is awaited")]] fmap_awaitable {
 ///     auto size = [](std::string text) { return text.size(); };
 ///     std::size_t n = co_await coracle::fmap(size, read_all(path));
 ///
-/// Resumes on    where `value` does; the function runs there.
+/// Resumes on    where `value` does. The function runs when the awaiter takes the result: in a coroutine right there;
+///               under sync_wait on the waiting thread, in when_all where its awaiter goes on.
 /// Cancellation  as `value`.
 /// Exceptions    those of `value`, then the function is not called; those of the function.
 /// Cost          no coroutine, no allocation.

@@ -1,6 +1,7 @@
 // coracle/compose/via.hpp -- say where an awaitable runs, and where its awaiter goes on.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/async_generator.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/task.hpp>
@@ -162,6 +163,43 @@ template <class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 auto via(Scheduler&& place) {
   return detail::hop_transform<detail::hop::via, Scheduler>{static_cast<Scheduler&&>(place)};
+}
+
+/// Every element is computed on `place`, wherever the one before was consumed.
+///
+///     auto lines = coracle::schedule_on(pool, read_lines(path));
+///
+/// Resumes on  the consumer where the element was computed: `place`, unless `source` moves.
+/// Exceptions  those of `source`.
+/// Cost        a frame, and a hop for each element.
+template <scheduler Scheduler, class T>
+async_generator<T> schedule_on(Scheduler& place, async_generator<T> source) {
+  co_await place.schedule();
+  auto* element = co_await source.next();
+  while (element) {
+    co_yield static_cast<detail::shown_by_async<T>>(*element);
+    co_await place.schedule();
+    element = co_await source.next();
+  }
+}
+/// Every element, the end and an exception are met on `place`, wherever they came from.
+///
+///     auto lines = coracle::resume_on(pool, receive_lines(socket));
+///
+/// Resumes on  the consumer on `place`; `source` where it was awaited.
+/// Exceptions  those of `source`, thrown on `place`.
+/// Cost        a frame; another one and a hop for each element.
+template <scheduler Scheduler, class T>
+async_generator<T> resume_on(Scheduler& place, async_generator<T> source) {
+  for (;;) {
+    outcome<std::add_pointer_t<T>> next;
+    auto step = source.next();
+    co_await detail::await_into(next, step);
+    co_await place.schedule();
+    auto* const element = std::move(next).get();
+    if (!element) co_return;
+    co_yield static_cast<detail::shown_by_async<T>>(*element);
+  }
 }
 
 template <class... Ts>
