@@ -175,7 +175,7 @@ resumption* static_thread_pool::shared_state::next_own(worker& me) noexcept {
 
 /// From anywhere, for a while.
 resumption* static_thread_pool::shared_state::search(worker& me) noexcept {
-  constexpr int rounds = 8, spinning_rounds = 4, pauses = 10;
+  constexpr int rounds = 100, spinning_rounds = 4, pauses = 10;  // some 50 us
   for (int round = 0; round != rounds; ++round) {
     if (resumption* const item = take_shared(me)) return item;
     for (std::size_t i = 0; i != workers_.size(); ++i) {
