@@ -80,7 +80,7 @@ coracle::task<> serve(socket& listener, coracle::stop_token stop) {
     std::puts("the server stops");
   }
   co_await clients.join();
-  std::printf("%d clients were served\n", served);
+  std::printf("clients served: %d\n", served);
 }
 
 coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, std::string_view text) {
@@ -130,4 +130,4 @@ int main(int argc, char** argv) {
 //   the echo: hello
 //   the echo: is anybody there?
 //   the server stops
-//   2 clients were served
+//   clients served: 2

@@ -30,6 +30,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
+#include "../support/run_on_service.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -45,23 +46,7 @@ using coracle::stop_source;
 using coracle::task;
 using coracle::write_only_file;
 using coracle_test::detached;
-
-/// Runs `work` to its end on this thread, which processes the events of `io` meanwhile.
-void run(io_service& io, task<> work) {
-  const auto stop_after = [&]() -> task<> {
-    struct stop_at_end {
-      io_service& stopped;
-      ~stop_at_end() { stopped.stop(); }
-    } const at_end{io};
-    co_await std::move(work);
-  };
-  const auto process = [&]() -> task<> {
-    io.process_events();
-    co_return;
-  };
-  io.reset();
-  coracle::sync_wait(coracle::when_all(stop_after(), process()));
-}
+using coracle_test::run;
 
 /// A folder that is removed with all that is in it.
 class temporary_folder {

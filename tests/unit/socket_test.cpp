@@ -30,6 +30,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
+#include "../support/run_on_service.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -44,25 +45,9 @@ using coracle::net::ipv6_address;
 using coracle::net::ipv6_endpoint;
 using coracle::net::socket;
 using coracle_test::detached;
+using coracle_test::run;
 
 const ip_endpoint any_port{ipv4_endpoint{ipv4_address::loopback(), 0}};
-
-/// Runs `work` to its end on this thread, which processes the events of `io` meanwhile.
-void run(io_service& io, task<> work) {
-  const auto stop_after = [&]() -> task<> {
-    struct stop_at_end {
-      io_service& stopped;
-      ~stop_at_end() { stopped.stop(); }
-    } const at_end{io};
-    co_await std::move(work);
-  };
-  const auto process = [&]() -> task<> {
-    io.process_events();
-    co_return;
-  };
-  io.reset();
-  coracle::sync_wait(coracle::when_all(stop_after(), process()));
-}
 
 socket listening(io_service& io) {
   socket listener = socket::create_tcpv4(io);

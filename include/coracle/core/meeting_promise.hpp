@@ -38,21 +38,10 @@ class meets_parent {
                                           detail::memory_order_acquire);               /*P1*/
   }
 
-  class final_awaiter {
-   public:
-    constexpr final_awaiter() noexcept {}
-    bool await_ready() const noexcept { return false; }
-    template <class Promise>
-    CORACLE_TRANSFER_ABI()
-    CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
-        std::coroutine_handle<Promise> self) noexcept {
-      return static_cast<meets_parent&>(self.promise()).end();
-    }
-    void await_resume() const noexcept {}
-  };
-  final_awaiter final_suspend() const noexcept { return {}; }
+  detail::ends_by<meets_parent> final_suspend() const noexcept { return {}; }
 
  private:
+  friend detail::ends_by<meets_parent>;
   // After the exchange of an unawaited coroutine, and after a wake-up, the frame may be gone.
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> end() noexcept {
     if (state_.exchange(ended, detail::memory_order_acq_rel) == running) return std::noop_coroutine(); /*P3*/

@@ -7,6 +7,23 @@
 namespace coracle {
 class environment;
 
+namespace detail {
+/// Final suspension that continues what `Part::end()` gives, after which the frame may be gone.
+template <class Part>
+class ends_by {
+ public:
+  constexpr ends_by() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> self) noexcept {
+    return static_cast<Part&>(self.promise()).end();
+  }
+  void await_resume() const noexcept {}
+};
+}  // namespace detail
+
 /// A promise type is put together from one part of each kind, as base classes; what is left to write is
 /// `get_return_object`. A part that holds nothing takes no space, and none costs an instruction that the
 /// coroutine does not need.

@@ -46,21 +46,10 @@ class shared_end {
            handles_.fetch_sub(1, memory_order_acq_rel) == 1; /*H2*/
   }
 
-  class final_awaiter {
-   public:
-    constexpr final_awaiter() noexcept {}
-    bool await_ready() const noexcept { return false; }
-    template <class Promise>
-    CORACLE_TRANSFER_ABI()
-    CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
-        std::coroutine_handle<Promise> self) noexcept {
-      return static_cast<shared_end&>(self.promise()).end();
-    }
-    void await_resume() const noexcept {}
-  };
-  final_awaiter final_suspend() const noexcept { return {}; }
+  ends_by<shared_end> final_suspend() const noexcept { return {}; }
 
  private:
+  friend ends_by<shared_end>;
   // After the exchange the frame may be gone: a handle may be dropped as soon as has_ended().
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> end() noexcept {
     const std::uintptr_t newest = state_.exchange(ended, memory_order_acq_rel); /*S4*/
