@@ -74,7 +74,8 @@ TEST_CASE("with_stop: an inner token replaces the outer one, for its own subtree
     seen.push_back(co_await token());
     co_return seen;
   };
-  const std::vector<coracle::stop_token> seen = sync_wait(with_stop(body(inner.get_token()), outer.get_token()));
+  const std::vector<coracle::stop_token> seen =
+      sync_wait(with_stop(body(inner.get_token()), outer.get_token()));
   CHECK(seen == std::vector{outer.get_token(), inner.get_token(), outer.get_token()});
 }
 
