@@ -8,17 +8,19 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/coracle)
 set(cppcoro_dir ${CMAKE_INSTALL_INCLUDEDIR}/coracle-cppcoro)
 
 set_target_properties(coracle_core PROPERTIES EXPORT_NAME core)
+set_target_properties(coracle_testing PROPERTIES EXPORT_NAME testing)
 set_target_properties(coracle_io PROPERTIES EXPORT_NAME io)
 set_target_properties(coracle_cppcoro PROPERTIES EXPORT_NAME cppcoro)
 install(TARGETS coracle_core EXPORT coracle-core INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS coracle EXPORT coracle-coracle)
+install(TARGETS coracle_testing EXPORT coracle-testing)
 install(TARGETS coracle_io EXPORT coracle-io)
 install(TARGETS coracle_cppcoro EXPORT coracle-cppcoro INCLUDES DESTINATION ${cppcoro_dir})
 install(DIRECTORY include/coracle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY compat/cppcoro DESTINATION ${cppcoro_dir})
 
 # One export set a component: `core` alone needs no thread library.
-foreach(component IN ITEMS core coracle io cppcoro)
+foreach(component IN ITEMS core coracle testing io cppcoro)
   install(EXPORT coracle-${component} FILE coracle-${component}.cmake NAMESPACE coracle:: DESTINATION ${package_dir})
 endforeach()
 

@@ -102,7 +102,6 @@ coracle::task<> talk_and_interrupt(coracle::io_service& io, coracle::net::ip_end
 }
 
 coracle::task<> run(coracle::io_service& io, int port, coracle::stop_token stop) {
-  const coracle::io_work_scope running{io};  // process_events() returns when this has ended
   socket listener = socket::create_tcpv4(io);
   listener.bind(
       coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), static_cast<std::uint16_t>(port)});
@@ -113,17 +112,13 @@ coracle::task<> run(coracle::io_service& io, int port, coracle::stop_token stop)
     co_await coracle::when_all(serve(listener, stop), talk_and_interrupt(io, listener.local_endpoint()));
   }
 }
-coracle::task<> process(coracle::io_service& io) {
-  io.process_events();
-  co_return;
-}
 
 /// With a port as argument it serves there until Ctrl-C.
 int main(int argc, char** argv) {
   const ctrl_c interrupt;
   coracle::io_service io;
   const int port = argc > 1 ? std::atoi(argv[1]) : 0;
-  coracle::sync_wait(coracle::when_all(run(io, port, interrupt.token()), process(io)));
+  io.run(run(io, port, interrupt.token()));
 }
 
 // Output:

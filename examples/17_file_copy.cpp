@@ -82,7 +82,6 @@ coracle::task<> demonstrate(coracle::io_service& io, fs::path folder) {
 }
 
 coracle::task<> run(coracle::io_service& io, int argc, char** argv) {
-  const coracle::io_work_scope running{io};  // process_events() returns when this has ended
   if (argc == 3) {
     co_await copy(io, argv[1], argv[2], progress_bar{}, {});
   } else {
@@ -92,15 +91,11 @@ coracle::task<> run(coracle::io_service& io, int argc, char** argv) {
     co_await demonstrate(io, folder);
   }
 }
-coracle::task<> process(coracle::io_service& io) {
-  io.process_events();
-  co_return;
-}
 
 /// 17_file_copy FROM TO copies that file.
 int main(int argc, char** argv) {
   coracle::io_service io;
-  coracle::sync_wait(coracle::when_all(run(io, argc, argv), process(io)));
+  io.run(run(io, argc, argv));
 }
 
 // Output:

@@ -4,6 +4,7 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
@@ -71,6 +72,60 @@ void mutex_contended_pool_of_2(benchmark::State& state) {
   benchmark::DoNotOptimize(count);
 }
 
+/// Stands in a queue; its frame comes from the recycler.
+struct waiting {
+  struct promise_type : coracle::part::starts_eagerly,
+                        coracle::part::returns<void, coracle::part::terminates_on_error>,
+                        coracle::part::frees_itself,
+                        coracle::part::awaits_anything,
+                        coracle::recycled_frames {
+    waiting get_return_object() const noexcept { return {}; }
+  };
+};
+waiting lock_once(coracle::async_mutex& mutex, long& count) {
+  const auto lock = co_await mutex.scoped_lock_async();
+  ++count;
+}
+/// A coroutine that queues up and, when its turn comes, hands the lock on.
+void mutex_100_queued(benchmark::State& state) {
+  coracle::async_mutex mutex;
+  long count = 0;
+  measure(state, 1'000'000, [&](long n) {
+    for (long i = 0; i < n; i += 100) {
+      static_cast<void>(mutex.try_lock());
+      for (int k = 0; k != 100; ++k) lock_once(mutex, count);
+      mutex.unlock();
+    }
+  });
+  benchmark::DoNotOptimize(count);
+}
+
+task<> lock_or_stop(coracle::async_mutex& mutex, long& cancelled) {
+  try {
+    co_await mutex.lock_async();
+  } catch (const coracle::operation_cancelled&) {
+    ++cancelled;
+  }
+}
+waiting lock_until_stopped(coracle::async_mutex& mutex, const coracle::stop_token& token, long& cancelled) {
+  co_await coracle::with_stop(lock_or_stop(mutex, cancelled), token);
+}
+/// A coroutine that queues up and is stopped, all 100 by one request: most of it is the exception.
+void mutex_100_cancelled(benchmark::State& state) {
+  coracle::async_mutex mutex;
+  static_cast<void>(mutex.try_lock());
+  long cancelled = 0;
+  measure(state, 100'000, [&](long n) {
+    for (long i = 0; i < n; i += 100) {
+      coracle::stop_source stop;
+      for (int k = 0; k != 100; ++k) lock_until_stopped(mutex, stop.get_token(), cancelled);
+      stop.request_stop();
+    }
+  });
+  benchmark::DoNotOptimize(cancelled);
+  mutex.unlock();
+}
+
 /// What a lock, or setting and resetting an event, cannot do without: two locked operations on one word.
 void two_locked_operations(benchmark::State& state) {
   std::atomic<long> word{0};
@@ -94,4 +149,6 @@ CORACLE_BENCH(event_suspend_resume);
 CORACLE_BENCH(mutex_uncontended);
 CORACLE_BENCH(floor_mutex_uncontended);
 CORACLE_BENCH(mutex_contended_pool_of_2);
+CORACLE_BENCH(mutex_100_queued);
+CORACLE_BENCH(mutex_100_cancelled);
 }  // namespace

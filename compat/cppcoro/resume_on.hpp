@@ -18,6 +18,7 @@ auto resume_on(Scheduler& place, Awaitable value)
     -> task<detail::owned_result_t<coracle::await_result_t<Awaitable>>> {
   auto held = cppcoro::make_task(static_cast<Awaitable&&>(value));  // keeps the result, or the exception
   co_await held.when_ready();
+  co_await coracle::detail::out_of_reach();
   co_await place.schedule();
   co_return co_await std::move(held);
 }

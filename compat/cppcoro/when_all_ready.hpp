@@ -1,10 +1,11 @@
 // cppcoro/when_all_ready.hpp -- await several awaitables at the same time, and get the ended children.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/when_all.hpp>
+#include <coracle/core/environment.hpp>
 #include <cppcoro/awaitable_traits.hpp>
 #include <cppcoro/config.hpp>
 #include <cppcoro/detail/awaiting_task.hpp>
+#include <cppcoro/detail/join_frame.hpp>
 #include <cppcoro/is_awaitable.hpp>
 #include <functional>
 #include <optional>
@@ -64,7 +65,7 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
   }
 
   Tasks tasks_;
-  std::optional<coracle::detail::join_frame> join_;
+  std::optional<join_frame> join_;
 };
 
 template <class Tasks>
@@ -75,13 +76,11 @@ class when_all_ready_awaitable<Tasks>::awaiter_base {
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> parent) {
-    const coracle::environment* inherited = nullptr;
-    if constexpr (requires { parent.promise().get_environment(); })
-      inherited = parent.promise().get_environment();
+    const coracle::environment* const inherited = coracle::detail::environment_of(parent);
     when_all_ready_awaitable& owner = owner_;
     std::size_t count = 0;
     owner.for_each([&count](auto&) { ++count; });
-    coracle::detail::join_frame& join = owner.join_.emplace(count, inherited);
+    join_frame& join = owner.join_.emplace(count, inherited);
     join.set_parent(parent);
     owner.for_each([&join](auto& one) {
       auto run = one.run();

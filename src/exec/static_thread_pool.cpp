@@ -16,23 +16,54 @@ class static_thread_pool::shared_state {
   ~shared_state();
 
   void post(resumption& item) noexcept;
+  void post_shared(resumption& item, priority at) noexcept;
+  [[nodiscard]] executor& level(priority which) noexcept { return *level_of(which).place; }
   [[nodiscard]] std::size_t thread_count() const noexcept { return workers_.size(); }
 
  private:
+  static constexpr unsigned turns_between = 20;
   struct worker {
     explicit worker(shared_state& its_pool, std::size_t its_index) noexcept
         : pool(its_pool), index(its_index) {}
     shared_state& pool;
     const std::size_t index;
-    unsigned turns = 0;  ///< counts what it ran, to look at the shared queue now and then
+    unsigned turns_left = turns_between;  ///< until another queue than usual goes first
+    unsigned other_turns = 0;             ///< counts those, since they alternate
     detail::work_queue queue;
   };
+  /// Something to run, and the executor to which it belongs.
+  struct work {
+    resumption* item = nullptr;
+    executor* place = nullptr;
+    explicit operator bool() const noexcept { return item != nullptr; }
+  };
+  /// What is posted at one level: from outside, and what does not go into a worker's own queue. shared_mutex_ guards
+  /// the links and each change of `size`.
+  struct shared_level {
+    executor* place;
+    resumption* head = nullptr;
+    resumption* tail = nullptr;
+    detail::atomic<std::size_t> size{0};
+  };
+  class level_executor final : public executor {
+   public:
+    level_executor(shared_state& pool, priority level) noexcept : pool_(pool), level_(level) {}
+    void post(resumption& item) noexcept override { pool_.post_shared(item, level_); }
 
-  void start_threads(static_thread_pool& pool);
+   private:
+    shared_state& pool_;
+    const priority level_;
+  };
+
+  shared_level& level_of(priority which) noexcept { return shared_[static_cast<std::size_t>(which)]; }
+  void start_threads();
   void run(worker& me) noexcept;
-  resumption* next_own(worker& me) noexcept;
-  resumption* search(worker& me) noexcept;
-  resumption* take_shared(worker& me) noexcept;
+  work next_own(worker& me) noexcept;
+  work next_in_turn(worker& me) noexcept;
+  work search(worker& me) noexcept;
+  work find(worker& me) noexcept;
+  work take_own(worker& me) noexcept { return {me.queue.take(), &pool_}; }
+  work take_shared(worker& me, priority from) noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
   bool wait_for_work() noexcept;
   void wait_for_permit() noexcept;
@@ -42,11 +73,10 @@ class static_thread_pool::shared_state {
 
   static thread_local worker* worker_of_this_thread;
 
-  // What is posted from outside, and what does not fit into a worker's own queue.
+  static_thread_pool& pool_;
+  level_executor high_{*this, priority::high}, low_{*this, priority::low};
   std::mutex shared_mutex_;
-  resumption* shared_head_ = nullptr;
-  resumption* shared_tail_ = nullptr;
-  detail::atomic<std::size_t> shared_size_{0};
+  shared_level shared_[3] = {{&high_}, {&pool_}, {&low_}};  // by priority
 
   // How a worker goes to sleep without missing work. counts_ holds how many workers sleep and nobody has
   // claimed yet (low half), and how many search the queues for work (high half). permits_ is a semaphore:
@@ -72,12 +102,12 @@ class static_thread_pool::shared_state {
 constinit thread_local static_thread_pool::shared_state::worker*
     static_thread_pool::shared_state::worker_of_this_thread = nullptr;
 
-static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) {
+static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) : pool_(pool) {
   CORACLE_CHECK(threads >= 1 && threads < one_searching, "a static_thread_pool has 1 to 65535 threads");
   workers_.reserve(threads);
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
   try {
-    start_threads(pool);
+    start_threads();
   } catch (...) {
     stop();
     throw;
@@ -89,12 +119,11 @@ static_thread_pool::shared_state::~shared_state() {
   CORACLE_CHECK(!work_is_queued(), "a coroutine was posted to a static_thread_pool that was being destroyed");
 }
 
-void static_thread_pool::shared_state::start_threads(static_thread_pool& pool) {
+void static_thread_pool::shared_state::start_threads() {
   threads_.reserve(workers_.size());
   for (const std::unique_ptr<worker>& each : workers_) {
-    threads_.emplace_back([this, &pool, me = each.get()] {
+    threads_.emplace_back([this, me = each.get()] {
       worker_of_this_thread = me;
-      const detail::executor_scope here{&pool};
       run(*me);
     });
   }
@@ -121,16 +150,21 @@ void static_thread_pool::shared_state::post(resumption& item) noexcept {
       return;
     }
   }
+  post_shared(item, priority::normal);
+}
+
+void static_thread_pool::shared_state::post_shared(resumption& item, priority at) noexcept {
   item.next = nullptr;
+  shared_level& its = level_of(at);
   detail::atomic<std::uint32_t>* const permits = &permits_;
   bool claimed = false;
   {
     // Claims a sleeper under the lock: as soon as `item` can be taken it may end the last use of the
     // pool, and the pool may be gone before this thread, which is none of its own, has done anything more.
     const std::lock_guard lock(shared_mutex_);
-    (shared_head_ ? shared_tail_->next : shared_head_) = &item;
-    shared_tail_ = &item;
-    shared_size_.store(shared_size_.load(detail::memory_order_relaxed) + 1, detail::memory_order_seq_cst);
+    (its.head ? its.tail->next : its.head) = &item;
+    its.tail = &item;
+    its.size.store(its.size.load(detail::memory_order_relaxed) + 1, detail::memory_order_seq_cst);
     claimed = claim_sleeper();
   }
   if (claimed) detail::unpark(permits, 1);
@@ -151,70 +185,94 @@ void static_thread_pool::shared_state::wake_one() noexcept {
 }
 
 void static_thread_pool::shared_state::run(worker& me) noexcept {
+  detail::thread_state& thread = detail::this_thread();
   for (;;) {
-    resumption* item = next_own(me);
-    if (!item) {
+    work next = next_own(me);
+    if (!next) {
       counts_.fetch_add(one_searching, detail::memory_order_seq_cst);
-      while (!(item = search(me))) {
+      while (!(next = search(me))) {
         if (!wait_for_work()) return;
       }
       if (searching_in(counts_.fetch_sub(one_searching, detail::memory_order_seq_cst)) == 1) wake_one();
     }
-    resume(item->handle);
+    thread.current = next.place;
+    resume(next.item->handle);
   }
 }
 
-/// From the own queue; now and then from the shared one first, so that neither starves.
-resumption* static_thread_pool::shared_state::next_own(worker& me) noexcept {
-  constexpr unsigned shared_turn = 61;
-  if (++me.turns % shared_turn == 0) {
-    if (resumption* const item = take_shared(me)) return item;
+/// From the own queue, unless something is urgent, or another's turn has come.
+static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
+  const bool urgent = level_of(priority::high).size.load(detail::memory_order_relaxed) != 0;
+  if (--me.turns_left == 0 || urgent) [[unlikely]]
+    return next_in_turn(me);
+  return take_own(me);
+}
+/// So that none starves, each queue goes first now and then.
+static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in_turn(worker& me) noexcept {
+  work found;
+  if (me.turns_left == 0) {
+    me.turns_left = turns_between;
+    const unsigned turn = me.other_turns++ % 3;
+    found = turn == 0   ? take_shared(me, priority::normal)
+            : turn == 1 ? take_own(me)
+                        : take_shared(me, priority::low);
   }
-  return me.queue.take();
+  if (!found) found = take_shared(me, priority::high);
+  return found ? found : take_own(me);
 }
 
 /// From anywhere, for a while.
-resumption* static_thread_pool::shared_state::search(worker& me) noexcept {
+static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
   constexpr int rounds = 100, spinning_rounds = 4, pauses = 10;  // some 50 us
   for (int round = 0; round != rounds; ++round) {
-    if (resumption* const item = take_shared(me)) return item;
-    for (std::size_t i = 0; i != workers_.size(); ++i) {
-      worker& victim = *workers_[(me.index + i) % workers_.size()];
-      if (resumption* const item = victim.queue.take()) return item;
-    }
-    if (stopping_.load(detail::memory_order_relaxed)) return nullptr;
+    if (const work found = find(me)) return found;
+    if (stopping_.load(detail::memory_order_relaxed)) return {};
     if (round >= spinning_rounds) {
       std::this_thread::yield();  // whoever is about to queue work may need this processor
       continue;
     }
     for (int i = 0; i != pauses; ++i) detail::spin_pause();
   }
-  return nullptr;
+  return {};
+}
+static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
+  if (const work found = take_shared(me, priority::high)) return found;
+  if (const work found = take_shared(me, priority::normal)) return found;
+  for (std::size_t i = 0; i != workers_.size(); ++i) {
+    if (const work found = take_own(*workers_[(me.index + i) % workers_.size()])) return found;
+  }
+  return take_shared(me, priority::low);
 }
 
-/// One to run, and a fair share of the rest into the own queue.
-resumption* static_thread_pool::shared_state::take_shared(worker& me) noexcept {
-  if (shared_size_.load(detail::memory_order_relaxed) == 0) return nullptr;
+/// One to run; and at the normal level a fair share of the rest into the own queue.
+static_thread_pool::shared_state::work static_thread_pool::shared_state::take_shared(worker& me,
+                                                                                     priority from) noexcept {
+  shared_level& its = level_of(from);
+  if (its.size.load(detail::memory_order_relaxed) == 0) return {};
   const std::lock_guard lock(shared_mutex_);
-  const std::size_t size = shared_size_.load(detail::memory_order_relaxed);
-  if (size == 0) return nullptr;
-  resumption* const first = shared_head_;
-  shared_head_ = first->next;
+  const std::size_t size = its.size.load(detail::memory_order_relaxed);
+  if (size == 0) return {};
+  resumption* const first = its.head;
+  its.head = first->next;
   std::size_t taken = 1;
   const std::size_t share =
-      std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);
-  while (taken != share && shared_head_) {
-    resumption* const next = shared_head_->next;
-    if (!me.queue.push(*shared_head_, detail::memory_order_seq_cst)) break;
-    shared_head_ = next;
+      from != priority::normal
+          ? 1
+          : std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);
+  while (taken != share && its.head) {
+    resumption* const next = its.head->next;
+    if (!me.queue.push(*its.head, detail::memory_order_seq_cst)) break;
+    its.head = next;
     ++taken;
   }
-  shared_size_.store(size - taken, detail::memory_order_seq_cst);
-  return first;
+  its.size.store(size - taken, detail::memory_order_seq_cst);
+  return {first, its.place};
 }
 
 bool static_thread_pool::shared_state::work_is_queued() const noexcept {
-  return shared_size_.load(detail::memory_order_seq_cst) != 0 ||
+  return std::any_of(
+             std::begin(shared_), std::end(shared_),
+             [](const shared_level& each) { return each.size.load(detail::memory_order_seq_cst) != 0; }) ||
          std::any_of(workers_.begin(), workers_.end(),
                      [](const auto& each) { return !each->queue.is_empty(); });
 }
@@ -265,5 +323,8 @@ static_thread_pool::static_thread_pool(std::size_t threads)
     : state_(std::make_unique<shared_state>(*this, threads)) {}
 static_thread_pool::~static_thread_pool() = default;
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
+scheduler_ref static_thread_pool::with_priority(priority level) noexcept {
+  return scheduler_ref{&state_->level(level)};
+}
 std::size_t static_thread_pool::thread_count() const noexcept { return state_->thread_count(); }
 }  // namespace coracle

@@ -7,15 +7,6 @@
 #include "system_call.hpp"
 
 namespace coracle::detail {
-blocking_threads::~blocking_threads() {
-  {
-    const std::lock_guard lock{mutex_};
-    stopping_ = true;
-  }
-  work_.notify_all();
-  for (std::thread& each : threads_) each.join();
-}
-
 bool blocking_threads::submit(io_request& request) noexcept {
   {
     const std::lock_guard lock{mutex_};
@@ -23,25 +14,15 @@ bool blocking_threads::submit(io_request& request) noexcept {
       request.result = -ECANCELED;
       return false;
     }
-    if (queued_ < idle_ || start_thread()) {
-      push(request);
-      work_.notify_one();  // under the lock: after it, all this may be gone
-      return true;
-    }
+    push(request);
+    if (call_thread(queued_)) return true;
+    take_out(request);
+    --request.record->with_threads;
+    request.progress = io_event::state::running;
   }
   // No thread, and none to be had: better late than never.
   request.result = run_blocking(request);
   return false;
-}
-
-/// True: there is a thread.
-bool blocking_threads::start_thread() noexcept {
-  if (threads_.size() == most_threads) return true;
-  try {
-    threads_.emplace_back([this] { run(); });
-  } catch (...) {
-  }
-  return !threads_.empty();
 }
 
 void blocking_threads::push(io_request& request) noexcept {
@@ -61,22 +42,17 @@ void blocking_threads::finish(io_request& request, std::int64_t result) noexcept
   loop_.finish(request);
 }
 
-void blocking_threads::run() noexcept {
-  std::unique_lock lock{mutex_};
-  for (;;) {
-    ++idle_;
-    work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-    --idle_;
-    if (queue_.empty()) return;
-    auto& request = static_cast<io_request&>(*queue_.front());
-    take_out(request);
-    request.progress = io_event::state::running;
-    lock.unlock();
-    const std::int64_t result = run_blocking(request);
-    lock.lock();
-    finish(request, result);
-    ended_.notify_all();
-  }
+bool blocking_threads::run_one(std::unique_lock<std::mutex>& lock) noexcept {
+  if (queue_.empty()) return false;
+  auto& request = static_cast<io_request&>(*queue_.front());
+  take_out(request);
+  request.progress = io_event::state::running;
+  lock.unlock();
+  const std::int64_t result = run_blocking(request);
+  lock.lock();
+  finish(request, result);
+  ended_.notify_all();
+  return true;
 }
 
 bool blocking_threads::is_cancelled(const io_request& request) noexcept {

@@ -13,9 +13,6 @@
 
 namespace coracle::detail {
 namespace {
-/// After so many operations in a row that did not wait, one goes by way of the loop, for the sake of the
-/// others.
-constexpr unsigned most_at_once = 64;
 constexpr int events_per_call = 128;
 constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
 
@@ -94,7 +91,6 @@ void epoll_backend::detach(io_record& attached) noexcept {
   for (direction* each : {&its.reading, &its.writing}) {
     const small_mutex_lock lock{each->mutex};
     CORACLE_CHECK(each->queue.empty(), closed_too_early);
-    each->at_once = 0;
   }
   CORACLE_CHECK(threads_.has_none_of(its), closed_too_early);
   // Closing alone would not do where a child process has the descriptor too.
@@ -123,16 +119,13 @@ bool epoll_backend::submit_polled(io_request& request) noexcept {
     request.result = try_now(request);
     if (request.result != not_ready) {
       request.progress = io_event::state::finished;
-      if (!gives_way(its)) return false;
-      loop_.finish(request);
-      return true;
+      return false;
     }
   }
   if (!waits_to_read(request.opcode) && !watch_writing(record_of(request))) {
     request.result = -errno;
     return false;
   }
-  its.at_once = 0;
   request.progress = io_event::state::queued;
   its.queue.push(request);
   return true;
@@ -148,21 +141,12 @@ bool epoll_backend::watch_writing(record& its) noexcept {
 bool epoll_backend::submit_file(io_request& request) noexcept {
   if (request.opcode != io_opcode::read_at || threads_.is_cancelled(request)) return threads_.submit(request);
   request.result = read_cached(request);
-  if (request.result == not_ready) return threads_.submit(request);
-  direction& its = direction_of(request);
-  {
-    const small_mutex_lock lock{its.mutex};
-    if (!gives_way(its)) return false;
-  }
-  threads_.deliver(request);
-  return true;
+  return request.result == not_ready && threads_.submit(request);
 }
 
-/// Whether a request that did not have to wait goes by way of the loop all the same.
-bool epoll_backend::gives_way(direction& its) noexcept {
-  if (++its.at_once < most_at_once) return false;
-  its.at_once = 0;
-  return true;
+void epoll_backend::deliver(io_request& request) noexcept {
+  if (record_of(request).is_file) return threads_.deliver(request);
+  loop_.finish(request);
 }
 
 void epoll_backend::cancel(io_request& request) noexcept {

@@ -36,6 +36,7 @@ class epoll_backend final : public io_backend {
   void detach(io_record& record) noexcept override;
   [[nodiscard]] std::size_t attached() noexcept override;
   bool submit(io_request& request) noexcept override;
+  void deliver(io_request& request) noexcept override;
   void cancel(io_request& request) noexcept override;
   bool withdraw(io_request& request) noexcept override;
   signals poll(bool wait) noexcept override;
@@ -48,8 +49,7 @@ class epoll_backend final : public io_backend {
   // between the call and the queueing is not missed: ready() waits, and then finds the request.
   struct direction {
     small_mutex mutex;
-    io_event_list queue;
-    unsigned at_once = 0;  // requests in a row that did not wait
+    intrusive_list<io_event> queue;
   };
   struct record : io_record {
     bool is_file = false;
@@ -64,7 +64,6 @@ class epoll_backend final : public io_backend {
   static direction& direction_of(const io_request& request) noexcept;
   bool submit_polled(io_request& request) noexcept;
   bool submit_file(io_request& request) noexcept;
-  static bool gives_way(direction& its) noexcept;
   void ready(direction& its) noexcept;
   bool watch(int operation, int fd, void* name, std::uint32_t events) noexcept;
   bool watch_writing(record& its) noexcept;

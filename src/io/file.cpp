@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/io/file.hpp>
 #include <coracle/io/writable_file.hpp>
 #include <string>
@@ -102,7 +101,6 @@ void writable_file::set_size(std::uint64_t size) {
 std::size_t detail::file_operation::await_resume() {
   const std::int64_t done = take_result_or_errno();
   if (done >= 0) return static_cast<std::size_t>(done);
-  if (done == -ECANCELED) throw operation_cancelled{};
   throw_error(static_cast<int>(-done), opcode == io_opcode::read_at ? "cannot read" : "cannot write", path_);
 }
 }  // namespace coracle

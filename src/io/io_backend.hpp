@@ -25,6 +25,8 @@ class io_backend {
 
   /// False: the request is over, its result is there, and the loop hears nothing of it.
   virtual bool submit(io_request& request) noexcept = 0;
+  /// For a request that submit() has carried out: the loop delivers it nevertheless.
+  virtual void deliver(io_request& request) noexcept = 0;
   /// Has a submitted request end with -ECANCELED, by way of the loop, if that is still possible; one that is
   /// not submitted yet ends so in submit().
   virtual void cancel(io_request& request) noexcept = 0;

@@ -9,15 +9,12 @@ namespace coracle::detail {
 namespace {
 /// So many events are delivered before the system is asked for more.
 constexpr std::uint32_t events_per_poll = 61;
-
-std::uint64_t clock_now() noexcept {
-  const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(now.count());
-}
 }  // namespace
 
 io_loop::io_loop(executor& service)
-    : service_(service), timers_(clock_now()), backend_(std::make_unique<epoll_backend>(*this)) {}
+    : service_(service),
+      timers_(std::chrono::steady_clock::now()),
+      backend_(std::make_unique<epoll_backend>(*this)) {}
 
 io_loop::~io_loop() {
   // Whoever posted the last event may still be inside the lock.
@@ -61,63 +58,50 @@ bool io_loop::unlist(io_event& event) noexcept {
 
 /// Wakes a thread if there is something for it to do.
 void io_loop::balance() noexcept {
-  if (sleeping_ == 0 || waking_ || !(stopped_ || has_ready())) return;
+  if (sleeping_ == 0 || waking_ || !(sleeper_is_to_leave() || has_ready())) return;
   waking_ = true;
   backend_->wake();
 }
 
-bool io_loop::start(io_timer& timer, std::uint64_t deadline) noexcept {
-  const bool due = deadline <= clock_now();
+bool io_loop::add(timer& each, time_point deadline) noexcept {
   const small_mutex_lock lock{mutex_};
-  if (timer.progress == io_event::state::cancelled) return false;
-  if (due) {
-    timer.progress = io_event::state::finished;
-    list(timer);
-    balance();
-    return true;
-  }
-  timer.progress = io_event::state::queued;
-  timers_.insert(timer, deadline);
+  if (!timers_.add(each, deadline)) return false;
   set_timer();
   return true;
 }
 
-void io_loop::cancel(io_timer& timer) noexcept {
+bool io_loop::remove(timer& each) noexcept {
   const small_mutex_lock lock{mutex_};
-  if (timer.progress == io_event::state::idle) timer.progress = io_event::state::cancelled;
-  if (timer.progress != io_event::state::queued) return;
-  timers_.remove(timer);
-  timer.progress = io_event::state::cancelled;
-  list(timer);
-  balance();
+  return timers_.remove(each);
 }
 
-bool io_loop::withdraw(io_timer& timer) noexcept {
-  {
-    const small_mutex_lock lock{mutex_};
-    if (timer.progress == io_event::state::queued) {
-      timers_.remove(timer);
-      return true;
-    }
-  }
-  return unlist(timer);
+bool io_loop::start(io_timer& each, time_point deadline) noexcept {
+  if (deadline > now()) return add(each, deadline);
+  const small_mutex_lock lock{mutex_};
+  if (each.progress == timer::state::removed) return false;
+  each.progress = timer::state::fired;
+  list(each);
+  balance();
+  return true;
 }
 
 void io_loop::set_timer() noexcept {
-  const std::uint64_t first = timers_.next();
+  const time_point first = timers_.next();
   if (first >= timer_set_) return;
   timer_set_ = first;
-  backend_->set_timer(first);
+  const std::chrono::nanoseconds since = first.time_since_epoch();
+  backend_->set_timer(static_cast<std::uint64_t>(since.count()));
 }
 
+/// Releases the lock meanwhile.
 void io_loop::fire_timers() noexcept {
-  const std::uint64_t now = clock_now();
-  while (timer_node* const due = timers_.pop_due(now)) {
-    auto& timer = static_cast<io_timer&>(*due);
-    timer.progress = io_event::state::finished;
-    list(timer);
+  const time_point time = now();
+  timer_set_ = time_point::max();
+  for (timer_batch due; due.take(timers_, time);) {
+    mutex_.unlock();
+    due.fire();
+    mutex_.lock();
   }
-  timer_set_ = timer_wheel::never;
   set_timer();
 }
 
@@ -132,6 +116,18 @@ std::uint64_t io_loop::run(bool wait, bool only_one) {
   return count;
 }
 
+void io_loop::run(io_run& its) noexcept {
+  const executor_scope here{&service_};
+  while (const ready item = next(true, &its)) deliver(item);
+}
+void io_loop::end(io_run& its) noexcept {
+  const small_mutex_lock lock{mutex_};
+  its.over = true;
+  if (!its.asleep) return;
+  ++runs_over_;
+  balance();
+}
+
 void io_loop::deliver(ready item) {
   if (item.scheduled) {
     resume(item.scheduled->handle);
@@ -142,13 +138,13 @@ void io_loop::deliver(ready item) {
   }
 }
 
-io_loop::ready io_loop::next(bool wait) noexcept {
+io_loop::ready io_loop::next(bool wait, io_run* its) noexcept {
   const small_mutex_lock lock{mutex_};
   ready found;
-  for (bool polled = false; !stopped_; polled = true) {
+  for (bool polled = false; !(its ? its->over : stopped_); polled = true) {
     if (polled || since_poll_ < events_per_poll) found = take();
     if (found || (polled && !wait)) break;
-    poll(wait);
+    poll(wait, its);
   }
   balance();
   return found;
@@ -170,16 +166,31 @@ io_loop::ready io_loop::take() noexcept {
 }
 
 /// Releases the lock meanwhile.
-void io_loop::poll(bool wait) noexcept {
-  const bool sleep = wait && !has_ready();
+void io_loop::poll(bool wait, io_run* its) noexcept {
+  balance();
+  const bool sleep = wait && !has_ready() && !sleeper_is_to_leave();
   since_poll_ = 0;
-  if (sleep) ++sleeping_;
+  if (sleep) sleep_begins(its);
   mutex_.unlock();
   const io_backend::signals seen = backend_->poll(sleep);
   mutex_.lock();
-  if (sleep) --sleeping_;
+  if (sleep) sleep_ends(its);
   if (seen.woken) waking_ = false;
   if (seen.timer) fire_timers();
+}
+
+void io_loop::sleep_begins(io_run* its) noexcept {
+  ++sleeping_;
+  if (!its) return;
+  ++runs_sleeping_;
+  its->asleep = true;
+}
+void io_loop::sleep_ends(io_run* its) noexcept {
+  --sleeping_;
+  if (!its) return;
+  --runs_sleeping_;
+  its->asleep = false;
+  if (its->over) --runs_over_;
 }
 
 void io_loop::stop() noexcept {

@@ -3,7 +3,7 @@
 #include <coracle/core/executor.hpp>
 #include <coracle/detail/intrusive_queue.hpp>
 #include <coracle/detail/small_mutex.hpp>
-#include <coracle/exec/timer_wheel.hpp>
+#include <coracle/exec/timer_queue.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace coracle::detail {
 /// What is ready to run, who sleeps, and the timers.
-class io_loop {
+class io_loop final : public timer_service {
  public:
   explicit io_loop(executor& service);
   ~io_loop();
@@ -27,14 +27,18 @@ class io_loop {
   /// Takes back what is finished. False: it has been delivered.
   bool unlist(io_event& event) noexcept;
 
-  /// False: stop was requested before, and it is not started.
-  bool start(io_timer& timer, std::uint64_t deadline) noexcept;
-  void cancel(io_timer& timer) noexcept;
-  /// False: it has been delivered.
-  bool withdraw(io_timer& timer) noexcept;
+  [[nodiscard]] time_point now() noexcept override { return std::chrono::steady_clock::now(); }
+  bool add(timer& each, time_point deadline) noexcept override;
+  bool remove(timer& each) noexcept override;
+  /// As add(), but one that is past is delivered at once.
+  bool start(io_timer& each, time_point deadline) noexcept;
 
   /// Delivers events: one, or all that come; waiting for them, or not. Returns how many.
   std::uint64_t run(bool wait, bool only_one);
+  /// Delivers events until `its` awaitable has ended.
+  void run(io_run& its) noexcept;
+  /// Ends that.
+  void end(io_run& its) noexcept;
   void stop() noexcept;
   void reset() noexcept;
   [[nodiscard]] bool stopped() noexcept;
@@ -48,13 +52,18 @@ class io_loop {
     explicit operator bool() const noexcept { return event || scheduled; }
   };
 
-  ready next(bool wait) noexcept;
+  ready next(bool wait, io_run* its = nullptr) noexcept;
   ready take() noexcept;
-  void poll(bool wait) noexcept;
+  void poll(bool wait, io_run* its) noexcept;
+  void sleep_begins(io_run* its) noexcept;
+  void sleep_ends(io_run* its) noexcept;
   void list(io_event& event) noexcept;
   void fire_timers() noexcept;
   void set_timer() noexcept;
   void balance() noexcept;
+  [[nodiscard]] bool sleeper_is_to_leave() const noexcept {
+    return runs_over_ != 0 || (stopped_ && sleeping_ != runs_sleeping_);
+  }
   [[nodiscard]] bool has_ready() const noexcept { return !finished_.empty() || !scheduled_.empty(); }
   void deliver(ready item);
 
@@ -64,23 +73,27 @@ class io_loop {
   //
   // How a thread goes to sleep without missing an event. sleeping_ counts the threads that are inside, or
   // about to enter, a poll() that waits; it changes under the lock at which the thread also sees that nothing
-  // is ready. Whoever leaves the lock while something is ready, or after a stop, and sees sleepers, wakes one
-  // (balance()), unless a wake() is under way already (waking_). The poll() that the wake() reaches says so,
-  // and its thread clears waking_, and balances in turn when it leaves the lock. So while something is ready
-  // and somebody sleeps, a wake() is under way or a thread is in the loop that will look.
+  // is ready. Whoever leaves the lock while something is ready, and sees sleepers, wakes one (balance()), unless a
+  // wake() is under way already (waking_). The poll() that the wake() reaches says so, and its thread clears
+  // waking_, and balances in turn when it leaves the lock. So while something is ready and somebody sleeps, a
+  // wake() is under way or a thread is in the loop that will look.
+  // It is the same where a sleeper is to leave, after a stop() or because the awaitable of its run() has ended;
+  // but a wake() reaches any one. So until those have woken nobody goes to sleep, and each wakes the next.
   executor& service_;
   small_mutex mutex_;
-  io_event_list finished_;                 // operations and timers to be delivered
+  intrusive_list<io_event> finished_;      // operations and timers to be delivered
   intrusive_queue<resumption> scheduled_;  // coroutines to be resumed here
   bool scheduled_next_ = false;            // whose turn it is, if both have some
   bool stopped_ = false;
   bool waking_ = false;
   std::uint32_t sleeping_ = 0;
-  std::uint32_t since_poll_ = 0;  // events since somebody asked the system for more
+  std::uint32_t runs_sleeping_ = 0;  // of those, the ones inside run(io_run&), whom a stop() does not concern
+  std::uint32_t runs_over_ = 0;      // of those, the ones whose awaitable has ended meanwhile
+  std::uint32_t since_poll_ = 0;     // events since somebody asked the system for more
   std::uint64_t work_ = 0;
-  timer_wheel timers_;
+  timer_queue timers_;
   // What the backend's timer is set to: not after the first deadline, but while fire_timers() is due.
-  std::uint64_t timer_set_ = timer_wheel::never;
+  time_point timer_set_ = time_point::max();
   std::unique_ptr<io_backend> backend_;
 };
 }  // namespace coracle::detail

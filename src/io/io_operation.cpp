@@ -9,40 +9,54 @@
 #include "system_call.hpp"
 
 namespace coracle::detail {
-stop_token effective_token(stop_token&& given, const environment* inherited) noexcept {
-  return given == stop_token{} && inherited ? inherited->stop : std::move(given);
-}
-
 bool io_operation::start(std::coroutine_handle<> self, const environment* inherited) noexcept {
   CORACLE_CHECK(record, "an operation was awaited on a file or socket that is closed");
-  stop_token token = effective_token(std::move(given_), inherited);
+  const stop_token& token = effective_token(given_, inherited);
   suspend(self);
   suspended_ = true;
-  // The callback comes first: once the request is submitted, this object may be gone. If stop was requested
-  // before, it runs here, and submit() starts nothing.
-  if (token.stop_possible()) on_stop_.emplace(std::move(token), cancel_request{this});
-  if (record->backend->submit(*this)) return true;
+  // The listener comes first: once the request is submitted, this object may be gone.
+  if (!add_to(token)) {
+    reason_ = token.reason();
+    result = -ECANCELED;
+  } else if (record->backend->submit(*this)) {
+    others_have_run();
+    return true;
+  } else if (goes_behind_others()) {
+    return true;
+  }
   suspended_ = false;
   return false;
 }
 
-std::int64_t io_operation::take_result_or_errno() noexcept {
+/// It need not wait. True: its coroutine goes by way of the loop all the same.
+bool io_operation::goes_behind_others() noexcept {
+  if (!has_to_give_way()) return false;
+  others_have_run();
+  record->backend->deliver(*this);
+  return true;
+}
+
+std::int64_t io_operation::take_result_or_errno() {
   suspended_ = false;
-  on_stop_.reset();  // waits where the callback runs on another thread
+  remove();  // waits where the listener runs on another thread
+  if (result == -ECANCELED) throw_cancelled(reason_);
   return result;
 }
 
 std::int64_t io_operation::take_result(const char* what) {
   const std::int64_t taken = take_result_or_errno();
   if (taken >= 0) return taken;
-  if (taken == -ECANCELED) throw operation_cancelled{};
   throw std::system_error(static_cast<int>(-taken), std::system_category(), what);
 }
 
-void io_operation::cancel_request::operator()() const noexcept { request->record->backend->cancel(*request); }
+void io_operation::stopped(stop_listener& self) noexcept {
+  auto& mine = static_cast<io_operation&>(self);
+  mine.reason_ = mine.why();
+  mine.record->backend->cancel(mine);
+}
 
 void io_operation::withdraw() noexcept {
-  on_stop_.reset();
+  remove();
   [[maybe_unused]] const bool taken = record->backend->withdraw(*this);
   CORACLE_CHECK(
       taken,

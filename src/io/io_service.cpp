@@ -12,6 +12,13 @@ io_service::io_service(std::uint32_t) : io_service() {}
 io_service::~io_service() = default;
 
 void io_service::post(resumption& item) noexcept { loop_->post(item); }
+timer_service* io_service::timers() noexcept { return loop_.get(); }
+
+void detail::io_run::ended(callback_frame* self) noexcept {
+  auto& its = *static_cast<io_run*>(self);
+  its.loop.end(its);
+}
+void io_service::process_until_over(detail::io_run& its) noexcept { loop_->run(its); }
 
 std::uint64_t io_service::process_events() { return loop_->run(true, false); }
 std::uint64_t io_service::process_pending_events() { return loop_->run(false, false); }
@@ -26,31 +33,43 @@ void io_service::notify_work_finished() noexcept { loop_->work_finished(); }
 
 bool io_service::timed_schedule_operation::start(std::coroutine_handle<> self,
                                                  const environment* inherited) noexcept {
-  stop_token token = detail::effective_token(std::move(given_), inherited);
+  const stop_token& token = detail::effective_token(given_, inherited);
   handle = self;
   home = &service_;
   suspended_ = true;
-  if (token.stop_possible()) on_stop_.emplace(std::move(token), cancel_timer{this});
-  const auto at =
-      std::max<std::chrono::nanoseconds::rep>(time_.time_since_epoch() / std::chrono::nanoseconds{1}, 0);
-  if (service_.loop_->start(*this, static_cast<std::uint64_t>(at))) return true;
+  // The listener comes first: once the timer is started, this object may be gone.
+  if (add_to(token)) {
+    if (service_.loop_->start(*this, time_)) return true;
+  } else {
+    reason_ = token.reason();
+    progress = timer::state::removed;
+  }
   suspended_ = false;
   return false;
 }
 
 void io_service::timed_schedule_operation::await_resume() {
   suspended_ = false;
-  on_stop_.reset();
-  if (progress == state::cancelled) throw operation_cancelled{};
+  remove();
+  if (progress == timer::state::removed) detail::throw_cancelled(reason_);
 }
 
-void io_service::timed_schedule_operation::cancel_timer::operator()() const noexcept {
-  timer->service_.loop_->cancel(*timer);
+void io_service::timed_schedule_operation::due(detail::timer& self) noexcept {
+  auto& mine = static_cast<timed_schedule_operation&>(self);
+  mine.service_.loop_->finish(mine);
+}
+
+/// Whoever takes the timer out hands the coroutine to the loop: this, or due().
+void io_service::timed_schedule_operation::stopped(detail::stop_listener& self) noexcept {
+  auto& mine = static_cast<timed_schedule_operation&>(self);
+  mine.reason_ = mine.why();
+  detail::io_loop& loop = *mine.service_.loop_;
+  if (loop.remove(mine)) loop.finish(mine);
 }
 
 void io_service::timed_schedule_operation::withdraw() noexcept {
-  on_stop_.reset();
-  [[maybe_unused]] const bool taken = service_.loop_->withdraw(*this);
+  remove();
+  [[maybe_unused]] const bool taken = service_.loop_->remove(*this) || service_.loop_->unlist(*this);
   CORACLE_CHECK(taken, "a coroutine was destroyed while a timer was resuming it");
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstring>
 #include <limits>
@@ -143,7 +142,6 @@ socket_connect_operation::socket_connect_operation(socket& to_connect, const ip_
 }
 void socket_connect_operation::await_resume() {
   const std::int64_t connected = take_result_or_errno();
-  if (connected == -ECANCELED) throw operation_cancelled{};
   if (connected < 0) {
     throw_error(static_cast<int>(-connected), "cannot connect a socket to " + remote_.to_string());
   }

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>

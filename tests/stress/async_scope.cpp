@@ -1,9 +1,10 @@
 // tests/stress/async_scope.cpp -- children that spawn, end and fail on many threads while somebody joins.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -100,7 +101,7 @@ void short_scopes(int rounds, totals& all) {
   };
   const auto round = [&](int number) -> task<> {
     co_await pool.schedule();
-    async_scope scope;
+    async_scope scope{coracle::scope_policy::collect_all()};
     for (int i = 0; i != 4; ++i) scope.spawn(child(4 * number + i));
     try {
       co_await scope.join();
@@ -112,6 +113,72 @@ void short_scopes(int rounds, totals& all) {
   for (int i = 0; i != rounds; ++i) outer.spawn(round(i));
   const auto join = [&]() -> task<> { co_await outer.join(); };
   sync_wait(join());
+}
+
+/// Scopes whose children fail, are cancelled, have futures that are awaited or dropped, on three threads, some of
+/// them stopped from outside: every error made is caught somewhere, and no object of it stays behind.
+struct counted_error {
+  static inline std::atomic<long long> made{0}, alive{0};
+  counted_error() { ++made, ++alive; }
+  counted_error(const counted_error&) { ++alive; }
+  counted_error& operator=(const counted_error&) = delete;
+  ~counted_error() { --alive; }
+};
+struct account {
+  std::atomic<long long> caught{0}, left_over{0};
+  void put(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const counted_error&) {
+      ++caught;
+    } catch (const coracle::error_group& group) {
+      for (const auto& each : group.errors()) put(each);
+    } catch (const coracle::operation_cancelled&) {
+    } catch (...) {
+      ++left_over;
+    }
+  }
+};
+task<> fail_somewhere(static_thread_pool& pool, coracle::async_manual_reset_event& never, int number) {
+  co_await pool.schedule();
+  if (number % 3 == 0) throw counted_error();
+  bool stopped = false;
+  try {
+    co_await never;
+  } catch (const coracle::operation_cancelled&) {
+    stopped = true;
+  }
+  if (stopped && number % 3 == 1) throw counted_error();
+}
+task<> one_scope(static_thread_pool& pool, account& all, int number) {
+  co_await pool.schedule();
+  coracle::async_manual_reset_event never;
+  const auto body = [&](async_scope& scope) -> task<> {
+    for (int i = 0; i != 4; ++i) scope.spawn(fail_somewhere(pool, never, number + i));
+    auto dropped = scope.spawn_future(fail_somewhere(pool, never, number));
+    auto awaited = scope.spawn_future(fail_somewhere(pool, never, number + 1));
+    if (number % 2 == 0) scope.request_stop();
+    try {
+      co_await std::move(awaited);
+    } catch (const counted_error&) {
+      ++all.caught;
+    }
+  };
+  try {
+    co_await coracle::with_scope(body);
+  } catch (...) {
+    all.put(std::current_exception());
+  }
+}
+void failing_scopes(int rounds, account& all) {
+  static_thread_pool pool{3};
+  coracle::async_manual_reset_event none;
+  const auto handler = [&](const std::exception_ptr& error) { all.put(error); };
+  const auto every = [&](async_scope& scope) -> task<> {
+    for (int i = 0; i != rounds; ++i) scope.spawn(one_scope(pool, all, i));
+    co_return;
+  };
+  sync_wait(coracle::with_scope(coracle::scope_policy::supervise(handler), every));
 }
 }  // namespace
 
@@ -126,5 +193,9 @@ int main(int argc, char** argv) {
   short_scopes(4 * run.int_count(), all);
   run.expect("children in short scopes", all.ended.load(), 16 * n);
   run.expect("scopes that failed", all.failures.load(), 2 * n);
+  account errors;
+  failing_scopes(run.int_count() / 10 + 1, errors);
+  run.expect("errors caught", errors.caught.load(), counted_error::made.load());
+  run.expect("errors left", counted_error::alive + errors.left_over, 0);
   return run.finish();
 }

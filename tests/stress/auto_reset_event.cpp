@@ -3,12 +3,16 @@
 #include <atomic>
 #include <barrier>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
+#include <latch>
 #include <thread>
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/lets_through.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -76,7 +80,7 @@ long long race_one_await(int most) {
         events[static_cast<std::size_t>(i)].set();
       });
   long long wrong = rounds - passes;
-  for (async_auto_reset_event& each : events) wrong += coracle::get_awaiter(each).await_ready();
+  for (async_auto_reset_event& each : events) wrong += coracle_test::lets_through(each);
   return wrong;
 }
 
@@ -181,6 +185,49 @@ sets_and_passes mix(int turns) {
   });
   return {passes, passes > sets ? passes - sets : 0};
 }
+
+/// The event is the token of a lock, and whoever waits for it may be stopped. Gives how much was lost or doubled.
+long long pass_a_token_or_stop(int turns) {
+  constexpr int coroutines = 5;
+  static_thread_pool pool{2};
+  async_auto_reset_event token{true};
+  std::atomic<long long> passes{0}, cancelled{0};
+  long long counter = 0;  // plain: only the holder touches it
+  std::latch ended{coroutines};
+  coracle_test::stops_at_random stops(coroutines);
+  const auto take_turns = [&](std::size_t me) -> detached {
+    if (me % 2 == 0) co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      try {
+        co_await coracle::with_stop(token, stops.renew(me));
+      } catch (const coracle::operation_cancelled&) {
+        ++cancelled;
+        continue;
+      }
+      ++passes;
+      ++counter;
+      if (i % 16 == 0) co_await pool.schedule();
+      token.set();
+    }
+    ended.count_down();
+  };
+  for (std::size_t i = 0; i != coroutines; ++i) take_turns(i);
+  ended.wait();
+  return (passes + cancelled != 1LL * coroutines * turns) + (counter != passes) +
+         !coracle_test::lets_through(token);
+}
+
+struct set_round : coracle_test::two_waiters {
+  set_round() {
+    coracle_test::note_end(stop.get_token(), coracle::get_awaiter(event), first);
+    coracle_test::note_end({}, coracle::get_awaiter(event), second);
+  }
+  void complete() { event.set(); }
+  void finish() {
+    if (second == coracle_test::ended::not_yet) event.set();
+  }
+  async_auto_reset_event event;
+};
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -195,5 +242,7 @@ int main(int argc, char** argv) {
   const auto mixed = mix(run.int_count());
   run.expect("passes in the mixture", mixed.passes, 4LL * run.count());
   run.expect("passes without a set", mixed.left_over, 0);
+  run.expect("turns with stops wrong", pass_a_token_or_stop(run.int_count()), 0);
+  run.expect("stops against set() wrong", coracle_test::race_a_stop<set_round>(5 * run.int_count()), 0);
   return run.finish();
 }

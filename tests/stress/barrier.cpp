@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <atomic>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_barrier.hpp>
 #include <latch>
@@ -11,6 +12,7 @@
 
 #include "../support/detached.hpp"
 #include "../support/one_after_another.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -139,6 +141,39 @@ long long wait_and_drop_in_turn(int rounds) {
   coracle_test::one_after_another(rounds, drop_first.drop(), drop_first.wait());
   return 2LL * rounds - drop_last.passes() - drop_first.passes();
 }
+
+/// Members that are stopped at any moment, and then arrive again: each phase ends once, with all of them. At the end
+/// those that are just stopped drop out. Gives how often a phase was without somebody.
+long long meet_or_stop(int phases, long long& counted) {
+  constexpr std::size_t members = 5;
+  static_thread_pool pool{2};
+  std::vector<int> written(members);
+  long long wrong = 0;
+  counted = 0;
+  async_barrier barrier{members, [&]() noexcept {
+                          ++counted;
+                          for (const int each : written) wrong += each != counted && counted <= phases;
+                        }};
+  std::latch ended{members};
+  coracle_test::stops_at_random stops(members);
+  const auto run = [&](std::size_t me) -> detached {
+    if (me % 2 == 0) co_await pool.schedule();
+    for (int phase = 1; phase <= phases;) {
+      written[me] = phase;
+      auto meeting = barrier.arrive_and_wait();
+      try {
+        co_await coracle::with_stop(std::move(meeting), stops.renew(me));
+        ++phase;
+      } catch (const coracle::operation_cancelled&) {
+      }
+    }
+    barrier.arrive_and_drop();
+    ended.count_down();
+  };
+  for (std::size_t i = 0; i != members; ++i) run(i);
+  ended.wait();
+  return wrong;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -152,5 +187,8 @@ int main(int argc, char** argv) {
   run.expect("wrong", fewer.wrong, 0);
   run.expect("meetings of two wrong", race_two(std::max(1, phases / 4)), 0);
   run.expect("last meetings wrong", race_wait_with_drop(10 * phases) + wait_and_drop_in_turn(phases), 0);
+  long long counted = 0;
+  run.expect("members missed with stops", meet_or_stop(std::max(1, phases / 4), counted), 0);
+  run.expect("phases with stops", counted, std::max(1, phases / 4) + 1);
   return run.finish();
 }

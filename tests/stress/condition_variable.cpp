@@ -3,6 +3,7 @@
 #include <atomic>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_condition_variable.hpp>
 #include <deque>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -225,6 +227,72 @@ wake_ups count_wake_ups(int turns) {
   for (int i = 0; !ended.try_wait(); ++i) coracle::sync_wait(notify(i % 3 == 0));
   return found;
 }
+
+/// A notification and a stop request at the same moment: the first waiter has the notification, or the second.
+struct notification_round : coracle_test::two_waiters {
+  notification_round() {
+    coracle_test::note_end(stop.get_token(), wait(), first);
+    coracle_test::note_end({}, wait(), second);
+  }
+  coracle::task<> wait() {
+    auto lock = co_await mutex.scoped_lock_async();
+    co_await changed.wait(lock);
+    ++wake_ups;
+  }
+  void complete() { changed.notify_one(); }
+  void finish() { changed.notify_all(); }
+  async_mutex mutex;
+  async_condition_variable changed;
+  int wake_ups = 0;
+};
+
+/// Waiters that are stopped at any moment, and tickets for them. Gives how many tickets nobody took.
+long long stop_some(int tickets) {
+  constexpr int coroutines = 4;
+  static_thread_pool pool{2};
+  async_mutex mutex;
+  async_condition_variable changed;
+  int left = 0;
+  long long taken = 0;
+  bool is_over = false;
+  std::latch ended{coroutines};
+  coracle_test::stops_at_random stops(coroutines);
+  const auto take = [&](std::size_t me) -> coracle::task<bool> {
+    auto lock = co_await mutex.scoped_lock_async();
+    const auto has_some = [&] { return left != 0 || is_over; };
+    const auto wait = [&]() -> coracle::task<> { co_await changed.wait(lock, has_some); };
+    co_await coracle::with_stop(wait(), stops.renew(me));
+    if (left == 0) co_return false;
+    --left;
+    ++taken;
+    co_return true;
+  };
+  const auto work = [&](std::size_t me) -> detached {
+    co_await pool.schedule();
+    for (bool more = true; more;) {
+      try {
+        more = co_await take(me);
+      } catch (const coracle::operation_cancelled&) {
+      }
+    }
+    ended.count_down();
+  };
+  const auto give = [&](int some, bool last) -> coracle::task<> {
+    const auto lock = co_await mutex.scoped_lock_async();
+    left += some;
+    is_over = last;
+    if (last) {
+      changed.notify_all();
+    } else {
+      changed.notify_one();
+    }
+  };
+  for (std::size_t i = 0; i != coroutines; ++i) work(i);
+  for (int i = 0; i != tickets; ++i) coracle::sync_wait(give(1, false));
+  coracle::sync_wait(give(0, true));
+  ended.wait();
+  return tickets - taken;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -238,5 +306,8 @@ int main(int argc, char** argv) {
   const wake_ups found = count_wake_ups(run.int_count());
   run.expect("notifications", found.sent, 4 * count);
   run.expect("wake-ups", found.arrived, 4 * count);
+  run.expect("tickets lost", stop_some(run.int_count()), 0);
+  run.expect("stops against notify_one() wrong",
+             coracle_test::race_a_stop<notification_round>(5 * run.int_count()), 0);
   return run.finish();
 }

@@ -1,6 +1,7 @@
 // tests/stress/latch.cpp -- many threads count down while others wait, and the latch goes at once.
 // SPDX-License-Identifier: MIT
 #include <atomic>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_latch.hpp>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -119,6 +121,32 @@ long long race_two_counts(int most) {
   }
   return wrong;
 }
+
+/// The last count_down() against a stop request for one of two waiters; the last of them to go on destroys the latch.
+struct count_round : coracle_test::two_waiters {
+  count_round() {
+    wait(stop.get_token(), *this, first);
+    wait({}, *this, second);
+  }
+  static coracle_test::stoppable wait(coracle::stop_token, count_round& round,
+                                      std::atomic<coracle_test::ended>& how) {
+    bool cancelled = false;
+    try {
+      co_await *round.latch;
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+    if (round.left.fetch_sub(1) == 1) round.latch.reset();
+    how = cancelled ? coracle_test::ended::cancelled : coracle_test::ended::carried_out;
+  }
+  void complete() { latch->count_down(); }
+  void finish() {}
+  [[nodiscard]] bool right() const {
+    return first != coracle_test::ended::not_yet && second == coracle_test::ended::carried_out && !latch;
+  }
+  std::unique_ptr<async_latch> latch = std::make_unique<async_latch>(1);
+  std::atomic<int> left{2};
+};
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -129,5 +157,7 @@ int main(int argc, char** argv) {
   run.expect("stale reads", all.stale.load(), 0);
   run.expect("single counts wrong", race_one_count(10 * run.int_count()), 0);
   run.expect("pairs of counts wrong", race_two_counts(10 * run.int_count()), 0);
+  run.expect("stops against the last count_down() wrong",
+             coracle_test::race_a_stop<count_round>(run.int_count()), 0);
   return run.finish();
 }

@@ -3,13 +3,16 @@
 #include <atomic>
 #include <barrier>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -110,6 +113,61 @@ int churn(int turns) {
   for (std::thread& each : setters) each.join();
   return passes;
 }
+
+/// As churn(), and whoever waits may be stopped. Gives how many awaits have not ended.
+long long churn_and_stop(int turns) {
+  constexpr int coroutines = 6;
+  static_thread_pool pool{2};
+  async_manual_reset_event event;
+  std::atomic<long long> passes{0}, cancelled{0};
+  std::atomic<int> running{coroutines};
+  coracle_test::stops_at_random stops(coroutines);
+  const auto pass = [&](std::size_t me) -> detached {
+    if (me % 2 == 0) co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      try {
+        co_await coracle::with_stop(event, stops.renew(me));
+        ++passes;
+      } catch (const coracle::operation_cancelled&) {
+        ++cancelled;
+      }
+      if (i % 16 == 0) co_await pool.schedule();
+    }
+    --running;
+  };
+  for (std::size_t i = 0; i != coroutines; ++i) pass(i);
+  while (running.load() != 0) {
+    event.set();
+    event.reset();
+  }
+  return 1LL * coroutines * turns - passes - cancelled;
+}
+
+/// A reset() after the set() of the same thread is never lost, whatever waiters come and go meanwhile. Gives how
+/// often it was.
+long long reset_while_stopped(int turns) {
+  async_manual_reset_event event;
+  std::atomic<bool> over{false};
+  std::thread comes_and_goes([&] {
+    while (!over) {
+      coracle::stop_source source;
+      std::atomic<coracle_test::ended> how{coracle_test::ended::not_yet};
+      coracle_test::note_end(source.get_token(), coracle::get_awaiter(event), how);
+      source.request_stop();
+      while (how == coracle_test::ended::not_yet) std::this_thread::yield();
+    }
+  });
+  long long lost = 0;
+  for (int i = 0; i != turns; ++i) {
+    event.set();
+    lost += !event.is_set();
+    event.reset();
+    lost += event.is_set();
+  }
+  over = true;
+  comes_and_goes.join();
+  return lost;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -120,5 +178,7 @@ int main(int argc, char** argv) {
   run.expect("stale reads", all.stale.load(), 0);
   run.expect("single awaits lost", race_one_await(20 * run.int_count()), 0);
   run.expect("passes while it is set and reset", churn(run.int_count()), 16LL * run.count());
+  run.expect("awaits with stops lost", churn_and_stop(run.int_count()), 0);
+  run.expect("set() or reset() lost", reset_while_stopped(100 * run.int_count()), 0);
   return run.finish();
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <latch>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -126,6 +128,67 @@ long long try_and_wait(int turns) {
   for (std::thread& each : all) each.join();
   return counter;
 }
+
+/// Waiters that are stopped at any moment: each either has the lock, or is cancelled. Gives how many turns and
+/// increments do not fit together.
+long long stop_some(int turns) {
+  constexpr int coroutines = 5;
+  static_thread_pool pool{2};
+  async_mutex mutex;
+  long long counter = 0;
+  std::atomic<long long> granted{0}, cancelled{0};
+  std::latch ended{coroutines};
+  coracle_test::stops_at_random stops(coroutines);
+  const auto work = [&](std::size_t me) -> detached {
+    co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      try {
+        co_await coracle::with_stop(mutex.lock_async(), stops.renew(me));
+        ++granted;
+      } catch (const coracle::operation_cancelled&) {
+        ++cancelled;
+        continue;
+      }
+      const long long before = counter;
+      if (i % 16 == 0) co_await pool.schedule();
+      counter = before + 1;
+      mutex.unlock();
+    }
+    ended.count_down();
+  };
+  for (std::size_t i = 0; i != coroutines; ++i) work(i);
+  ended.wait();
+  return (granted != counter) + (granted + cancelled != 1LL * coroutines * turns) + !mutex.try_lock() +
+         (mutex.unlock(), 0);
+}
+
+struct first_lock_round {
+  first_lock_round() { static_cast<void>(mutex.try_lock()); }
+  void start() { coracle_test::note_end(stop.get_token(), mutex.lock_async(), end); }
+  void complete() { mutex.unlock(); }
+  bool intact() {
+    const bool held = !mutex.try_lock();
+    mutex.unlock();
+    return held == (end == coracle_test::ended::carried_out);
+  }
+  async_mutex mutex;
+  coracle::stop_source stop;
+  std::atomic<coracle_test::ended> end{coracle_test::ended::not_yet};
+};
+
+struct lock_round : coracle_test::two_waiters {
+  lock_round() {
+    static_cast<void>(mutex.try_lock());
+    coracle_test::note_end(stop.get_token(), mutex.lock_async(), first);
+    coracle_test::note_end({}, mutex.lock_async(), second);
+  }
+  void complete() { mutex.unlock(); }
+  void finish() {
+    mutex.unlock();
+    if (first == coracle_test::ended::carried_out) mutex.unlock();
+  }
+  async_mutex mutex;
+};
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -136,5 +199,9 @@ int main(int argc, char** argv) {
   run.expect("out of order", found.out_of_order, 0);
   run.expect("single hand-overs wrong", race_one_unlock(10 * run.int_count()), 0);
   run.expect("locks beside try_lock", try_and_wait(run.int_count()), 3LL * run.count());
+  run.expect("turns with stops wrong", stop_some(run.int_count() / 4), 0);
+  run.expect("stops against unlock() wrong", coracle_test::race_a_stop<lock_round>(5 * run.int_count()), 0);
+  run.expect("locks against unlock() and a stop wrong",
+             coracle_test::race_a_start<first_lock_round>(10 * run.int_count()), 0);
   return run.finish();
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <latch>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -145,6 +147,58 @@ long long release_many(int turns) {
   for (std::thread& each : all) each.join();
   return acquired + drain(semaphore);
 }
+
+/// Waiters that are stopped at any moment. Gives how many permits and turns do not fit together.
+long long stop_some(int permits, int turns) {
+  constexpr int coroutines = 5;
+  static_thread_pool pool{2};
+  async_semaphore semaphore{permits};
+  std::atomic<long long> granted{0}, cancelled{0}, too_many{0};
+  std::atomic<int> inside{0};
+  std::latch ended{coroutines};
+  coracle_test::stops_at_random stops(coroutines);
+  const auto work = [&](std::size_t me) -> detached {
+    co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      try {
+        co_await coracle::with_stop(semaphore.acquire(), stops.renew(me));
+        ++granted;
+      } catch (const coracle::operation_cancelled&) {
+        ++cancelled;
+        continue;
+      }
+      too_many += ++inside > permits;
+      if (i % 16 == 0) co_await pool.schedule();
+      --inside;
+      semaphore.release();
+    }
+    ended.count_down();
+  };
+  for (std::size_t i = 0; i != coroutines; ++i) work(i);
+  ended.wait();
+  return too_many + (granted + cancelled != 1LL * coroutines * turns) + (drain(semaphore) != permits);
+}
+
+struct first_permit_round {
+  void start() { coracle_test::note_end(stop.get_token(), semaphore.acquire(), end); }
+  void complete() { semaphore.release(); }
+  bool intact() { return drain(semaphore) == (end == coracle_test::ended::carried_out ? 0 : 1); }
+  async_semaphore semaphore{0};
+  coracle::stop_source stop;
+  std::atomic<coracle_test::ended> end{coracle_test::ended::not_yet};
+};
+
+struct permit_round : coracle_test::two_waiters {
+  permit_round() {
+    coracle_test::note_end(stop.get_token(), semaphore.acquire(), first);
+    coracle_test::note_end({}, semaphore.acquire(), second);
+  }
+  void complete() { semaphore.release(); }
+  void finish() {
+    if (second == coracle_test::ended::not_yet) semaphore.release();
+  }
+  async_semaphore semaphore{0};
+};
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -160,5 +214,10 @@ int main(int argc, char** argv) {
   run.expect("out of order", served.out_of_order, 0);
   run.expect("single hand-overs wrong", release_and_forget(10 * run.int_count()), 0);
   run.expect("permits of many at once", release_many(run.int_count()), 6LL * run.count());
+  run.expect("turns with stops wrong", stop_some(1, run.int_count()) + stop_some(2, run.int_count()), 0);
+  run.expect("stops against release() wrong", coracle_test::race_a_stop<permit_round>(5 * run.int_count()),
+             0);
+  run.expect("acquires against release() and a stop wrong",
+             coracle_test::race_a_start<first_permit_round>(20 * run.int_count()), 0);
   return run.finish();
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/multi_producer_sequencer.hpp>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -259,6 +261,75 @@ void many_producers(unsigned count, totals& all) {
   off_pool.join();
   ended.wait();
 }
+
+/// Producers whose claims are stopped at any moment, and a consumer that is, too: no number is left out, and none is
+/// claimed twice. Gives how many elements went wrong.
+long long stop_some(int count) {
+  constexpr std::size_t size = 4;
+  constexpr int producers = 4;
+  static_thread_pool pool{2};
+  sequence_barrier<> consumed;
+  multi_producer_sequencer<> sequencer{consumed, size};
+  std::vector<int> ring(size);
+  std::latch ended{producers + 1};
+  coracle_test::stops_at_random stops(producers + 1);
+  const auto produce = [&](std::size_t me) -> detached {
+    co_await pool.schedule();
+    for (int left = count; left != 0;) {
+      coracle::sequence_range<std::size_t> claimed;
+      try {
+        if (me % 2 == 0) {
+          const std::size_t one = co_await coracle::with_stop(sequencer.claim_one(), stops.renew(me));
+          claimed = {one, one + 1};
+        } else {
+          const auto most = static_cast<std::size_t>(left < 3 ? left : 3);
+          claimed = co_await coracle::with_stop(sequencer.claim_up_to(most), stops.renew(me));
+        }
+      } catch (const coracle::operation_cancelled&) {
+        continue;
+      }
+      for (const std::size_t each : claimed) ring[each % size] = static_cast<int>(each);
+      left -= static_cast<int>(claimed.size());
+      sequencer.publish(claimed);
+    }
+    ended.count_down();
+  };
+  long long wrong = 0;
+  const auto consume = [&]() -> detached {
+    co_await pool.schedule();
+    for (std::size_t next = 0; next != producers * static_cast<std::size_t>(count);) {
+      std::size_t last = next;
+      try {
+        last = co_await coracle::with_stop(sequencer.wait_until_published(next, next - 1),
+                                           stops.renew(producers));
+      } catch (const coracle::operation_cancelled&) {
+        continue;
+      }
+      do wrong += ring[next % size] != static_cast<int>(next);
+      while (next++ != last);
+      consumed.publish(last);
+    }
+    ended.count_down();
+  };
+  for (std::size_t i = 0; i != producers; ++i) produce(i);
+  consume();
+  ended.wait();
+  return wrong;
+}
+
+/// Two claims wait for a place, one behind the other.
+struct claim_round : coracle_test::two_waiters {
+  claim_round() {
+    coracle_test::note_end({}, sequencer.claim_one(), filler);
+    coracle_test::note_end(stop.get_token(), sequencer.claim_one(), first);
+    coracle_test::note_end({}, sequencer.claim_one(), second);
+  }
+  void complete() { consumed.publish(0); }
+  void finish() { consumed.publish(1); }
+  sequence_barrier<> consumed;
+  multi_producer_sequencer<> sequencer{consumed, 1};
+  std::atomic<coracle_test::ended> filler{coracle_test::ended::not_yet};
+};
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -275,5 +346,7 @@ int main(int argc, char** argv) {
   many_producers(3 * run.count(), collected);
   run.expect("summed up from four", collected.sum.load(), 2 * 3 * n * (3 * n - 1));
   run.expect("out of order", collected.out_of_order.load(), 0);
+  run.expect("elements with stops wrong", stop_some(run.int_count()), 0);
+  run.expect("stops against publish() wrong", coracle_test::race_a_stop<claim_round>(5 * run.int_count()), 0);
   return run.finish();
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_shared_mutex.hpp>
 #include <latch>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -185,6 +187,66 @@ long long try_and_wait(int turns) {
   reads_tries.join();
   return counter + reads;
 }
+
+/// Readers and writers that are stopped at any moment. Gives how many turns do not fit together.
+long long stop_some(int turns) {
+  constexpr int coroutines = 6;
+  static_thread_pool pool{2};
+  async_shared_mutex mutex;
+  long long first = 0, second = 0;
+  std::atomic<long long> writes{0}, ends{0}, torn{0};
+  std::latch ended{coroutines};
+  coracle_test::stops_at_random stops(coroutines);
+  const auto write = [&](std::size_t me) -> coracle::task<> {
+    const auto lock = co_await coracle::with_stop(mutex.scoped_lock_async(), stops.renew(me));
+    ++first;
+    co_await pool.schedule();
+    ++second;
+    ++writes;
+  };
+  const auto read = [&](std::size_t me) -> coracle::task<> {
+    const auto shared = co_await coracle::with_stop(mutex.scoped_lock_shared_async(), stops.renew(me));
+    const long long before = first;
+    if (before % 8 == 0) co_await pool.schedule();
+    torn += before != second;
+  };
+  const auto work = [&](std::size_t me) -> detached {
+    co_await pool.schedule();
+    for (int i = 0; i != turns; ++i) {
+      try {
+        if (i % 4 == 0) {
+          co_await write(me);
+        } else {
+          co_await read(me);
+        }
+      } catch (const coracle::operation_cancelled&) {
+      }
+      ++ends;
+    }
+    ended.count_down();
+  };
+  for (std::size_t i = 0; i != coroutines; ++i) work(i);
+  ended.wait();
+  const bool is_free = mutex.try_lock();
+  if (is_free) mutex.unlock();
+  return torn + (writes != second) + (ends != 1LL * coroutines * turns) + !is_free;
+}
+
+/// A reader holds it, a writer waits, a reader waits behind it: once the writer is stopped, or has come and gone, that
+/// reader enters.
+struct writer_round : coracle_test::two_waiters {
+  writer_round() {
+    static_cast<void>(mutex.try_lock_shared());
+    coracle_test::note_end(stop.get_token(), mutex.lock_async(), first);
+    coracle_test::note_end({}, mutex.lock_shared_async(), second);
+  }
+  void complete() { mutex.unlock_shared(); }
+  void finish() {
+    if (first == coracle_test::ended::carried_out) mutex.unlock();
+    mutex.unlock_shared();
+  }
+  async_shared_mutex mutex;
+};
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -200,5 +262,7 @@ int main(int argc, char** argv) {
   run.expect("writer to reader wrong", race_one_unlock(2 * turns, false, true), 0);
   run.expect("reader to writer wrong", race_one_unlock(2 * turns, true, false), 0);
   run.expect("locks beside try_lock", try_and_wait(turns), 3LL * turns);
+  run.expect("turns with stops wrong", stop_some(turns), 0);
+  run.expect("stops of a writer wrong", coracle_test::race_a_stop<writer_round>(5 * turns), 0);
   return run.finish();
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/sync_wait.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/single_consumer_async_auto_reset_event.hpp>
 #include <coracle/sync/single_consumer_event.hpp>
@@ -10,7 +11,9 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/lets_through.hpp"
 #include "../support/one_after_another.hpp"
+#include "../support/stop_race.hpp"
 #include "../support/stress.hpp"
 
 namespace {
@@ -154,7 +157,7 @@ long long race_two_sets(int most) {
     if (i >= rounds) {
       each.event.set();
     } else {
-      wrong += each.passes != 1 || !coracle::get_awaiter(each.event).await_ready();
+      wrong += each.passes != 1 || !coracle_test::lets_through(each.event);
     }
   }
   return wrong;
@@ -175,13 +178,80 @@ long long merge_two_sets(int rounds) {
   const auto at = [&](int i) -> doubly_set& { return all[static_cast<std::size_t>(i)]; };
   long long wrong = 0;
   const auto consume = [&](int i) {
-    auto waiting = coracle::get_awaiter(at(i).event);
-    const bool passed = waiting.await_ready();
+    const bool passed = coracle_test::lets_through(at(i).event);
     const bool saw_both = at(i).written[0] + at(i).written[1] == 2;
-    wrong += !passed || (!saw_both && !waiting.await_ready());
+    wrong += !passed || (!saw_both && !coracle_test::lets_through(at(i).event));
   };
   coracle_test::one_after_another(
       rounds, [&](int i) { at(i).write_and_set(0); }, [&](int i) { at(i).write_and_set(1); }, consume);
+  return wrong;
+}
+
+/// The consumer is stopped at any moment while threads set. A lost set() hangs. Gives the sum.
+template <class Event>
+long long produce_and_stop(int turns) {
+  constexpr int producers = 2;
+  static_thread_pool pool{1};
+  Event added;
+  single_consumer_event complete;
+  std::atomic<long long> sum{0};
+  coracle_test::stops_at_random stops(1);
+  const auto consume = [&]() -> detached {
+    co_await pool.schedule();
+    for (long long seen = 0; seen != producers * turns; seen = sum.load(std::memory_order_relaxed)) {
+      try {
+        co_await coracle::with_stop(added, stops.renew(0));
+        if constexpr (requires { added.reset(); }) added.reset();
+      } catch (const coracle::operation_cancelled&) {
+      }
+    }
+    complete.set();
+  };
+  consume();
+  std::vector<std::thread> threads;
+  for (int t = 0; t != producers; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i != turns; ++i) {
+        sum.fetch_add(1, std::memory_order_relaxed);
+        added.set();
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  coracle::sync_wait(complete);
+  return sum;
+}
+
+/// One stop request against one set(): the waiter goes on, or the set() is there for the next. Gives how many went
+/// wrong.
+template <class Event>
+long long race_a_stop(int most) {
+  struct round {
+    coracle::stop_source stop;
+    Event event;
+    std::atomic<coracle_test::ended> how{coracle_test::ended::not_yet};
+  };
+  std::vector<round> rounds(static_cast<std::size_t>(most));
+  const auto at = [&](int i) -> round& { return rounds[static_cast<std::size_t>(i)]; };
+  for (round& each : rounds) {
+    coracle_test::note_end(each.stop.get_token(), coracle::get_awaiter(each.event), each.how);
+  }
+  const int done = coracle_test::side_by_side(
+      most,
+      [&](int i) {
+        coracle_test::hold_up(i / 128 % 300);
+        at(i).event.set();
+      },
+      [&](int i) { at(i).stop.request_stop(); });
+  constexpr bool stays_set = requires(Event& event) { event.is_set(); };
+  long long wrong = 0;
+  for (int i = 0; i != most; ++i) {
+    round& each = at(i);
+    if (i >= done) each.event.set();
+    const bool cancelled = each.how == coracle_test::ended::cancelled;
+    wrong += each.how == coracle_test::ended::not_yet;
+    wrong += coracle_test::lets_through(each.event) != (cancelled || stays_set);
+  }
   return wrong;
 }
 }  // namespace
@@ -203,5 +273,7 @@ int main(int argc, char** argv) {
   run.expect("added", produce(5 * n), 15 * n);
   run.expect("pairs of sets wrong", race_two_sets(10 * n), 0);
   run.expect("merged sets wrong", merge_two_sets(n), 0);
+  run.expect("added with stops", produce_and_stop<automatic>(n) + produce_and_stop<manual>(n), 4LL * n);
+  run.expect("stops against set() wrong", race_a_stop<manual>(10 * n) + race_a_stop<automatic>(10 * n), 0);
   return run.finish();
 }

@@ -13,6 +13,7 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
+#include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -187,6 +188,84 @@ TEST_CASE("async_auto_reset_event: sync_wait waits for another thread's set() an
   setter.join();
 }
 
+TEST_CASE(
+    "async_auto_reset_event: stop requested before the await: it is cancelled, and takes no set() with it") {
+  async_auto_reset_event event{true};
+  coracle::stop_source source;
+  source.request_stop();
+  std::vector<int> log;
+  coracle_test::await_and_log(event, source, log, 1);
+  CHECK(log == std::vector{-1});
+  wait_and_log(event, log, 2);
+  CHECK(log == std::vector{-1, 2});
+}
+
+TEST_CASE("async_auto_reset_event: stop requested during the wait ends it; the next set() is for others") {
+  async_auto_reset_event event;
+  coracle::stop_source source;
+  std::vector<int> log;
+  coracle_test::await_and_log(event, source, log, 1);
+  source.request_stop();
+  CHECK(log == std::vector{-1});
+  event.set();
+  wait_and_log(event, log, 2);
+  CHECK(log == std::vector{-1, 2});
+}
+
+TEST_CASE(
+    "async_auto_reset_event: stop requested after set() has no effect, though the waiter has not run yet") {
+  async_auto_reset_event event;
+  coracle::stop_source source;
+  coracle::run_loop loop;
+  std::vector<int> log;
+  const auto wait = [&]() -> detached {
+    co_await loop.schedule();
+    coracle_test::await_and_log(event, source, log, 1);
+  };
+  wait();
+  loop.run_pending();
+  event.set();
+  source.request_stop();
+  CHECK(log.empty());
+  loop.run_pending();
+  CHECK(log == std::vector{1});
+}
+
+TEST_CASE("async_auto_reset_event: a cancelled waiter leaves those before and behind it in their order") {
+  async_auto_reset_event event;
+  coracle::stop_source first, second, third;
+  std::vector<int> log;
+  wait_and_log(event, log, 1);
+  coracle_test::await_and_log(event, first, log, 2);
+  coracle_test::await_and_log(event, second, log, 3);
+  wait_and_log(event, log, 4);
+  coracle_test::await_and_log(event, third, log, 5);
+  second.request_stop();
+  CHECK(log == std::vector{-3});
+  third.request_stop();
+  CHECK(log == std::vector{-3, -5});
+  event.set();
+  event.set();
+  event.set();
+  CHECK(log == std::vector{-3, -5, 1, 2, 4});
+}
+
+TEST_CASE("async_auto_reset_event: when its only waiter is cancelled it is as if nobody had waited") {
+  async_auto_reset_event event;
+  coracle::stop_source source;
+  std::vector<int> log;
+  coracle_test::await_and_log(event, source, log, 1);
+  source.request_stop();
+  event.reset();
+  event.set();
+  event.set();
+  wait_and_log(event, log, 2);
+  CHECK(log == std::vector{-1, 2});
+  wait_and_log(event, log, 3);
+  CHECK(log == std::vector{-1, 2});
+  event.set();
+}
+
 TEST_CASE("async_auto_reset_event: destroyed while a coroutine waits ends the program and says so" *
           doctest::skip(!CORACLE_CHECKS())) {
   CHECK(coracle_test::abort_message([] {
@@ -223,7 +302,6 @@ static_assert(noexcept(std::declval<async_auto_reset_event&>().set()) &&
               noexcept(std::declval<async_auto_reset_event&>().reset()) &&
               noexcept(std::declval<async_auto_reset_event&>().operator co_await()));
 static_assert(noexcept(std::declval<event_awaiter&>().await_ready()) &&
-              noexcept(std::declval<event_awaiter&>().await_suspend(nullptr)) &&
-              noexcept(std::declval<event_awaiter&>().await_resume()));
+              noexcept(std::declval<event_awaiter&>().await_suspend(std::coroutine_handle<>())));
 static_assert(std::is_void_v<coracle::await_result_t<async_auto_reset_event&>>);
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <coracle/compose/fmap.hpp>
 #include <coracle/core/async_generator.hpp>
-#include <coracle/core/environment.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <coracle/core/environment.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
@@ -18,10 +18,13 @@
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
+#include "../support/stoppable.hpp"
 
 namespace {
 using coracle::async_semaphore;
 using coracle_test::detached;
+using coracle_test::run_stoppable;
+using coracle_test::run_stoppable_on;
 
 /// Keeps the permit; the test releases it.
 detached acquire_and_log(async_semaphore& semaphore, std::vector<int>& log, int name) {
@@ -252,21 +255,100 @@ TEST_CASE("async_semaphore: the last waiter to be woken may destroy it") {
   CHECK_FALSE(semaphore.has_value());
 }
 
-TEST_CASE("async_semaphore: a stop request, before or during the wait, neither ends it nor costs a permit") {
-  async_semaphore semaphore{0};
-  coracle::stop_source source;
+TEST_CASE("async_semaphore: stop requested before the await: a free permit is not taken either") {
+  async_semaphore semaphore{1};
+  coracle::stop_source stop;
   std::vector<int> log;
-  const auto wait = [&](int name) -> coracle::task<> {
-    co_await semaphore.acquire();
-    log.push_back(name);
-  };
-  coracle_test::run_detached(coracle::with_stop(wait(1), source.get_token()));
-  source.request_stop();
-  coracle_test::run_detached(coracle::with_stop(wait(2), source.get_token()));
-  CHECK(log.empty());
-  semaphore.release(3);
-  CHECK(log == std::vector{1, 2});
+  stop.request_stop();
+  run_stoppable(stop.get_token(), semaphore.acquire(), log, 1);
+  run_stoppable(stop.get_token(), semaphore.scoped_acquire(), log, 2);
+  CHECK(log == std::vector{-1, -2});
   CHECK(drain(semaphore) == 1);
+}
+
+TEST_CASE("async_semaphore: a stop request ends the wait, the others keep their order and get the permits") {
+  async_semaphore semaphore{0};
+  coracle::stop_source stops[6];
+  std::vector<int> log;
+  for (int i = 0; i != 6; ++i) run_stoppable(stops[i].get_token(), semaphore.acquire(), log, i + 1);
+  stops[3].request_stop();
+  stops[5].request_stop();
+  stops[0].request_stop();
+  CHECK(log == std::vector{-4, -6, -1});
+  semaphore.release(2);
+  CHECK(log == std::vector{-4, -6, -1, 2, 3});
+  acquire_and_log(semaphore, log, 7);
+  semaphore.release(3);
+  CHECK(log == std::vector{-4, -6, -1, 2, 3, 5, 7});
+  CHECK(drain(semaphore) == 1);
+}
+
+TEST_CASE("async_semaphore: when the only waiter is cancelled the next release() keeps its permit") {
+  async_semaphore semaphore{0};
+  coracle::stop_source stop;
+  std::vector<int> log;
+  run_stoppable(stop.get_token(), semaphore.scoped_acquire(), log, 1);
+  stop.request_stop();
+  CHECK(log == std::vector{-1});
+  CHECK_FALSE(semaphore.try_acquire());
+  semaphore.release();
+  CHECK(drain(semaphore) == 1);
+}
+
+TEST_CASE("async_semaphore: a stop request after the permit was handed over has no effect") {
+  coracle::run_loop loop;
+  async_semaphore semaphore{0};
+  coracle::stop_source stop;
+  std::vector<int> log;
+  run_stoppable_on(stop.get_token(), loop, semaphore.acquire(), log, 1);
+  CHECK(loop.run_one());
+  semaphore.release();
+  stop.request_stop();
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{1});
+  CHECK(drain(semaphore) == 0);
+}
+
+TEST_CASE("async_semaphore: a cancelled waiter goes on where it suspended, not inside request_stop()") {
+  coracle::run_loop loop;
+  async_semaphore semaphore{0};
+  coracle::stop_source stop;
+  std::vector<int> log;
+  run_stoppable_on(stop.get_token(), loop, semaphore.acquire(), log, 1);
+  CHECK(loop.run_one());
+  stop.request_stop();
+  CHECK(log.empty());
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{-1});
+}
+
+TEST_CASE("async_semaphore: 50'000 waiters are cancelled in any order, each in a moment") {
+  async_semaphore semaphore{0};
+  CHECK(coracle_test::cancels_many(50'000, false, [&] { return semaphore.acquire(); }));
+  CHECK(coracle_test::cancels_many(50'000, true, [&] { return semaphore.acquire(); }));
+  semaphore.release();
+  CHECK(drain(semaphore) == 1);
+}
+
+TEST_CASE("async_semaphore: permits that find only waiters whose when_any() was won by another are kept") {
+  coracle::run_loop loop;
+  async_semaphore semaphore{0};
+  coracle::async_manual_reset_event event;
+  std::size_t winner = 9;
+  const auto work = [&]() -> detached {
+    co_await loop.schedule();
+    winner = (co_await coracle::when_any(semaphore.acquire(), event)).index();
+  };
+  work();
+  CHECK(loop.run_one());
+  event.set();
+  semaphore.release(2);
+  CHECK(semaphore.try_acquire());
+  semaphore.release();
+  while (loop.run_one()) {
+  }
+  CHECK(winner == 1);
+  CHECK(drain(semaphore) == 2);
 }
 
 TEST_CASE("async_semaphore: destroyed while a coroutine waits ends the program and says so" *
@@ -286,6 +368,19 @@ TEST_CASE("async_semaphore: a negative number of permits ends the program and sa
           async_semaphore semaphore{1};
           semaphore.release(-1);
         }) == "coracle: release() of less than no permits of an async_semaphore\n");
+}
+
+TEST_CASE("async_semaphore: holds max() permits, and more end the program and say so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  async_semaphore semaphore{async_semaphore::max()};
+  REQUIRE(semaphore.try_acquire());
+  semaphore.release();
+  CHECK(coracle_test::abort_message([] { async_semaphore too_many{async_semaphore::max() + 1}; }) ==
+        "coracle: an async_semaphore cannot begin with more than max() permits\n");
+  CHECK(coracle_test::abort_message([] {
+          async_semaphore full{async_semaphore::max()};
+          full.release();
+        }) == "coracle: an async_semaphore cannot have more than max() permits\n");
 }
 
 TEST_CASE("async_semaphore: acquiring, waiting and releasing allocate nothing" *
@@ -310,7 +405,7 @@ TEST_CASE("async_semaphore: acquiring, waiting and releasing allocate nothing" *
 
 // What the header promises to the compiler.
 using acquire_awaiter = async_semaphore::acquire_operation;
-static_assert(sizeof(async_semaphore) == 32);
+static_assert(sizeof(async_semaphore) == 24);
 static_assert(!std::is_copy_constructible_v<async_semaphore> &&
               !std::is_move_constructible_v<async_semaphore>);
 static_assert(!std::is_convertible_v<int, async_semaphore>);
@@ -319,8 +414,8 @@ static_assert(noexcept(async_semaphore{1}) && noexcept(std::declval<async_semaph
               noexcept(std::declval<async_semaphore&>().acquire()) &&
               noexcept(std::declval<async_semaphore&>().scoped_acquire()));
 static_assert(noexcept(std::declval<acquire_awaiter&>().await_ready()) &&
-              noexcept(std::declval<acquire_awaiter&>().await_suspend(nullptr)) &&
-              noexcept(std::declval<acquire_awaiter&>().await_resume()));
+              noexcept(std::declval<acquire_awaiter&>().await_suspend(std::noop_coroutine())) &&
+              !noexcept(std::declval<acquire_awaiter&>().await_resume()));
 static_assert(std::is_void_v<coracle::await_result_t<acquire_awaiter>>);
 static_assert(std::is_same_v<coracle::await_result_t<async_semaphore::scoped_acquire_operation>,
                              coracle::async_semaphore_permit>);

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
 #include <coracle/core/sync_wait.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <string>
 #include <thread>
@@ -13,10 +13,10 @@
 #include "../support/test_coroutine.hpp"
 
 namespace {
+using coracle::shielded;
 using coracle::sync_wait;
 using coracle::task;
 using coracle::task_local;
-using coracle::with_deadline;
 using coracle::with_stop;
 using coracle::with_value;
 using time_point = std::chrono::steady_clock::time_point;
@@ -24,7 +24,6 @@ using time_point = std::chrono::steady_clock::time_point;
 task<coracle::stop_token> token() { co_return co_await coracle::this_task::stop_token(); }
 task<time_point> deadline() { co_return co_await coracle::this_task::deadline(); }
 task<int> value_of(const task_local<int>& local) { co_return co_await local.value(); }
-constexpr time_point at(int seconds) { return time_point(std::chrono::seconds(seconds)); }
 
 /// Awaits `child` below so many tasks.
 template <class T>
@@ -79,10 +78,82 @@ TEST_CASE("with_stop: an inner token replaces the outer one, for its own subtree
   CHECK(seen == std::vector{outer.get_token(), inner.get_token(), outer.get_token()});
 }
 
-TEST_CASE("with_deadline: the earlier of two deadlines is in force, whichever is outside") {
-  CHECK(sync_wait(with_deadline(below(3, deadline()), at(10))) == at(10));
-  CHECK(sync_wait(with_deadline(with_deadline(deadline(), at(20)), at(10))) == at(10));
-  CHECK(sync_wait(with_deadline(with_deadline(deadline(), at(10)), at(20))) == at(10));
+TEST_CASE("with_stop: an lvalue is referred to, a temporary is kept") {
+  coracle::stop_source source;
+  coracle::async_manual_reset_event event;
+  auto waiting = with_stop(event, source.get_token());
+  event.set();
+  sync_wait(std::move(waiting));
+  source.request_stop();
+  CHECK_THROWS_AS(sync_wait(with_stop(event, source.get_token())), coracle::operation_cancelled);
+  auto kept = with_stop(token(), source.get_token());
+  CHECK(sync_wait(std::move(kept)) == source.get_token());
+}
+
+TEST_CASE("this_task::throw_if_stopped: throws once stop is requested, with its reason") {
+  coracle::stop_source source;
+  auto computes = [](coracle::stop_source& stops) -> task<int> {
+    int rounds = 0;
+    try {
+      for (;; ++rounds) {
+        co_await coracle::this_task::throw_if_stopped();
+        if (rounds == 3) stops.request_stop(coracle::stop_reason::shutting_down);
+      }
+    } catch (const coracle::operation_cancelled& cancelled) {
+      if (cancelled.reason() != coracle::stop_reason::shutting_down) rounds = -1;
+    }
+    co_return rounds;
+  };
+  CHECK(sync_wait(with_stop(computes(source), source.get_token())) == 4);
+}
+
+TEST_CASE(
+    "this_task::throw_if_stopped: does nothing where nobody can stop, nor below a coroutine without "
+    "environment") {
+  const auto asks = []() -> task<> { co_await coracle::this_task::throw_if_stopped(); };
+  sync_wait(asks());
+  auto body = []() -> coracle_test::test_coroutine { co_await coracle::this_task::throw_if_stopped(); };
+  coracle_test::test_coroutine root = body();
+  root.resume();
+  CHECK(root.done());
+}
+
+TEST_CASE("shielded: what is below is out of reach of the stop request and the deadline, values stay bound") {
+  coracle::stop_source source;
+  source.request_stop();
+  const task_local<int> local{0};
+  coracle::async_manual_reset_event event{true};
+  const auto inside = [&]() -> task<int> {
+    const coracle::stop_token own = co_await token();
+    if (own.stop_possible()) co_return -1;
+    const time_point until = co_await deadline();
+    if (until != time_point::max()) co_return -2;
+    co_await event;
+    co_return co_await local.value();
+  };
+  const auto outside = [&]() -> task<int> {
+    const int shielded_value = co_await shielded(inside());
+    const coracle::stop_token own = co_await token();
+    co_return own.stop_requested() ? shielded_value : -3;
+  };
+  CHECK(sync_wait(with_stop(with_value(outside(), local, 5), source.get_token())) == 5);
+}
+
+TEST_CASE("shielded: a with_stop below it has its say again") {
+  coracle::stop_source source;
+  source.request_stop();
+  coracle::async_manual_reset_event event{true};
+  auto stopped = with_stop(event, source.get_token());
+  CHECK_THROWS_AS(sync_wait(shielded(std::move(stopped))), coracle::operation_cancelled);
+}
+
+TEST_CASE("shielded: an lvalue is referred to") {
+  coracle::stop_source source;
+  source.request_stop();
+  coracle::async_manual_reset_event event{true};
+  const auto cleans_up = [&]() -> task<> { co_await shielded(event); };
+  sync_wait(with_stop(cleans_up(), source.get_token()));
+  CHECK(event.is_set());
 }
 
 TEST_CASE("with_value: a binding is seen at any depth, and an inner one hides the outer one") {
@@ -129,35 +200,36 @@ TEST_CASE("task_local: value() refers to the bound object, and to the fallback, 
   CHECK(sync_wait(with_value(twice(local), local, "bound")));
 }
 
-TEST_CASE("environment: stop, deadline and values stay when another of them changes") {
+TEST_CASE("environment: stop and values stay when the other of them changes") {
   coracle::stop_source source;
   const task_local<int> local{0};
   auto body = [](const task_local<int>& l, coracle::stop_token expected) -> task<bool> {
     const coracle::stop_token seen = co_await token();
-    const time_point until = co_await deadline();
     const int bound = co_await l.value();
-    co_return seen == expected&& until == at(5) && bound == 3;
+    co_return seen == expected&& bound == 3;
   };
-  auto stop_outside = with_stop(with_value(with_deadline(body(local, source.get_token()), at(5)), local, 3),
-                                source.get_token());
-  CHECK(sync_wait(std::move(stop_outside)));
-  auto stop_inside = with_deadline(
-      with_value(with_stop(body(local, source.get_token()), source.get_token()), local, 3), at(5));
-  CHECK(sync_wait(std::move(stop_inside)));
+  auto inside = with_value(body(local, source.get_token()), local, 3);
+  CHECK(sync_wait(with_stop(std::move(inside), source.get_token())));
+  auto outside = with_stop(body(local, source.get_token()), source.get_token());
+  CHECK(sync_wait(with_value(std::move(outside), local, 3)));
 }
 
-TEST_CASE("environment: when_all passes it on to every child") {
+TEST_CASE("environment: when_all passes it on to every child, and the stop request with its reason") {
+  using coracle::stop_reason;
   coracle::stop_source source;
   const task_local<int> local{0};
-  auto body = [](const task_local<int>& l) -> task<std::vector<coracle::stop_token>> {
-    auto [first, second, number] = co_await coracle::when_all(token(), below(2, token()), value_of(l));
-    std::vector<coracle::stop_token> seen{first, second};
-    if (number == 4) seen.emplace_back();
-    co_return seen;
+  std::vector<stop_reason> seen;
+  std::vector<int> bound;
+  auto child = [&](bool stops) -> task<> {
+    const coracle::stop_token own = co_await below(2, token());
+    if (stops) source.request_stop(stop_reason::shutting_down);
+    seen.push_back(own.reason());
+    bound.push_back(co_await value_of(local));
   };
-  const std::vector<coracle::stop_token> seen =
-      sync_wait(with_stop(with_value(body(local), local, 4), source.get_token()));
-  CHECK(seen == std::vector{source.get_token(), source.get_token(), coracle::stop_token()});
+  auto both = coracle::when_all(child(false), child(true));
+  sync_wait(with_stop(with_value(std::move(both), local, 4), source.get_token()));
+  CHECK(seen == std::vector{stop_reason::none, stop_reason::shutting_down});
+  CHECK(bound == std::vector{4, 4});
 }
 
 TEST_CASE("environment: make_task and when_ready pass it on") {
@@ -210,7 +282,7 @@ TEST_CASE("environment: an exception passes through the changes") {
 TEST_CASE("environment: any awaitable may be given one, and results keep their type") {
   int object = 0;
   auto reference = [](int& o) -> task<int&> { co_return o; };
-  CHECK(&sync_wait(with_deadline(reference(object), at(1))) == &object);
-  sync_wait(with_deadline(std::suspend_never{}, at(1)));
+  CHECK(&sync_wait(with_stop(reference(object), coracle::stop_token())) == &object);
+  sync_wait(shielded(std::suspend_never{}));
 }
 }  // namespace

@@ -229,32 +229,4 @@ TEST_CASE("oldest_first: turns a stack of waiters into a queue; wake_all wakes i
   coracle::detail::wake_all(oldest);
   CHECK(log == std::vector{0, 1, 2});
 }
-
-TEST_CASE("scheduler_ref: schedule() posts to its executor, and does not suspend where the caller is there") {
-  stepping_executor place;
-  const coracle::scheduler_ref to_place{&place};
-  CHECK_FALSE(to_place.schedule().await_ready());
-  bool arrived = false;
-  auto body = [](coracle::scheduler_ref where, bool& done) -> test_coroutine {
-    co_await where.schedule();
-    done = current_executor() != nullptr;
-    co_await where.schedule();
-  };
-  test_coroutine moving = body(to_place, arrived);
-  moving.resume();
-  CHECK_FALSE(moving.done());
-  CHECK(place.step());
-  CHECK(arrived);
-  CHECK(moving.done());
-  CHECK_FALSE(place.step());
-}
-
-TEST_CASE("scheduler_ref: of no executor it goes nowhere; current_scheduler() refers to the caller's") {
-  stepping_executor place;
-  CHECK(coracle::scheduler_ref{nullptr}.schedule().await_ready());
-  CHECK(coracle::current_scheduler() == coracle::scheduler_ref{nullptr});
-  const coracle::detail::executor_scope here{&place};
-  CHECK(coracle::current_scheduler() == coracle::scheduler_ref{&place});
-  CHECK(coracle::current_scheduler() != coracle::scheduler_ref{nullptr});
-}
 }  // namespace

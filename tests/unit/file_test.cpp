@@ -6,10 +6,10 @@
 
 #include <array>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/read_only_file.hpp>
@@ -30,7 +30,6 @@
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/run_on_service.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -46,7 +45,6 @@ using coracle::stop_source;
 using coracle::task;
 using coracle::write_only_file;
 using coracle_test::detached;
-using coracle_test::run;
 
 /// A folder that is removed with all that is in it.
 class temporary_folder {
@@ -100,7 +98,7 @@ task<bool> is_cancelled(Awaitable work) {
 TEST_CASE("file: what is written is read back, from the same file and from another that is opened on it") {
   const temporary_folder folder;
   io_service io;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto both = read_write_file::open(io, folder / "a");
     CHECK(co_await both.write(0, "0123456789", 10) == 10);
     std::array<char, 4> buffer;
@@ -118,7 +116,7 @@ TEST_CASE("file: a read gives fewer bytes where the file ends, and none beyond")
   const temporary_folder folder;
   write_text(folder / "a", "abcdef");
   io_service io;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto file = read_only_file::open(io, folder / "a");
     std::array<char, 16> buffer;
     CHECK(co_await file.read(4, buffer.data(), buffer.size()) == 2);
@@ -132,7 +130,7 @@ TEST_CASE("file: a read gives fewer bytes where the file ends, and none beyond")
 TEST_CASE("file: a write beyond the end leaves zeros between, set_size() cuts and extends") {
   const temporary_folder folder;
   io_service io;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = write_only_file::open(io, folder / "a");
     CHECK(file.size() == 0);
     CHECK(co_await file.write(3, "xy", 2) == 2);
@@ -149,7 +147,7 @@ TEST_CASE("file: offsets beyond 4 GiB, in a sparse file of 5 GiB") {
   const temporary_folder folder;
   constexpr std::uint64_t gib = 1024 * 1024 * 1024;
   io_service io;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = read_write_file::open(io, folder / "a");
     CHECK(co_await file.write(5 * gib, "end", 3) == 3);
     CHECK(co_await file.write(gib, "one", 3) == 3);
@@ -225,7 +223,7 @@ TEST_CASE("file: an error says what was done and to which file") {
 TEST_CASE("file: writing to a full device is an error with its path") {
   io_service io;
   std::optional<std::system_error> full;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = write_only_file::open(io, "/dev/full", file_open_mode::open_existing);
     try {
       co_await file.write(0, "x", 1);
@@ -273,7 +271,7 @@ TEST_CASE("file: unbuffered, it reads and writes whole aligned blocks") {
     MESSAGE("unbuffered files are NOT tested here: ", refused->what());
     return;
   }
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     CHECK(co_await file->write(4096, out.get(), sizeof(block)) == sizeof(block));
     CHECK(co_await file->read(4096, in.get(), sizeof(block)) == sizeof(block));
   }());
@@ -290,7 +288,7 @@ TEST_CASE("file: moving it moves what it has open, assigning to it closes what i
   other = std::move(moved);
   CHECK(other.native_handle() == descriptor);
   CHECK(::fcntl(closed, F_GETFD) == -1);
-  run(io, [&]() -> task<> { CHECK(co_await other.write(0, "a", 1) == 1); }());
+  io.run([&]() -> task<> { CHECK(co_await other.write(0, "a", 1) == 1); }());
   CHECK(text_of(folder / "a") == "a");
   CHECK(text_of(folder / "b").empty());
 }
@@ -304,7 +302,7 @@ TEST_CASE("file: a function takes any file that can be read, or any that can be 
     CHECK(co_await to.write(0, buffer.data(), size) == size);
   };
   write_text(folder / "a", "copied");
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto a = read_only_file::open(io, folder / "a");
     auto b = read_write_file::open(io, folder / "b");
     auto c = write_only_file::open(io, folder / "c");
@@ -320,7 +318,7 @@ TEST_CASE("file: operations at the same time on one file each do their own part"
   constexpr std::size_t parts = 100;
   std::string found(parts * 2, '?'), wanted;
   for (std::size_t i = 0; i != parts; ++i) wanted += {static_cast<char>('a' + i % 26), '.'};
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = read_write_file::open(io, folder / "a");
     const auto write = [&](std::size_t i) -> task<> {
       CHECK(co_await file.write(2 * i, &wanted[2 * i], 2) == 2);
@@ -345,7 +343,7 @@ TEST_CASE("file: stop requested before: nothing is read and nothing is written")
   stop_source source;
   source.request_stop();
   char byte = '?';
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = read_write_file::open(io, folder / "a");
     CHECK(co_await file.write(0, "x", 1) == 1);
     CHECK(co_await is_cancelled(file.read(0, &byte, 1, source.get_token())));
@@ -362,7 +360,7 @@ TEST_CASE("file: stop requested during a copy ends it at the next read") {
   io_service io;
   stop_source source;
   std::uint64_t offset = 0;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = read_write_file::open(io, folder / "a");
     file.set_size(1 << 20);
     const auto read_for_ever = [&]() -> task<> {
@@ -387,7 +385,7 @@ TEST_CASE("file: stop requested while writes wait for a thread: each has written
   stop_source source;
   constexpr std::size_t parts = 200;
   std::array<bool, parts> cancelled{};
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = write_only_file::open(io, folder / "a");
     file.set_size(parts);
     const auto write = [&](std::size_t i) -> task<> {
@@ -458,7 +456,7 @@ TEST_CASE("file: reading and writing allocate nothing" *
   const temporary_folder folder;
   io_service io;
   std::size_t allocated = 0;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     auto file = read_write_file::open(io, folder / "a");
     std::array<char, 16> buffer{};
     co_await file.write(0, buffer.data(), buffer.size());  // starts the first thread

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/fmap.hpp>
-#include <coracle/core/environment.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/sleep.hpp>
+#include <coracle/exec/timeout.hpp>
 #include <coracle/io/io_service.hpp>
 #include <csignal>
 #include <latch>
@@ -529,6 +531,62 @@ TEST_CASE("io_service: ten thousand timers, a third of them stopped, end once ea
   CHECK(io.process_pending_events() == 0);
 }
 
+// ---- what sleeps on it --------------------------------------------------------------------------------
+
+TEST_CASE("io_service: sleep_for() and timeout() on it go by its own timers, on the thread that runs it") {
+  io_service io;
+  const auto work = [&]() -> task<> {
+    const std::thread::id here = std::this_thread::get_id();
+    const auto before = steady::now();
+    co_await coracle::sleep_for(1ms);
+    CHECK(steady::now() >= before + 1ms);
+    CHECK_THROWS_AS(co_await coracle::timeout(coracle::sleep_for(1h), 1ms), coracle::timed_out);
+    CHECK(coracle::current_executor() == &io);
+    CHECK(std::this_thread::get_id() == here);
+  };
+  io.run(work());
+}
+
+TEST_CASE("io_service: a sleep on it that is over is one event; a stop request ends it as one") {
+  io_service io;
+  stop_source source;
+  int over = 0, cancelled = 0;
+  const auto sleep = [&](steady::duration delay) -> task<> {
+    co_await io.schedule();
+    try {
+      co_await coracle::sleep_for(delay);
+      ++over;
+    } catch (const coracle::operation_cancelled&) {
+      ++cancelled;
+    }
+  };
+  coracle_test::run_detached(sleep(1us));
+  coracle_test::run_detached(coracle::with_stop(sleep(1h), source.get_token()));
+  CHECK(io.process_one_event() == 1);
+  CHECK(io.process_one_event() == 1);
+  CHECK(io.process_one_event() == 1);
+  CHECK(over == 1);
+  source.request_stop();
+  CHECK(cancelled == 0);
+  CHECK(io.process_one_event() == 1);
+  CHECK(cancelled == 1);
+  CHECK(io.process_pending_events() == 0);
+}
+
+TEST_CASE("io_service: destroyed while a coroutine sleeps on it ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string message = coracle_test::abort_message([] {
+    io_service io;
+    const auto sleep = [&]() -> detached {
+      co_await io.schedule();
+      co_await coracle::sleep_for(1h);
+    };
+    sleep();
+    io.process_one_event();
+  });
+  CHECK(message.starts_with("coracle: an io_service was destroyed with coroutines scheduled on it or timers"));
+}
+
 // ---- the end, and memory ------------------------------------------------------------------------------
 
 TEST_CASE("io_service: destroyed with a coroutine scheduled, or a timer, ends the program and says so" *
@@ -587,8 +645,6 @@ TEST_CASE("io_service: scheduling, timers and stopping them allocate nothing" *
 
 // What the header promises to the compiler.
 static_assert(coracle::scheduler<io_service>);
-static_assert(std::is_void_v<coracle::await_result_t<io_service::schedule_operation>>);
-static_assert(std::is_void_v<coracle::await_result_t<io_service::timed_schedule_operation>>);
 static_assert(!std::is_copy_constructible_v<io_service> && !std::is_move_constructible_v<io_service>);
 static_assert(noexcept(std::declval<io_service&>().schedule()) &&
               noexcept(std::declval<io_service&>().stop()) &&

@@ -1,4 +1,4 @@
-// tests/unit/result_test.cpp -- outcome: a value, an exception, or nothing yet.
+// tests/unit/result_test.cpp -- outcome: a value, an exception, cancelled, or nothing yet.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -96,6 +96,44 @@ TEST_CASE("outcome: throws its exception each time it is asked, and gives it out
   outcome<void> copy;
   copy.emplace_error(end.error());
   CHECK_THROWS_AS(copy.get(), int);
+}
+
+TEST_CASE("outcome: cancelled is neither a value nor an error, and get() throws it with its reason") {
+  outcome<std::string> end;
+  CHECK_FALSE(end.is_cancelled());
+  CHECK(end.reason() == coracle::stop_reason::none);
+  end.emplace_cancelled(coracle::stop_reason::timed_out);
+  outcome<std::string> moved(std::move(end));
+  CHECK(moved.is_cancelled());
+  CHECK_FALSE(moved.has_value());
+  CHECK_FALSE(moved.has_error());
+  CHECK(moved.error() == nullptr);
+  CHECK(moved.reason() == coracle::stop_reason::timed_out);
+  CHECK_THROWS_WITH_AS(static_cast<void>(moved.get()), "operation cancelled: its deadline has passed",
+                       coracle::operation_cancelled);
+  CHECK_THROWS_AS(static_cast<void>(std::move(moved).get()), coracle::operation_cancelled);
+}
+
+TEST_CASE("outcome: takes what a function gives, or how it ended else") {
+  outcome<int> value, error, cancelled;
+  value.emplace_from([] { return 3; });
+  error.emplace_from([]() -> int { throw 4; });
+  cancelled.emplace_from([]() -> int {
+    struct derived : coracle::operation_cancelled {
+      derived() : operation_cancelled(coracle::stop_reason::lost_race) {}
+    };
+    throw derived();
+  });
+  CHECK(value.get() == 3);
+  CHECK_THROWS_AS(static_cast<void>(error.get()), int);
+  CHECK(cancelled.reason() == coracle::stop_reason::lost_race);
+  outcome<void> none;
+  none.emplace_from([] {});
+  CHECK(none.has_value());
+  int object = 0;
+  outcome<int&> reference;
+  reference.emplace_from([&]() -> int& { return object; });
+  CHECK(&reference.get() == &object);
 }
 
 TEST_CASE("outcome: an exception takes the place of a value, which is destroyed, or of another exception") {

@@ -277,7 +277,6 @@ TEST_CASE("run_loop: scheduling and running allocate nothing" *
 
 // What the header promises to the compiler.
 static_assert(coracle::scheduler<run_loop>);
-static_assert(std::is_void_v<coracle::await_result_t<run_loop::schedule_operation>>);
 static_assert(std::is_nothrow_default_constructible_v<run_loop>);
 static_assert(!std::is_copy_constructible_v<run_loop> && !std::is_move_constructible_v<run_loop>);
 static_assert(noexcept(std::declval<run_loop&>().schedule()) && noexcept(std::declval<run_loop&>().stop()) &&

@@ -3,17 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/sequence_barrier.hpp>
 #include <cstdint>
 #include <memory>
 #include <numeric>
-#include <stop_token>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -21,6 +21,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
+#include "../support/stoppable.hpp"
 
 namespace {
 using coracle::current_executor;
@@ -28,6 +29,8 @@ using coracle::run_loop;
 using coracle::sequence_barrier;
 using coracle::task;
 using coracle_test::detached;
+using coracle_test::run_stoppable;
+using coracle_test::run_stoppable_on;
 
 template <class Sequence>
 detached wait_and_log(const sequence_barrier<Sequence>& barrier, Sequence target, std::vector<int>& log) {
@@ -254,17 +257,84 @@ TEST_CASE("sequence_barrier: publish() touches nothing once it has woken the las
   CHECK(destroyed);
 }
 
-TEST_CASE("sequence_barrier: a stop request does not end the wait") {
+TEST_CASE("sequence_barrier: stop requested before the await: it is cancelled, published or not") {
   sequence_barrier<> barrier;
-  std::stop_source stop;
-  std::size_t last = 0;
-  const auto wait = [&]() -> task<> { last = co_await barrier.wait_until_published(1); };
-  const auto root = [&]() -> detached { co_await coracle::with_stop(wait(), stop.get_token()); };
-  root();
+  coracle::stop_source stop;
+  std::vector<int> log;
+  barrier.publish(3);
   stop.request_stop();
-  CHECK(last == 0);
+  run_stoppable(stop.get_token(), barrier.wait_until_published(3), log, 1);
+  run_stoppable(stop.get_token(), barrier.wait_until_published(4), log, 2);
+  CHECK(log == std::vector{-1, -2});
+}
+
+TEST_CASE("sequence_barrier: a stop request ends the wait, the others keep their order") {
+  sequence_barrier<> barrier;
+  coracle::stop_source stops[4];
+  std::vector<int> log;
+  const std::size_t targets[] = {2, 1, 1, 2};
+  for (int i = 0; i != 4; ++i) {
+    run_stoppable(stops[i].get_token(), barrier.wait_until_published(targets[i]), log, i + 1);
+  }
+  stops[1].request_stop();
+  CHECK(log == std::vector{-2});
   barrier.publish(1);
-  CHECK(last == 1);
+  CHECK(log == std::vector{-2, 3});
+  barrier.publish(2);
+  CHECK(log == std::vector{-2, 3, 1, 4});
+}
+
+TEST_CASE("sequence_barrier: a stop request after the number was published has no effect") {
+  run_loop loop;
+  sequence_barrier<> barrier;
+  coracle::stop_source stop;
+  std::vector<int> log;
+  run_stoppable_on(stop.get_token(), loop, barrier.wait_until_published(0), log, 1);
+  CHECK(loop.run_one());
+  barrier.publish(0);
+  stop.request_stop();
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{1});
+}
+
+TEST_CASE("sequence_barrier: a cancelled wait goes on where it suspended, with a scheduler too") {
+  run_loop home, abroad;
+  const indirect_scheduler place{abroad};
+  sequence_barrier<> barrier;
+  coracle::stop_source stop;
+  std::vector<int> log;
+  run_stoppable_on(stop.get_token(), home, barrier.wait_until_published(0), log, 1);
+  run_stoppable_on(stop.get_token(), home, barrier.wait_until_published(0, abroad), log, 2);
+  run_stoppable_on(stop.get_token(), home, barrier.wait_until_published(0, place), log, 3);
+  CHECK(home.run_pending() == 3);
+  stop.request_stop();
+  CHECK(log.empty());
+  CHECK(home.run_pending() == 3);
+  CHECK(log == std::vector{-1, -2, -3});
+  CHECK_FALSE(abroad.run_one());
+}
+
+TEST_CASE("sequence_barrier: 50'000 waiters are cancelled in any order, each in a moment") {
+  sequence_barrier<> barrier;
+  CHECK(coracle_test::cancels_many(50'000, false, [&] { return barrier.wait_until_published(0); }));
+  CHECK(coracle_test::cancels_many(50'000, true, [&] { return barrier.wait_until_published(0); }));
+}
+
+TEST_CASE("sequence_barrier: when_any() takes the number that is published first") {
+  sequence_barrier<> first, second;
+  std::size_t winner = 9;
+  const auto work = [&]() -> detached {
+    winner =
+        (co_await coracle::when_any(first.wait_until_published(0), second.wait_until_published(0))).index();
+  };
+  work();
+  second.publish(0);
+  CHECK(winner == 1);
+  work();
+  CHECK(winner == 1);
+  first.publish(0);
+  work();
+  CHECK(winner == 0);
 }
 
 TEST_CASE("sequence_barrier: waits can be moved before they are awaited, as when_all does") {
@@ -281,7 +351,7 @@ TEST_CASE("sequence_barrier: waits can be moved before they are awaited, as when
   for (const std::size_t each : {1u, 2u, 3u}) barrier.publish(each);
   CHECK(sum == 0);
   CHECK(loop.run_one());
-  CHECK(sum == 3 + 3 + 3);
+  CHECK(sum == 1 + 2 + 3);
 }
 
 TEST_CASE(
@@ -333,66 +403,6 @@ TEST_CASE("sequence_barrier: two threads hand a ring buffer to and fro") {
   const auto [sum, nothing] = coracle::sync_wait(coracle::when_all(sum_up(), write()));
   static_cast<void>(nothing);
   CHECK(sum == count * (count - 1) / 2);
-}
-
-/// Numbers that another thread publishes at a given moment: right after the look number `look` at them.
-struct scripted_numbers {
-  using list = coracle::detail::sequence_waiters<int, coracle::sequence_traits<int>>;
-  using entry = list::entry;
-
-  bool is_published(int target, int) const {
-    const bool result = target <= last;
-    if (--looks_left == 0) {
-      last = later;
-      found_waiters = waiters.any();
-      if (found_waiters) waiters.wake_published(*this);
-    }
-    return result;
-  }
-  void suspend(entry& one, run_loop& loop) {
-    one.handle = std::noop_coroutine();
-    one.home = &loop;
-    CHECK(waiters.add(one, *this));
-  }
-
-  mutable int last = -1, later = -1, looks_left = 0;
-  mutable bool found_waiters = false;
-  mutable list waiters;
-};
-
-TEST_CASE(
-    "sequence_barrier: what is published while the waiters are in other hands wakes them all the same") {
-  run_loop loop;
-  scripted_numbers numbers;
-  scripted_numbers::entry far(7, -1), second(1, -1), first(0, -1);
-  numbers.suspend(far, loop);
-  numbers.suspend(second, loop);
-  numbers.suspend(first, loop);
-  numbers.last = 0;
-  numbers.later = 1;
-  numbers.looks_left = 3;  // the third look is the last while the waiters are in wake_published()'s hands
-  numbers.waiters.wake_published(numbers);
-  CHECK_FALSE(numbers.found_waiters);
-  CHECK(loop.run_pending() == 2);
-  CHECK(numbers.waiters.any());
-  numbers.last = 7;
-  numbers.waiters.wake_published(numbers);
-  CHECK(loop.run_pending() == 1);
-  CHECK_FALSE(numbers.waiters.any());
-}
-
-TEST_CASE("sequence_barrier: what is published right after a waiter looked finds that waiter") {
-  run_loop loop;
-  scripted_numbers numbers;
-  scripted_numbers::entry waiting(0, -1);
-  waiting.handle = std::noop_coroutine();
-  waiting.home = &loop;
-  numbers.later = 0;
-  numbers.looks_left = 1;
-  const bool suspended = numbers.waiters.add(waiting, numbers);
-  CHECK(numbers.found_waiters);
-  CHECK_FALSE(suspended);  // the publisher left it to the waiter, who was not through with await_suspend
-  CHECK(loop.run_pending() == 0);
 }
 
 TEST_CASE("sequence_barrier: waiting and publishing allocate nothing, also with an executor as scheduler" *
@@ -454,7 +464,7 @@ static_assert(alignof(waiting) <= 16 && !std::is_aggregate_v<waiting>);
 static_assert(noexcept(std::declval<sequence_barrier<>&>().publish(0)) &&
               noexcept(std::declval<sequence_barrier<>&>().wait_until_published(0)));
 static_assert(noexcept(std::declval<waiting&>().await_ready()) &&
-              noexcept(std::declval<waiting&>().await_suspend(nullptr)) &&
-              noexcept(std::declval<waiting&>().await_resume()));
+              noexcept(std::declval<waiting&>().await_suspend(std::noop_coroutine())) &&
+              !noexcept(std::declval<waiting&>().await_resume()));
 static_assert(std::is_same_v<coracle::await_result_t<waiting>, std::size_t>);
 }  // namespace

@@ -4,10 +4,10 @@
 
 #include <coracle/compose/fmap.hpp>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
 #include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
@@ -98,11 +98,9 @@ TEST_CASE("shared_task: whoever comes while the body runs waits, and is woken in
   CHECK(log == std::vector{10, 11, 12, 13});
 }
 
-TEST_CASE("shared_task: awaited after its end it does not suspend") {
+TEST_CASE("shared_task: awaited after its end it goes on at once") {
   const shared_task<int> one = give(3);
   CHECK(sync_wait(one) == 3);
-  CHECK(one.operator co_await().await_ready());
-  CHECK(one.when_ready().await_ready());
   test_coroutine waiting = coracle_test::started(one);
   CHECK(waiting.done());
 }
@@ -271,28 +269,42 @@ TEST_CASE("shared_task: handles compare, swap, copy and move as pointers do") {
   CHECK(sync_wait(other) == 1);
 }
 
-TEST_CASE("shared_task: the last handle destroys the body where it stands: unstarted, suspended, ended") {
+TEST_CASE("shared_task: the last handle destroys a body that has not started, or has ended") {
   lifetimes log;
-  auto hold = [](lifetime_probe, bool suspends) -> shared_task<> {
-    if (suspends) co_await std::suspend_always{};
-  };
+  auto hold = [](lifetime_probe) -> shared_task<> { co_return; };
   {
-    const shared_task<> unstarted = hold(lifetime_probe(log), true);
+    const shared_task<> unstarted = hold(lifetime_probe(log));
   }
   CHECK(log.alive == 0);
   {
-    shared_task<> suspended = hold(lifetime_probe(log), true);
-    test_coroutine waiting = coracle_test::started(suspended);
-    suspended = shared_task<>();
-    CHECK(log.alive == 1);  // the awaiter holds a handle
-    waiting.destroy();
-    CHECK(log.alive == 0);
-  }
-  {
-    shared_task<> ended = hold(lifetime_probe(log), false);
+    shared_task<> ended = hold(lifetime_probe(log));
     sync_wait(ended);
     CHECK(log.alive == 1);
   }
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("shared_task: a body that runs keeps itself alive, also when all who wait have gone") {
+  lifetimes log;
+  async_manual_reset_event open;
+  int ended = 0;
+  auto body = [](lifetime_probe, async_manual_reset_event& event, int& count) -> shared_task<> {
+    co_await event;
+    ++count;
+  };
+  coracle::stop_source source;
+  auto awaiter = [](shared_task<> mine) -> task<> {
+    try {
+      co_await mine;
+    } catch (const coracle::operation_cancelled&) {
+    }
+  };
+  coracle_test::run_detached(
+      coracle::with_stop(awaiter(body(lifetime_probe(log), open, ended)), source.get_token()));
+  source.request_stop();  // the awaiter ends, and with it the only handle
+  CHECK(log.alive == 1);
+  open.set();
+  CHECK(ended == 1);
   CHECK(log.alive == 0);
 }
 
@@ -420,19 +432,29 @@ TEST_CASE("shared_task: the body starts with an empty environment, whoever await
   CHECK_FALSE(body_stoppable);
 }
 
-TEST_CASE("shared_task: a stop request before, during or after does not end the wait") {
+TEST_CASE("shared_task: a stop request ends one awaiter's wait; the body and the others go on") {
   async_manual_reset_event open;
-  int started = 0, value = 0;
+  int started = 0, value = 0, cancelled = 0;
   const shared_task<int> one = after(open, started, 5);
-  std::stop_source before, during;
+  coracle::stop_source before, during;
   before.request_stop();
-  auto awaiter = [](shared_task<int> shared, int& sum) -> task<> { sum += co_await shared; };
-  coracle_test::run_detached(coracle::with_stop(awaiter(one, value), before.get_token()));
-  coracle_test::run_detached(coracle::with_stop(awaiter(one, value), during.get_token()));
+  auto awaiter = [](shared_task<int> shared, int& sum, int& stopped) -> task<> {
+    try {
+      sum += co_await shared;
+    } catch (const coracle::operation_cancelled&) {
+      ++stopped;
+    }
+  };
+  coracle_test::run_detached(coracle::with_stop(awaiter(one, value, cancelled), before.get_token()));
+  CHECK(cancelled == 1);
+  CHECK(started == 0);  // stopped before: not started
+  coracle_test::run_detached(coracle::with_stop(awaiter(one, value, cancelled), during.get_token()));
+  coracle_test::run_detached(awaiter(one, value, cancelled));
+  CHECK(started == 1);
   during.request_stop();
-  CHECK(value == 0);
+  CHECK(cancelled == 2);
   open.set();
-  CHECK(value == 10);
+  CHECK(value == 5);
 }
 
 TEST_CASE("shared_task: a million that end at once are awaited in a loop on a small stack") {

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
@@ -17,6 +16,7 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
+#include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
 #include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
@@ -62,7 +62,6 @@ TEST_CASE("single_consumer_event: is not set at first, unless told so") {
 TEST_CASE("single_consumer_event: an await of a set event does not suspend, and it stays set") {
   single_consumer_event event{true};
   std::vector<int> log;
-  CHECK(coracle::get_awaiter(event).await_ready());
   wait_and_log(event, log, 1);
   wait_and_log(event, log, 2);
   CHECK(log == std::vector{1, 2});
@@ -199,24 +198,47 @@ TEST_CASE("single_consumer_event: a waiter on a pool resumes on the pool and see
   CHECK(resumed_on == &pool);
 }
 
-TEST_CASE("single_consumer_event: a stop request before or during the wait does not end it") {
+TEST_CASE("single_consumer_event: stop requested before the await: it is cancelled, though it is set") {
+  single_consumer_event event{true};
   coracle::stop_source source;
-  single_consumer_event event;
+  source.request_stop();
   std::vector<int> log;
-  const auto wait = [&]() -> coracle::task<> {
-    co_await event;
-    log.push_back(1);
-    event.reset();
-    co_await event;
-    log.push_back(2);
+  coracle_test::await_and_log(event, source, log, 1);
+  CHECK(log == std::vector{-1});
+  CHECK(event.is_set());
+}
+
+TEST_CASE("single_consumer_event: stop requested during the wait ends it; the next set() is for others") {
+  single_consumer_event event;
+  coracle::stop_source source;
+  std::vector<int> log;
+  coracle_test::await_and_log(event, source, log, 1);
+  source.request_stop();
+  CHECK(log == std::vector{-1});
+  CHECK_FALSE(event.is_set());
+  wait_and_log(event, log, 2);
+  CHECK(log == std::vector{-1});
+  event.set();
+  CHECK(log == std::vector{-1, 2});
+}
+
+TEST_CASE(
+    "single_consumer_event: stop requested after set() has no effect, though the waiter has not run yet") {
+  single_consumer_event event;
+  coracle::stop_source source;
+  coracle::run_loop loop;
+  std::vector<int> log;
+  const auto wait = [&]() -> detached {
+    co_await loop.schedule();
+    coracle_test::await_and_log(event, source, log, 1);
   };
-  coracle_test::run_detached(coracle::with_stop(wait(), source.get_token()));
+  wait();
+  loop.run_pending();
+  event.set();
   source.request_stop();
   CHECK(log.empty());
-  event.set();
+  loop.run_pending();
   CHECK(log == std::vector{1});
-  event.set();
-  CHECK(log == std::vector{1, 2});
 }
 
 TEST_CASE("single_consumer_event: the waiter may destroy it inside set()") {
@@ -355,13 +377,12 @@ static_assert(sizeof(single_consumer_event) == sizeof(void*));
 static_assert(std::is_nothrow_default_constructible_v<single_consumer_event>);
 static_assert(!std::is_copy_constructible_v<single_consumer_event> &&
               !std::is_move_constructible_v<single_consumer_event>);
-static_assert(!std::is_copy_constructible_v<event_awaiter>);
+static_assert(sizeof(event_awaiter) <= 112);
 static_assert(noexcept(std::declval<single_consumer_event&>().set()) &&
               noexcept(std::declval<single_consumer_event&>().reset()) &&
               noexcept(std::declval<const single_consumer_event&>().is_set()) &&
               noexcept(std::declval<single_consumer_event&>().operator co_await()));
 static_assert(noexcept(std::declval<event_awaiter&>().await_ready()) &&
-              noexcept(std::declval<event_awaiter&>().await_suspend(nullptr)) &&
-              noexcept(std::declval<event_awaiter&>().await_resume()));
+              noexcept(std::declval<event_awaiter&>().await_suspend(std::coroutine_handle<>())));
 static_assert(std::is_void_v<coracle::await_result_t<single_consumer_event&>>);
 }  // namespace

@@ -16,6 +16,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
+#include "../support/stoppable.hpp"
 
 namespace {
 using coracle::run_loop;
@@ -23,6 +24,7 @@ using coracle::sequence_barrier;
 using coracle::single_producer_sequencer;
 using coracle::task;
 using coracle_test::detached;
+using coracle_test::run_stoppable;
 using numbers = std::vector<std::size_t>;
 
 /// Claims `count` numbers, one after the other.
@@ -211,6 +213,40 @@ TEST_CASE("single_producer_sequencer: a producer and a consumer on two threads, 
   const auto [sum, nothing] = coracle::sync_wait(coracle::when_all(consume(), produce()));
   static_cast<void>(nothing);
   CHECK(sum == count * (count + 1) / 2);
+}
+
+TEST_CASE("single_producer_sequencer: a cancelled claim has claimed nothing") {
+  sequence_barrier<> consumed;
+  single_producer_sequencer sequencer{consumed, 2};
+  numbers claimed;
+  std::vector<int> log;
+  coracle::stop_source before, during;
+  before.request_stop();
+  run_stoppable(before.get_token(), sequencer.claim_one(), log, 1);
+  run_stoppable(before.get_token(), sequencer.claim_up_to(2), log, 2);
+  claim(sequencer, 2, claimed);
+  CHECK(claimed == numbers{0, 1});
+  run_stoppable(during.get_token(), sequencer.claim_up_to(2), log, 3);
+  during.request_stop();
+  CHECK(log == std::vector{-1, -2, -3});
+  claim(sequencer, 2, claimed);
+  CHECK(claimed == numbers{0, 1});
+  consumed.publish(1);
+  CHECK(claimed == numbers{0, 1, 2, 3});
+}
+
+TEST_CASE("single_producer_sequencer: a consumer that is cancelled leaves the numbers to the others") {
+  sequence_barrier<> consumed;
+  single_producer_sequencer sequencer{consumed, 2};
+  std::vector<int> log;
+  coracle::stop_source stop;
+  run_stoppable(stop.get_token(), sequencer.wait_until_published(0), log, 1);
+  run_stoppable({}, sequencer.wait_until_published(0), log, 2);
+  stop.request_stop();
+  numbers claimed;
+  claim(sequencer, 1, claimed);
+  sequencer.publish(0);
+  CHECK(log == std::vector{-1, 2});
 }
 
 TEST_CASE("single_producer_sequencer: claiming, waiting and publishing allocate nothing" *

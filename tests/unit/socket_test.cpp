@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
@@ -30,7 +30,6 @@
 #include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/run_on_service.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -45,7 +44,6 @@ using coracle::net::ipv6_address;
 using coracle::net::ipv6_endpoint;
 using coracle::net::socket;
 using coracle_test::detached;
-using coracle_test::run;
 
 const ip_endpoint any_port{ipv4_endpoint{ipv4_address::loopback(), 0}};
 
@@ -65,7 +63,7 @@ pair connected(io_service& io) {
   pair ends{socket::create_tcpv4(io), socket::create_tcpv4(io)};
   const auto connect = [&]() -> task<> { co_await ends.client.connect(listener.local_endpoint()); };
   const auto accept = [&]() -> task<> { co_await listener.accept(ends.server); };
-  run(io, [&]() -> task<> { co_await coracle::when_all(connect(), accept()); }());
+  io.run([&]() -> task<> { co_await coracle::when_all(connect(), accept()); }());
   return ends;
 }
 
@@ -147,7 +145,7 @@ TEST_CASE("socket: a server can be bound again at once, while its old connection
     socket listener = listening(io);
     address = listener.local_endpoint();
     socket client = socket::create_tcpv4(io), server = socket::create_tcpv4(io);
-    run(io, [&]() -> task<> {
+    io.run([&]() -> task<> {
       co_await coracle::when_all(client.connect(address), listener.accept(server));
       server.close_send();  // the side that closes first is the one that lingers
       CHECK((co_await receive_all(client)).empty());
@@ -180,7 +178,7 @@ TEST_CASE("socket: moving it moves the connection, assigning to it closes the on
   CHECK(moved.local_endpoint() == address);
   others.client = std::move(moved);
   CHECK(others.client.local_endpoint() == address);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     CHECK((co_await receive_all(others.server)).empty());  // the end of what was assigned to
     co_await send_all(others.client, "hello");
     CHECK(co_await receive_some(ends.server) == "hello");
@@ -204,7 +202,7 @@ TEST_CASE("socket: recv waits for what is sent, and gives 0 at the end of the st
   io_service io;
   pair ends = connected(io);
   std::string received;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto receive = [&]() -> task<> { received = co_await receive_all(ends.server); };
     const auto send = [&]() -> task<> {
       co_await send_all(ends.client, "one ");
@@ -220,7 +218,7 @@ TEST_CASE("socket: recv waits for what is sent, and gives 0 at the end of the st
 TEST_CASE("socket: half closed, the other direction still carries data") {
   io_service io;
   pair ends = connected(io);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await send_all(ends.client, "question");
     ends.client.close_send();
     CHECK(co_await receive_all(ends.server) == "question");
@@ -234,7 +232,7 @@ TEST_CASE("socket: close_recv() ends a recv that waits") {
   io_service io;
   pair ends = connected(io);
   std::string received = "none";
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto receive = [&]() -> task<> { received = co_await receive_all(ends.server); };
     const auto close = [&]() -> task<> {
       ends.server.close_recv();
@@ -256,7 +254,7 @@ TEST_CASE("socket: one socket sends and receives at the same time more than the 
     to.close_send();
   };
   const auto receive = [](socket& from, std::string& text) -> task<> { text = co_await receive_all(from); };
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await coracle::when_all(send(ends.client, one), receive(ends.client, at_client),
                                send(ends.server, other), receive(ends.server, at_server));
   }());
@@ -268,7 +266,7 @@ TEST_CASE("socket: several that wait to receive from one socket get the data in 
   io_service io;
   pair ends = connected(io);
   std::vector<std::string> order;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto receive = [&](char name) -> task<> {
       char byte = 0;
       CHECK(co_await ends.server.recv(&byte, 1) == 1);
@@ -284,14 +282,14 @@ TEST_CASE("socket: nobody listens: the connection is refused") {
   socket silent = socket::create_tcpv4(io), client = socket::create_tcpv4(io);
   silent.bind(any_port);
   std::error_code error;
-  run(io, [&]() -> task<> { error = co_await error_of(client.connect(silent.local_endpoint())); }());
+  io.run([&]() -> task<> { error = co_await error_of(client.connect(silent.local_endpoint())); }());
   CHECK(error == std::errc::connection_refused);
 }
 
 TEST_CASE("socket: a peer that goes with data unread resets the connection") {
   io_service io;
   pair ends = connected(io);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await send_all(ends.client, "never read");
     ends.server.close();
     char byte = 0;
@@ -303,7 +301,7 @@ TEST_CASE("socket: sending to a peer that has gone is an error, not a SIGPIPE") 
   io_service io;
   pair ends = connected(io);
   ends.server.close();
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     std::error_code error;
     while (!error) error = co_await error_of(ends.client.send("x", 1));
     CHECK((error == std::errc::broken_pipe || error == std::errc::connection_reset));
@@ -313,7 +311,7 @@ TEST_CASE("socket: sending to a peer that has gone is an error, not a SIGPIPE") 
 TEST_CASE("socket: an operation on a socket that is not connected is an error") {
   io_service io;
   socket tcp = socket::create_tcpv4(io);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     char byte = 0;
     CHECK(co_await error_of(tcp.recv(&byte, 1)) == std::errc::not_connected);
     CHECK(co_await error_of(tcp.send(&byte, 1)) == std::errc::broken_pipe);
@@ -329,7 +327,7 @@ TEST_CASE("socket: disconnect() sends what is queued, then waits until the peer 
   io_service io;
   pair ends = connected(io);
   std::vector<std::string> log;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto client = [&]() -> task<> {
       co_await send_all(ends.client, "last words");
       co_await ends.client.disconnect();
@@ -352,7 +350,7 @@ TEST_CASE("socket: disconnect() sends what is queued, then waits until the peer 
 TEST_CASE("socket: accept() without an argument gives the new socket itself") {
   io_service io;
   socket listener = listening(io), client = socket::create_tcpv4(io);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto serve = [&]() -> task<> {
       socket server = co_await listener.accept();
       CHECK(server.local_endpoint() == listener.local_endpoint());
@@ -372,10 +370,10 @@ TEST_CASE("socket: what accept() puts into a socket stays with the io_service of
   socket listener = listening(io), client = socket::create_tcpv4(io), server = socket::create_tcpv4(other),
          closed = socket::create_tcpv4(other);
   closed.close();
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await coracle::when_all(client.connect(listener.local_endpoint()), listener.accept(server));
   }());
-  run(other, [&]() -> task<> {
+  other.run([&]() -> task<> {
     std::string received;
     const auto receive = [&]() -> task<> { received = co_await receive_some(server); };
     const auto send = [&]() -> task<> {
@@ -386,7 +384,7 @@ TEST_CASE("socket: what accept() puts into a socket stays with the io_service of
     CHECK(received == "x");
   }());
   socket second = socket::create_tcpv4(io);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await coracle::when_all(second.connect(listener.local_endpoint()), listener.accept(closed));
     co_await send_all(second, "y");
     CHECK(co_await receive_some(closed) == "y");
@@ -396,7 +394,7 @@ TEST_CASE("socket: what accept() puts into a socket stays with the io_service of
 TEST_CASE("socket: without a free descriptor accept is an error, and the connection is there afterwards") {
   io_service io;
   socket listener = listening(io), client = socket::create_tcpv4(io), server = socket::create_tcpv4(io);
-  run(io, [&]() -> task<> { co_await client.connect(listener.local_endpoint()); }());
+  io.run([&]() -> task<> { co_await client.connect(listener.local_endpoint()); }());
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const int next_free = ::dup(0);
@@ -404,20 +402,20 @@ TEST_CASE("socket: without a free descriptor accept is an error, and the connect
   rlimit none = before;
   none.rlim_cur = static_cast<rlim_t>(next_free);
   std::error_code error;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     ::setrlimit(RLIMIT_NOFILE, &none);
     error = co_await error_of(listener.accept(server));
     ::setrlimit(RLIMIT_NOFILE, &before);
   }());
   CHECK(error == std::errc::too_many_files_open);
-  run(io, [&]() -> task<> { co_await listener.accept(server); }());
+  io.run([&]() -> task<> { co_await listener.accept(server); }());
   CHECK(server.remote_endpoint() == client.local_endpoint());
 }
 
 TEST_CASE("socket: send_to and recv_from work on a connection too, and name the peer") {
   io_service io;
   pair ends = connected(io);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     char bytes[4] = {};
     CHECK(co_await ends.client.send_to(ends.server.local_endpoint(), "tcp!", 4) == 4);
     const auto [size, from] = co_await ends.server.recv_from(bytes, 2);
@@ -433,7 +431,7 @@ TEST_CASE("socket: recv_from tells the sender, send_to reaches it; an empty data
   io_service io;
   socket server = socket::create_udpv4(io), client = socket::create_udpv4(io);
   server.bind(any_port);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto serve = [&]() -> task<> {
       std::array<char, 32> buffer;
       for (const std::size_t wanted : {std::size_t{5}, std::size_t{0}}) {
@@ -459,7 +457,7 @@ TEST_CASE("socket: a datagram longer than the buffer is an error, and the next o
   io_service io;
   socket server = socket::create_udpv4(io), client = socket::create_udpv4(io);
   server.bind(any_port);
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await client.connect(server.local_endpoint());
     CHECK(co_await client.send("too long", 8) == 8);
     CHECK(co_await client.send("too long", 8) == 8);
@@ -478,7 +476,7 @@ TEST_CASE("socket: a connected UDP socket learns that nobody listens, and discon
   gone.bind(any_port);
   const ip_endpoint nobody = gone.local_endpoint();
   gone.close();
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await client.connect(nobody);
     CHECK(client.remote_endpoint() == nobody);
     CHECK(co_await client.send("x", 1) == 1);
@@ -513,7 +511,7 @@ TEST_CASE("socket: TCP and UDP over IPv6") {
   listener.listen(1);
   socket udp = socket::create_udpv6(io), sender = socket::create_udpv6(io);
   udp.bind(ipv6_endpoint{ipv6_address::loopback(), 0});
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     socket server = socket::create_tcpv6(io);
     co_await coracle::when_all(client.connect(listener.local_endpoint()), listener.accept(server));
     CHECK(server.remote_endpoint() == client.local_endpoint());
@@ -549,7 +547,7 @@ TEST_CASE("socket: stop requested before: no operation starts, and what is there
   stop_source source;
   source.request_stop();
   const coracle::stop_token token = source.get_token();
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     char byte = 0;
     co_await send_all(ends.client, "x");
     CHECK(co_await is_cancelled(ends.server.recv(&byte, 1, token)));
@@ -588,7 +586,7 @@ TEST_CASE("socket: stop requested during: whatever waits ends at once, and the s
     CHECK(cancelled == 0);
     source.request_stop();
   };
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await coracle::when_all(count(ends.server.recv(&bytes[0], 1, token)), count(fill()),
                                count(listener.accept(token)), count(listener.accept(server, token)),
                                count(udp.recv_from(&bytes[1], 1, token)),
@@ -620,7 +618,7 @@ TEST_CASE("socket: stop requested during connect") {
     co_await io.schedule();
     source.request_stop();
   };
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     std::vector<task<>> all;
     for (int i = 0; i != 8; ++i) clients.push_back(socket::create_tcpv4(io));
     for (socket& each : clients) all.push_back(connect(each));
@@ -639,7 +637,7 @@ TEST_CASE("socket: an operation obeys the inherited token, and a token of its ow
   const auto with_own = [&]() -> task<bool> {
     co_return co_await is_cancelled(ends.server.recv(&byte, 1, own.get_token()));
   };
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     const auto stop = [&]() -> task<> {
       inherited.request_stop();
       co_return;
@@ -661,7 +659,7 @@ TEST_CASE("socket: stop requested after the data have come has no effect on them
   pair ends = connected(io);
   stop_source source;
   char byte = 0;
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await send_all(ends.client, "x");
     CHECK(co_await ends.server.recv(&byte, 1, source.get_token()) == 1);
     source.request_stop();
@@ -684,7 +682,7 @@ TEST_CASE("socket: a coroutine resumes on the executor where it waited") {
   };
   receive();
   CHECK(loop.run_one());
-  run(io, [&]() -> task<> { co_await send_all(ends.client, "x"); }());
+  io.run([&]() -> task<> { co_await send_all(ends.client, "x"); }());
   io.reset();
   while (io.process_one_pending_event() != 0) continue;
   CHECK_FALSE(received);
@@ -722,7 +720,7 @@ TEST_CASE("socket: a coroutine that waits may be destroyed, and the next one get
                behind = coracle_test::started(listener.accept());
     const auto third = coracle_test::started(ends.server.disconnect());
   }
-  run(io, [&]() -> task<> {
+  io.run([&]() -> task<> {
     co_await send_all(ends.client, "x");
     CHECK(co_await ends.server.recv(&next, 1) == 1);
   }());
@@ -764,7 +762,7 @@ TEST_CASE("socket: operations that wait and operations that do not allocate noth
     }
     allocated = coracle_test::allocations() - before;
   };
-  run(io, [&]() -> task<> { co_await coracle::when_all(echo(), ask()); }());
+  io.run([&]() -> task<> { co_await coracle::when_all(echo(), ask()); }());
   CHECK(allocated == 0);
 }
 

@@ -259,7 +259,6 @@ TEST_CASE("static_thread_pool: hops and wake-ups on the pool allocate nothing" *
 
 // What the header promises to the compiler.
 static_assert(coracle::scheduler<static_thread_pool>);
-static_assert(std::is_void_v<coracle::await_result_t<static_thread_pool::schedule_operation>>);
 static_assert(!std::is_copy_constructible_v<static_thread_pool> &&
               !std::is_move_constructible_v<static_thread_pool>);
 static_assert(noexcept(std::declval<static_thread_pool&>().schedule()) &&

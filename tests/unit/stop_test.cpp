@@ -1,3 +1,5 @@
+// tests/unit/stop_test.cpp -- stop requests, their reasons and callbacks, and when these run.
+// SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
 #include <coracle/core/operation_cancelled.hpp>
@@ -14,13 +16,16 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
 using coracle::stop_callback;
+using coracle::stop_reason;
 using coracle::stop_source;
 using coracle::stop_token;
+using coracle::detail::linked_stop_source;
 using coracle_test::detached;
 
 static_assert(sizeof(stop_token) == sizeof(void*));
@@ -332,6 +337,7 @@ TEST_CASE("stop_token: a std::stop_source follows one through a callback") {
 
 TEST_CASE("stop_source: allocates once, tokens and callbacks not at all" *
           doctest::skip(!coracle_test::allocations_are_counted)) {
+  coracle::trim_frame_memory();
   const std::size_t before = coracle_test::allocations();
   stop_source source;
   const std::size_t made = coracle_test::allocations();
@@ -371,7 +377,121 @@ TEST_CASE("stop_callback: an exception of its function's copy is passed on, and 
   CHECK(source.request_stop());
 }
 
-TEST_CASE("operation_cancelled: says what it is") {
+TEST_CASE("stop_reason: the first request gives it, tokens, the source and late callbacks see it") {
+  stop_source source;
+  const stop_token token = source.get_token();
+  CHECK(token.reason() == stop_reason::none);
+  CHECK(source.reason() == stop_reason::none);
+  stop_reason seen = stop_reason::none;
+  const stop_callback callback{token, [&]() noexcept { seen = token.reason(); }};
+  CHECK(source.request_stop(stop_reason::timed_out));
+  CHECK(seen == stop_reason::timed_out);
+  CHECK_FALSE(source.request_stop(stop_reason::shutting_down));
+  CHECK(token.reason() == stop_reason::timed_out);
+  CHECK(source.reason() == stop_reason::timed_out);
+}
+
+TEST_CASE("stop_reason: is `requested` unless it is given, also from a std::stop_token") {
+  stop_source source;
+  source.request_stop();
+  CHECK(source.reason() == stop_reason::requested);
+  std::stop_source foreign;
+  const stop_token token = foreign.get_token();
+  foreign.request_stop();
+  CHECK(token.reason() == stop_reason::requested);
+  CHECK(stop_token().reason() == stop_reason::none);
+  const stop_source moved = std::move(source);
+  CHECK(source.reason() == stop_reason::none);  // NOLINT(bugprone-use-after-move)
+}
+
+TEST_CASE("stop_reason: a request for no reason ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { stop_source().request_stop(stop_reason::none); }) ==
+        "coracle: a stop was requested for no reason: stop_reason::none\n");
+}
+
+TEST_CASE(
+    "linked_stop_source: stops with the outer one, for its reason, and before the callbacks that come "
+    "later") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  linked_stop_source inner{outside};
+  std::vector<int> log;
+  const stop_callback within{inner.get_token(), [&]() noexcept { log.push_back(1); }};
+  const stop_callback later{outside, [&]() noexcept { log.push_back(2); }};
+  CHECK(inner.get_token().stop_possible());
+  outer.request_stop(stop_reason::shutting_down);
+  CHECK(log == std::vector{1, 2});
+  CHECK(inner.reason() == stop_reason::shutting_down);
+  CHECK_FALSE(inner.request_stop(stop_reason::lost_race));
+}
+
+TEST_CASE("linked_stop_source: its own request stays inside, and the outer one comes too late then") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  linked_stop_source inner{outside};
+  CHECK(inner.request_stop(stop_reason::lost_race));
+  CHECK_FALSE(outer.stop_requested());
+  CHECK(outer.request_stop(stop_reason::timed_out));
+  CHECK(inner.reason() == stop_reason::lost_race);
+}
+
+TEST_CASE(
+    "linked_stop_source: is stopped at once if the outer one is; one that cannot be stopped links to "
+    "nothing") {
+  stop_source outer;
+  outer.request_stop(stop_reason::sibling_failed);
+  const stop_token outside = outer.get_token();
+  const linked_stop_source inner{outside};
+  CHECK(inner.reason() == stop_reason::sibling_failed);
+  CHECK(inner.get_token().stop_requested());
+  const stop_token never;
+  linked_stop_source alone{never};
+  CHECK(alone.reason() == stop_reason::none);
+  CHECK(alone.request_stop(stop_reason::requested));
+}
+
+TEST_CASE(
+    "linked_stop_source: a chain of them passes the request down, and leaves nothing behind when it goes") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  int calls = 0;
+  {
+    const linked_stop_source first{outside};
+    const stop_token middle = first.get_token();
+    const linked_stop_source second{middle};
+    const stop_token inside = second.get_token();
+    const linked_stop_source third{inside};
+    const stop_callback callback{third.get_token(), [&]() noexcept { ++calls; }};
+    SUBCASE("stopped") {
+      outer.request_stop();
+      CHECK(calls == 1);
+    }
+    SUBCASE("not stopped") {}
+  }
+  const int before = calls;
+  outer.request_stop();
+  CHECK(calls == before);
+}
+
+TEST_CASE("linked_stop_source: may go inside a callback of its own request, made by the outer one") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  auto inner = std::make_unique<linked_stop_source>(outside);
+  const stop_callback callback{inner->get_token(), [&]() noexcept { inner.reset(); }};
+  outer.request_stop();
+  CHECK(inner == nullptr);
+}
+
+TEST_CASE("operation_cancelled: says what it is, and why") {
   CHECK(std::string(coracle::operation_cancelled().what()) == "operation cancelled");
+  CHECK(coracle::operation_cancelled().reason() == stop_reason::requested);
+  const auto what = [](stop_reason why) { return std::string(coracle::operation_cancelled(why).what()); };
+  CHECK(what(stop_reason::requested) == "operation cancelled");
+  CHECK(what(stop_reason::timed_out) == "operation cancelled: its deadline has passed");
+  CHECK(what(stop_reason::lost_race) == "operation cancelled: another has won the race");
+  CHECK(what(stop_reason::sibling_failed) == "operation cancelled: a sibling has failed");
+  CHECK(what(stop_reason::shutting_down) == "operation cancelled: shutting down");
+  CHECK(coracle::operation_cancelled(stop_reason::timed_out).reason() == stop_reason::timed_out);
 }
 }  // namespace

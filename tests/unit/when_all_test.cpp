@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -21,6 +21,7 @@
 
 #include "../support/allocations.hpp"
 #include "../support/detached.hpp"
+#include "../support/run_on_stack.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -215,27 +216,56 @@ TEST_CASE("when_all: nests") {
 
 // ---- exceptions ----------------------------------------------------------------------------------------
 
-TEST_CASE("when_all: throws the first exception in the order given, after all children have ended") {
-  async_manual_reset_event first, second, third;
+TEST_CASE("when_all: the first error in time stops the others, and is thrown once all have ended") {
+  async_manual_reset_event never, second;
   std::string caught;
+  std::vector<std::string> log;
+  const auto end_slowly = [&](async_manual_reset_event& event) -> task<int> {
+    try {
+      co_await event;
+    } catch (const coracle::operation_cancelled& e) {
+      log.push_back(e.what());
+    }
+    co_return 1;
+  };
   const auto work = [&]() -> detached {
     try {
-      co_await coracle::when_all(after(first, 1), fail_after(third, "in order first"),
-                                 fail_after(second, "in time first"));
+      co_await coracle::when_all(end_slowly(never), fail_after(second, "second"), after(never, 1), never);
     } catch (const std::runtime_error& error) {
       caught = error.what();
     }
   };
   work();
+  CHECK(caught.empty());
   second.set();
-  CHECK(caught.empty());
-  third.set();
-  CHECK(caught.empty());
-  first.set();
-  CHECK(caught == "in order first");
+  CHECK(log == std::vector<std::string>{"operation cancelled: a sibling has failed"});
+  CHECK(caught == "second");
 }
 
-TEST_CASE("when_all: a range throws the first exception in the order given, with and without results") {
+TEST_CASE("when_all: several errors are thrown together, the first in time first") {
+  async_manual_reset_event first, second;
+  std::vector<std::string> errors;
+  const auto fail_when_stopped = [](async_manual_reset_event& event, const char* what) -> task<> {
+    try {
+      co_await event;
+    } catch (const coracle::operation_cancelled&) {
+      throw std::runtime_error(what);
+    }
+  };
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::when_all(fail_when_stopped(first, "a"), fail_after(second, "b"),
+                                 fail_when_stopped(first, "c"));
+    } catch (const coracle::error_group& group) {
+      for (const auto& each : group.errors()) errors.push_back(message_of(each));
+    }
+  };
+  work();
+  second.set();
+  CHECK(errors == std::vector<std::string>{"b", "a", "c"});
+}
+
+TEST_CASE("when_all: a range stops at its first error, with and without results; the rest is not started") {
   std::vector<task<int>> tasks;
   tasks.push_back(give(1));
   tasks.push_back(fail("second"));
@@ -253,7 +283,161 @@ TEST_CASE("when_all: a range throws the first exception in the order given, with
   voids.push_back(fail_void("second"));
   voids.push_back(fail_void("third"));
   CHECK_THROWS_WITH_AS(coracle::sync_wait(coracle::when_all(std::move(voids))), "second", std::runtime_error);
-  CHECK(ran == 2);
+  CHECK(ran == 1);
+}
+
+TEST_CASE("when_all: a child that is cancelled by itself stops the others, and is no error") {
+  async_manual_reset_event never;
+  coracle::stop_source source;
+  std::string caught;
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::when_all(never, coracle::with_stop(after(never, 1), source.get_token()));
+    } catch (const coracle::operation_cancelled& e) {
+      caught = e.what();
+    }
+  };
+  work();
+  CHECK(caught.empty());
+  source.request_stop(coracle::stop_reason::timed_out);
+  CHECK(caught == "operation cancelled: its deadline has passed");
+}
+
+// ---- stop requests -------------------------------------------------------------------------------------
+
+TEST_CASE("when_all: stopped before it starts no child") {
+  coracle::stop_source source;
+  source.request_stop(coracle::stop_reason::shutting_down);
+  int started = 0;
+  const auto child = [&]() -> task<> {
+    ++started;
+    co_return;
+  };
+  const auto all = [&]() -> task<> { co_await coracle::when_all(child(), child()); };
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(coracle::with_stop(all(), source.get_token())),
+                       "operation cancelled: shutting down", coracle::operation_cancelled);
+  const auto ready = [&]() -> task<> {
+    const auto [a, b] = co_await coracle::when_all_ready(child(), child());
+    CHECK(a.is_cancelled());
+    CHECK(b.reason() == coracle::stop_reason::shutting_down);
+  };
+  coracle::sync_wait(coracle::with_stop(ready(), source.get_token()));
+  CHECK(started == 0);
+}
+
+TEST_CASE(
+    "when_all: a stop request while it waits stops all children, and none of the cancellations is lost") {
+  coracle::run_loop loop;
+  coracle::stop_source source;
+  async_manual_reset_event event;
+  std::string caught;
+  const auto all = [&]() -> task<> {
+    co_await loop.schedule();
+    co_await coracle::when_all(event, after(event, 1), coracle::when_all(event, nothing()));
+  };
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::with_stop(all(), source.get_token());
+    } catch (const coracle::operation_cancelled& e) {
+      caught = e.what();
+    }
+  };
+  work();
+  CHECK(loop.run_one());
+  source.request_stop(coracle::stop_reason::timed_out);
+  CHECK(caught.empty());
+  loop.run_pending();
+  CHECK(caught == "operation cancelled: its deadline has passed");
+}
+
+TEST_CASE("when_all: a stop request that comes when all have a value has no effect") {
+  coracle::stop_source source;
+  int sum = 0;
+  const auto stop = [&]() -> task<int> {
+    source.request_stop();
+    co_return 2;
+  };
+  const auto work = [&]() -> task<> {
+    const auto [a, b] = co_await coracle::when_all(give(1), stop());
+    sum = a + b;
+  };
+  coracle::sync_wait(coracle::with_stop(work(), source.get_token()));
+  CHECK(sum == 3);
+}
+
+TEST_CASE("when_all_ready: nobody is stopped by an error; a stop request makes cancelled outcomes") {
+  coracle::stop_source source;
+  async_manual_reset_event event, never;
+  bool joined = false;
+  const auto all = [&]() -> task<> {
+    auto [failed, value, cancelled, reference] =
+        co_await coracle::when_all_ready(fail("wrong"), after(event, 1), after(never, 2), never);
+    CHECK(failed.has_error());
+    CHECK(std::move(value).get() == 1);
+    CHECK(cancelled.is_cancelled());
+    CHECK_FALSE(cancelled.has_error());
+    CHECK_THROWS_AS(std::move(cancelled).get(), coracle::operation_cancelled);
+    CHECK(reference.reason() == coracle::stop_reason::lost_race);
+    joined = true;
+  };
+  const auto work = [&]() -> detached { co_await coracle::with_stop(all(), source.get_token()); };
+  work();
+  event.set();
+  CHECK_FALSE(joined);
+  source.request_stop(coracle::stop_reason::lost_race);
+  CHECK(joined);
+}
+
+// ---- depth ---------------------------------------------------------------------------------------------
+
+task<int> nest(int depth, async_manual_reset_event* bottom) {
+  if (depth == 0) {
+    if (bottom) co_await *bottom;
+    co_return 1;
+  }
+  const auto [below, one] = co_await coracle::when_all(nest(depth - 1, bottom), give(1));
+  co_return below + one;
+}
+
+TEST_CASE("when_all: 100,000 inside one another fit a small stack: ending at once, woken, or stopped") {
+  constexpr int depth = 100'000;
+  int sum = 0, woken = 0;
+  bool cancelled = false;
+  const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
+    sum = coracle::sync_wait(nest(depth, nullptr));
+    async_manual_reset_event event, never;
+    const auto wake = [&]() -> detached { woken = co_await nest(depth, &event); };
+    wake();
+    event.set();
+    coracle::stop_source source;
+    const auto stop = [&]() -> detached {
+      try {
+        co_await coracle::with_stop(nest(depth / 10, &never), source.get_token());
+      } catch (const coracle::operation_cancelled&) {
+        cancelled = true;
+      }
+    };
+    stop();
+    source.request_stop();
+  });
+  CHECK(ran);
+  CHECK(sum == depth + 1);
+  CHECK(woken == depth + 1);
+  CHECK(cancelled);
+}
+
+TEST_CASE("when_all: what is started too deep starts before a sync_wait inside it blocks") {
+  int ended = 0;
+  const auto deep = [&](const auto& self, int depth) -> task<> {
+    if (depth == 0) {
+      coracle::sync_wait(coracle::when_all(nothing(), nothing()));
+    } else {
+      co_await coracle::when_all(self(self, depth - 1), nothing());
+    }
+    ++ended;
+  };
+  coracle::sync_wait(deep(deep, 40));
+  CHECK(ended == 41);
 }
 
 /// Throws at one step of being awaited.
@@ -283,7 +467,9 @@ struct throws_at {
   step at;
 };
 
-TEST_CASE("when_all: a child that throws while it is started is an ended child, the others are joined") {
+TEST_CASE(
+    "when_all: a child that throws while it is started is a failed child, the others are stopped and "
+    "joined") {
   using step = throws_at::step;
   for (const auto& [at, what] : {std::pair{step::get_awaiter, "get_awaiter"}, std::pair{step::ready, "ready"},
                                  std::pair{step::suspend, "suspend"}, std::pair{step::resume, "resume"}}) {
@@ -298,8 +484,6 @@ TEST_CASE("when_all: a child that throws while it is started is an ended child, 
       }
     };
     work();
-    CHECK(caught.empty());
-    event.set();
     CHECK(caught == what);
   }
 }
@@ -424,19 +608,20 @@ TEST_CASE("when_all: outside any executor the awaiter goes on where the last chi
 }
 
 TEST_CASE("when_all: children inherit the awaiter's environment, tasks and awaitables below them alike") {
-  coracle::stop_source source;
-  int stopped = 0;
+  const coracle::stop_source source;
+  const coracle::task_local<int> number{0};
+  int inherited = 0;
   const auto child = [&]() -> task<> {
     const auto token = co_await coracle::this_task::stop_token();
-    if (token == source.get_token()) ++stopped;
+    inherited += token.stop_possible() ? co_await number.value() : 0;
   };
   const auto parent = [&]() -> task<> {
     std::vector<task<>> more;
     more.push_back(child());
     co_await coracle::when_all(child(), coracle::when_all(child()), coracle::when_all(std::move(more)));
   };
-  coracle::sync_wait(coracle::with_stop(parent(), source.get_token()));
-  CHECK(stopped == 3);
+  coracle::sync_wait(coracle::with_stop(coracle::with_value(parent(), number, 7), source.get_token()));
+  CHECK(inherited == 3 * 7);
 }
 
 // ---- lifetime and cost ---------------------------------------------------------------------------------
@@ -457,26 +642,31 @@ TEST_CASE("when_all: destroyed before it was awaited it starts nothing and frees
   CHECK(owner.use_count() == 1);
 }
 
-TEST_CASE("when_all: the variadic form allocates nothing of its own" *
+TEST_CASE("when_all: the variadic form allocates one stop source, when_all_ready nothing" *
           doctest::skip(!coracle_test::allocations_are_counted)) {
-  async_manual_reset_event first, second;
-  bool joined = false;
+  async_manual_reset_event event;
+  std::size_t counts[4] = {};
   const auto work = [&]() -> detached {
-    co_await first;
-    co_await coracle::when_all(first, second, coracle::when_all(second, first));
-    joined = true;
+    coracle::trim_frame_memory();
+    counts[0] = coracle_test::allocations();
+    co_await coracle::when_all(event, event);
+    counts[1] = coracle_test::allocations();
+    event.reset();
+    counts[2] = coracle_test::allocations();
+    co_await coracle::when_all_ready(event, coracle::when_all_ready(event, event));
+    counts[3] = coracle_test::allocations();
   };
   work();
-  const auto before = coracle_test::allocations();
-  first.set();
-  second.set();
-  const auto after = coracle_test::allocations();
-  CHECK(joined);
-  CHECK(after == before);
+  event.set();
+  event.set();
+  CHECK(counts[1] - counts[0] == 1);
+  CHECK(counts[3] - counts[2] == 0);
 }
 
 TEST_CASE(
-    "when_all: a range costs one allocation for the children, and one for the results if there are any" *
+    "when_all: a range costs one allocation for the children, and one for the results if there are any; the "
+    "stop "
+    "source is recycled" *
     doctest::skip(!coracle_test::allocations_are_counted)) {
   async_manual_reset_event go;
   std::vector<task<>> voids;

@@ -2,19 +2,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/async_generator.hpp>
-#include <coracle/core/executor.hpp>
 #include <coracle/core/result.hpp>
+#include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
 #include <cstddef>
+#include <memory>
 
 namespace coracle {
 namespace detail {
-/// Awaits `value` and keeps its end, whatever it is, in `end`.
-template <class Awaitable, class T>
-task<> await_into(outcome<T>& end, Awaitable&& value) {
+/// Awaits `value`, on `place` if there is one, and keeps its end, whatever it is, in `end`.
+template <class Awaitable, class T, class Scheduler = void>
+task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr) {
 #if CORACLE_EXCEPTIONS()
   try {
 #endif
+    if constexpr (!std::is_void_v<Scheduler>) co_await place->schedule();
     if constexpr (std::is_void_v<T>) {
       co_await static_cast<Awaitable&&>(value);
       end.emplace();
@@ -34,10 +36,16 @@ task<await_result_t<Awaitable>> run_on(Scheduler place, Awaitable value) {
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
+/// What has ended is delivered: the way that comes after it is out of reach of a stop request.
+inline replace_environment out_of_reach() noexcept {
+  return replace_environment{environment_or_empty(nullptr)};
+}
+
 template <class Scheduler, class Awaitable>
 task<await_result_t<Awaitable>> end_on(Scheduler place, Awaitable value) {
   outcome<await_result_t<Awaitable>> end;
   co_await await_into(end, static_cast<Awaitable&&>(value));
+  co_await out_of_reach();
   co_await place.schedule();
   co_return std::move(end).get();
 }
@@ -45,8 +53,8 @@ template <class Scheduler, class Awaitable>
 task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
   const scheduler_ref home = current_scheduler();
   outcome<await_result_t<Awaitable>> end;
-  co_await place.schedule();
-  co_await await_into(end, static_cast<Awaitable&&>(value));
+  co_await await_into(end, static_cast<Awaitable&&>(value), std::addressof(place));
+  co_await out_of_reach();
   co_await home.schedule();
   co_return std::move(end).get();
 }
@@ -58,7 +66,7 @@ task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
 ///
 /// A scheduler passed as an lvalue is kept by reference, so it outlives the await.
 /// Resumes on    where `value` ended.
-/// Cancellation  `value` inherits the environment.
+/// Cancellation  as `place.schedule()`, and then as `value`, which inherits the environment.
 /// Exceptions    those of `value` and of `place.schedule()`.
 /// Cost          one frame.
 template <class Scheduler, awaitable Awaitable>
@@ -74,7 +82,8 @@ auto schedule_on(Scheduler&& place, Awaitable value) {
 ///     std::string body = co_await coracle::resume_on(pool, download(url));
 ///
 /// Resumes on    `place`.
-/// Cancellation  `value` inherits the environment; the way to `place` is taken in any case.
+/// Cancellation  `value` inherits the environment; the way to `place` is taken in any case, and a result that is
+///               there is delivered.
 /// Exceptions    those of `value`, thrown on `place`.
 /// Cost          two frames.
 template <class Scheduler, awaitable Awaitable>
@@ -90,8 +99,8 @@ auto resume_on(Scheduler&& place, Awaitable value) {
 ///     int checksum = co_await coracle::via(crc(block), pool);  // this line and the next: same scheduler
 ///
 /// Resumes on    the executor of the awaiter; if it has none, where `value` ended.
-/// Cancellation  `value` inherits the environment; the way back is taken in any case.
-/// Exceptions    those of `value`, thrown after the way back.
+/// Cancellation  as schedule_on(); the way back is taken in any case, and a result that is there is delivered.
+/// Exceptions    those of `value` and of `place.schedule()`, thrown after the way back.
 /// Cost          two frames, and a hop each way.
 template <awaitable Awaitable, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
@@ -195,6 +204,7 @@ async_generator<T> resume_on(Scheduler& place, async_generator<T> source) {
     outcome<std::add_pointer_t<T>> next;
     auto step = source.next();
     co_await detail::await_into(next, step);
+    co_await detail::out_of_reach();
     co_await place.schedule();
     auto* const element = std::move(next).get();
     if (!element) co_return;

@@ -22,25 +22,37 @@ class callback_promise {
 /// thread. So plain code can await without a coroutine, and many children can share one continuation.
 /// Rests on the frame layout that g++, clang and MSVC share: the resume function, the destroy function, then
 /// the promise. tests/unit/callback_frame_test.cpp holds each compiler to it.
-class callback_frame {
+template <class Promise>
+class basic_callback_frame {
  public:
-  using function = void(callback_frame*);
+  using function = void(basic_callback_frame*);
 
-  callback_frame(function* on_resume, const environment* inherited) noexcept
-      : resume_(on_resume), promise_(inherited) {}
-  callback_frame(const callback_frame&) = delete;
-  callback_frame& operator=(const callback_frame&) = delete;
+  template <class... Args>
+  explicit basic_callback_frame(function* on_resume, Args... for_promise) noexcept
+      : resume_(on_resume), promise_(for_promise...) {}
+  basic_callback_frame(const basic_callback_frame&) = delete;
+  basic_callback_frame& operator=(const basic_callback_frame&) = delete;
 
-  [[nodiscard]] std::coroutine_handle<callback_promise> handle() noexcept {
-    return std::coroutine_handle<callback_promise>::from_address(this);
+  [[nodiscard]] std::coroutine_handle<Promise> handle() noexcept {
+    return std::coroutine_handle<Promise>::from_address(this);
   }
+  /// What the handle calls from here on. Requires: nobody resumes it meanwhile.
+  void set_function(function* on_resume) noexcept { resume_ = on_resume; }
+
+ protected:
+  Promise& promise() noexcept { return promise_; }
+  const Promise& promise() const noexcept { return promise_; }
 
  private:
-  static void refuse_destroy(callback_frame*) { fail("plain code that waits for a coroutine was destroyed"); }
+  static void refuse_destroy(basic_callback_frame*) {
+    fail("plain code that waits for a coroutine was destroyed");
+  }
 
-  [[maybe_unused]] function* resume_;
+  function* resume_;
   [[maybe_unused]] function* destroy_ = &refuse_destroy;
-  callback_promise promise_;
+  Promise promise_;
 };
+/// One that passes on an environment.
+using callback_frame = basic_callback_frame<callback_promise>;
 }  // namespace detail
 }  // namespace coracle

@@ -3,7 +3,7 @@
 #pragma once
 #include <chrono>
 #include <coracle/core/stop.hpp>
-#include <coracle/core/task.hpp>
+#include <coroutine>
 
 namespace coracle {
 namespace detail {
@@ -27,6 +27,15 @@ class environment {
 };
 
 namespace detail {
+/// That of the coroutine `self`; null: it has none.
+template <class Promise>
+const environment* environment_of(std::coroutine_handle<Promise> self) noexcept {
+  if constexpr (requires { self.promise().get_environment(); }) {
+    return self.promise().get_environment();
+  } else {
+    return nullptr;
+  }
+}
 inline const environment& environment_or_empty(const environment* inherited) noexcept {
   static const environment empty;
   return inherited ? *inherited : empty;
@@ -39,8 +48,8 @@ class [[nodiscard]] read_environment {
   explicit read_environment(Read read) noexcept : read_(read) {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  bool await_suspend([[maybe_unused]] std::coroutine_handle<Promise> self) noexcept {
-    if constexpr (requires { self.promise().get_environment(); }) found_ = self.promise().get_environment();
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    found_ = environment_of(self);
     return false;
   }
   decltype(auto) await_resume() const { return read_(environment_or_empty(found_)); }
@@ -65,15 +74,6 @@ class [[nodiscard]] replace_environment {
  private:
   const environment* replacement_;
 };
-
-template <class Awaitable, class Change>
-task<await_result_t<Awaitable>> with_changed_environment(Awaitable child, Change change) {
-  const auto copy = [](const environment& inherited) { return inherited; };
-  environment mine = co_await read_environment(copy);
-  change(mine);
-  co_await replace_environment(mine);
-  co_return co_await static_cast<Awaitable&&>(child);
-}
 }  // namespace detail
 
 /// A value that a coroutine hands to everything below it, however deep, without passing it as a parameter.
@@ -105,46 +105,17 @@ class task_local {
   T fallback_;
 };
 
-/// Awaits `child` with `token` as the stop token of everything below it.
-template <awaitable Awaitable>
-CORACLE_CORO_WRAPPER()
-auto with_stop(Awaitable child, stop_token token) {
-  return detail::with_changed_environment(
-      std::move(child),
-      [token = std::move(token)](environment& mine) mutable { mine.stop = std::move(token); });
-}
-/// Awaits `child` with a deadline no later than `deadline` (steady clock, absolute). An earlier one around it
-/// stays in force.
-template <awaitable Awaitable>
-CORACLE_CORO_WRAPPER()
-auto with_deadline(Awaitable child, std::chrono::steady_clock::time_point deadline) {
-  return detail::with_changed_environment(std::move(child), [deadline](environment& mine) {
-    if (deadline < mine.deadline) mine.deadline = deadline;
-  });
-}
-namespace detail {
-template <class Awaitable, class T>
-task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* key, T value) {
-  local_binding binding{key, &value, nullptr};
-  auto bind = [&binding](environment& mine) {
-    binding.outer = mine.locals;
-    mine.locals = &binding;
-  };
-  co_return co_await with_changed_environment(static_cast<Awaitable&&>(child), bind);
-}
-}  // namespace detail
-/// Awaits `child` with `local` bound to `value` for everything below it.
-template <awaitable Awaitable, class T>
-CORACLE_CORO_WRAPPER()
-auto with_value(Awaitable child, const task_local<T>& local, std::type_identity_t<T> value) {
-  return detail::with_bound_value(std::move(child), &local, std::move(value));
-}
-
 /// Questions that a coroutine asks about itself. None of them suspends.
 namespace this_task {
 /// Awaitable of the inherited stop token; an empty one that is never requested where nobody gave any.
 [[nodiscard]] inline auto stop_token() noexcept {
   return detail::read_environment([](const environment& here) { return here.stop; });
+}
+/// Awaitable of nothing: throws operation_cancelled if stop is requested. For a loop that computes.
+[[nodiscard]] inline auto throw_if_stopped() noexcept {
+  return detail::read_environment([](const environment& here) {
+    if (const stop_reason why = here.stop.reason(); why != stop_reason::none) detail::throw_cancelled(why);
+  });
 }
 /// Awaitable of the inherited deadline; time_point::max() where there is none.
 [[nodiscard]] inline auto deadline() noexcept {

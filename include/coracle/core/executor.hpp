@@ -10,6 +10,8 @@ struct resumption {
   resumption* next = nullptr;  ///< belongs to whichever queue holds the entry
 };
 
+class timer_service;
+
 /// What a scheduler's `schedule()` leads to: runs posted coroutines. Derive from it to write a scheduler.
 /// Threads  post() may be called from any thread.
 class executor {
@@ -17,6 +19,8 @@ class executor {
   /// Queues `item` to be resumed here. Never runs it before returning; never allocates. `item` may be gone
   /// as soon as it can run, so the caller touches nothing of it afterwards.
   virtual void post(resumption& item) noexcept = 0;
+  /// The clock and the timers of what runs here; null: the program's.
+  [[nodiscard]] virtual timer_service* timers() noexcept { return nullptr; }
 
  protected:
   ~executor() = default;
@@ -26,6 +30,18 @@ class executor {
 [[nodiscard]] inline executor* current_executor() noexcept { return detail::this_thread().current; }
 
 namespace detail {
+/// Counts an await that need not wait. True: it is time to give_way().
+inline bool has_to_give_way() noexcept { return --this_thread().ready_awaits_left == 0; }
+/// For one that was counted and has to wait.
+inline void others_have_run() noexcept { this_thread().ready_awaits_left = ready_awaits_in_a_row; }
+/// Posts `self`, which need not wait, behind the others that can run on its executor. False: it has none.
+CORACLE_COLD() inline bool give_way(resumption& self) noexcept {
+  this_thread().ready_awaits_left = ready_awaits_in_a_row;
+  executor* const here = current_executor();
+  if (here) here->post(self);
+  return here != nullptr;
+}
+
 /// While it lives, the calling thread belongs to `place`.
 class executor_scope {
  public:
@@ -109,37 +125,4 @@ inline void wake_all(waiter* first) noexcept {
   }
 }
 }  // namespace detail
-
-/// An executor as a scheduler: a pointer that may be copied and kept, to come back to where one was.
-///
-///     const coracle::scheduler_ref home = coracle::current_scheduler();
-///     co_await coracle::resume_on(home, foreign_operation());  // a type that knows nothing of coracle
-///
-/// Resumes on  its executor; at once, without suspending, if the caller is there already or there is none.
-/// Threads     any number of threads at once, while the executor lives.
-class scheduler_ref {
- public:
-  explicit scheduler_ref(executor* place) noexcept : place_(place) {}
-
-  class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_operation : resumption {
-   public:
-    explicit schedule_operation(executor* place) noexcept : place_(place) {}
-    bool await_ready() const noexcept { return !place_ || place_ == current_executor(); }
-    CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
-      handle = suspended;
-      place_->post(*this);
-    }
-    void await_resume() const noexcept {}
-
-   private:
-    executor* place_;
-  };
-  schedule_operation schedule() const noexcept { return schedule_operation{place_}; }
-  friend bool operator==(scheduler_ref, scheduler_ref) = default;
-
- private:
-  executor* place_;
-};
-/// The scheduler on which the calling thread runs a coroutine now.
-[[nodiscard]] inline scheduler_ref current_scheduler() noexcept { return scheduler_ref{current_executor()}; }
 }  // namespace coracle

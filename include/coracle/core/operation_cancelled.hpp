@@ -1,16 +1,54 @@
-// coracle/core/operation_cancelled.hpp -- the exception that says: stopped, as asked.
+// coracle/core/operation_cancelled.hpp -- the exception that says: stopped, as asked; and why.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/detail/check.hpp>
+#include <cstdint>
 #include <exception>
 
 namespace coracle {
-/// Thrown by an operation that has a value to give and was stopped before it had one. It is no failure: whoever
-/// requested the stop expects it.
+/// Why work is to stop.
+enum class stop_reason : std::uint8_t {
+  none,            ///< it is not to stop
+  requested,       ///< somebody asked
+  timed_out,       ///< its deadline has passed
+  lost_race,       ///< another has won: when_any
+  sibling_failed,  ///< another child of the same scope ended with an exception
+  shutting_down    ///< the program, or a service in it, ends
+};
+
+/// Thrown by an operation that was stopped before it was carried out. It is no failure: whoever requested the
+/// stop expects it.
 ///
-///     try { co_await io.schedule_after(1s, token); } catch (const coracle::operation_cancelled&) { co_return; }
+///     try { co_await event; } catch (const coracle::operation_cancelled& e) { log(e.what()); throw; }
 class operation_cancelled : public std::exception {
  public:
   operation_cancelled() noexcept = default;
-  [[nodiscard]] const char* what() const noexcept override { return "operation cancelled"; }
+  explicit operation_cancelled(stop_reason why) noexcept : reason_(why) {}
+  [[nodiscard]] stop_reason reason() const noexcept { return reason_; }
+  [[nodiscard]] const char* what() const noexcept override {
+    switch (reason_) {
+      case stop_reason::timed_out:
+        return "operation cancelled: its deadline has passed";
+      case stop_reason::lost_race:
+        return "operation cancelled: another has won the race";
+      case stop_reason::sibling_failed:
+        return "operation cancelled: a sibling has failed";
+      case stop_reason::shutting_down:
+        return "operation cancelled: shutting down";
+      default:
+        return "operation cancelled";
+    }
+  }
+
+ private:
+  stop_reason reason_ = stop_reason::requested;
 };
+
+namespace detail {
+#if CORACLE_EXCEPTIONS()
+[[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason why) { throw operation_cancelled{why}; }
+#else
+[[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason) { std::terminate(); }
+#endif
+}  // namespace detail
 }  // namespace coracle

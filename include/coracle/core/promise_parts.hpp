@@ -120,6 +120,7 @@ class error_only {
   }
   void emplace() noexcept {}
   CORACLE_COLD() void emplace_current_exception() noexcept { error_ = std::current_exception(); }
+  [[nodiscard]] bool has_error() const noexcept { return static_cast<bool>(error_); }
   CORACLE_ALWAYS_INLINE() void get() && {
     if (error_) [[unlikely]]
       rethrow(error_);
@@ -150,6 +151,8 @@ struct result_of_coroutine {
   }
   /// The result, moved out; throws a stored exception. Requires: the coroutine has finished.
   T take() { return std::move(result_).get(); }
+  /// take() would throw. Requires: it has finished, and stores errors.
+  [[nodiscard]] bool has_error() const noexcept { return result_.has_error(); }
 
  protected:
   storage result_;

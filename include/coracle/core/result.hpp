@@ -1,8 +1,8 @@
-// coracle/core/result.hpp -- how a coroutine ended: the one type that knows about void, references and
-// exceptions.
+// coracle/core/result.hpp -- how work ended: the one type that knows about void, references, exceptions and
+// cancellation.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
+#include <coracle/core/operation_cancelled.hpp>
 #include <exception>
 #include <new>
 #include <type_traits>
@@ -25,18 +25,18 @@ using stored_t = std::conditional_t<
 #endif
 }  // namespace detail
 
-/// A value of type `T` (also void or a reference), an exception, or nothing yet.
+/// A value of type `T` (also void or a reference), an exception, that it was cancelled, or nothing yet.
 ///
 ///     coracle::outcome<int> end;
-///     end.emplace(42);
-///     int value = std::move(end).get();  // rethrows if an exception was stored
+///     end.emplace_from([] { return read_number(); });
+///     if (end.has_value()) use(std::move(end).get());  // without a value, get() throws
 ///
 /// Threads  none of its own: whoever hands it over orders the accesses.
 /// Cost     the larger of `T` and a pointer, plus one byte.
 template <class T>
 class outcome {
   using stored = detail::stored_t<T>;
-  enum class state : unsigned char { empty, value, error };
+  enum class state : unsigned char { empty, value, error, cancelled };
 
  public:
   outcome() noexcept {}
@@ -45,6 +45,8 @@ class outcome {
       ::new (static_cast<void*>(__builtin_addressof(value_))) stored(std::move(other.value_));
     } else if (other.has_error()) {
       ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::move(other.error_));
+    } else if (other.is_cancelled()) {
+      reason_ = other.reason_;
     }
     state_ = other.state_;
   }
@@ -68,6 +70,31 @@ class outcome {
     }
     state_ = state::value;
   }
+  /// Requires: empty. `why` is a reason.
+  void emplace_cancelled(stop_reason why) noexcept {
+    reason_ = why;
+    state_ = state::cancelled;
+  }
+  /// Stores what `f()` gives, or how it ended else: operation_cancelled counts as cancelled. Requires: empty.
+  template <class F>
+  void emplace_from(F&& f) noexcept {
+#if CORACLE_EXCEPTIONS()
+    try {
+#endif
+      if constexpr (std::is_void_v<T>) {
+        f();
+        emplace();
+      } else {
+        emplace(f());
+      }
+#if CORACLE_EXCEPTIONS()
+    } catch (const operation_cancelled& cancelled) {
+      emplace_cancelled(cancelled.reason());
+    } catch (...) {
+      emplace_error(std::current_exception());
+    }
+#endif
+  }
   /// Stores the exception that is being handled, in place of whatever was there.
   CORACLE_COLD() void emplace_current_exception() noexcept {
     this->~outcome();
@@ -82,10 +109,14 @@ class outcome {
 
   [[nodiscard]] bool has_value() const noexcept { return state_ == state::value; }
   [[nodiscard]] bool has_error() const noexcept { return state_ == state::error; }
+  /// It was stopped, as asked: neither a value nor an error.
+  [[nodiscard]] bool is_cancelled() const noexcept { return state_ == state::cancelled; }
   /// The stored exception; null if there is none.
   [[nodiscard]] std::exception_ptr error() const noexcept { return has_error() ? error_ : nullptr; }
+  /// Why it was cancelled; none: it was not.
+  [[nodiscard]] stop_reason reason() const noexcept { return is_cancelled() ? reason_ : stop_reason::none; }
 
-  /// The value, moved out; throws the stored exception. Requires: not empty.
+  /// The value, moved out; throws the stored exception, or operation_cancelled. Requires: not empty.
   T get() && {
     check();
     if constexpr (std::is_reference_v<T>) {
@@ -94,7 +125,7 @@ class outcome {
       return std::move(value_);
     }
   }
-  /// The value in place; throws the stored exception. Requires: not empty.
+  /// The value in place; throws as the other does. Requires: not empty.
   std::add_lvalue_reference_t<T> get() & {
     check();
     if constexpr (std::is_reference_v<T>) {
@@ -106,15 +137,20 @@ class outcome {
 
  private:
   CORACLE_ALWAYS_INLINE() void check() const {
-    if (state_ == state::error) [[unlikely]]
-      detail::rethrow(error_);
-    CORACLE_CHECK(state_ == state::value, "the result of a coroutine was taken before it finished");
+    if (state_ != state::value) [[unlikely]]
+      refuse();
+  }
+  [[noreturn]] CORACLE_COLD() void refuse() const {
+    if (state_ == state::error) detail::rethrow(error_);
+    CORACLE_CHECK(state_ == state::cancelled, "the result of a coroutine was taken before it finished");
+    detail::throw_cancelled(reason_);
   }
   CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }
 
   union {
     stored value_;
     std::exception_ptr error_;
+    stop_reason reason_;
   };
   state state_ = state::empty;
 };

@@ -6,6 +6,7 @@
 #include <coracle/core/executor.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
+#include <coracle/core/wait_queue.hpp>
 #include <coracle/detail/atomic.hpp>
 #include <coroutine>
 #include <cstddef>
@@ -20,22 +21,26 @@ namespace detail {
 /// Where the handles, the awaiters and the end of a shared coroutine meet.
 class shared_end {
  public:
+  enum class arrival { starts, waits, goes_on };
+
   /// True: what the body wrote is visible to the caller.
-  [[nodiscard]] bool has_ended() const noexcept { return state_.load(memory_order_acquire) == ended; /*S1*/ }
-  /// What a coroutine that has filled in `self` continues now: the body, if nobody has started it; itself, if
-  /// the body has ended; else nothing, and then `self` belongs to the end of the body.
-  CORACLE_TRANSFER_ABI() std::coroutine_handle<> join(waiter& self, std::coroutine_handle<> body) noexcept {
-    const auto queued = reinterpret_cast<std::uintptr_t>(&self);
-    std::uintptr_t seen = unstarted;
-    if (state_.compare_exchange_strong(seen, queued, memory_order_acquire)) { /*S2, S1*/
-      return transfer_to(body);
-    }
-    do {
-      if (seen == ended) return transfer_to(self.handle);
-      self.next = reinterpret_cast<waiter*>(seen);
-    } while (!state_.compare_exchange_weak(seen, queued, memory_order_release, /*S3*/
-                                           memory_order_acquire)); /*S1*/
-    return std::noop_coroutine();
+  [[nodiscard]] bool has_ended() const noexcept { return state_.load(memory_order_acquire) == ended; } /*S1*/
+  /// What the coroutine behind `self` does now: it runs the body, which nobody has started; or it is woken at the
+  /// end of the body; or it goes on: the body has ended, or stop was requested. `self` may be gone if it waits.
+  arrival enqueue(queued_waiter& self) noexcept {
+    const std::uint32_t seen = state_.lock();
+    const bool waits = seen != ended && waiters_.push(self);
+    if (seen == ended) static_cast<void>(waiters_.serve_at_once(self));
+    const bool starts = waits && seen == unstarted;
+    if (starts) add_handle();
+    state_.unlock(starts ? running : seen);
+    return starts ? arrival::starts : waits ? arrival::waits : arrival::goes_on;
+  }
+  bool withdraw(queued_waiter& waiting) noexcept {
+    const std::uint32_t seen = state_.lock();
+    const bool waited = waiters_.withdraw(waiting);
+    state_.unlock(seen);
+    return waited;
   }
 
   void add_handle() noexcept { handles_.fetch_add(1, memory_order_relaxed); }
@@ -46,29 +51,25 @@ class shared_end {
            handles_.fetch_sub(1, memory_order_acq_rel) == 1; /*H2*/
   }
 
-  ends_by<shared_end> final_suspend() const noexcept { return {}; }
-
- private:
-  friend ends_by<shared_end>;
-  // After the exchange the frame may be gone: a handle may be dropped as soon as has_ended().
-  CORACLE_TRANSFER_ABI() std::coroutine_handle<> end() noexcept {
-    const std::uintptr_t newest = state_.exchange(ended, memory_order_acq_rel); /*S4*/
-    waiter* const first = oldest_first(reinterpret_cast<waiter*>(newest));
-    if (!first->next && first->home == current_executor()) return transfer_to(first->handle);
+ protected:
+  /// Wakes whoever waits; gives the one to be continued at once, if there is one. The body's own handle still
+  /// keeps the frame.
+  std::coroutine_handle<> end() noexcept {
+    static_cast<void>(state_.lock());
+    waiter* const first = waiters_.take_all();
+    state_.unlock(ended);
+    if (first && !first->next && first->home == current_executor()) return first->handle;
     wake_all(first);
     return std::noop_coroutine();
   }
 
-  // state_ goes from unstarted over a stack of waiters, newest first, to ended. The first waiter starts the
-  // body, so there is one as long as the body runs. A waiter's fields belong to its coroutine until S2 or S3,
-  // then to S4. The result belongs to the body until S4, then to all who have seen S1, who share it.
-  //   [S1] load, or a failed S2, S3  acquire  see what the body wrote                     pairs with S4
-  //   [S2] unstarted -> waiter       acquire  as S1 if it fails; its own coroutine goes on as the body
-  //   [S3] push a waiter             release  publish its fields                          pairs with S4
-  //   [S4] stack -> ended            acq_rel  publish the result, read the waiters        pairs with S1; S3
-  static constexpr std::uintptr_t unstarted = 0, ended = 1;
-  atomic<std::uintptr_t> state_{unstarted};
-  // Who drops the last handle frees the frame.
+ private:
+  // The result belongs to the body until it has ended, then to all who have seen that, who share it.
+  //   [S1] load    acquire  see what the body wrote     pairs with B2 of the end
+  static constexpr std::uint32_t unstarted = 0, running = 2, ended = 4;
+  locked_word<std::uint32_t> state_{unstarted};
+  wait_queue waiters_;
+  // Who drops the last handle frees the frame. The body has one of its own while it runs.
   //   [H1] load                      acquire  see what the others did before they dropped  pairs with H2
   //   [H2] drop one                  acq_rel  publish what this one did, see the others'   pairs with H1, H2
   atomic<std::size_t> handles_{1};
@@ -81,6 +82,7 @@ struct shared_task_promise : shared_end,
                              part::awaits_anything,
                              recycled_frames {
   shared_task<T> get_return_object() noexcept;
+  ends_by<shared_task_promise> final_suspend() const noexcept { return {}; }
   /// The result in place; throws the stored exception. Requires: has_ended(), seen by the caller.
   std::add_lvalue_reference_t<T> look() {
     if constexpr (std::is_void_v<T>) {
@@ -88,6 +90,14 @@ struct shared_task_promise : shared_end,
     } else {
       return this->result_.get();
     }
+  }
+
+ private:
+  friend ends_by<shared_task_promise>;
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> end() noexcept {
+    const std::coroutine_handle<> next = shared_end::end();
+    if (this->drop_handle()) std::coroutine_handle<shared_task_promise>::from_promise(*this).destroy();
+    return next == std::noop_coroutine() ? next : transfer_to(next);
   }
 };
 }  // namespace detail
@@ -102,10 +112,11 @@ struct shared_task_promise : shared_end,
 /// Prefer task where one coroutine awaits the result: it needs no atomic, and moves the result out.
 /// Order         the body runs inside the first `co_await`; awaiters are woken first come, first served.
 /// Resumes on    the executor on which the awaiter suspended, the first one too; outside any, the thread that
-///               ended the body. Awaited after its end it does not suspend.
-/// Cancellation  a stop request to an awaiter does not end its wait. The body outlives any one awaiter, so it
-///               inherits none's environment: it starts with an empty one.
-/// Exceptions    one that leaves the body is thrown from each `co_await`, the same object from all of them.
+///               ended the body. Awaited after its end it goes on at once.
+/// Cancellation  a stop request to an awaiter ends its wait; the body, which belongs to all of them, goes on: it
+///               inherits no awaiter's environment, but starts with an empty one. Stopped before, it is not started.
+/// Exceptions    one that leaves the body is thrown from each `co_await`, the same object from all of them;
+///               operation_cancelled.
 /// Threads       handles of one coroutine may be copied, awaited and dropped on any threads at once; one
 ///               handle is used as one pointer is.
 /// Cost          one frame from the recycler; an atomic operation to start, to wait, and to end; a copy of
@@ -134,8 +145,7 @@ class [[nodiscard(
     swap(other);
     return *this;
   }
-  /// The last handle destroys the body where it stands. Requires of the last: the body is not running, and
-  /// nobody is about to resume it; who waits for it is not resumed any more.
+  /// The last handle destroys the body, unless it has started and not ended: then it goes on, and its end does.
   ~shared_task() {
     if (body_ && body_.promise().drop_handle()) body_.destroy();
   }
@@ -161,26 +171,51 @@ class [[nodiscard(
 };
 
 template <class T>
-class shared_task<T>::awaiter_base : waiter {
+class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base> {
+  using wait_type = detail::stoppable_wait<awaiter_base>;
+
  public:
   explicit awaiter_base(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  bool await_ready() const noexcept { return !body_ || body_.promise().has_ended(); }
+  template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_NOINLINE_SUSPEND()
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> suspended) noexcept {
+  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> suspended) noexcept {
+    const environment* const inherited = detail::environment_of(suspended);
+    if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
+      this->refuse(*inherited);
+      return transfer_to(suspended);
+    }
+    if (!body_ || body_.promise().has_ended()) return transfer_to(suspended);
+    // What enqueue() finds goes through a local: this object may be gone when wait() returns.
     const auto body = body_;
-    this->suspend(suspended);
-    return body.promise().join(*this, body);
+    arrival found = arrival::goes_on;
+    found_ = &found;
+    this->wait(suspended, inherited);
+    if (found == arrival::waits) return std::noop_coroutine();
+    return found == arrival::starts ? transfer_to(body) : transfer_to(suspended);
   }
 
  protected:
+  using arrival = detail::shared_end::arrival;
   std::coroutine_handle<promise_type> body_;
+
+ private:
+  friend wait_type;
+  bool enqueue() noexcept {
+    arrival& found = *found_;
+    found = body_.promise().enqueue(this->node());
+    return found != arrival::goes_on;
+  }
+  bool withdraw() noexcept { return body_.promise().withdraw(this->node()); }
+
+  arrival* found_ = nullptr;
 };
 template <class T>
 class [[nodiscard]] shared_task<T>::awaiter : public awaiter_base {
  public:
   using awaiter_base::awaiter_base;
-  std::add_lvalue_reference_t<T> await_resume() const {
+  std::add_lvalue_reference_t<T> await_resume() {
+    this->finish();
     if (!this->body_) [[unlikely]]
       detail::throw_broken_promise();
     return this->body_.promise().look();
@@ -190,7 +225,7 @@ template <class T>
 class [[nodiscard]] shared_task<T>::ready_awaiter : public awaiter_base {
  public:
   using awaiter_base::awaiter_base;
-  void await_resume() const noexcept {}
+  void await_resume() { this->finish(); }
 };
 
 namespace detail {

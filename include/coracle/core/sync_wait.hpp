@@ -3,7 +3,7 @@
 #pragma once
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/callback_frame.hpp>
-#include <coracle/core/executor.hpp>
+#include <coracle/core/nested_starts.hpp>
 #include <coracle/detail/park.hpp>
 
 namespace coracle {
@@ -49,8 +49,8 @@ await_result_t<Awaitable> sync_wait(Awaitable&& value) {
     bool suspended;
     {
       const detail::executor_scope outside{nullptr};
+      const detail::starts_before_blocking nothing_put_off;
       suspended = detail::suspend_into(a, thread.handle());
-      detail::run_late_wakeups(detail::this_thread());
     }
     if (suspended) thread.wait();
   }

@@ -1,22 +1,35 @@
 // coracle/detail/atomic.hpp -- the seam through which every lock-free structure reaches shared memory.
 // SPDX-License-Identifier: MIT
 #pragma once
+#if defined(CORACLE_MODEL)
+#include <coracle/testing/model_memory.hpp>
+#include <type_traits>
+#else
 #include <atomic>
+#endif
 
 // `atomic<T>` is a word that threads race on; `plain<T>` is an ordinary field that a protocol hands from
-// one thread to another. Here they are std::atomic<T> and T. A model checker swaps this header's contents
-// (in another inline namespace) and sees every access of the shipped code.
+// one thread to another. They are std::atomic<T> and T; in a program that is compiled for the model checker
+// (coracle/testing/model_check.hpp) they are types of its own, by which it sees every access of the shipped code.
 namespace coracle::detail {
+#if defined(CORACLE_MODEL)
+inline namespace modelled {
+template <class T>
+using atomic = testing::detail::model_atomic<T>;
+template <class T>
+using plain = std::conditional_t<std::is_scalar_v<T> && !std::is_pointer_v<T>, testing::detail::model_plain<T>, T>;
+#else
 inline namespace native {
 template <class T>
 using atomic = std::atomic<T>;
 template <class T>
 using plain = T;
+#endif
 
 using std::memory_order_acq_rel;
 using std::memory_order_acquire;
 using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
-}  // namespace native
+}  // inline namespace
 }  // namespace coracle::detail

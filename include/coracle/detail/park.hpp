@@ -7,12 +7,23 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #endif
 
 namespace coracle::detail {
+#if defined(CORACLE_MODEL)
+inline void spin_pause() { testing::detail::model_pause(); }
+inline void wait_a_moment(unsigned) { testing::detail::model_pause(); }
+inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout = nullptr) {
+  return model_park(word, expected, timeout != nullptr);
+}
+inline void unpark(atomic<std::uint32_t>* word, int count) {
+  model_unpark(word, static_cast<unsigned>(count));
+}
+#else
 /// Tells the processor that this thread only waits for another.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
@@ -20,6 +31,16 @@ inline void spin_pause() noexcept {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+/// For a loop that waits for a thread which holds something for a few instructions: pauses, or, where that thread
+/// seems not to run, lets another have the processor.
+inline void wait_a_moment(unsigned tries) noexcept {
+  if (tries % 64 == 63) {
+    ::sched_yield();
+  } else {
+    spin_pause();
+  }
 }
 
 #if defined(__linux__)
@@ -36,6 +57,7 @@ inline void unpark(atomic<std::uint32_t>* word, int count) noexcept {
 }
 #else
 #error "coracle: thread parking is implemented for Linux only so far"
+#endif
 #endif
 
 /// Set once by one thread, waited for by one thread.

@@ -10,17 +10,24 @@ struct resumption;
 }  // namespace coracle
 
 namespace coracle::detail {
+/// So many awaits in a row that need not wait, then a coroutine gives way to the others on its executor.
+inline constexpr unsigned ready_awaits_in_a_row = 128;
+
 struct thread_state {
   std::coroutine_handle<> next;     ///< what the drain loop runs when the running coroutine returns to it
   bool draining = false;            ///< a drain loop is below on this stack
   unsigned wake_depth = 0;          ///< wake-ups outside any scheduler that run inside one another
+  unsigned ready_awaits_left = ready_awaits_in_a_row;  ///< until one gives way
   executor* current = nullptr;      ///< where the running coroutine belongs; null: nowhere
   resumption* late_head = nullptr;  ///< wake-ups put off because the depth was reached, oldest first
   resumption* late_tail = nullptr;
 };
 
-CORACLE_VISIBLE() inline constinit thread_local thread_state state_of_this_thread{};
-
 /// The calling thread's state. Never keep the reference across a suspension.
+#if defined(CORACLE_MODEL)
+thread_state& this_thread() noexcept;  // a thread of the model checker's has its own
+#else
+CORACLE_VISIBLE() inline constinit thread_local thread_state state_of_this_thread{};
 CORACLE_THREAD_LOCAL_ACCESS() inline thread_state& this_thread() noexcept { return state_of_this_thread; }
+#endif
 }  // namespace coracle::detail

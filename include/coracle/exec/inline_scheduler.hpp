@@ -1,7 +1,7 @@
 // coracle/exec/inline_scheduler.hpp -- the scheduler that goes nowhere.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coroutine>
+#include <coracle/core/schedule.hpp>
 
 namespace coracle {
 /// `schedule()` continues at once, on the thread it is awaited on. For code that takes a scheduler and shall
@@ -9,11 +9,15 @@ namespace coracle {
 ///
 ///     co_await coracle::schedule_on(coracle::inline_scheduler{}, work());
 ///
-/// Resumes on  the calling thread, without suspending.
-/// Threads     any number of threads at once.
+/// Resumes on    the calling thread, without suspending.
+/// Cancellation  stop requested before: schedule() ends as cancelled.
+/// Exceptions    operation_cancelled.
+/// Threads       any number of threads at once.
 class inline_scheduler {
  public:
-  [[nodiscard]] std::suspend_never schedule() const noexcept { return {}; }
+  [[nodiscard]] scheduler_ref::schedule_operation schedule() const noexcept {
+    return scheduler_ref{nullptr}.schedule();
+  }
   friend bool operator==(inline_scheduler, inline_scheduler) = default;
 };
 }  // namespace coracle

@@ -1,6 +1,7 @@
 // coracle/exec/round_robin_scheduler.hpp -- coroutines that take turns on one thread.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/environment.hpp>
 #include <coracle/core/transfer.hpp>
 #include <cstddef>
 
@@ -17,8 +18,9 @@ namespace coracle {
 /// Order         round-robin: `N - 1` coroutines have their turn between two of one. Fewer than `N` suspend
 ///               and return to whoever resumed them, until the ring is full or drain() runs them.
 /// Resumes on    the thread of the coroutine that suspends, or that calls drain().
-/// Cancellation  schedule() is not ended by a stop request: drain() runs it.
-/// Exceptions    none of its own.
+/// Cancellation  stop requested before: schedule() does not suspend, and ends as cancelled. While it waits: it takes
+///               its turn, and is cancelled then.
+/// Exceptions    schedule(): operation_cancelled.
 /// Threads       one at a time.
 /// Cost          a transfer, one load and one store; no allocation, constant stack; `N + 1` words.
 template <std::size_t N>
@@ -72,13 +74,22 @@ class [[nodiscard(
  public:
   explicit schedule_operation(round_robin_scheduler& ring) noexcept : ring_(ring) {}
   bool await_ready() const noexcept { return false; }
+  template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(std::coroutine_handle<> suspended) noexcept {
-    return transfer_to(ring_.exchange_next(suspended));
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> suspended) noexcept {
+    inherited_ = detail::environment_of(suspended);
+    return transfer_to(stop_requested() ? suspended : ring_.exchange_next(suspended));
   }
-  void await_resume() const noexcept {}
+  void await_resume() const {
+    if (stop_requested()) [[unlikely]]
+      detail::throw_cancelled(inherited_->stop.reason());
+  }
 
  private:
+  bool stop_requested() const noexcept { return inherited_ && inherited_->stop.stop_requested(); }
+
   round_robin_scheduler& ring_;
+  const environment* inherited_ = nullptr;
 };
 }  // namespace coracle

@@ -1,7 +1,7 @@
 // coracle/exec/run_loop.hpp -- a scheduler that runs on whichever thread calls run(), or step by step.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/executor.hpp>
+#include <coracle/core/schedule.hpp>
 #include <coracle/detail/atomic.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace coracle {
 ///
 /// Order         first posted, first run.
 /// Resumes on    the thread that is inside run(), run_one() or run_pending().
-/// Cancellation  schedule() is not ended by a stop request: the loop must run it.
+/// Cancellation  schedule(): as schedule_operation; the loop must run it.
 /// Exceptions    none of its own.
 /// Threads       schedule(), post() and stop() from any thread; the running members from one at a time. It
 ///               may be destroyed as soon as all that was posted has run and run() has returned.
@@ -28,9 +28,8 @@ class run_loop final : public executor {
   /// Requires: nothing is queued, and nobody is inside run().
   ~run_loop();
 
-  class schedule_operation;
   /// Awaitable of nothing: continues on this loop, behind what is queued already.
-  schedule_operation schedule() noexcept;
+  schedule_operation<run_loop> schedule() noexcept { return schedule_operation{*this}; }
   void post(resumption& item) noexcept override;
 
   /// Runs what is queued and sleeps in between, until stop() was called and the queue is empty.
@@ -58,19 +57,4 @@ class run_loop final : public executor {
   detail::atomic<std::uintptr_t> state_{0};
   resumption* queue_ = nullptr;
 };
-
-class [[nodiscard("schedule() does nothing until it is awaited")]] run_loop::schedule_operation : resumption {
- public:
-  explicit schedule_operation(run_loop& loop) noexcept : loop_(loop) {}
-  bool await_ready() const noexcept { return false; }
-  CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
-    handle = suspended;
-    loop_.post(*this);
-  }
-  void await_resume() const noexcept {}
-
- private:
-  run_loop& loop_;
-};
-inline run_loop::schedule_operation run_loop::schedule() noexcept { return schedule_operation{*this}; }
 }  // namespace coracle

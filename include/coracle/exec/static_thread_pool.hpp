@@ -1,20 +1,25 @@
 // coracle/exec/static_thread_pool.hpp -- a fixed number of threads that share their work.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/executor.hpp>
+#include <coracle/core/schedule.hpp>
 #include <coracle/detail/atomic.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace coracle {
+/// Which of those that wait for a thread of a pool goes first.
+enum class priority : std::uint8_t { high, normal, low };
+
 /// Threads that run coroutines; an idle one takes work from a busy one.
 ///
 ///     coracle::static_thread_pool pool{4};
 ///     co_await pool.schedule();  // from here on: one of its threads
 ///
-/// Order         no order between coroutines is promised; none waits for ever while the pool runs.
+/// Order         a higher priority goes first; within one no order is promised. None waits for ever: also where
+///               there is always work of a higher priority, each level gets one turn in 60 of each thread.
 /// Resumes on    any of its threads.
-/// Cancellation  schedule() is not ended by a stop request: the pool runs it.
+/// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::system_error where a thread cannot be started.
 /// Threads       all members are thread-safe; the destructor is not called from a pool thread.
 /// Cost          no allocation after construction; idle threads sleep.
@@ -29,32 +34,20 @@ class static_thread_pool final : public executor {
   /// Runs all that is queued, and what that posts to the pool, then joins the threads. Nothing is dropped.
   ~static_thread_pool();
 
-  class schedule_operation;
   /// Awaitable of nothing: continues on a pool thread, behind what is queued there already.
-  schedule_operation schedule() noexcept;
+  schedule_operation<static_thread_pool> schedule() noexcept { return schedule_operation{*this}; }
   void post(resumption& item) noexcept override;
+  /// The pool for what is more urgent than the rest, or less. Who goes there stays at that level, also when an event
+  /// wakes it, until it schedules itself elsewhere.
+  ///
+  ///     co_await coracle::schedule_on(pool.with_priority(coracle::priority::low), rebuild_index());
+  ///
+  /// Cost  a lock to post and to take, where priority::normal, which is the pool itself, needs none.
+  [[nodiscard]] scheduler_ref with_priority(priority level) noexcept;
   [[nodiscard]] std::size_t thread_count() const noexcept;
 
  private:
   class shared_state;
   std::unique_ptr<shared_state> state_;
 };
-
-class [[nodiscard("schedule() does nothing until it is awaited")]] static_thread_pool::schedule_operation
-    : resumption {
- public:
-  explicit schedule_operation(static_thread_pool& pool) noexcept : pool_(pool) {}
-  bool await_ready() const noexcept { return false; }
-  CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
-    handle = suspended;
-    pool_.post(*this);
-  }
-  void await_resume() const noexcept {}
-
- private:
-  static_thread_pool& pool_;
-};
-inline static_thread_pool::schedule_operation static_thread_pool::schedule() noexcept {
-  return schedule_operation{*this};
-}
 }  // namespace coracle

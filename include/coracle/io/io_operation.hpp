@@ -1,26 +1,17 @@
 // coracle/io/io_operation.hpp -- what the awaiter of every I/O operation has in common.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/stop.hpp>
+#include <coracle/core/environment.hpp>
 #include <coracle/io/io_descriptor.hpp>
 #include <coracle/io/io_request.hpp>
-#include <optional>
-
-namespace coracle {
-class environment;
-}  // namespace coracle
+#include <utility>
 
 namespace coracle::detail {
-template <class Promise>
-const environment* environment_of(std::coroutine_handle<Promise> self) noexcept {
-  if constexpr (requires { self.promise().get_environment(); }) {
-    return self.promise().get_environment();
-  } else {
-    return nullptr;
-  }
-}
 /// The token that was given, or else the inherited one.
-[[nodiscard]] stop_token effective_token(stop_token&& given, const environment* inherited) noexcept;
+[[nodiscard]] inline const stop_token& effective_token(const stop_token& given,
+                                                       const environment* inherited) noexcept {
+  return given == stop_token{} && inherited ? inherited->stop : given;
+}
 
 /// Base of an awaiter that carries out one io_request. What derives from it says what await_resume() returns:
 ///
@@ -33,21 +24,22 @@ const environment* environment_of(std::coroutine_handle<Promise> self) noexcept 
 ///
 /// Order         those that wait for the same thing of one descriptor (to be read, to be written) are carried
 ///               out in the order in which they were awaited. One that need not wait does not suspend; but
-///               each 64th in a row on one descriptor lets the io_service's other events have their turn.
+///               as with every await, each 128th in a row lets others have their turn.
 /// Resumes on    the executor on which it was awaited; outside any, the thread that runs the io_service, if
 ///               it had to wait.
 /// Cancellation  requested before: nothing is started. During: it ends at once, unless the system has carried
 ///               it out; what was read or written is then delivered. read_at and write_at that a thread has
 ///               begun end as if nobody had asked. After: no effect.
-/// Exceptions    await_resume(): operation_cancelled after a stop; else std::system_error.
+/// Exceptions    await_resume(): operation_cancelled with the reason of the stop; else std::system_error.
 /// Threads       a coroutine that waits in it may be destroyed on the io_service's only thread, or while no
 ///               thread runs the io_service, if it was awaited there or outside any executor: the request is
 ///               taken out, and a running read_at or write_at waited for.
 /// Cost          no allocation.
-class io_operation : protected io_request {
+class io_operation : protected io_request, stop_registration {
  public:
   /// Requires: not awaited yet.
-  io_operation(io_operation&& other) noexcept : io_request(other), given_(std::move(other.given_)) {
+  io_operation(io_operation&& other) noexcept
+      : io_request(other), stop_registration(&stopped), given_(std::move(other.given_)) {
     CORACLE_CHECK(!other.suspended_, "an I/O operation was moved while it was awaited");
   }
   io_operation& operator=(io_operation&&) = delete;
@@ -62,7 +54,9 @@ class io_operation : protected io_request {
  protected:
   io_operation(const io_descriptor& descriptor, io_opcode code, void* data, std::size_t bytes,
                stop_token token) noexcept
-      : io_request(descriptor.record(), code, data, bytes), given_(std::move(token)) {}
+      : io_request(descriptor.record(), code, data, bytes),
+        stop_registration(&stopped),
+        given_(std::move(token)) {}
   io_operation(const io_descriptor& descriptor, io_opcode code, const void* data, std::size_t bytes,
                stop_token token) noexcept
       : io_operation(descriptor, code, const_cast<void*>(data), bytes, std::move(token)) {}
@@ -73,20 +67,18 @@ class io_operation : protected io_request {
   /// The first thing that await_resume() does. Gives what the system call returned; throws
   /// operation_cancelled, or std::system_error with `what` was being done.
   std::int64_t take_result(const char* what);
-  /// As take_result(), but gives an error as -errno: -ECANCELED after a stop.
-  std::int64_t take_result_or_errno() noexcept;
+  /// As take_result(), but gives an error of the system as -errno.
+  std::int64_t take_result_or_errno();
 
  private:
-  struct cancel_request {
-    io_request* request;
-    void operator()() const noexcept;
-  };
   /// False: it is over, or was never started; the coroutine goes on.
   bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
+  bool goes_behind_others() noexcept;
+  static void stopped(stop_listener& self) noexcept;
   CORACLE_COLD() void withdraw() noexcept;
 
   stop_token given_;
-  std::optional<stop_callback<cancel_request>> on_stop_;
-  bool suspended_ = false;  // belongs to the coroutine: awaited, and not resumed yet
+  stop_reason reason_ = stop_reason::none;  // of a stop request, which need not have cancelled it
+  bool suspended_ = false;                  // belongs to the coroutine: awaited, and not resumed yet
 };
 }  // namespace coracle::detail

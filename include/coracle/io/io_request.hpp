@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/executor.hpp>
+#include <coracle/detail/intrusive_list.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,44 +36,9 @@ struct io_event : waiter {
   //                        whoever takes it out, to wake  then reads it without a lock
   // It becomes finished and is listed under one hold of Q, so that whoever finds it finished under Q finds it
   // in the list, or delivered. `listed` belongs to S.
-  io_event* previous = nullptr;
+  resumption** link = nullptr;
   state progress = state::idle;
   bool listed = false;  ///< in the io_service's list of what is to be delivered
-};
-
-/// A queue from which any entry can be taken. Linked through `next` and `previous`; not synchronised.
-class io_event_list {
- public:
-  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-  [[nodiscard]] io_event* front() const noexcept { return first_; }
-  void push(io_event& event) noexcept {
-    event.next = nullptr;
-    event.previous = last_;
-    if (last_) {
-      last_->next = &event;
-    } else {
-      first_ = &event;
-    }
-    last_ = &event;
-  }
-  /// Requires: it is in this list.
-  void remove(io_event& event) noexcept {
-    io_event* const next = static_cast<io_event*>(event.next);
-    if (event.previous) {
-      event.previous->next = next;
-    } else {
-      first_ = next;
-    }
-    if (next) {
-      next->previous = event.previous;
-    } else {
-      last_ = event.previous;
-    }
-  }
-
- private:
-  io_event* first_ = nullptr;
-  io_event* last_ = nullptr;
 };
 
 /// Which system call a request is.

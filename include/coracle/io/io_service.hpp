@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
-#include <coracle/core/executor.hpp>
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/nested_starts.hpp>
+#include <coracle/core/schedule.hpp>
 #include <coracle/core/stop.hpp>
-#include <coracle/exec/timer_wheel.hpp>
+#include <coracle/core/timer_service.hpp>
 #include <coracle/io/io_operation.hpp>
 #include <coracle/io/io_request.hpp>
 #include <cstdint>
@@ -15,14 +18,25 @@
 namespace coracle {
 namespace detail {
 class io_loop;
+
+/// Stands for the thread that is inside io_service::run(): what the awaitable continues when it has ended.
+struct io_run : callback_frame {
+  explicit io_run(io_loop& its_loop) noexcept : callback_frame(&ended, nullptr), loop(its_loop) {}
+  static void ended(callback_frame* self) noexcept;
+
+  io_loop& loop;
+  // Both belong to the loop's lock.
+  bool over = false;
+  bool asleep = false;
+};
 }  // namespace detail
 
 /// Carries out I/O operations and timers, and runs what waits for them on the threads that call
 /// process_events().
 ///
 ///     coracle::io_service io;
-///     std::thread runner{[&] { io.process_events(); }};  // until io.stop()
-///     co_await io.schedule_after(10ms);                  // from here on: on that thread
+///     io.run(serve(io));                                 // on this thread, until serve() has ended
+///     std::thread runner{[&] { io.process_events(); }};  // or on another, until io.stop()
 ///
 /// An *event* is what the process_ members count: a coroutine that was scheduled, a timer or an operation
 /// that is over, each handed to the coroutine that waits for it.
@@ -30,7 +44,7 @@ class io_loop;
 /// Order         first scheduled, first run; timers by deadline. Operations and scheduled coroutines take
 ///               turns.
 /// Resumes on    schedule() and the timers: a thread that runs the io_service. Operations: see io_operation.
-/// Cancellation  timers and operations end when stop is requested; schedule() must be run.
+/// Cancellation  timers and operations end when stop is requested; schedule(): as schedule_operation.
 /// Exceptions    the constructors: std::system_error. The process_ members: none but what leaves a
 ///               coroutine's own promise.
 /// Threads       all members are thread-safe, and any number of threads may process events at once; the
@@ -47,11 +61,10 @@ class io_service final : public executor {
   /// Requires: nothing is scheduled or pending on it, and its files and sockets are closed.
   ~io_service();
 
-  class schedule_operation;
   class timed_schedule_operation;
 
   /// Awaitable of nothing: continues on a thread that processes events, behind what is scheduled already.
-  schedule_operation schedule() noexcept;
+  schedule_operation<io_service> schedule() noexcept { return schedule_operation{*this}; }
   /// Awaitable of nothing: continues there once `delay`, counted from this call, is over; never before.
   template <class Rep, class Period>
   timed_schedule_operation schedule_after(std::chrono::duration<Rep, Period> delay,
@@ -60,6 +73,23 @@ class io_service final : public executor {
   timed_schedule_operation schedule_at(std::chrono::steady_clock::time_point time,
                                        stop_token token = {}) noexcept;
   void post(resumption& item) noexcept override;
+  /// Its own: sleep_for() and the like on an io_service need no other thread.
+  [[nodiscard]] timer_service* timers() noexcept override;
+
+  /// Awaits on behalf of plain code, here: starts the awaitable on this io_service, and processes events on this
+  /// thread until it has completed. Returns its result. Others may process events meanwhile; a stop() does not
+  /// concern it.
+  ///
+  ///     int main() {
+  ///       coracle::io_service io;
+  ///       io.run(serve(io));
+  ///     }
+  ///
+  /// Resumes on    what is awaited begins on this io_service.
+  /// Cancellation  it gets an empty environment: nothing stops it.
+  /// Exceptions    those of the awaitable. One that leaves the promise of another coroutine ends the program.
+  template <awaitable Awaitable>
+  await_result_t<Awaitable> run(Awaitable&& value);
 
   /// Processes events, and waits for more, until stop() is called. Returns how many. This and the other three
   /// return 0 at once if it was stopped before.
@@ -83,27 +113,32 @@ class io_service final : public executor {
 
  private:
   friend class detail::io_descriptor;
+  void process_until_over(detail::io_run& its) noexcept;
+
   std::unique_ptr<detail::io_loop> loop_;
 };
 
-class [[nodiscard("schedule() does nothing until it is awaited")]] io_service::schedule_operation
-    : resumption {
- public:
-  explicit schedule_operation(io_service& service) noexcept : service_(service) {}
-  bool await_ready() const noexcept { return false; }
-  CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
-    handle = suspended;
-    service_.post(*this);
+template <awaitable Awaitable>
+await_result_t<Awaitable> io_service::run(Awaitable&& value) {
+  auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
+  detail::io_run end{*loop_};
+  bool suspended;
+  {
+    const detail::executor_scope outside{nullptr};
+    const detail::starts_before_blocking nothing_put_off;
+    const detail::executor_scope here{this};
+    suspended = !a.await_ready() && detail::suspend_into(a, end.handle());
   }
-  void await_resume() const noexcept {}
-
- private:
-  io_service& service_;
-};
+  if (suspended) process_until_over(end);
+  return a.await_resume();
+}
 
 namespace detail {
-/// What the loop knows of a timer.
-class io_timer : public io_event, public timer_node {};
+/// What the loop knows of a schedule_at(): a timer that is delivered as an event.
+struct io_timer : io_event, timer {
+  using timer::progress;
+  using timer::timer;
+};
 }  // namespace detail
 
 /// What schedule_after() and schedule_at() give.
@@ -116,11 +151,16 @@ class io_timer : public io_event, public timer_node {};
 ///               io_service.
 /// Cost          no allocation; O(1), and a system call only if no earlier timer is set.
 class [[nodiscard("a timer does nothing until it is awaited")]] io_service::timed_schedule_operation
-    : detail::io_timer {
+    : detail::io_timer,
+      detail::stop_registration {
  public:
   timed_schedule_operation(io_service& service, std::chrono::steady_clock::time_point time,
                            stop_token token) noexcept
-      : service_(service), time_(time), given_(std::move(token)) {}
+      : io_timer(&due),
+        stop_registration(&stopped),
+        service_(service),
+        time_(time),
+        given_(std::move(token)) {}
   /// Requires: not awaited yet.
   timed_schedule_operation(timed_schedule_operation&& other) noexcept
       : timed_schedule_operation(other.service_, other.time_, std::move(other.given_)) {
@@ -140,21 +180,18 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
   void await_resume();
 
  private:
-  struct cancel_timer {
-    timed_schedule_operation* timer;
-    void operator()() const noexcept;
-  };
   bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
+  static void due(detail::timer& self) noexcept;
+  static void stopped(detail::stop_listener& self) noexcept;
   CORACLE_COLD() void withdraw() noexcept;
 
   io_service& service_;
   std::chrono::steady_clock::time_point time_;
   stop_token given_;
-  std::optional<stop_callback<cancel_timer>> on_stop_;
-  bool suspended_ = false;  // belongs to the coroutine: awaited, and not resumed yet
+  stop_reason reason_ = stop_reason::none;  // of a stop request, which need not have cancelled it
+  bool suspended_ = false;                  // belongs to the coroutine: awaited, and not resumed yet
 };
 
-inline io_service::schedule_operation io_service::schedule() noexcept { return schedule_operation{*this}; }
 inline io_service::timed_schedule_operation io_service::schedule_at(
     std::chrono::steady_clock::time_point time, stop_token token) noexcept {
   return timed_schedule_operation{*this, time, std::move(token)};
@@ -162,15 +199,7 @@ inline io_service::timed_schedule_operation io_service::schedule_at(
 template <class Rep, class Period>
 io_service::timed_schedule_operation io_service::schedule_after(std::chrono::duration<Rep, Period> delay,
                                                                 stop_token token) noexcept {
-  using steady = std::chrono::steady_clock;
-  const steady::time_point now = steady::now();
-  steady::time_point time = now;
-  if (std::chrono::duration<double>(delay) >=
-      std::chrono::duration<double>(steady::time_point::max() - now)) {
-    time = steady::time_point::max();
-  } else if (delay > delay.zero()) {
-    time += std::chrono::ceil<steady::duration>(delay);
-  }
+  const auto time = detail::later_by(std::chrono::steady_clock::now(), detail::clock_duration(delay));
   return schedule_at(time, std::move(token));
 }
 

@@ -1,8 +1,7 @@
 // coracle/sync/async_barrier.hpp -- where a fixed number of coroutines meet, again and again.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/executor.hpp>
-#include <coracle/detail/atomic.hpp>
+#include <coracle/core/wait_queue.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -17,53 +16,81 @@ struct nothing_to_complete {
 /// The part of an async_barrier that does not depend on its completion function.
 class barrier_state {
  public:
-  static constexpr std::uint64_t max = 0xffff'ffff;
+  static constexpr std::uint64_t max = 0x7fff'ffff;
 
   explicit barrier_state(std::uint64_t expected) noexcept : counts_(both(expected)) {}
-  barrier_state(const barrier_state&) = delete;
-  barrier_state& operator=(const barrier_state&) = delete;
-  ~barrier_state() {
-    CORACLE_CHECK(!arrived_.load(memory_order_relaxed),
-                  "an async_barrier was destroyed while coroutines wait at it");
+  /// Nobody waits.
+  [[nodiscard]] bool is_idle() const noexcept { return queue_.empty(); }
+  /// A hint: who arrives now is the last.
+  [[nodiscard]] bool one_is_missing() const noexcept {
+    return pending_of(counts_.load(memory_order_relaxed)) == 1;
   }
 
-  void push(waiter& self) noexcept {
-    resumption* newest = arrived_.load(memory_order_relaxed);
-    do {
-      self.next = newest;
-    } while (!arrived_.compare_exchange_weak(newest, &self, memory_order_relaxed)); /*B1*/
+  enum class arrival { refused, waits, is_last };
+  /// Arrives; waits in the queue if others are still to come, unless stop was requested on the way here.
+  arrival arrive(queued_waiter& self) noexcept {
+    const std::uint64_t seen = lock_to_arrive();
+    const bool is_last = pending_of(seen) == 1;
+    const bool arrives = is_last ? queue_.serve_at_once(self) : queue_.push(self);
+    if (arrives && is_last) {
+      end_phase(seen - pending_one);
+      return arrival::is_last;
+    }
+    counts_.unlock(arrives ? seen - pending_one : seen);
+    return arrives ? arrival::waits : arrival::refused;
   }
-  /// Both: true if that was the last one that was missing.
-  bool one_arrived() noexcept { return take(pending_one); }
-  bool one_dropped() noexcept { return take(pending_one + expected_one); }
-  /// Begins the next phase and gives the waiters of this one, oldest first. Only the last to arrive calls it.
+  /// Arrives if the caller is the last. False: others are still to come.
+  bool arrive_as_last() noexcept {
+    const std::uint64_t seen = lock_to_arrive();
+    const bool is_last = pending_of(seen) == 1;
+    is_last ? end_phase(seen - pending_one) : counts_.unlock(seen);
+    return is_last;
+  }
+  /// Arrives, and is not expected any more. True: it was the last.
+  bool drop() noexcept {
+    const std::uint64_t left = lock_to_arrive() - pending_one - expected_one;
+    const bool is_last = pending_of(left) == 0;
+    is_last ? end_phase(left) : counts_.unlock(left);
+    return is_last;
+  }
+  /// Takes the arrival back, unless the phase has ended.
+  bool withdraw(queued_waiter& waiting) noexcept {
+    const std::uint64_t seen = counts_.lock();
+    const bool waited = queue_.withdraw(waiting);
+    counts_.unlock(waited ? seen + pending_one : seen);
+    return waited;
+  }
+  /// Begins the next phase. Gives the waiters of the last one, oldest first. Only the last to arrive calls it.
   waiter* next_phase() noexcept {
-    resumption* const newest = arrived_.load(memory_order_relaxed);                      /*B3*/
-    arrived_.store(nullptr, memory_order_relaxed);                                       /*B3*/
-    counts_.store(both(counts_.load(memory_order_relaxed) >> 32), memory_order_relaxed); /*B4*/
-    return oldest_first(static_cast<waiter*>(newest));
+    const std::uint64_t expected = counts_.lock() / expected_one;
+    waiter* const first = std::exchange(served_, nullptr);
+    counts_.unlock(both(expected));
+    return first;
   }
 
  private:
-  static constexpr std::uint64_t pending_one = 1, expected_one = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t pending_one = 2, expected_one = std::uint64_t{1} << 32;
   static constexpr std::uint64_t both(std::uint64_t n) noexcept { return n * (pending_one + expected_one); }
-  bool take(std::uint64_t what) noexcept {
-    const std::uint64_t pending = counts_.fetch_sub(what, memory_order_acq_rel) & max; /*B2*/
-    CORACLE_CHECK(pending != 0, "more coroutines arrived at an async_barrier than it expects");
-    return pending == 1;
+  static constexpr std::uint64_t pending_of(std::uint64_t counts) noexcept {
+    return counts % expected_one / pending_one;
+  }
+  std::uint64_t lock_to_arrive() noexcept {
+    const std::uint64_t seen = counts_.lock();
+    CORACLE_CHECK(pending_of(seen) != 0, "more coroutines arrived at an async_barrier than it expects");
+    return seen;
+  }
+  /// From here no stop request cancels a waiter of this phase. Releases the lock.
+  void end_phase(std::uint64_t counts) noexcept {
+    served_ = queue_.take_all();
+    counts_.unlock(counts);
   }
 
-  // counts_ holds how many are expected in a phase (high half) and how many of them are still to come (low
-  // half). arrived_ is a stack of those that came and wait. Each is pushed before it is counted and touches
-  // nothing afterwards: its fields belong to the last to arrive, who finds all of them in the stack. From the
-  // last B2 of a phase until the first wake-up nobody else may arrive, so both words belong to the last one.
-  //   [B1] push to arrived_     relaxed  published by the B2 that follows
-  //   [B2] one less to come     acq_rel  publish the waiter and what it did before; the last    pairs with B2
-  //                                      one sees that of all
-  //   [B3] take arrived_        relaxed  seen through B2
-  //   [B4] start the next phase relaxed  published by the wake-ups: who arrives next comes after them
-  atomic<std::uint64_t> counts_;
-  atomic<resumption*> arrived_{nullptr};
+  // counts_ holds how many are expected in a phase (bits 32 to 62) and how many of them are still to come (bits 1
+  // to 31). Both change only under the lock, so whoever arrives sees what all did who arrived before. From the
+  // last arrival of a phase until the first wake-up nobody else may arrive, and served_ belongs to the last.
+  locked_word<std::uint64_t> counts_;
+  wait_queue queue_;
+  waiter* served_ = nullptr;
 };
 }  // namespace detail
 
@@ -80,11 +107,11 @@ class barrier_state {
 ///               on.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside the last arrival, on its
 ///               thread.
-/// Cancellation  a stop request does not end the wait. The waiting coroutine must not be destroyed.
-/// Exceptions    none: every member is noexcept.
-/// Threads       all members are thread-safe. It may be destroyed when all who waited have been woken.
-/// Cost          16 bytes and the completion function; no allocation, no lock; two atomic operations to
-///               arrive.
+/// Cancellation  a stop request ends the wait and takes the arrival back: the others go on waiting until the caller
+///               arrives again or, if it gives up, calls arrive_and_drop(). No effect once all have arrived.
+/// Exceptions    the await: operation_cancelled. The members are noexcept.
+/// Threads       all members are thread-safe. It may be destroyed once every await of it has ended.
+/// Cost          32 bytes and the completion function; no allocation; one atomic operation to arrive.
 template <class Completion = detail::nothing_to_complete>
 class async_barrier {
   static_assert(std::is_nothrow_invocable_v<Completion&>,
@@ -98,6 +125,12 @@ class async_barrier {
       : state_(static_cast<std::uint64_t>(expected)), completion_(std::move(completion)) {
     CORACLE_CHECK(expected >= 0 && expected <= max(), "an async_barrier cannot expect that many coroutines");
   }
+  async_barrier(const async_barrier&) = delete;
+  async_barrier& operator=(const async_barrier&) = delete;
+  /// Requires: nobody waits.
+  ~async_barrier() {
+    CORACLE_CHECK(state_.is_idle(), "an async_barrier was destroyed while coroutines wait at it");
+  }
 
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
     return static_cast<std::ptrdiff_t>(detail::barrier_state::max);
@@ -109,14 +142,13 @@ class async_barrier {
   arrive_operation arrive_and_wait() noexcept { return arrive_operation{*this}; }
   /// Arrives without waiting, and is not expected any more. Requires: as arrive_and_wait().
   void arrive_and_drop() noexcept {
-    if (state_.one_dropped()) detail::wake_all(complete());
+    if (state_.drop()) complete();
   }
 
  private:
-  bool arrive(waiter& self) noexcept;
-  waiter* complete() noexcept {
+  void complete() noexcept {
     completion_();
-    return state_.next_phase();
+    detail::wake_all(state_.next_phase());
   }
 
   detail::barrier_state state_;
@@ -125,30 +157,25 @@ class async_barrier {
 
 template <class Completion>
 class [[nodiscard("the coroutine has not arrived at the barrier until this is awaited")]] async_barrier<
-    Completion>::arrive_operation : waiter {
+    Completion>::arrive_operation : public detail::stoppable_wait<arrive_operation> {
  public:
   explicit arrive_operation(async_barrier& barrier) noexcept : barrier_(barrier) {}
-  bool await_ready() const noexcept { return false; }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    suspend(suspended);
-    return barrier_.arrive(*this);
-  }
-  void await_resume() const noexcept {}
+  void await_resume() { this->finish(); }
 
  private:
+  friend detail::stoppable_wait<arrive_operation>;
+  bool try_now() noexcept {
+    if (!barrier_.state_.one_is_missing() || !barrier_.state_.arrive_as_last()) return false;
+    barrier_.complete();
+    return true;
+  }
+  bool enqueue() noexcept {
+    const auto how = barrier_.state_.arrive(this->node());
+    if (how == detail::barrier_state::arrival::is_last) barrier_.complete();
+    return how == detail::barrier_state::arrival::waits;
+  }
+  bool withdraw() noexcept { return barrier_.state_.withdraw(this->node()); }
+
   async_barrier& barrier_;
 };
-
-/// True: `self` waits for the others. False: it was the last, and has woken them.
-template <class Completion>
-bool async_barrier<Completion>::arrive(waiter& self) noexcept {
-  state_.push(self);
-  if (!state_.one_arrived()) return true;
-  for (waiter* each = complete(); each;) {
-    waiter* const next = static_cast<waiter*>(each->next);
-    if (each != &self) each->wake();
-    each = next;
-  }
-  return false;
-}
 }  // namespace coracle

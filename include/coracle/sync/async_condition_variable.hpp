@@ -4,9 +4,9 @@
 #include <concepts>
 #include <coracle/core/callback_frame.hpp>
 #include <coracle/core/promise_parts.hpp>
-#include <coracle/detail/intrusive_queue.hpp>
-#include <coracle/detail/small_mutex.hpp>
+#include <coracle/core/wait_queue.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <cstdint>
 
 namespace coracle {
 /// Gives up a lock while waiting to be notified, and has it again afterwards.
@@ -20,8 +20,9 @@ namespace coracle {
 ///               asleep: notify_all() starts no race for it.
 /// Resumes on    the executor on which the waiter suspended, with the lock held; outside any, inside the
 ///               unlock() that hands it the lock, or inside notify if the lock is free.
-/// Cancellation  a stop request does not end the wait.
-/// Exceptions    those of the predicate, with the lock held; else none.
+/// Cancellation  a stop request ends the wait, unless it was notified before. The await is over when the coroutine
+///               has the lock again: for that it waits whether it is to stop or not.
+/// Exceptions    operation_cancelled, and those of the predicate: with the lock held.
 /// Threads       all members are thread-safe; notify with or without the lock held. No spurious wake-ups.
 ///               A notified waiter may destroy it if nobody else waits.
 /// Cost          24 bytes; no allocation; one load to notify where nobody waits.
@@ -32,7 +33,8 @@ class async_condition_variable {
   async_condition_variable& operator=(const async_condition_variable&) = delete;
   /// Requires: nobody waits.
   ~async_condition_variable() {
-    CORACLE_CHECK(queue_.empty(), "an async_condition_variable was destroyed while coroutines wait for it");
+    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) == nobody,
+                  "an async_condition_variable was destroyed while coroutines wait for it");
   }
 
   class wait_operation;
@@ -55,67 +57,140 @@ class async_condition_variable {
   void notify_all() noexcept;
 
  private:
-  struct waiting : waiter {
-    waiting(async_condition_variable& waited_for, async_mutex_lock& lock) noexcept
-        : changed(waited_for), mutex(lock.mutex()) {
-      CORACLE_CHECK(mutex, "wait() of an async_condition_variable with a lock that was moved from");
-    }
-    async_condition_variable& changed;
-    async_mutex* const mutex;
+  /// Stands in queue_ until it is notified or stopped, and from then on in the queue of its mutex, to whose lock
+  /// `progress` and the links belong meanwhile. `asleep` and `stopped` belong to the lock of state_. It has claimed
+  /// its choice, or lost it, before it goes to the mutex.
+  struct sleeper : detail::queued_waiter {
+    using queued_waiter::queued_waiter;
+    async_mutex* mutex = nullptr;
+    bool asleep = false;   // it is in queue_; whoever takes it out passes it to the mutex
+    bool stopped = false;  // it will not fall asleep any more
   };
-  static void unlock_and_wait(waiting& self) noexcept;
+  template <class Operation>
+  class sleep_operation;
 
-  // guard_ protects queue_; waited_for_ says whether it has entries, and is changed under guard_ too.
-  // A notifier that changed something under the lock did so before the waiter looked at it, or after [C1], of
-  // which it then learned through the lock. So neither access needs an order of its own.
-  //   [C1] note whether somebody waits  relaxed  seen through the lock of the mutex
-  //   [C2] does somebody wait?          relaxed  the fields of the waiters are handed over under guard_
-  detail::small_mutex guard_;
-  detail::atomic<bool> waited_for_{false};
-  detail::intrusive_queue<waiting> queue_;
+  bool fall_asleep(sleeper& self) noexcept;
+  bool stop(sleeper& self) noexcept;
+  void wake_first() noexcept;
+  void wake_all() noexcept;
+  void rouse(sleeper& self) noexcept;
+  static void lock_and_wake(sleeper& self) noexcept;
+
+  // nobody: queue_ is empty; waited_for: it is not. Both change only under the lock.
+  // A notifier that changed something under the lock of the mutex did so before the waiter looked at it, or
+  // after the waiter had gone to sleep, of which it then learned through that lock. So [C1] needs no order.
+  //   [C1] does somebody wait?   relaxed   what the waiters are is read under the lock
+  static constexpr std::uint32_t nobody = 0, waited_for = 2;
+  detail::locked_word<std::uint32_t> state_{nobody};
+  detail::intrusive_list<sleeper> queue_;
+};
+
+template <class Operation>
+class async_condition_variable::sleep_operation : public detail::stoppable_wait<Operation, sleeper> {
+ public:
+  sleep_operation(async_condition_variable& changed, async_mutex_lock& lock) noexcept
+      : changed_(changed), mutex_(lock.mutex()) {
+    CORACLE_CHECK(mutex_, "wait() of an async_condition_variable with a lock that was moved from");
+  }
+
+  /// Why it was not carried out; none: it was. Asked in place of await_resume() by who does not want an exception.
+  stop_reason await_cancelled() noexcept {
+    return !this->finish_quietly() || cancelled_ ? this->node().reason : stop_reason::none;
+  }
+
+ protected:
+  /// Throws operation_cancelled if a stop request has ended the wait.
+  void finish_sleep() {
+    const stop_reason why = await_cancelled();
+    if (why != stop_reason::none) [[unlikely]]
+      detail::throw_cancelled(why);
+  }
+  /// False: stop is requested. Else this object may be gone.
+  bool fall_asleep() noexcept {
+    this->node().mutex = mutex_;
+    if (changed_.fall_asleep(this->node())) return true;
+    cancelled_ = true;
+    return false;
+  }
+  /// The mutex wakes it, now or when its turn comes.
+  bool withdraw() noexcept {
+    if (!changed_.stop(this->node())) return false;
+    cancelled_ = true;
+    lock_and_wake(this->node());
+    return false;
+  }
+  [[nodiscard]] bool is_cancelled() const noexcept { return cancelled_; }
+  void lose() noexcept { cancelled_ = true; }
+  /// Notified, and lost: the notification is for another.
+  void pass_on() noexcept { changed_.notify_one(); }
+
+ private:
+  async_condition_variable& changed_;
+  async_mutex* const mutex_;
+  bool cancelled_ = false;
 };
 
 class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_variable::wait_operation
-    : waiting {
+    : public sleep_operation<wait_operation> {
  public:
-  using waiting::waiting;
-  bool await_ready() const noexcept { return false; }
-  CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
-    suspend(suspended);
-    unlock_and_wait(*this);
-  }
-  void await_resume() const noexcept {}
+  using sleep_operation::sleep_operation;
+  void await_resume() { finish_sleep(); }
+
+ private:
+  friend detail::stoppable_wait<wait_operation, sleeper>;
+  bool try_now() const noexcept { return false; }
+  bool enqueue() noexcept { return fall_asleep(); }
 };
 
 /// Is woken in place of the coroutine that awaits it, and goes on waiting or resumes that one.
 template <std::predicate Predicate>
 class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_variable::wait_until_operation
-    : detail::callback_frame,
-      waiting {
+    : public sleep_operation<wait_until_operation<Predicate>>,
+      detail::callback_frame {
  public:
   static_assert(
       detail::fits_into_frame<Predicate>,
       "g++ 12 misaligns over-aligned objects in coroutine frames: let the predicate refer to this one");
 
-  wait_until_operation(async_condition_variable& waited_for, async_mutex_lock& lock,
+  wait_until_operation(async_condition_variable& changed, async_mutex_lock& lock,
                        Predicate&& holds) noexcept(std::is_nothrow_move_constructible_v<Predicate>)
-      : callback_frame(&notified, nullptr), waiting(waited_for, lock), holds_(std::move(holds)) {}
-  bool await_ready() { return holds_(); }
-  CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> suspended) noexcept {
-    awaiting_ = suspended;
-    suspend(callback_frame::handle());
-    unlock_and_wait(*this);
+      : sleep_operation<wait_until_operation>(changed, lock),
+        detail::callback_frame(&notified, nullptr),
+        holds_(std::move(holds)) {}
+  /// Requires: not awaited yet.
+  wait_until_operation(wait_until_operation&& other) noexcept(std::is_nothrow_move_constructible_v<Predicate>)
+      : sleep_operation<wait_until_operation>(other),
+        detail::callback_frame(&notified, nullptr),
+        holds_(std::move(other.holds_)) {}
+  void await_resume() {
+    this->finish_sleep();
+    std::move(error_).get();
   }
-  void await_resume() { std::move(error_).get(); }
 
  private:
-  static void notified(callback_frame* frame) {
+  friend detail::stoppable_wait<wait_until_operation, sleeper>;
+  bool try_now() noexcept { return is_over(); }
+  bool enqueue() noexcept {
+    awaiting_ = std::exchange(this->node().handle, detail::callback_frame::handle());
+    // Being notified does not decide: the predicate does.
+    one_of_ = std::exchange(this->node().one_of, nullptr);
+    if (!one_of_ || !is_over()) return this->fall_asleep();
+    if (!one_of_->claim()) this->lose();
+    return false;
+  }
+  static void notified(detail::callback_frame* frame) {
     auto* const self = static_cast<wait_until_operation*>(frame);
-    if (self->is_over()) {
-      detail::resume_on_return(self->awaiting_);
-    } else {
-      unlock_and_wait(*self);
+    if (!self->goes_on_waiting()) detail::resume_on_return(self->awaiting_);
+  }
+  /// True: this object may be gone.
+  bool goes_on_waiting() noexcept {
+    if (this->is_cancelled()) return false;
+    if (!is_over()) return this->fall_asleep();
+    if (one_of_ && !one_of_->claim()) {
+      this->lose();
+      this->pass_on();
     }
+    return false;
   }
   bool is_over() noexcept {
 #if CORACLE_EXCEPTIONS()
@@ -131,6 +206,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
   }
 
   std::coroutine_handle<> awaiting_;
+  detail::choice* one_of_ = nullptr;
   Predicate holds_;
   detail::error_only error_;
 };
@@ -145,41 +221,67 @@ async_condition_variable::wait_until_operation<Predicate> async_condition_variab
   return wait_until_operation<Predicate>{*this, lock, std::move(holds)};
 }
 
-inline void async_condition_variable::unlock_and_wait(waiting& self) noexcept {
-  async_condition_variable& changed = self.changed;
+/// Gives up the mutex as the last thing. False: it is to stop, and keeps it.
+inline bool async_condition_variable::fall_asleep(sleeper& self) noexcept {
   async_mutex& mutex = *self.mutex;
-  {
-    const detail::small_mutex_lock locked{changed.guard_};
-    changed.queue_.push(self);
-    changed.waited_for_.store(true, detail::memory_order_relaxed); /*C1*/
+  const std::uint32_t seen = state_.lock();
+  if (self.stopped) {
+    state_.unlock(seen);
+    return false;
   }
+  self.asleep = true;
+  queue_.push(self);
+  state_.unlock(waited_for);
   mutex.unlock();
+  return true;
+}
+/// Takes it out of the queue, for the caller to pass to the mutex once the lock is released.
+inline void async_condition_variable::rouse(sleeper& self) noexcept {
+  queue_.remove(self);
+  self.asleep = false;
+}
+inline void async_condition_variable::lock_and_wake(sleeper& self) noexcept {
+  self.one_of = nullptr;
+  self.mutex->lock_for(self);
+}
+/// True: it was asleep, and the caller passes it to its mutex.
+inline bool async_condition_variable::stop(sleeper& self) noexcept {
+  static_cast<void>(state_.lock());
+  self.stopped = true;
+  const bool was_asleep = self.asleep;
+  if (was_asleep) rouse(self);
+  state_.unlock(queue_.empty() ? nobody : waited_for);
+  return was_asleep;
 }
 
 inline void async_condition_variable::notify_one() noexcept {
-  if (!waited_for_.load(detail::memory_order_relaxed)) return; /*C2*/
-  waiting* first = nullptr;
-  {
-    const detail::small_mutex_lock locked{guard_};
-    if (queue_.empty()) return;
-    first = &queue_.pop();
-    waited_for_.store(!queue_.empty(), detail::memory_order_relaxed); /*C1*/
-  }
-  first->mutex->lock_for(*first);
+  if (state_.load(detail::memory_order_relaxed) != nobody) wake_first(); /*C1*/
+}
+inline void async_condition_variable::notify_all() noexcept {
+  if (state_.load(detail::memory_order_relaxed) != nobody) wake_all(); /*C1*/
 }
 
-inline void async_condition_variable::notify_all() noexcept {
-  if (!waited_for_.load(detail::memory_order_relaxed)) return; /*C2*/
-  waiting* each = nullptr;
-  {
-    const detail::small_mutex_lock locked{guard_};
-    each = queue_.take_all();
-    waited_for_.store(false, detail::memory_order_relaxed); /*C1*/
+CORACLE_NOINLINE() inline void async_condition_variable::wake_first() noexcept {
+  static_cast<void>(state_.lock());
+  sleeper* first = queue_.front();
+  while (first && !first->claim()) first = static_cast<sleeper*>(first->next);
+  if (first) rouse(*first);
+  state_.unlock(queue_.empty() ? nobody : waited_for);
+  if (first) lock_and_wake(*first);
+}
+
+CORACLE_NOINLINE() inline void async_condition_variable::wake_all() noexcept {
+  static_cast<void>(state_.lock());
+  resumption* first = nullptr;
+  resumption** end = &first;
+  for (sleeper* each = queue_.front(); each;) {
+    sleeper& one = *std::exchange(each, static_cast<sleeper*>(each->next));
+    if (!one.claim()) continue;
+    rouse(one);
+    *std::exchange(end, &one.next) = &one;
   }
-  while (each) {
-    auto* const next = static_cast<waiting*>(each->next);
-    each->mutex->lock_for(*each);
-    each = next;
-  }
+  *end = nullptr;
+  state_.unlock(queue_.empty() ? nobody : waited_for);
+  while (first) lock_and_wake(static_cast<sleeper&>(*std::exchange(first, first->next)));
 }
 }  // namespace coracle

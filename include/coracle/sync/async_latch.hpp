@@ -15,12 +15,12 @@ namespace coracle {
 /// Order         waiters are woken first come, first served.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside the last count_down(), on
 ///               its thread.
-/// Cancellation  a stop request does not end the wait: the count must reach zero.
-/// Exceptions    none: every member is noexcept.
+/// Cancellation  a stop request ends the wait; the count is as if nobody had waited.
+/// Exceptions    the await: operation_cancelled. The members are noexcept.
 /// Threads       all members are thread-safe. Who waited, or saw is_ready(), sees what was done before each
-///               count_down() that was needed, and may destroy the latch if nobody else still uses it: the
-///               last count_down() does not touch it after that, though it may not have returned.
-/// Cost          16 bytes; no allocation, no lock; count_down() is one atomic operation, the last one two.
+///               count_down() that was needed, and may destroy the latch if nobody else still uses it or awaits
+///               it: the last count_down() does not touch it after that, though it may not have returned.
+/// Cost          32 bytes; no allocation; count_down() is one atomic operation, the last one two.
 class async_latch {
  public:
   /// A count of zero or less is ready at once.

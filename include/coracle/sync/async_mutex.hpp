@@ -1,9 +1,9 @@
 // coracle/sync/async_mutex.hpp -- exclusive access that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/executor.hpp>
-#include <coracle/detail/atomic.hpp>
+#include <coracle/core/wait_queue.hpp>
 #include <cstdint>
+#include <utility>
 
 namespace coracle {
 class async_mutex;
@@ -32,10 +32,10 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
 /// Prefer std::mutex when nothing is awaited while the lock is held.
 /// Order         first come, first served: the lock is handed over, never barged.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside unlock(), on its thread.
-/// Cancellation  a stop request does not end the wait; the lock is never lost.
-/// Exceptions    none: every member is noexcept.
+/// Cancellation  a stop request ends the wait; the lock goes to the next in the queue.
+/// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
 /// Threads       all members are thread-safe; any thread may unlock.
-/// Cost          16 bytes; no allocation; uncontended, one atomic operation to lock and one to unlock.
+/// Cost          24 bytes; no allocation; uncontended, one atomic operation to lock and one to unlock.
 class async_mutex {
  public:
   async_mutex() noexcept = default;
@@ -43,7 +43,7 @@ class async_mutex {
   async_mutex& operator=(const async_mutex&) = delete;
   /// Requires: not held.
   ~async_mutex() {
-    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) == unlocked,
+    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) == is_free,
                   "an async_mutex was destroyed while it was held");
   }
 
@@ -52,9 +52,12 @@ class async_mutex {
 
   /// True: held by the caller, who must unlock(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock() noexcept {
-    std::uintptr_t expected = unlocked;
-    return state_.compare_exchange_strong(expected, locked, detail::memory_order_acquire, /*M1*/
-                                          detail::memory_order_relaxed);
+    std::uint32_t seen = is_free;
+    while (!state_.change(seen, is_held, detail::memory_order_acquire)) { /*M1*/
+      if (seen == (is_free | state_.lock_bit)) return try_lock_contended();
+      if (seen != is_free) return false;
+    }
+    return true;
   }
   /// Awaitable of nothing: afterwards the lock is held and must be unlocked with unlock().
   lock_operation lock_async() noexcept;
@@ -65,42 +68,45 @@ class async_mutex {
 
  private:
   friend class async_condition_variable;
-  bool enqueue(waiter& self) noexcept;
-  void lock_for(waiter& suspended) noexcept;
+  bool try_lock_contended() noexcept;
+  bool enqueue(detail::queued_waiter& arriving) noexcept;
+  bool withdraw(detail::queued_waiter& waiting) noexcept;
+  void lock_for(detail::queued_waiter& suspended) noexcept;
+  void hand_over() noexcept;
 
-  // state_ is unlocked, locked with no new waiters, or the newest of a stack of waiters that ends in null.
-  // queue_ belongs to the holder: waiters taken from the stack earlier, oldest first. What a holder wrote,
-  // queue_ included, reaches the next one through M2/M1, or through the wake-up of the waiter.
-  //   [M1] unlocked -> locked  acquire  see the last holder's writes             pairs with M2
-  //   [M2] locked -> unlocked  release  publish this holder's writes             pairs with M1
-  //   [M3] push a waiter       release  publish its fields                       pairs with M4
-  //   [M4] take the stack      acquire  read those fields                        pairs with M3
-  static constexpr std::uintptr_t locked = 0, unlocked = 1;
-  detail::atomic<std::uintptr_t> state_{unlocked};
-  detail::plain<waiter*> queue_ = nullptr;
+  // is_free: nobody holds it; is_held: nobody waits; waited_for: held, and somebody waits, or did until he was
+  // cancelled. Into and out of waited_for only under the lock of the word, which is not the one that users hold.
+  // Where nobody waits queue_ may still hold lost waiters.
+  //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with M2, B2
+  //   [M2] is_held -> is_free  release  publish this holder's writes   pairs with M1, B1
+  static constexpr std::uint32_t is_free = 0, is_held = 2, waited_for = 4;
+  detail::locked_word<std::uint32_t> state_{is_free};
+  detail::wait_queue queue_;
 };
 
-class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lock_operation : waiter {
+class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lock_operation
+    : public detail::stoppable_wait<lock_operation> {
  public:
   explicit lock_operation(async_mutex& mutex) noexcept : mutex_(mutex) {}
-  bool await_ready() const noexcept { return mutex_.try_lock(); }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    suspend(suspended);
-    return mutex_.enqueue(*this);
-  }
-  void await_resume() const noexcept {}
+  void await_resume() { finish(); }
 
  protected:
   async_mutex& mutex_;
 
  private:
-  friend async_mutex;
+  friend stoppable_wait;
+  bool try_now() noexcept { return mutex_.try_lock(); }
+  bool enqueue() noexcept { return mutex_.enqueue(node()); }
+  bool withdraw() noexcept { return mutex_.withdraw(node()); }
 };
 class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::scoped_lock_operation
     : public lock_operation {
  public:
   using lock_operation::lock_operation;
-  async_mutex_lock await_resume() const noexcept { return async_mutex_lock{mutex_}; }
+  async_mutex_lock await_resume() {
+    finish();
+    return async_mutex_lock{mutex_};
+  }
 };
 
 inline async_mutex_lock::~async_mutex_lock() {
@@ -111,45 +117,51 @@ inline async_mutex::scoped_lock_operation async_mutex::scoped_lock_async() noexc
   return scoped_lock_operation{*this};
 }
 
-/// False: it took the lock instead.
-inline bool async_mutex::enqueue(waiter& self) noexcept {
-  std::uintptr_t seen = state_.load(detail::memory_order_relaxed);
-  for (;;) {
-    if (seen == unlocked) {
-      if (state_.compare_exchange_weak(seen, locked, detail::memory_order_acquire, /*M1*/
-                                       detail::memory_order_relaxed)) {
-        return false;
-      }
-    } else {
-      self.next = reinterpret_cast<waiter*>(seen);
-      if (state_.compare_exchange_weak(seen, reinterpret_cast<std::uintptr_t>(&self),
-                                       detail::memory_order_release, /*M3*/
-                                       detail::memory_order_relaxed)) {
-        return true;
-      }
-    }
-  }
+/// For when somebody holds the word over a free mutex, who may take it, or not if stop is requested.
+CORACLE_COLD() inline bool async_mutex::try_lock_contended() noexcept {
+  const std::uint32_t seen = state_.lock();
+  state_.unlock(seen == is_free ? is_held : seen);
+  return seen == is_free;
 }
 
-/// Wakes a coroutine once it has the lock: now, or when its turn comes.
-inline void async_mutex::lock_for(waiter& suspended) noexcept {
+/// False: it took the lock instead, or stop is requested.
+inline bool async_mutex::enqueue(detail::queued_waiter& arriving) noexcept {
+  const std::uint32_t seen = state_.lock();
+  if (seen == is_free) {
+    state_.unlock(queue_.serve_at_once(arriving) ? is_held : is_free);
+    return false;
+  }
+  const bool waits = queue_.push(arriving);
+  state_.unlock(waits ? waited_for : seen);
+  return waits;
+}
+
+inline bool async_mutex::withdraw(detail::queued_waiter& waiting) noexcept {
+  const std::uint32_t seen = state_.lock();
+  const bool waited = queue_.withdraw(waiting);
+  state_.unlock(seen);
+  return waited;
+}
+
+/// Wakes a coroutine once it has the lock: now, or when its turn comes. It cannot be cancelled meanwhile.
+inline void async_mutex::lock_for(detail::queued_waiter& suspended) noexcept {
   if (!enqueue(suspended)) suspended.wake();
 }
 
 inline void async_mutex::unlock() noexcept {
-  CORACLE_CHECK(state_.load(detail::memory_order_relaxed) != unlocked,
-                "unlock() of an async_mutex that is not held");
-  if (!queue_) {
-    std::uintptr_t seen = locked;
-    if (state_.compare_exchange_strong(seen, unlocked, detail::memory_order_release, /*M2*/
-                                       detail::memory_order_relaxed)) {
-      return;
-    }
-    seen = state_.exchange(locked, detail::memory_order_acquire); /*M4*/
-    queue_ = detail::oldest_first(reinterpret_cast<waiter*>(seen));
+  std::uint32_t seen = state_.load(detail::memory_order_relaxed);
+  CORACLE_CHECK((seen & ~state_.lock_bit) != is_free, "unlock() of an async_mutex that is not held");
+  while (seen == is_held) {
+    if (state_.change(seen, is_free, detail::memory_order_release)) return; /*M2*/
   }
-  waiter* const next_holder = queue_;
-  queue_ = static_cast<waiter*>(next_holder->next);
-  next_holder->wake();
+  hand_over();
+}
+
+CORACLE_NOINLINE() inline void async_mutex::hand_over() noexcept {
+  static_cast<void>(state_.lock());
+  waiter* const next_holder = queue_.claim();
+  const std::uint32_t held = queue_.empty() ? is_held : waited_for;
+  state_.unlock(next_holder ? held : is_free);
+  if (next_holder) next_holder->wake();
 }
 }  // namespace coracle

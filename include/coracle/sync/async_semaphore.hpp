@@ -1,10 +1,10 @@
 // coracle/sync/async_semaphore.hpp -- so many at a time.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/executor.hpp>
-#include <coracle/detail/intrusive_queue.hpp>
-#include <coracle/detail/small_mutex.hpp>
+#include <coracle/core/wait_queue.hpp>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace coracle {
@@ -30,24 +30,29 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
 ///     const auto permit = co_await connections.scoped_acquire();
 ///     co_await fetch(url);  // in at most eight coroutines at once
 ///
-/// Prefer async_mutex for a single permit that its holder gives back: it is smaller.
+/// Prefer async_mutex for a single permit that its holder gives back: it checks more.
 /// Order         first come, first served: a permit is handed over, never barged; none is lost.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside release(), on its thread.
-/// Cancellation  a stop request does not end the wait.
-/// Exceptions    none: every member is noexcept.
+/// Cancellation  a stop request ends the wait; no permit is taken.
+/// Exceptions    the await: operation_cancelled, without a permit. The members are noexcept.
 /// Threads       all members are thread-safe. The last waiter to be woken may destroy it.
-/// Cost          32 bytes; no allocation; without waiters, one atomic operation to acquire, one to release.
+/// Cost          24 bytes; no allocation; without waiters, one atomic operation to acquire, one to release.
 class async_semaphore {
  public:
-  /// Requires: permits >= 0.
-  explicit async_semaphore(std::ptrdiff_t permits) noexcept : count_(permits) {
+  /// The most permits that may be free at a time.
+  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max() / 4; }
+
+  /// Requires: 0 <= permits <= max().
+  explicit async_semaphore(std::ptrdiff_t permits) noexcept
+      : state_(static_cast<std::uint64_t>(permits) * one_permit) {
     CORACLE_CHECK(permits >= 0, "an async_semaphore cannot begin with less than no permits");
+    CORACLE_CHECK(permits <= max(), "an async_semaphore cannot begin with more than max() permits");
   }
   async_semaphore(const async_semaphore&) = delete;
   async_semaphore& operator=(const async_semaphore&) = delete;
   /// Requires: nobody waits.
   ~async_semaphore() {
-    CORACLE_CHECK(count_.load(detail::memory_order_relaxed) >= 0,
+    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) != waited_for,
                   "an async_semaphore was destroyed while coroutines wait for it");
   }
 
@@ -60,43 +65,47 @@ class async_semaphore {
   acquire_operation acquire() noexcept;
   /// Awaitable of an async_semaphore_permit.
   scoped_acquire_operation scoped_acquire() noexcept;
-  /// Adds `n` permits: the first waiters get them, the rest is kept. Requires: n >= 0.
+  /// Adds `n` permits: the first waiters get them, the rest is kept. Requires: n >= 0, and max() is not passed.
   void release(std::ptrdiff_t n = 1) noexcept;
 
  private:
-  bool enqueue(waiter& self) noexcept;
-  void hand_over(std::ptrdiff_t n) noexcept;
+  bool try_acquire_contended() noexcept;
+  bool enqueue(detail::queued_waiter& arriving) noexcept;
+  bool withdraw(detail::queued_waiter& waiting) noexcept;
+  void hand_over(std::uint64_t permits) noexcept;
 
-  // count_ is the number of free permits or, negative, of waiters that no release() has seen yet. A waiter
-  // counts itself and goes into queue_ while it holds guard_. So a release() that has seen waiters finds as
-  // many in queue_ once it has guard_; until then they wait, and the semaphore lives.
-  //   [P1] take a permit          acquire  see what was written before its release()     pairs with P3
-  //   [P2] take one, or count as  acquire  as P1; a waiter's fields and its permit are handed over under
-  //        a waiter                        guard_                                        pairs with P3
-  //   [P3] add permits            release  publish what was written before release()     pairs with P1, P2
-  detail::atomic<std::ptrdiff_t> count_;
-  detail::small_mutex guard_;
-  detail::intrusive_queue<waiter> queue_;
+  // The number of free permits, in units of one_permit; or waited_for: none is free, and somebody is in queue_.
+  // Into and out of waited_for only under the lock. Beside free permits queue_ holds none but lost waiters.
+  //   [P1] take a permit   acquire  see what was written before its release()      pairs with P2, B2
+  //   [P2] add permits     release  publish what was written before release()      pairs with P1, B1
+  static constexpr std::uint64_t waited_for = 2, one_permit = 4;
+  detail::locked_word<std::uint64_t> state_;
+  detail::wait_queue queue_;
 };
 
-class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore::acquire_operation : waiter {
+class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore::acquire_operation
+    : public detail::stoppable_wait<acquire_operation> {
  public:
   explicit acquire_operation(async_semaphore& semaphore) noexcept : semaphore_(semaphore) {}
-  bool await_ready() const noexcept { return semaphore_.try_acquire(); }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    suspend(suspended);
-    return semaphore_.enqueue(*this);
-  }
-  void await_resume() const noexcept {}
+  void await_resume() { finish(); }
 
  protected:
   async_semaphore& semaphore_;
+
+ private:
+  friend stoppable_wait;
+  bool try_now() noexcept { return semaphore_.try_acquire(); }
+  bool enqueue() noexcept { return semaphore_.enqueue(node()); }
+  bool withdraw() noexcept { return semaphore_.withdraw(node()); }
 };
 class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore::scoped_acquire_operation
     : public acquire_operation {
  public:
   using acquire_operation::acquire_operation;
-  async_semaphore_permit await_resume() const noexcept { return async_semaphore_permit{semaphore_}; }
+  async_semaphore_permit await_resume() {
+    finish();
+    return async_semaphore_permit{semaphore_};
+  }
 };
 
 inline async_semaphore_permit::~async_semaphore_permit() {
@@ -110,37 +119,60 @@ inline async_semaphore::scoped_acquire_operation async_semaphore::scoped_acquire
 }
 
 inline bool async_semaphore::try_acquire() noexcept {
-  std::ptrdiff_t seen = count_.load(detail::memory_order_relaxed);
-  while (seen > 0) {
-    if (count_.compare_exchange_weak(seen, seen - 1, detail::memory_order_acquire, /*P1*/
-                                     detail::memory_order_relaxed)) {
-      return true;
-    }
+  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
+  while (seen >= one_permit) {
+    if ((seen & state_.lock_bit) != 0) return try_acquire_contended();
+    if (state_.change(seen, seen - one_permit, detail::memory_order_acquire)) return true; /*P1*/
   }
   return false;
 }
+/// For when somebody holds the lock over free permits, who may take one, or none if stop is requested.
+CORACLE_COLD() inline bool async_semaphore::try_acquire_contended() noexcept {
+  const std::uint64_t seen = state_.lock();
+  state_.unlock(seen >= one_permit ? seen - one_permit : seen);
+  return seen >= one_permit;
+}
 
-/// False: there was a permit meanwhile.
-inline bool async_semaphore::enqueue(waiter& self) noexcept {
-  const detail::small_mutex_lock locked{guard_};
-  if (count_.fetch_sub(1, detail::memory_order_acquire) > 0) return false; /*P2*/
-  queue_.push(self);
-  return true;
+/// False: it took a permit instead, or stop is requested.
+inline bool async_semaphore::enqueue(detail::queued_waiter& arriving) noexcept {
+  const std::uint64_t seen = state_.lock();
+  if (seen >= one_permit) {
+    state_.unlock(queue_.serve_at_once(arriving) ? seen - one_permit : seen);
+    return false;
+  }
+  const bool waits = queue_.push(arriving);
+  state_.unlock(waits ? waited_for : seen);
+  return waits;
+}
+
+inline bool async_semaphore::withdraw(detail::queued_waiter& waiting) noexcept {
+  const std::uint64_t seen = state_.lock();
+  const bool waited = queue_.withdraw(waiting);
+  state_.unlock(seen == waited_for && queue_.empty() ? 0 : seen);
+  return waited;
 }
 
 inline void async_semaphore::release(std::ptrdiff_t n) noexcept {
   CORACLE_CHECK(n >= 0, "release() of less than no permits of an async_semaphore");
-  const std::ptrdiff_t seen = count_.fetch_add(n, detail::memory_order_release); /*P3*/
-  if (seen < 0) hand_over(n < -seen ? n : -seen);
+  const std::uint64_t permits = static_cast<std::uint64_t>(n) * one_permit;
+  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
+  CORACLE_CHECK(static_cast<std::uint64_t>(n) <= static_cast<std::uint64_t>(max()) - seen / one_permit,
+                "an async_semaphore cannot have more than max() permits");
+  while ((seen & (state_.lock_bit | waited_for)) == 0) {
+    if (state_.change(seen, seen + permits, detail::memory_order_release)) return; /*P2*/
+  }
+  hand_over(permits);
 }
 
-/// Wakes the first `n` waiters. Requires: there are as many.
-inline void async_semaphore::hand_over(std::ptrdiff_t n) noexcept {
-  detail::intrusive_queue<waiter> served;
-  {
-    const detail::small_mutex_lock locked{guard_};
-    for (; n != 0; --n) served.push(queue_.pop());
+CORACLE_NOINLINE() inline void async_semaphore::hand_over(std::uint64_t permits) noexcept {
+  permits += state_.lock() & ~waited_for;
+  detail::wake_list served;
+  for (; permits >= one_permit; permits -= one_permit) {
+    detail::queued_waiter* const each = queue_.claim();
+    if (!each) break;
+    served.add(*each);
   }
-  detail::wake_all(served.front());
+  state_.unlock(permits != 0 || queue_.empty() ? permits : waited_for);
+  served.wake();
 }
 }  // namespace coracle

@@ -1,9 +1,7 @@
 // coracle/sync/async_shared_mutex.hpp -- many readers or one writer, held across co_await; fair to writers.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/executor.hpp>
-#include <coracle/detail/intrusive_queue.hpp>
-#include <coracle/detail/small_mutex.hpp>
+#include <coracle/core/wait_queue.hpp>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -50,10 +48,10 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
 ///               for a second share: if a writer has come in between, each waits for the other for ever.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside unlock() or unlock_shared(),
 ///               on its thread.
-/// Cancellation  a stop request does not end the wait; the lock is never lost.
-/// Exceptions    none: every member is noexcept.
+/// Cancellation  a stop request ends the wait. Readers whom only a cancelled writer kept out enter at once.
+/// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
 /// Threads       all members are thread-safe; any thread may unlock.
-/// Cost          32 bytes; no allocation; without waiters, one atomic operation to lock and one to unlock.
+/// Cost          24 bytes; no allocation; without waiters, one atomic operation to lock and one to unlock.
 class async_shared_mutex {
  public:
   async_shared_mutex() noexcept = default;
@@ -65,7 +63,7 @@ class async_shared_mutex {
                   "an async_shared_mutex was destroyed while it was held");
   }
 
-  enum entrant : std::uint64_t { one_reader = 1, one_writer = std::uint64_t{1} << 62 };
+  enum entrant : std::uint64_t { one_writer = 4, one_reader = 8 };
   template <entrant Who, class Lock>
   class enter_operation;
   using lock_operation = enter_operation<one_writer, void>;
@@ -98,59 +96,57 @@ class async_shared_mutex {
   scoped_lock_shared_operation scoped_lock_shared_async() noexcept;
   /// The last reader lets the first waiter in. Requires: the caller holds a share.
   void unlock_shared() noexcept {
-    CORACLE_CHECK((state_.load(detail::memory_order_relaxed) & (one_writer - 1)) != 0,
+    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) >= one_reader,
                   "unlock_shared() of an async_shared_mutex that no reader holds");
     leave(one_reader);
   }
 
  private:
-  // state_ counts readers, and has a bit for the writer and one, `queued`, for "somebody is in queue_".
-  // Nobody enters past `queued`; who leaves and finds that only it is left lets the first waiters in, and
-  // until it has done so nobody else changes state_. guard_ protects queue_ and the setting of `queued`.
-  //   [S1] enter          acquire  see the writes of those who left                     pairs with S2, S4
-  //   [S2] leave          acq_rel  publish this holder's writes; as the last one, see those of all who left
-  //                                before, for the waiters that it lets in              pairs with S1, S2
-  //   [S3] set `queued`   relaxed  the waiter's fields are handed over under guard_
-  //   [S4] let waiters    release  publish the writes of those who left for readers     pairs with S1
-  //        in                      that join later
-  static constexpr std::uint64_t queued = std::uint64_t{1} << 63;
-  struct request;
+  /// A waiter, and as what it wants to enter.
+  struct request : detail::queued_waiter {
+    using queued_waiter::queued_waiter;
+    entrant who = one_reader;
+  };
 
   static bool admits(std::uint64_t state, entrant who) noexcept {
-    return who == one_writer ? state == 0 : state < one_writer;
+    return who == one_writer ? state == 0 : (state & (queued | one_writer)) == 0;
   }
   bool try_enter(entrant who) noexcept;
-  bool enqueue(request& self) noexcept;
-  void leave(entrant who) noexcept {
-    const std::uint64_t seen = state_.fetch_sub(who, detail::memory_order_acq_rel); /*S2*/
-    if (seen == (queued | who)) let_waiters_in();
-  }
-  void let_waiters_in() noexcept;
+  bool try_enter_contended(entrant who) noexcept;
+  bool enqueue(request& arriving) noexcept;
+  bool withdraw(request& waiting) noexcept;
+  void leave(entrant who) noexcept;
+  void let_waiters_in(std::uint64_t state) noexcept;
 
-  detail::atomic<std::uint64_t> state_{0};
-  detail::small_mutex guard_;
-  detail::intrusive_queue<request> queue_;
-};
-
-struct async_shared_mutex::request : waiter {
-  request(async_shared_mutex& wanted, entrant wants_in) noexcept : mutex(wanted), who(wants_in) {}
-  async_shared_mutex& mutex;
-  const entrant who;
+  // Readers in units of one_reader; one_writer; queued: somebody is in queue_. Nobody enters past `queued`, and
+  // it comes and goes only under the lock. Whoever makes the first in the queue admissible lets it in.
+  //   [S1] enter   acquire  see the writes of those who left            pairs with S2, B2
+  //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
+  static constexpr std::uint64_t queued = 2;
+  detail::locked_word<std::uint64_t> state_{0};
+  detail::wait_queue queue_;
 };
 
 template <async_shared_mutex::entrant Who, class Lock>
 class [[nodiscard("a lock is not taken until this is awaited")]] async_shared_mutex::enter_operation
-    : request {
+    : public detail::stoppable_wait<enter_operation<Who, Lock>, request> {
  public:
-  explicit enter_operation(async_shared_mutex& wanted) noexcept : request(wanted, Who) {}
-  bool await_ready() const noexcept { return mutex.try_enter(Who); }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    suspend(suspended);
-    return mutex.enqueue(*this);
+  explicit enter_operation(async_shared_mutex& wanted) noexcept : mutex_(wanted) {}
+  Lock await_resume() {
+    this->finish();
+    if constexpr (!std::is_void_v<Lock>) return Lock{mutex_};
   }
-  Lock await_resume() const noexcept {
-    if constexpr (!std::is_void_v<Lock>) return Lock{mutex};
+
+ private:
+  friend detail::stoppable_wait<enter_operation, request>;
+  bool try_now() noexcept { return mutex_.try_enter(Who); }
+  bool enqueue() noexcept {
+    this->node().who = Who;
+    return mutex_.enqueue(this->node());
   }
+  bool withdraw() noexcept { return mutex_.withdraw(this->node()); }
+
+  async_shared_mutex& mutex_;
 };
 
 inline async_shared_mutex_lock::~async_shared_mutex_lock() {
@@ -175,46 +171,64 @@ async_shared_mutex::scoped_lock_shared_async() noexcept {
 
 inline bool async_shared_mutex::try_enter(entrant who) noexcept {
   std::uint64_t seen = state_.load(detail::memory_order_relaxed);
-  while (admits(seen, who)) {
-    if (state_.compare_exchange_weak(seen, seen + who, detail::memory_order_acquire, /*S1*/
-                                     detail::memory_order_relaxed)) {
-      return true;
-    }
+  while (admits(seen & ~state_.lock_bit, who)) {
+    if ((seen & state_.lock_bit) != 0) return try_enter_contended(who);
+    if (state_.change(seen, seen + who, detail::memory_order_acquire)) return true; /*S1*/
   }
   return false;
 }
-
-/// False: it could enter after all.
-inline bool async_shared_mutex::enqueue(request& self) noexcept {
-  const detail::small_mutex_lock locked{guard_};
-  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
-  for (;;) {
-    if (admits(seen, self.who)) {
-      if (state_.compare_exchange_weak(seen, seen + self.who, detail::memory_order_acquire, /*S1*/
-                                       detail::memory_order_relaxed)) {
-        return false;
-      }
-    } else if ((seen & queued) != 0 ||
-               state_.compare_exchange_weak(seen, seen | queued, detail::memory_order_relaxed)) { /*S3*/
-      queue_.push(self);
-      return true;
-    }
-  }
+/// For when somebody holds the lock while the state admits others, and may leave it so.
+CORACLE_COLD() inline bool async_shared_mutex::try_enter_contended(entrant who) noexcept {
+  const std::uint64_t seen = state_.lock();
+  const bool enters = admits(seen, who);
+  state_.unlock(enters ? seen + who : seen);
+  return enters;
 }
 
-inline void async_shared_mutex::let_waiters_in() noexcept {
-  detail::intrusive_queue<request> entering;
-  {
-    const detail::small_mutex_lock locked{guard_};
-    std::uint64_t state = 0;
-    do {
-      request& next = queue_.pop();
-      entering.push(next);
-      state += next.who;
-    } while (!queue_.empty() && admits(state, queue_.front()->who));
-    if (!queue_.empty()) state |= queued;
-    state_.store(state, detail::memory_order_release); /*S4*/
+/// False: it could enter after all, or stop is requested.
+inline bool async_shared_mutex::enqueue(request& arriving) noexcept {
+  const std::uint64_t seen = state_.lock();
+  if (admits(seen, arriving.who)) {
+    state_.unlock(queue_.serve_at_once(arriving) ? seen + arriving.who : seen);
+    return false;
   }
-  detail::wake_all(entering.front());
+  const bool waits = queue_.push(arriving);
+  state_.unlock(waits ? seen | queued : seen);
+  return waits;
+}
+
+inline bool async_shared_mutex::withdraw(request& waiting) noexcept {
+  const std::uint64_t seen = state_.lock();
+  const bool waited = queue_.withdraw(waiting);
+  let_waiters_in(seen);
+  return waited;
+}
+
+inline void async_shared_mutex::leave(entrant who) noexcept {
+  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
+  while ((seen & state_.lock_bit) == 0 && seen != (queued | who)) {
+    if (state_.change(seen, seen - who, detail::memory_order_release)) return; /*S2*/
+  }
+  let_waiters_in(state_.lock() - who);
+}
+
+/// Called with the lock held; releases it, and wakes those of the queue whom `state` admits. Touches nothing
+/// afterwards.
+CORACLE_NOINLINE() inline void async_shared_mutex::let_waiters_in(std::uint64_t state) noexcept {
+  state &= ~queued;
+  detail::wake_list entering;
+  for (auto* each = static_cast<request*>(queue_.front()); each && (state & queued) == 0;) {
+    request& next = *std::exchange(each, static_cast<request*>(each->next));
+    if (next.is_lost()) continue;
+    if (!admits(state, next.who)) {
+      state |= queued;
+    } else if (next.claim()) {
+      queue_.take(next);
+      state += next.who;
+      entering.add(next);
+    }
+  }
+  state_.unlock(state);
+  entering.wake();
 }
 }  // namespace coracle

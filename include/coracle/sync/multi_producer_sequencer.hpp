@@ -16,16 +16,18 @@ namespace coracle {
 ///     last = co_await sequencer.wait_until_published(last + 1, last);  // in the consumer
 ///
 /// The consumers publish to `consumer_barrier` what they have read; the place of that number is free again.
-/// Order         numbers are claimed in the order of the awaits. Whom one publish() wakes, it wakes first
-///               come, first served; one that comes at the same time may overtake.
+/// Order         numbers are claimed first come, first served: who finds somebody waiting for a place waits behind.
+///               Whom one publish() wakes, it wakes in the order of their awaits.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside publish() of the other side.
-/// Cancellation  a stop request does not end the wait. A claimed number must be published, or the consumers
-///               wait for it for ever.
-/// Exceptions    the constructor: std::bad_alloc; and those of a scheduler that is passed in.
+/// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing: a number is claimed when its
+///               place is free, not before. Also with a scheduler, the coroutine goes on where it suspended. A
+///               claimed number must be published, or the consumers wait for it for ever.
+/// Exceptions    the constructor: std::bad_alloc. The awaits: operation_cancelled, and those of a scheduler that is
+///               passed in.
 /// Threads       all members are thread-safe. It outlives its waiters and each call of publish(), as a
 ///               sequence_barrier does.
-/// Cost          one number for each place; no lock. A claim is one locked operation on a shared word,
-///               publish() one on a word of its own; a look at what is published is one load a number.
+/// Cost          one number for each place. A claim is one locked operation on a shared word, publish() one on a
+///               word of its own; a look at what is published is one load a number.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class multi_producer_sequencer {
  public:
@@ -41,7 +43,7 @@ class multi_producer_sequencer {
       : consumer_barrier_(consumer_barrier),
         mask_(checked(buffer_size) - 1),
         slots_(new detail::atomic<Sequence>[buffer_size]),
-        next_to_claim_{detail::later_by(initial_sequence, 1), {}} {
+        claims_{{detail::later_by(initial_sequence, 1)}, {}} {
     for (std::size_t i = 0; i != buffer_size; ++i) {
       const Sequence before = detail::earlier_by(initial_sequence, i);
       slot(before).store(before, detail::memory_order_relaxed);
@@ -53,12 +55,15 @@ class multi_producer_sequencer {
   ~multi_producer_sequencer() {
     CORACLE_CHECK(!waiters_.value.any(),
                   "a multi_producer_sequencer was destroyed while coroutines wait for a number");
+    CORACLE_CHECK(claims_.value.waiting.load(detail::memory_order_relaxed) == 0,
+                  "a multi_producer_sequencer was destroyed while coroutines wait for a place");
   }
 
   [[nodiscard]] std::size_t buffer_size() const noexcept { return mask_ + 1; }
   /// Whether a claim would find a free place now; another producer may take it at any time.
   [[nodiscard]] bool any_available() const noexcept {
-    return !Traits::precedes(last_claimable(), next_to_claim_.value.load(detail::memory_order_relaxed));
+    return free_places(claims_.value.next.load(detail::memory_order_relaxed),
+                       consumer_barrier_.last_published()) > 0;
   }
 
   /// Awaitable of the next number; waits until its place is free.
@@ -112,7 +117,8 @@ class multi_producer_sequencer {
 
  private:
   friend wait_operation;
-  friend detail::sequence_waiters<Sequence, Traits>;
+  template <class Operation>
+  class claim;
 
   static std::size_t checked(std::size_t buffer_size) noexcept {
     CORACLE_CHECK(
@@ -124,8 +130,9 @@ class multi_producer_sequencer {
   detail::atomic<Sequence>& slot(Sequence number) const noexcept {
     return slots_[static_cast<std::size_t>(number) & mask_];
   }
-  Sequence last_claimable() const noexcept {
-    return detail::later_by(consumer_barrier_.last_published(), buffer_size());
+  /// How many numbers from `next` on have free places, given what is consumed; none: 0 or less.
+  auto free_places(Sequence next, Sequence consumed) const noexcept {
+    return Traits::difference(detail::later_by(consumed, buffer_size() + 1), next);
   }
   bool is_published(Sequence target, Sequence known) const noexcept {
     while (known != target) {
@@ -135,9 +142,9 @@ class multi_producer_sequencer {
     return true;
   }
   void wake_waiters() noexcept {
-    if (waiters_.value.any()) waiters_.value.wake_published(*this);
+    if (waiters_.value.any()) waiters_.value.serve();
   }
-  auto& waiters() const noexcept { return waiters_.value; }
+  detail::sequence_waiters& waiters() const noexcept { return waiters_.value; }
 
   // A slot holds the last number published for its place. While a consumer waits for a number, or holds its
   // place, no producer gets that place again, so the slot holds the number or one a buffer's size before it.
@@ -147,60 +154,85 @@ class multi_producer_sequencer {
   //   [P2] look at a slot        acquire  read its element; seq_cst for those who wait      pairs with P1
   //   [P3] claim                 relaxed  orders nothing: that a place is free, and what the consumer did
   //                                       there, is seen in consumer_barrier_
+  //   [P4] claims that wait      relaxed  a hint not to overtake them; it is exact under the lock of the waiters
+  //                                       of consumer_barrier_, where those stand
+  struct claims {
+    detail::atomic<Sequence> next;
+    detail::atomic<std::uint32_t> waiting{0};
+  };
   const barrier& consumer_barrier_;
   const std::size_t mask_;
   const std::unique_ptr<detail::atomic<Sequence>[]> slots_;
   [[maybe_unused]] char apart_[64];
-  detail::spaced<detail::atomic<Sequence>> next_to_claim_;
-  mutable detail::spaced<detail::sequence_waiters<Sequence, Traits>> waiters_{};
+  detail::spaced<claims> claims_;
+  mutable detail::spaced<detail::sequence_waiters> waiters_{};
+};
+
+/// Claims when there is a free place, else waits in the queue of the consumers' barrier, whose publish() then claims
+/// for it.
+template <std::integral Sequence, class Traits>
+template <class Operation>
+class multi_producer_sequencer<Sequence, Traits>::claim : public detail::waits_for_sequence<Operation> {
+ protected:
+  claim(multi_producer_sequencer& sequencer, std::size_t most) noexcept
+      : sequencer_(sequencer), most_(most) {}
+  const range& claimed() const noexcept { return claimed_; }
+
+ private:
+  friend detail::stoppable_wait<Operation, detail::sequence_waiter>;
+  friend detail::waits_for_sequence<Operation>;
+
+  bool try_now() noexcept {
+    return sequencer_.claims_.value.waiting.load(detail::memory_order_relaxed) == 0 && /*P4*/
+           try_claim([this] { return sequencer_.consumer_barrier_.last_published(); });
+  }
+  bool serve() noexcept {
+    return try_claim([this] { return sequencer_.consumer_barrier_.last_published_now(); });
+  }
+  template <class Look>
+  bool try_claim(Look consumed) noexcept {
+    auto& next = sequencer_.claims_.value.next;
+    Sequence first = next.load(detail::memory_order_relaxed), end;
+    do {
+      const auto free = sequencer_.free_places(first, consumed());
+      if (free <= 0) return false;
+      end = detail::later_by(
+          first, most_ < static_cast<std::uint64_t>(free) ? most_ : static_cast<std::uint64_t>(free));
+    } while (!next.compare_exchange_weak(first, end, detail::memory_order_relaxed)); /*P3*/
+    claimed_ = {first, end};
+    return true;
+  }
+  detail::sequence_waiters& waiters() const noexcept { return sequencer_.consumer_barrier_.waiters(); }
+  detail::atomic<std::uint32_t>* rivals() const noexcept { return &sequencer_.claims_.value.waiting; }
+
+  multi_producer_sequencer& sequencer_;
+  const std::size_t most_;
+  range claimed_{};
 };
 
 template <std::integral Sequence, class Traits>
 class [[nodiscard("nothing is claimed until this is awaited")]]
-multi_producer_sequencer<Sequence, Traits>::claim_one_operation : public barrier::wait_operation {
+multi_producer_sequencer<Sequence, Traits>::claim_one_operation : public claim<claim_one_operation> {
  public:
   explicit claim_one_operation(multi_producer_sequencer& sequencer) noexcept
-      : barrier::wait_operation(sequencer.consumer_barrier_, {}, {}), sequencer_(sequencer) {}
-  bool await_ready() noexcept {
-    claimed_ = sequencer_.next_to_claim_.value.fetch_add(1, detail::memory_order_relaxed); /*P3*/
-    this->target = detail::earlier_by(claimed_, sequencer_.buffer_size());
-    this->known = detail::earlier_by(this->target, 1);
-    return barrier::wait_operation::await_ready();
+      : claim<claim_one_operation>(sequencer, 1) {}
+  Sequence await_resume() {
+    this->finish();
+    return this->claimed().front();
   }
-  Sequence await_resume() const noexcept { return claimed_; }
-
- private:
-  multi_producer_sequencer& sequencer_;
-  Sequence claimed_{};
 };
 
 template <std::integral Sequence, class Traits>
 class [[nodiscard("nothing is claimed until this is awaited")]]
-multi_producer_sequencer<Sequence, Traits>::claim_operation : public barrier::wait_operation {
+multi_producer_sequencer<Sequence, Traits>::claim_operation : public claim<claim_operation> {
  public:
   claim_operation(multi_producer_sequencer& sequencer, std::size_t count) noexcept
-      : barrier::wait_operation(sequencer.consumer_barrier_, {}, {}), sequencer_(sequencer), count_(count) {
+      : claim<claim_operation>(sequencer, count) {
     CORACLE_CHECK(count != 0, "claim_up_to(0): claim at least one number");
   }
-  bool await_ready() noexcept {
-    auto& next_to_claim = sequencer_.next_to_claim_.value;
-    Sequence first = next_to_claim.load(detail::memory_order_relaxed), end;
-    do {
-      this->known = sequencer_.consumer_barrier_.last_published();
-      const auto free =
-          Traits::difference(detail::later_by(this->known, sequencer_.buffer_size() + 1), first);
-      const auto most = static_cast<std::uint64_t>(free > 1 ? free : 1);
-      end = detail::later_by(first, count_ < most ? count_ : most);
-    } while (!next_to_claim.compare_exchange_weak(first, end, detail::memory_order_relaxed)); /*P3*/
-    claimed_ = {first, end};
-    this->target = detail::earlier_by(claimed_.back(), sequencer_.buffer_size());
-    return barrier::wait_operation::await_ready();
+  range await_resume() {
+    this->finish();
+    return this->claimed();
   }
-  range await_resume() const noexcept { return claimed_; }
-
- private:
-  multi_producer_sequencer& sequencer_;
-  std::size_t count_;
-  range claimed_{};
 };
 }  // namespace coracle

@@ -1,11 +1,12 @@
 // coracle/sync/sequence_barrier.hpp -- a number that one coroutine moves on and others wait for.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/executor.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/detail/atomic.hpp>
+#include <coracle/core/wait_queue.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/sync/sequence_traits.hpp>
 #include <cstddef>
+#include <cstdint>
 
 namespace coracle {
 namespace detail {
@@ -16,135 +17,168 @@ struct spaced {
   [[maybe_unused]] char rest[64 - sizeof(T)];
 };
 
-/// A coroutine that waits until `target` and all numbers before it are published. It goes on when `met` was
-/// set twice: by itself, as the last thing before it leaves await_suspend, and by whoever saw the number
-/// published. So the owner of the numbers, which outlives its waiters, outlives await_suspend too.
-template <class Sequence>
-struct sequence_waiter : waiter {
-  sequence_waiter(Sequence wanted, Sequence published) noexcept : target(wanted), known(published) {}
-  /// Of one that nobody awaits yet.
-  sequence_waiter(const sequence_waiter& other) noexcept
-      : waiter(other), target(other.target), known(other.known) {}
-
-  Sequence target;
-  Sequence known;  ///< published when it last looked
-  atomic<bool> met{false};
+/// Waits for numbers.
+struct sequence_waiter : queued_waiter {
+  using queued_waiter::queued_waiter;
+  /// Called with the lock of the queue held. True: the waiter has what it waits for.
+  bool (*serve)(sequence_waiter&) noexcept = nullptr;
+  /// How many in the queue wait for the same places as this one, which stands behind them; changed under the lock.
+  /// Null: it waits for what any number of waiters can have.
+  atomic<std::uint32_t>* rivals = nullptr;
 };
 
-/// Those who wait for numbers. `Numbers` is their owner: is_published(target, known) tells whether all
-/// numbers after `known` up to `target` are published.
-template <class Sequence, class Traits>
+/// Those who wait for numbers that somebody publishes: he stores a number, then asks any(), then calls serve().
 class sequence_waiters {
  public:
-  using entry = sequence_waiter<Sequence>;
+  bool any() const noexcept { return state_.load(memory_order_seq_cst) != nobody; } /*S2*/
 
-  bool any() const noexcept { return newest_.load(memory_order_seq_cst) != nullptr; } /*S2*/
-
-  /// False: its number was published meanwhile, and the coroutine goes on here.
-  template <class Numbers>
-  bool add(entry& self, const Numbers& numbers) noexcept {
-    push(self);
-    if (numbers.is_published(self.target, self.known)) wake_published(numbers);
-    return !self.met.exchange(true, memory_order_acq_rel); /*S5*/
+  /// False: it was served at once, or stop is requested.
+  CORACLE_NOINLINE() bool add(sequence_waiter& arriving) noexcept {
+    const std::uint32_t seen = state_.lock(memory_order_seq_cst); /*S3*/
+    bool waits = false;
+    if (arriving.progress == queued_waiter::state::arriving) {
+      waits = has_rival(arriving) || !try_serve(arriving);
+      if (!waits) arriving.progress = queued_waiter::state::served;
+      waits = waits && queue_.push(arriving);
+      if (waits) count_rivals(arriving, 1);
+    }
+    state_.unlock(waits ? waited_for : seen);
+    return waits;
   }
-
-  /// Touches neither this nor `numbers` after the first wake-up.
-  template <class Numbers>
-  CORACLE_NOINLINE()
-  void wake_published(const Numbers& numbers) noexcept {
-    entry* ready = nullptr;                                                 // oldest first
-    while (entry* each = newest_.exchange(nullptr, memory_order_seq_cst)) { /*S3*/
-      entry* rest = nullptr;                                                // oldest first
-      while (each) {
-        entry* const older = static_cast<entry*>(each->next);
-        entry*& list = numbers.is_published(each->target, each->known) ? ready : rest;
-        each->next = std::exchange(list, each);
-        each = older;
-      }
-      if (!rest || !put_back(rest, numbers)) break;
+  /// Wakes whom the numbers published so far serve, first come, first served. Touches nothing after that.
+  CORACLE_NOINLINE() void serve() noexcept {
+    static_cast<void>(state_.lock());
+    wake_list served;
+    for (auto* each = static_cast<sequence_waiter*>(queue_.front()); each;) {
+      sequence_waiter& waiting = *std::exchange(each, static_cast<sequence_waiter*>(each->next));
+      if (!try_serve(waiting)) continue;
+      queue_.take(waiting);
+      count_rivals(waiting, -1);
+      served.add(waiting);
     }
-    while (ready) {
-      entry* const next = static_cast<entry*>(ready->next);
-      if (ready->met.exchange(true, memory_order_acq_rel)) ready->wake(); /*S5*/
-      ready = next;
-    }
+    state_.unlock(queue_.empty() ? nobody : waited_for);
+    served.wake();
+  }
+  /// As that of wait_queue.
+  bool withdraw(sequence_waiter& waiting) noexcept {
+    const std::uint32_t seen = state_.lock();
+    const bool waited = queue_.withdraw(waiting);
+    if (waited) count_rivals(waiting, -1);
+    state_.unlock(waited && queue_.empty() ? nobody : seen);
+    return waited;
   }
 
  private:
-  void push(entry& one) noexcept {
-    entry* newest = newest_.load(memory_order_relaxed);
-    do {
-      one.next = newest;
-    } while (!newest_.compare_exchange_weak(newest, &one, memory_order_seq_cst, /*S4*/
-                                            memory_order_relaxed));
+  static bool try_serve(sequence_waiter& one) noexcept {
+    if (!one.one_of) return one.serve(one);
+    if (!one.one_of->hold()) return false;
+    const bool served = one.serve(one);
+    one.one_of->settle(served);
+    return served;
   }
-  /// True: the first number that one of them waits for was published meanwhile.
-  template <class Numbers>
-  bool put_back(entry* oldest, const Numbers& numbers) noexcept {
-    Sequence target = oldest->target, known = oldest->known;
-    while (oldest) {
-      if (Traits::precedes(oldest->target, target)) {
-        target = oldest->target;
-        known = oldest->known;
-      }
-      entry* const next = static_cast<entry*>(oldest->next);
-      push(*oldest);
-      oldest = next;
+  static void count_rivals(sequence_waiter& one, int more) noexcept {
+    if (!one.rivals) return;
+    const std::uint32_t count = one.rivals->load(memory_order_relaxed);
+    one.rivals->store(count + static_cast<std::uint32_t>(more), memory_order_relaxed);
+  }
+  /// A lost one is none: nobody might come by to serve those behind it.
+  bool has_rival(const sequence_waiter& arriving) const noexcept {
+    if (!arriving.rivals || arriving.rivals->load(memory_order_relaxed) == 0) return false;
+    auto* each = static_cast<const sequence_waiter*>(queue_.front());
+    while (each && (each->rivals != arriving.rivals || each->is_lost())) {
+      each = static_cast<const sequence_waiter*>(each->next);
     }
-    return numbers.is_published(target, known);
+    return each;
   }
 
-  // newest_ is null or the newest of a stack of waiters. The fields of an entry belong to its coroutine until
-  // S4, then to whoever takes the stack; `target` and `known` do not change meanwhile.
-  // S1 to S4 and the loads in is_published() are seq_cst: all of them stand in one order. A waiter pushes and
-  // then looks at the numbers, a publisher stores a number and then looks for waiters: whichever of S4 and S1
-  // comes second is followed by a look that sees the other. Who takes the stack looks at the numbers after
-  // that, and once more after putting back those whose time has not come; so what was published while the
-  // stack was in its hands, by somebody who found no waiter, is not missed either.
-  //   [S1] publish a number   seq_cst  (in the owner) publish what belongs to it       pairs with the looks
+  // nobody: queue_ is empty; waited_for: it is not. Both change only under the lock.
+  // S1 to S3 and the looks at the numbers under the lock are seq_cst: all of them stand in one order. A waiter
+  // locks and then looks at the numbers; a publisher stores a number and then looks for waiters, and a held lock
+  // means that there may be one. Whichever of S3 and S1 comes second is followed by a look that sees the other.
+  // Of several publishers the last one has seen the waiter or been seen by it; under the lock it sees the numbers
+  // of all.
+  //   [S1] publish a number   seq_cst  (in the owner) publish what belongs to it   pairs with the looks
   //   [S2] look for waiters   seq_cst  comes after S1
-  //   [S3] take the stack     seq_cst  read the entries' fields                        pairs with S4
-  //   [S4] push an entry      seq_cst  publish its fields; a look follows              pairs with S3
-  //   [S5] set met            acq_rel  what either side did before is seen by the one  pairs with itself
-  //                                    that comes second and continues the coroutine
-  atomic<entry*> newest_{nullptr};
+  //   [S3] lock, to wait      seq_cst  comes before the look at the numbers; else as B1
+  static constexpr std::uint32_t nobody = 0, waited_for = 2;
+  locked_word<std::uint32_t> state_{nobody};
+  wait_queue queue_;
+};
+
+/// Base of an awaiter that waits for numbers. `Operation` has try_now() as for stoppable_wait; serve(), which is that
+/// with the lock of the waiters held; and it says where it waits: waiters(), rivals().
+template <class Operation>
+class waits_for_sequence : public stoppable_wait<Operation, sequence_waiter> {
+ public:
+  /// Wakes the coroutine on `place`, if it has to wait and is not cancelled. Called before the await.
+  void wake_on(executor& place) noexcept { place_ = &place; }
+  /// After the await: it had to wait.
+  [[nodiscard]] bool has_waited() const noexcept { return has_waited_; }
+
+ protected:
+  waits_for_sequence() noexcept {}
+
+ private:
+  friend stoppable_wait<Operation, sequence_waiter>;
+  Operation& operation() noexcept { return static_cast<Operation&>(*this); }
+
+  bool enqueue() noexcept {
+    sequence_waiter& self = this->node();
+    self.serve = [](sequence_waiter& one) noexcept { return waits_for_sequence::operation_of(one).serve(); };
+    self.rivals = operation().rivals();
+    home_ = self.home;
+    if (place_) self.home = place_;
+    has_waited_ = true;  // before others can see it
+    if (operation().waiters().add(self)) return true;
+    has_waited_ = false;
+    return false;
+  }
+  bool withdraw() noexcept {
+    if (!operation().waiters().withdraw(this->node())) return false;
+    this->node().home = home_;
+    return true;
+  }
+
+  executor* place_ = nullptr;  // null: home_
+  executor* home_;             // where it suspended
+  bool has_waited_ = false;
 };
 
 /// Awaits a number of `Numbers` and gives the last one published, which may be later.
 template <class Numbers, class Sequence, class Traits>
 class [[nodiscard("nothing waits until this is awaited")]] sequence_wait
-    : protected sequence_waiter<Sequence> {
+    : public waits_for_sequence<sequence_wait<Numbers, Sequence, Traits>> {
  public:
   sequence_wait(const Numbers& numbers, Sequence wanted, Sequence published) noexcept
-      : sequence_waiter<Sequence>(wanted, published), numbers_(numbers) {}
+      : numbers_(numbers), target_(wanted), known_(published) {}
 
-  bool await_ready() noexcept {
-    if (waits()) this->known = numbers_.last_published_after(this->known);
-    return !waits();
+  Sequence await_resume() {
+    this->finish();
+    return is_unknown() ? numbers_.last_published_after(target_) : known_;
   }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
-    executor* const place = this->home;
-    this->suspend(suspended);
-    if (place) this->home = place;
-    return numbers_.waiters().add(*this, numbers_);
-  }
-  Sequence await_resume() noexcept {
-    return waits() ? numbers_.last_published_after(this->target) : this->known;
-  }
-
-  /// Wakes the coroutine on `place`, if it has to wait. Called before the await.
-  void wake_on(executor& place) noexcept { this->home = &place; }
-  /// After the await: it had to wait.
-  [[nodiscard]] bool waits() const noexcept { return Traits::precedes(this->known, this->target); }
 
  private:
+  friend stoppable_wait<sequence_wait, sequence_waiter>;
+  friend waits_for_sequence<sequence_wait>;
+  bool is_unknown() const noexcept { return Traits::precedes(known_, target_); }
+  bool try_now() noexcept {
+    if (is_unknown()) known_ = numbers_.last_published_after(known_);
+    return !is_unknown();
+  }
+  bool serve() const noexcept { return numbers_.is_published(target_, known_); }
+  sequence_waiters& waiters() const noexcept { return numbers_.waiters(); }
+  atomic<std::uint32_t>* rivals() const noexcept { return nullptr; }
+
   const Numbers& numbers_;
+  Sequence target_;
+  Sequence known_;  // published when it last looked
 };
 
+/// What the wait gave is not lost on the way, so that cannot be stopped.
 template <class Wait, class Scheduler>
 task<await_result_t<Wait>> wait_then_schedule(Wait wait, Scheduler& place) {
   const auto result = co_await wait;
-  if (wait.waits()) co_await place.schedule();
+  if (wait.has_waited()) co_await shielded(place.schedule());
   co_return result;
 }
 /// `wait` with the way to `place` behind it; that is but another home where the scheduler is an executor.
@@ -154,8 +188,6 @@ auto wait_then_go_to(Scheduler& place, Wait wait) {
   if constexpr (std::is_convertible_v<Scheduler*, executor*>) {
     wait.wake_on(place);
     return wait;
-  } else if constexpr (std::is_same_v<decltype(place.schedule()), std::suspend_never>) {
-    return wait;  // such a scheduler goes nowhere
   } else {
     return wait_then_schedule<Wait, Scheduler>(std::move(wait), place);
   }
@@ -170,15 +202,14 @@ auto wait_then_go_to(Scheduler& place, Wait wait) {
 ///     barrier.publish(3);                                                 // in another coroutine
 ///
 /// Prefer a channel where the elements need not stay in place between the stages.
-/// Order         whom one publish() wakes, it wakes first come, first served; one that comes at the same time
-///               may overtake.
+/// Order         whom one publish() wakes, it wakes first come, first served.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside publish(), on its thread.
-/// Cancellation  a stop request does not end the wait: the number must be published.
-/// Exceptions    none, but those of a scheduler that is passed in.
+/// Cancellation  a stop request ends the wait. Also with a scheduler, the coroutine goes on where it suspended.
+/// Exceptions    the await: operation_cancelled, and those of a scheduler that is passed in.
 /// Threads       publish() from one at a time, the rest from any. It outlives its waiters and each call of
 ///               publish(), which touches nothing of it from its first wake-up on.
-/// Cost          128 bytes; no allocation, no lock. publish(): one locked operation, and two more for each
-///               that waits; a wait for what is published is one load.
+/// Cost          128 bytes; no allocation. publish(): one locked operation, and one more if anybody waits; a wait for
+///               what is published is one load.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class sequence_barrier {
  public:
@@ -213,20 +244,25 @@ class sequence_barrier {
     CORACLE_CHECK(!Traits::precedes(sequence, last_published_.value.load(detail::memory_order_relaxed)),
                   "sequence_barrier::publish() of a number before the last one");
     last_published_.value.store(sequence, detail::memory_order_seq_cst); /*S1*/
-    if (waiters_.value.any()) waiters_.value.wake_published(*this);
+    if (waiters_.value.any()) waiters_.value.serve();
   }
 
  private:
   friend wait_operation;
-  friend detail::sequence_waiters<Sequence, Traits>;
+  template <std::integral, class>
+  friend class multi_producer_sequencer;
   Sequence last_published_after(Sequence) const noexcept { return last_published(); }
-  bool is_published(Sequence target, Sequence) const noexcept {
-    return !Traits::precedes(last_published_.value.load(detail::memory_order_seq_cst), target);
+  /// For a waiter, with the lock of the waiters held.
+  Sequence last_published_now() const noexcept {
+    return last_published_.value.load(detail::memory_order_seq_cst);
   }
-  auto& waiters() const noexcept { return waiters_.value; }
+  bool is_published(Sequence target, Sequence) const noexcept {
+    return !Traits::precedes(last_published_now(), target);
+  }
+  detail::sequence_waiters& waiters() const noexcept { return waiters_.value; }
 
   // Written by the publisher alone; the line next to it by those who wait, too.
   detail::spaced<detail::atomic<Sequence>> last_published_;
-  mutable detail::spaced<detail::sequence_waiters<Sequence, Traits>> waiters_{};
+  mutable detail::spaced<detail::sequence_waiters> waiters_{};
 };
 }  // namespace coracle

@@ -15,11 +15,12 @@ namespace coracle {
 /// Prefer multi_producer_sequencer where several coroutines produce at the same time.
 /// Order         numbers are claimed one after the other, without gaps.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside publish() of the other side.
-/// Cancellation  a stop request does not end the wait: the consumers must publish.
-/// Exceptions    none, but those of a scheduler that is passed in.
+/// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing. Also with a scheduler, the
+///               coroutine goes on where it suspended.
+/// Exceptions    the awaits: operation_cancelled, and those of a scheduler that is passed in.
 /// Threads       claim_*() and publish() from one at a time, the rest from any; one claim is awaited at a
 ///               time. It outlives its waiters and each call of publish(), as a sequence_barrier does.
-/// Cost          no allocation, no lock; a claim looks at the consumers' number only when the places it knew
+/// Cost          no allocation; a claim looks at the consumers' number only when the places it knew
 ///               to be free are used up. publish() as that of sequence_barrier.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class single_producer_sequencer {
@@ -100,7 +101,7 @@ single_producer_sequencer<Sequence, Traits>::claim_one_operation : public wait_o
                        detail::earlier_by(sequencer.next_to_claim_, sequencer.buffer_size_),
                        sequencer.known_consumed_),
         sequencer_(sequencer) {}
-  Sequence await_resume() noexcept {
+  Sequence await_resume() {
     sequencer_.known_consumed_ = wait_operation::await_resume();
     return std::exchange(sequencer_.next_to_claim_, detail::later_by(sequencer_.next_to_claim_, 1));
   }
@@ -121,7 +122,7 @@ single_producer_sequencer<Sequence, Traits>::claim_operation : public wait_opera
         count_(count) {
     CORACLE_CHECK(count != 0, "claim_up_to(0): claim at least one number");
   }
-  range await_resume() noexcept {
+  range await_resume() {
     const Sequence consumed = sequencer_.known_consumed_ = wait_operation::await_resume();
     const Sequence first = sequencer_.next_to_claim_;
     const auto claimable = static_cast<size_type>(

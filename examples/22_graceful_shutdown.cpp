@@ -1,0 +1,102 @@
+// examples/22_graceful_shutdown.cpp -- a server that is asked to stop: it accepts no more, lets the running requests
+// finish for a while, and then cancels the rest.
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <chrono>
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/sleep.hpp>
+#include <coracle/exec/timeout.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/net/socket.hpp>
+#include <coracle/sync/async_latch.hpp>
+#include <cstdio>
+#include <string_view>
+#include <system_error>
+
+using coracle::net::socket;
+using namespace std::chrono_literals;
+
+/// What takes a request its time. False: cancelled.
+coracle::task<bool> work(bool is_long) {
+  try {
+    co_await coracle::sleep_for(is_long ? 1h : 30ms);
+  } catch (const coracle::operation_cancelled&) {
+    co_return false;
+  }
+  co_return true;
+}
+
+coracle::task<> answer(socket client, coracle::async_latch& begun) {
+  try {
+    char request = 0;
+    co_await client.recv(&request, 1);
+    begun.count_down();
+    const bool is_done = co_await work(request == 'l');
+    const std::string_view reply = is_done ? "done" : "sorry, the server stops";
+    co_await coracle::shielded(client.send(reply.data(), reply.size()));  // also while it is being cancelled
+  } catch (const std::system_error& error) {
+    std::printf("a client is gone: %s\n", error.what());
+  }
+}
+
+coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::async_latch& begun) {
+  coracle::async_scope requests;
+  try {
+    for (;;) {
+      socket client = co_await listener.accept(shutdown);
+      requests.spawn(answer(std::move(client), begun));
+    }
+  } catch (const coracle::operation_cancelled&) {
+    listener.close();
+    std::puts("server: accepts no more");
+  }
+  try {
+    co_await coracle::with_timeout(requests.join(), 100ms);  // then it stops the rest, and waits for them
+  } catch (const coracle::operation_cancelled&) {  // one was cancelled before it had anything to answer
+  }
+  const bool is_late = requests.get_token().stop_requested();
+  std::puts(is_late ? "server: the rest was cancelled" : "server: all requests were finished");
+}
+
+coracle::task<> ask(coracle::io_service& io, coracle::net::ip_endpoint server, const char* request) {
+  socket connection = socket::create_tcpv4(io);
+  co_await connection.connect(server);
+  co_await connection.send(request, 1);
+  std::array<char, 64> reply;
+  const std::size_t size = co_await connection.recv(reply.data(), reply.size());
+  std::printf("%s request: %.*s\n", request, static_cast<int>(size), reply.data());
+}
+
+/// A program of its own would do this when SIGTERM comes.
+coracle::task<> shut_down(coracle::stop_source server, coracle::async_latch& begun) {
+  co_await begun;
+  std::puts("shutting down");
+  server.request_stop(coracle::stop_reason::shutting_down);
+}
+
+coracle::task<> demonstrate(coracle::io_service& io) {
+  socket listener = socket::create_tcpv4(io);
+  listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});  // a free port
+  listener.listen();
+  const auto port = listener.local_endpoint();
+  coracle::async_latch begun{2};
+  coracle::stop_source stop;
+  co_await coracle::when_all(serve(std::move(listener), stop.get_token(), begun), ask(io, port, "short"),
+                             ask(io, port, "long"), shut_down(stop, begun));
+}
+
+int main() {
+  coracle::io_service io;
+  io.run(demonstrate(io));
+}
+
+// Output:
+//   shutting down
+//   server: accepts no more
+//   short request: done
+//   server: the rest was cancelled
+//   long request: sorry, the server stops

@@ -1,0 +1,65 @@
+// coracle/compose/as_completed.hpp -- the results of several awaitables, each as soon as it is there.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/run_children.hpp>
+#include <limits>
+
+namespace coracle {
+namespace detail {
+struct moves_element {
+  template <class Awaitable>
+  std::remove_reference_t<Awaitable>&& operator()(Awaitable&& element) const noexcept {
+    return static_cast<std::remove_reference_t<Awaitable>&&>(element);
+  }
+};
+template <class T, class Consume>
+concept consumes =
+    requires { typename taking_t<T, Consume>; } &&
+    (awaitable_of<taking_t<T, Consume>, void> || awaitable_of<taking_t<T, Consume>, bool> ||
+     std::is_void_v<taking_t<T, Consume>> || std::is_convertible_v<taking_t<T, Consume>, bool>);
+template <class Range>
+concept movable_awaitables = !std::is_lvalue_reference_v<Range> && makes_children<Range, moves_element>;
+template <class Range>
+using completed_t = typename range_children<Range, moves_element>::result_type;
+}  // namespace detail
+
+/// Awaits all of `awaitables`, a range of them, at the same time, and calls `consume(result)` for each as
+/// soon as it has completed; `consume()` where they give nothing. It returns nothing, or whether to go on; or
+/// an awaitable of that, and the next call comes when that is over.
+///
+///     auto print = [](const page& p) { std::puts(p.title.c_str()); };
+///     co_await coracle::as_completed(std::move(fetches), print);
+///
+/// The loop over the results is a function, and not a generator that one could drop, because whatever is
+/// started here is joined: a generator's destructor cannot wait.
+/// Order         started in the order of the range, on the executor of the awaiting coroutine; consumed
+///               there, one at a time, in the order of completion.
+/// Resumes on    the executor of the awaiting coroutine; outside any, where an awaitable has ended.
+/// Cancellation  before: nothing is started. During: the awaitables are stopped, and joined; what had
+///               completed by then is consumed. If `consume` gives false the others are stopped for the
+///               reason lost_race.
+/// Exceptions    the first one, of an awaitable or of `consume`, stops the rest, for the reason
+///               sibling_failed, and is thrown when all have ended; several as an error_group.
+/// Cost          72 bytes for each awaitable, and an atomic operation.
+template <class Range, class Consume>
+  requires(detail::movable_awaitables<Range> &&
+           detail::consumes<detail::completed_t<Range>, std::decay_t<Consume>>)
+auto as_completed(Range&& awaitables, Consume&& consume) {
+  return detail::run_children<Range, detail::moves_element, std::decay_t<Consume>>(
+      static_cast<Range&&>(awaitables), std::numeric_limits<std::size_t>::max(), {},
+      static_cast<Consume&&>(consume));
+}
+template <class Range, class Consume>
+detail::any_awaiter as_completed(Range&&, Consume&&) {
+  if constexpr (!detail::movable_awaitables<Range>) {
+    static_assert(!sizeof(std::decay_t<Range>*),
+                  "as_completed needs a range of awaitables that can be moved in: std::move(tasks)");
+  } else {
+    static_assert(
+        !sizeof(std::decay_t<Consume>*),
+        "as_completed(awaitables, consume) needs a function that takes the result of one, and returns "
+        "nothing, a bool, or an awaitable of these");
+  }
+  return {};
+}
+}  // namespace coracle

@@ -1,0 +1,93 @@
+// coracle/compose/channel.hpp -- a bounded queue between coroutines, with back-pressure.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/basic_channel.hpp>
+#include <coracle/compose/channel_buffer.hpp>
+#include <coracle/compose/channel_closed.hpp>
+
+namespace coracle {
+namespace detail {
+template <class T>
+using bounded_channel = basic_channel<T, ring_buffer<T>>;
+}  // namespace detail
+
+/// Any number of senders hand elements to any number of receivers. At most `capacity` elements wait in it;
+/// then senders wait. With capacity 0 they meet: each waits for the other.
+///
+///     coracle::channel<job> jobs{16};
+///     co_await jobs.send(std::move(next));            // waits while it is full
+///     while (auto j = co_await jobs.recv()) run(*j);  // until it is closed and drained
+///
+/// Prefer unbounded_channel where the sender is no coroutine, or must not wait.
+/// Order         elements arrive in the order in which their sends were carried out. Waiters are served first
+///               come, first served, and nobody, not even try_*, gets ahead of them.
+/// Resumes on    the executor on which the waiter suspended; outside any, inside the call that serves it, on
+///               its thread.
+/// Cancellation  a stop request ends the wait: a cancelled recv() has taken nothing, a cancelled send() has
+///               sent nothing, and its value is as it was. As branches of a when_any() they take effect only
+///               if they win.
+/// Exceptions    send(): channel_closed. Both awaits: operation_cancelled. The constructor: std::bad_alloc.
+/// Threads       all members are thread-safe. The channel outlives its waiters; the last one to be woken may
+///               destroy it. T's move constructor and destructor run under the channel's lock: they do not
+///               use the channel.
+/// Cost          one allocation, by the constructor; one locked operation to send, one to receive. Code of
+///               its own for a single sender or receiver was measured, and is no faster.
+template <class T>
+class channel : private detail::bounded_channel<detail::channel_element_t<T>> {
+  using base = detail::bounded_channel<detail::channel_element_t<T>>;
+
+  static_assert(
+      detail::is_channel_element<T>,
+      "a channel carries objects that are moved and destroyed without throwing, and are aligned to 16 bytes "
+      "at most: send a pointer or a std::unique_ptr to this type instead");
+
+ public:
+  explicit channel(std::size_t capacity) : base(capacity) {}
+  /// Requires: nobody waits. Elements that nobody has received are destroyed.
+  ~channel() = default;
+
+  using typename base::recv_operation;
+  using typename base::send_copy_operation;
+  using typename base::send_operation;
+  /// Awaitable of nothing. `value` is referred to until the send is over, and moved from only when it is
+  /// carried out: one that is refused or cancelled leaves it as it was. So await it where it is made, or keep
+  /// `value`.
+  send_operation send(T&& value) noexcept
+    requires(!(std::is_trivially_copyable_v<T> && std::copy_constructible<T>))
+  {
+    return send_operation{*this, value};
+  }
+  /// The same with a copy, made here.
+  send_copy_operation send(const T& value)
+    requires std::copy_constructible<T>
+  {
+    return send_copy_operation{*this, value};
+  }
+  /// recv(): awaitable of std::optional<T>: the next element; empty once the channel is closed and drained.
+  using base::recv;
+
+  /// True: sent. False: full, or closed, and `value` is as it was. Never waits.
+  [[nodiscard("false: the value was not sent")]] bool try_send(T&& value) noexcept {
+    bool refused = false;
+    return this->send_now(value, refused) && !refused;
+  }
+  [[nodiscard("false: the value was not sent")]] bool try_send(const T& value)
+    requires std::copy_constructible<T>
+  {
+    return try_send(T(value));
+  }
+  /// try_recv(): the next element; empty: there is none, now or, if closed, for ever. Never waits.
+  using base::try_recv;
+  /// close(): from now on nothing can be sent: senders, those that wait too, get channel_closed. Receivers
+  /// get what is in it, then empty. No effect if closed already.
+  using base::close;
+  using base::is_closed;
+  [[nodiscard]] std::size_t capacity() const noexcept { return this->buffer().capacity(); }
+};
+
+/// Names for what a program means: one sender and one receiver at a time; many senders, one receiver.
+template <class T>
+using spsc_channel = channel<T>;
+template <class T>
+using mpsc_channel = channel<T>;
+}  // namespace coracle

@@ -1,0 +1,123 @@
+// coracle/compose/child.hpp -- an awaitable that is started from plain code, and how it ended.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/result.hpp>
+#include <coracle/core/task.hpp>
+#include <optional>
+
+namespace coracle::detail {
+/// An awaiter that says without an exception that it was cancelled, and then is not asked for its result.
+template <class Awaiter>
+concept says_cancelled = requires(Awaiter& a) {
+  { a.await_cancelled() } noexcept -> std::same_as<stop_reason>;
+};
+
+template <class From, class To>
+CORACLE_COLD()
+void copy_failure(const outcome<From>& from, outcome<To>& to) noexcept {
+  if (from.is_cancelled()) {
+    to.emplace_cancelled(from.reason());
+  } else {
+    to.emplace_error(from.error());
+  }
+}
+
+/// The awaitable, then its awaiter, then its outcome. Called in this order: start(); once it is over, finish(); and
+/// then what gives the outcome, once.
+template <class Awaitable>
+class child {
+  using awaiter_type = awaiter_type_t<Awaitable>;
+
+ public:
+  using result_type = await_result_t<Awaitable>;
+
+  explicit child(Awaitable&& value) : value_(static_cast<Awaitable&&>(value)) {}
+  /// Requires: not started.
+  child(child&& other) : value_(static_cast<Awaitable&&>(other.value_)) {}
+
+  /// False: over at once, and `continuation` will not be resumed. Else this may be gone already.
+  template <class Promise>
+  bool start(std::coroutine_handle<Promise> continuation) noexcept {
+    outcome<bool> waits;
+    waits.emplace_from([this, continuation] {
+      awaiter_slot& slot = slot_.emplace(static_cast<Awaitable&&>(value_));
+      return !slot.get.await_ready() && suspend_into(slot.get, continuation);
+    });
+    if (waits.has_value()) [[likely]]
+      return waits.get();
+    copy_failure(waits, end_);
+    return false;
+  }
+  /// True: it has a value; false: ask failure().
+  bool finish() noexcept {
+    if (end_.has_error() || end_.is_cancelled()) [[unlikely]]
+      return false;
+    if constexpr (says_cancelled<std::remove_reference_t<awaiter_type>>) {
+      if (const stop_reason why = slot_->get.await_cancelled(); why != stop_reason::none) {
+        end_.emplace_cancelled(why);
+        return false;
+      }
+    }
+    end_.emplace_from([this]() -> result_type { return slot_->get.await_resume(); });
+    return end_.has_value();
+  }
+  /// An error, or that it was cancelled.
+  [[nodiscard]] outcome<void> failure() noexcept {
+    outcome<void> bad;
+    copy_failure(end_, bad);
+    return bad;
+  }
+  /// Its error, also if it was not started; null: none.
+  [[nodiscard]] std::exception_ptr error() noexcept { return end_.error(); }
+  result_type result() { return std::move(end_).get(); }
+  outcome<result_type> take_outcome() noexcept { return std::move(end_); }
+
+ private:
+  // Holds the awaiter whether get_awaiter returns it by value or by reference.
+  struct awaiter_slot {
+    explicit awaiter_slot(Awaitable&& value) : get(get_awaiter(static_cast<Awaitable&&>(value))) {}
+    awaiter_type get;
+  };
+  Awaitable value_;
+  std::optional<awaiter_slot> slot_;
+  outcome<result_type> end_;
+};
+
+/// A task keeps its awaiter and its result in its own frame: eight bytes a child.
+template <class T>
+class child<task<T>> {
+  using awaiter_type = awaiter_type_t<task<T>>;
+
+ public:
+  using result_type = T;
+
+  explicit child(task<T>&& value) noexcept : task_(std::move(value)) {}
+
+  template <class Promise>
+  bool start(std::coroutine_handle<Promise> continuation) noexcept {
+    auto a = std::move(task_).operator co_await();
+    return !a.await_ready() && suspend_into(a, continuation);
+  }
+  bool finish() noexcept { return !ended_awaiter(task_).failed(); }
+  [[nodiscard]] CORACLE_COLD() outcome<void> failure() noexcept {
+    outcome<void> bad;
+    bad.emplace_from([this] { static_cast<void>(result()); });
+    return bad;
+  }
+  [[nodiscard]] std::exception_ptr error() noexcept { return finish() ? nullptr : failure().error(); }
+  T result() { return std::move(task_).operator co_await().await_resume(); }
+  outcome<T> take_outcome() noexcept {
+    outcome<T> end;
+    end.emplace_from([this]() -> T { return result(); });
+    return end;
+  }
+
+ private:
+  struct ended_awaiter : awaiter_type {
+    explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).operator co_await()) {}
+    [[nodiscard]] bool failed() const noexcept { return this->body_.promise().has_error(); }
+  };
+  task<T> task_;
+};
+}  // namespace coracle::detail

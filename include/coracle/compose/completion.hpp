@@ -1,0 +1,223 @@
+// coracle/compose/completion.hpp -- what an API that calls back is given to call.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/broken_promise.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <coracle/core/result.hpp>
+#include <cstdint>
+#include <memory>
+
+namespace coracle {
+template <class T>
+class completion;
+
+namespace detail {
+class completion_dropped final : public broken_promise {
+ public:
+  [[nodiscard]] const char* what() const noexcept override {
+    return "an operation of from_callback dropped its completion without calling it";
+  }
+};
+[[noreturn]] CORACLE_COLD() inline void throw_completion_dropped() {
+#if CORACLE_EXCEPTIONS()
+  throw completion_dropped{};
+#else
+  fail("an operation of from_callback dropped its completion without calling it");
+#endif
+}
+
+/// Where an operation of the API, the coroutine that waits for it and a stop request meet. It lives in the
+/// awaiter.
+//
+// state_ is a set of three: is_suspended, the coroutine is to be woken; is_completed; is_cancelling, the
+// cancel function runs. Once it holds the first two and not the third the coroutine goes on: whoever brings
+// that about wakes it, and nobody touches the meeting after his own last access. So a completion never waits
+// for a cancel function, nor a cancel function for a lock that the API holds around the completion.
+// The waiter belongs to the coroutine until C3, then to who wakes; result_ and how_ to who completes until
+// C2, then to the coroutine; reason_ to the coroutine and, while is_cancelling, to the stop request.
+//   [C1] load          relaxed  a hint that saves work: who relies on it is told again by C3
+//   [C2] + completed   acq_rel  publish the result; see the waiter and what cancel wrote   pairs with C3, C5
+//   [C3] + suspended   acq_rel  publish the waiter; see the result                         pairs with C2, C5
+//   [C4] + cancelling  relaxed  unless completed; what initiate() wrote is seen by the stop token's lock
+//   [C5] - cancelling  acq_rel  publish what cancel wrote; see the waiter and the result   pairs with C2, C3
+//   [C6] load          acquire  completed inside initiate(): see the result                pairs with C2
+template <class T>
+class callback_meeting : waiter, protected stop_registration {
+ protected:
+  explicit callback_meeting(stop_listener::callback* on_stop) noexcept : stop_registration(on_stop) {}
+  callback_meeting(const callback_meeting&) = delete;
+  callback_meeting& operator=(const callback_meeting&) = delete;
+  ~callback_meeting() {
+    CORACLE_CHECK(!began_ || has(state_.load(memory_order_relaxed), is_completed),
+                  "a coroutine was destroyed while it waits for an operation of from_callback");
+  }
+
+  void refuse(stop_reason why) noexcept {
+    reason_ = why;
+    how_ = ending::cancelled;
+  }
+  void begin(std::coroutine_handle<> suspended) noexcept {
+    began_ = true;
+    suspend(suspended);
+  }
+  completion<T> make_completion() noexcept { return completion<T>{*this}; }
+  void initiate_threw(std::exception_ptr error) noexcept { initiate_error_ = std::move(error); }
+  /// False: stop was requested meanwhile, and it is the caller who cancels.
+  bool listen_to(const stop_token& token) noexcept {
+    if (has(state_.load(memory_order_relaxed), is_completed) || add_to(token)) return true; /*C1*/
+    reason_ = token.reason();
+    return has(state_.load(memory_order_relaxed), is_completed); /*C1*/
+  }
+  /// The last thing that await_suspend() does. False: it has completed.
+  bool has_to_wait() noexcept {
+    if (state_.load(memory_order_acquire) != is_completed &&                   /*C6*/
+        state_.fetch_or(is_suspended, memory_order_acq_rel) != is_completed) { /*C3*/
+      return true;
+    }
+    return has_to_give_way() && give_way(*this);
+  }
+
+  /// False: it has completed, and there is nothing to cancel.
+  bool begin_cancelling() noexcept {
+    unsigned seen = state_.load(memory_order_relaxed); /*C1*/
+    do {
+      if (has(seen, is_completed)) return false;
+    } while (!state_.compare_exchange_weak(seen, seen | is_cancelling, memory_order_relaxed)); /*C4*/
+    reason_ = why();
+    return true;
+  }
+  void end_cancelling() noexcept {
+    const unsigned before = state_.fetch_and(~is_cancelling, memory_order_acq_rel); /*C5*/
+    if (before == (is_suspended | is_completed | is_cancelling)) wake();
+  }
+
+  T take() {
+    this->remove();
+    if (initiate_error_) [[unlikely]]
+      rethrow(initiate_error_);
+    if (how_ != ending::delivered) [[unlikely]]
+      throw_ending();
+    return std::move(result_).get();
+  }
+
+ private:
+  friend completion<T>;
+  enum class ending : std::uint8_t { delivered, cancelled, dropped };
+  static constexpr unsigned is_suspended = 1, is_completed = 2, is_cancelling = 4;
+  static bool has(unsigned state, unsigned flag) noexcept { return (state & flag) != 0; }
+
+  /// Called once, by the completion.
+  void complete(ending how) noexcept {
+    how_ = how;
+    if (state_.fetch_or(is_completed, memory_order_acq_rel) == is_suspended) wake(); /*C2*/
+  }
+  [[noreturn]] CORACLE_COLD() void throw_ending() {
+    if (reason_ != stop_reason::none) throw_cancelled(reason_);
+    if (how_ == ending::cancelled) throw_cancelled(stop_reason::requested);
+    throw_completion_dropped();
+  }
+
+  atomic<unsigned> state_{0};
+  plain<ending> how_ = ending::delivered;
+  plain<stop_reason> reason_ = stop_reason::none;
+  bool began_ = false;
+  plain<outcome<T>> result_;
+  std::exception_ptr initiate_error_;
+};
+}  // namespace detail
+
+/// The end of an operation of from_callback<T>, to be called once, by whoever knows how it ended.
+///
+///     coracle::from_callback<int>([&](coracle::completion<int> done) {
+///       api.read([done = std::move(done)](int error, int n) mutable {
+///         error ? done.fail(to_exception(error)) : done(n);
+///       });
+///     });
+///
+/// Dropped without being called it lets the await end with broken_promise, or with operation_cancelled if a
+/// stop request had it cancelled. For an API that copies what it is given there is copyable(), for one in C
+/// release().
+/// Threads  one at a time; any thread may call it, also inside `initiate`.
+/// Cost     one pointer.
+template <class T = void>
+class [[nodiscard("a completion that is dropped ends the operation as broken")]] completion {
+ public:
+  completion(completion&& other) noexcept : meeting_(std::exchange(other.meeting_, nullptr)) {}
+  completion& operator=(completion&& other) noexcept {
+    completion(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~completion() {
+    if (meeting_) meeting_->complete(meeting::ending::dropped);
+  }
+  void swap(completion& other) noexcept { std::swap(meeting_, other.meeting_); }
+  /// False: it was called or moved from.
+  [[nodiscard]] explicit operator bool() const noexcept { return meeting_ != nullptr; }
+
+  /// The operation has succeeded: the await gives a `T` made from `args`, or throws what making it throws.
+  template <class... Args>
+    requires(std::is_void_v<T> ? sizeof...(Args) == 0
+                               : sizeof...(Args) != 0 && std::is_constructible_v<T, Args...>)
+  void operator()(Args&&... args) noexcept {
+    meeting& ended = use();
+#if CORACLE_EXCEPTIONS()
+    try {
+#endif
+      ended.result_.emplace(static_cast<Args&&>(args)...);
+#if CORACLE_EXCEPTIONS()
+    } catch (...) {
+      ended.result_.emplace_current_exception();
+    }
+#endif
+    ended.complete(meeting::ending::delivered);
+  }
+  /// The operation has failed: the await throws `error`.
+  void fail(std::exception_ptr error) noexcept {
+    meeting& ended = use();
+    ended.result_.emplace_error(std::move(error));
+    ended.complete(meeting::ending::delivered);
+  }
+  /// The operation was not carried out, as asked: the await throws operation_cancelled.
+  void cancelled() noexcept { use().complete(meeting::ending::cancelled); }
+
+  /// For an API that passes a `void*`: from() makes a completion of it again, once.
+  [[nodiscard("what is released must be given to from() once")]] void* release() noexcept { return &use(); }
+  static completion from(void* released) noexcept { return completion{*static_cast<meeting*>(released)}; }
+
+  class shared;
+  /// For an API that keeps what it calls in a std::function. Allocates once.
+  [[nodiscard]] shared copyable() && { return shared{std::move(*this)}; }
+
+ private:
+  using meeting = detail::callback_meeting<T>;
+  friend meeting;
+  explicit completion(meeting& awaited) noexcept : meeting_(&awaited) {}
+  meeting& use() noexcept {
+    CORACLE_CHECK(meeting_,
+                  "an operation of from_callback was completed twice, or by a completion moved from");
+    return *std::exchange(meeting_, nullptr);
+  }
+
+  meeting* meeting_;
+};
+
+/// Any number of copies of one completion, one of which is called, once. When the last of them is dropped it
+/// is.
+template <class T>
+class completion<T>::shared {
+ public:
+  explicit shared(completion&& only) : only_(std::make_shared<completion>(std::move(only))) {}
+  template <class... Args>
+    requires std::is_invocable_v<completion&, Args...>
+  void operator()(Args&&... args) const noexcept {
+    (*only_)(static_cast<Args&&>(args)...);
+  }
+  void fail(std::exception_ptr error) const noexcept { only_->fail(std::move(error)); }
+  void cancelled() const noexcept { only_->cancelled(); }
+
+ private:
+  std::shared_ptr<completion> only_;
+};
+}  // namespace coracle

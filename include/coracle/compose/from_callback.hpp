@@ -1,0 +1,125 @@
+// coracle/compose/from_callback.hpp -- await an operation that reports its end by calling a function.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/completion.hpp>
+#include <type_traits>
+
+namespace coracle {
+namespace detail {
+struct cannot_cancel {};
+
+/// Waits for one operation of the API. Made by `co_await`, and never moved.
+template <class T, class Initiate, class Cancel>
+class callback_awaiter : callback_meeting<T> {
+  using meeting = callback_meeting<T>;
+  static constexpr bool can_cancel = !std::is_same_v<Cancel, cannot_cancel>;
+
+ public:
+  callback_awaiter(Initiate&& initiate,
+                   Cancel&& cancel) noexcept(std::is_nothrow_move_constructible_v<Initiate> &&
+                                             std::is_nothrow_move_constructible_v<Cancel>)
+      : meeting(&stop_requested),
+        initiate_(static_cast<Initiate&&>(initiate)),
+        cancel_(static_cast<Cancel&&>(cancel)) {}
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    const environment* const inherited = environment_of(suspended);
+    if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
+      this->refuse(inherited->stop.reason());
+      return false;
+    }
+    this->begin(suspended);
+    initiate();
+    if constexpr (can_cancel) {
+      if (inherited && !this->listen_to(inherited->stop)) cancel_();
+    }
+    return this->has_to_wait();
+  }
+  T await_resume() { return this->take(); }
+
+ private:
+  void initiate() noexcept {
+#if CORACLE_EXCEPTIONS()
+    try {
+#endif
+      initiate_(this->make_completion());
+#if CORACLE_EXCEPTIONS()
+    } catch (...) {
+      this->initiate_threw(std::current_exception());
+    }
+#endif
+  }
+  static void stop_requested(stop_listener& listener) noexcept {
+    auto& self = static_cast<callback_awaiter&>(static_cast<stop_registration&>(listener));
+    if constexpr (can_cancel) {
+      if (!self.begin_cancelling()) return;
+      self.cancel_();
+      self.end_cancelling();
+    }
+  }
+
+  Initiate initiate_;
+  [[no_unique_address]] Cancel cancel_;
+};
+
+template <class T, class Initiate, class Cancel>
+class [[nodiscard("nothing is initiated until this is awaited")]] callback_operation {
+ public:
+  callback_operation(Initiate initiate, Cancel cancel)
+      : initiate_(static_cast<Initiate&&>(initiate)), cancel_(static_cast<Cancel&&>(cancel)) {}
+  callback_awaiter<T, Initiate, Cancel> operator co_await() && noexcept(
+      std::is_nothrow_constructible_v<callback_awaiter<T, Initiate, Cancel>, Initiate, Cancel>) {
+    return {static_cast<Initiate&&>(initiate_), static_cast<Cancel&&>(cancel_)};
+  }
+
+ private:
+  Initiate initiate_;
+  [[no_unique_address]] Cancel cancel_;
+};
+
+template <class T, class Initiate>
+inline constexpr bool initiates = std::is_invocable_v<std::decay_t<Initiate>&, completion<T>>;
+}  // namespace detail
+
+/// An awaitable of `T` from an API that calls back: `initiate` starts the operation and hands it the
+/// completion<T>, `cancel` asks it to end early.
+///
+///     int sum = co_await coracle::from_callback<int>(
+///         [&](auto done) { api.start_add(1, 2, std::move(done)); },  // the API calls done(3)
+///         [&] { api.cancel_add(); });
+///
+/// `T` may be void, `done()`, or a reference. Both functions are moved in and live until the await is over.
+/// Prefer a oneshot channel where the coroutine is to go on while the operation does: here it never is.
+/// Order         `initiate` runs inside the `co_await`, also `done` may.
+/// Resumes on    the executor on which it suspended; outside any, inside done(). Completed inside `initiate`
+///               it does not suspend.
+/// Cancellation  before: nothing is initiated. During: `cancel` is called, once, on the thread that requests
+///               the stop, unless the operation has completed; the await ends when the operation does, as
+///               that may use the coroutine's variables until then, and gives what it says: done(value) its
+///               value, done.cancelled(), or done dropped, operation_cancelled. Without `cancel` a stop
+///               request during the operation has no effect. After: no effect.
+/// Exceptions    those given to done.fail(); broken_promise, if done was dropped without a stop request; one
+///               that leaves `initiate`, once done has been called or dropped. `cancel` must not throw.
+/// Threads       `cancel` may run while the operation completes on another thread, after `initiate` has
+///               returned, and never after the coroutine has gone on. It may call done itself.
+/// Cost          no allocation; two atomic operations, and a lock of the stop token if there is one to cancel
+///               by.
+template <class T = void, class Initiate, class Cancel = detail::cannot_cancel>
+  requires(detail::initiates<T, Initiate>)
+auto from_callback(Initiate&& initiate, Cancel&& cancel = {}) {
+  static_assert(detail::fits_into_frame<T>,
+                "g++ 12 misaligns over-aligned objects in coroutine frames: complete with a std::unique_ptr");
+  return detail::callback_operation<T, std::decay_t<Initiate>, std::decay_t<Cancel>>{
+      static_cast<Initiate&&>(initiate), static_cast<Cancel&&>(cancel)};
+}
+template <class T = void, class Initiate, class Cancel = detail::cannot_cancel>
+detail::any_awaiter from_callback(Initiate&&, Cancel&& = {}) {
+  static_assert(detail::initiates<T, Initiate>,
+                "from_callback<T>(initiate, cancel) needs a function that takes a coracle::completion<T>: "
+                "[&](auto done) { start(std::move(done)); }");
+  return {};
+}
+}  // namespace coracle

@@ -1,0 +1,170 @@
+// coracle/compose/scope_future.hpp -- the result of a child of a scope.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/child.hpp>
+#include <coracle/compose/scope_state.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+
+namespace coracle {
+namespace detail {
+/// A child that keeps its result for a future, with which it shares itself.
+template <class T>
+class promised_child : public scope_future_child {
+ public:
+  using deleter = void(promised_child*);
+  promised_child(function* over, deleter* deletes, scope_state& owner, std::source_location where) noexcept
+      : scope_future_child(over, owner, where), delete_(deletes) {}
+
+  [[nodiscard]] async_manual_reset_event& ended() noexcept { return over_; }
+  [[nodiscard]] stop_reason cancelled() const noexcept { return end_.reason(); }
+  /// Gives the result to who awaits the future. Requires: over.
+  T take() {
+    if (end_.has_error()) [[unlikely]]
+      take_error();
+    return std::move(end_).get();
+  }
+  void drop_future() noexcept {
+    if (!over_.is_set() || (end_.has_error() && !is_settled)) [[unlikely]]
+      scope.drop_future(*this);
+    release();
+  }
+
+ protected:
+  /// `end_` is there, and all that the child held is gone.
+  void deliver() noexcept {
+    scope_state& owner = scope;
+    if (end_.has_error()) [[unlikely]]
+      return deliver_error();
+    over_.set();
+    owner.ended(*this, end_.is_cancelled());
+    release();
+  }
+  outcome<T> end_;
+
+ private:
+  CORACLE_COLD() void deliver_error() noexcept {
+    scope_state& owner = scope;
+    error = end_.error();
+    set_function(&dispose_of);
+    keep();  // for the list
+    if (!owner.hold(*this)) {
+      over_.set();
+      owner.failed(*this);
+    } else {
+      over_.set();
+      owner.leave();
+    }
+    release();
+  }
+  CORACLE_COLD() void take_error() {
+    if (std::exchange(is_settled, true))
+      throw_cancelled(stop_reason::sibling_failed);  // join() has thrown it
+    scope.give_up(*this);
+  }
+  static void dispose_of(callback_frame* self) { static_cast<promised_child*>(self)->release(); }
+
+  void keep() noexcept { references_.fetch_add(1, memory_order_relaxed); } /*F1*/
+  void release() noexcept {
+    if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete_(this); /*F2*/
+  }
+  //   [F1] one more    relaxed  whoever adds has one already
+  //   [F2] one less    acq_rel  the last one sees what the others did, then deletes
+  atomic<std::uint32_t> references_{2};  // the child's, the future's, and while it has failed that of a list
+  async_manual_reset_event over_;
+  deleter* delete_;
+};
+
+/// Runs a child of which there is a future.
+template <class Awaitable>
+class promised_work final : public promised_child<await_result_t<Awaitable>> {
+  using base = promised_child<await_result_t<Awaitable>>;
+
+ public:
+  promised_work(scope_state& owner, std::source_location where, Awaitable&& value)
+      : base(&over, &delete_this, owner, where), work_(static_cast<Awaitable&&>(value)) {}
+  ~promised_work() {}
+
+  void run() noexcept {
+    if (!work_.start(this->callback_frame::handle())) over(this);
+  }
+  static void over(callback_frame* self) noexcept {
+    auto& mine = static_cast<promised_work&>(*self);
+    if (mine.work_.finish()) [[likely]] {
+      mine.end_.emplace_from([&mine]() -> await_result_t<Awaitable> { return mine.work_.result(); });
+    } else {
+      copy_failure(mine.work_.failure(), mine.end_);
+    }
+    mine.work_.~child();
+    mine.deliver();
+  }
+
+ private:
+  static void delete_this(base* self) { delete static_cast<promised_work*>(self); }
+
+  union {
+    child<Awaitable> work_;  // until it is over
+  };
+};
+}  // namespace detail
+
+/// The result of a child, from async_scope::spawn_future().
+///
+///     auto page = scope.spawn_future(download(url));
+///     ...
+///     show(co_await std::move(page));
+///
+/// May be dropped: the child goes on, its value is destroyed, its error becomes the scope's.
+/// Resumes on    the executor of the awaiting coroutine; if it has none, where the child ended.
+/// Cancellation  a stop request ends the wait; the child goes on.
+/// Exceptions    the child's error, which is then no more the scope's. An error that nobody has awaited when the
+///               scope is joined is thrown by join(), and by the future no more: it throws operation_cancelled. So it
+///               does for a child that was cancelled.
+/// Threads       one at a time, among the children of the scope and whoever joins it.
+/// Cost          one frame for each child, beside the child's own.
+template <class T>
+class scope_future {
+ public:
+  explicit scope_future(detail::promised_child<T>& child) noexcept : child_(&child) {}
+  scope_future(scope_future&& other) noexcept : child_(std::exchange(other.child_, nullptr)) {}
+  scope_future& operator=(scope_future other) noexcept {
+    std::swap(child_, other.child_);
+    return *this;
+  }
+  ~scope_future() {
+    if (child_) child_->drop_future();
+  }
+  /// Whether the child has ended.
+  [[nodiscard]] bool is_ready() const noexcept { return child_->ended().is_set(); }
+
+  class wait_operation {
+   public:
+    explicit wait_operation(detail::promised_child<T>& child) noexcept
+        : child_(child), over_(child.ended().operator co_await()) {}
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    CORACLE_NOINLINE_SUSPEND()
+    bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+      return over_.await_suspend(suspended);
+    }
+    [[nodiscard]] stop_reason await_cancelled() noexcept {
+      const stop_reason why = over_.await_cancelled();
+      return why != stop_reason::none ? why : child_.cancelled();
+    }
+    T await_resume() {
+      over_.await_resume();
+      return child_.take();
+    }
+
+   private:
+    detail::promised_child<T>& child_;
+    async_manual_reset_event::wait_operation over_;
+  };
+  wait_operation operator co_await() && noexcept {
+    CORACLE_CHECK(child_, "an empty scope_future was awaited: it was moved from");
+    return wait_operation{*child_};
+  }
+
+ private:
+  detail::promised_child<T>* child_;
+};
+}  // namespace coracle

@@ -1,0 +1,41 @@
+// coracle/compose/select.hpp -- wait for several channels, timers and tasks, and do one thing.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/when_any.hpp>
+
+namespace coracle {
+/// Waits until one of its branches can be carried out, and carries out that one: of several sends and
+/// receives, on any channels, exactly one happens. Gives the result at the branch's place in a std::variant,
+/// as when_any() does.
+///
+///     auto chosen = co_await coracle::select(jobs.recv(), results.send(std::move(mine)), sleep_for(1s));
+///     if (chosen.index() == 0) run(std::get<0>(chosen));  // and mine is as it was
+///
+/// It is when_any() under the name that says what a branch promises: an operation of this library that waits
+/// in a queue, for an element, a place, a lock, a permit or a signal, takes nothing unless it wins, and gives
+/// nothing away. That holds where it is the branch itself. A task is run for its own sake: if it loses it is
+/// stopped and joined, and what it has done is done, so `timeout(ch.recv(), 1s)` as a branch can lose an
+/// element where `ch.recv()` cannot.
+///
+/// Order         of branches that can be carried out at once the first one wins; the later ones are not
+///               started.
+/// Cancellation  a stop request ends it, and nothing has happened.
+/// Exceptions    those of the branch that wins, such as channel_closed; of a task that fails while it is
+///               stopped; and std::bad_alloc, before anything has happened.
+/// Threads       one select() may meet another in a channel: both take effect, or neither.
+/// Resumes on    as when_any(), and costs the same.
+template <class... Branches>
+  requires(awaitable<Branches> && ...) && (sizeof...(Branches) != 0)
+auto select(Branches&&... each) {
+  return when_any(static_cast<Branches&&>(each)...);
+}
+template <class... Ts>
+detail::any_awaiter select(Ts&&...) {
+  static_assert(
+      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      "select needs awaitables: operations such as channel.recv(), calls that return tasks, or std::move of "
+      "tasks that have a name");
+  static_assert(sizeof...(Ts) != 0, "select() of nothing: pass at least one awaitable");
+  return {};
+}
+}  // namespace coracle

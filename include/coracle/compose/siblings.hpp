@@ -1,0 +1,155 @@
+// coracle/compose/siblings.hpp -- children that one coroutine awaits together: what when_all and when_any share.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/choice.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/nested_starts.hpp>
+#include <coracle/core/result.hpp>
+#include <coracle/core/subtree.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <cstddef>
+#include <optional>
+
+namespace coracle {
+/// Stands for the result of an awaitable that has none.
+struct void_value {};
+
+namespace detail {
+class siblings;
+
+/// The promise of the continuation of one of them.
+class sibling_promise {
+ public:
+  [[nodiscard]] const environment* get_environment() const noexcept;
+  /// For an operation that is the child itself; it is not handed down. So it claims the choice before it ends.
+  [[nodiscard]] choice* get_choice() noexcept;
+
+  siblings* together = nullptr;
+  bool claims_before_its_end = false;
+};
+using sibling_base = basic_callback_frame<sibling_promise>;
+
+/// Counts them down, stops those that are not needed any more, and continues the coroutine that awaits them.
+class siblings {
+ public:
+  enum class rule : std::uint8_t {
+    collect,  ///< every outcome counts, nobody is stopped
+    all,      ///< every value counts: one that gives none stops the others
+    any       ///< the first value or error counts, and stops the others
+  };
+  explicit siblings(rule what_counts) noexcept : rule_(what_counts) {}
+  siblings(const siblings& other) noexcept : rule_(other.rule_) {}  // of one that is not awaited yet
+  siblings& operator=(const siblings&) = delete;
+
+  [[nodiscard]] choice* get_choice() noexcept { return rule_ == rule::any ? &choice_ : nullptr; }
+
+  // Called by the children, on whichever threads they end. `has_claimed`: the choice is this child's already.
+  [[nodiscard]] bool collects() const noexcept { return rule_ == rule::collect; }
+  [[nodiscard]] const environment* environment_of_children() const noexcept { return children_inherit_; }
+  void gave_value(sibling_base& one, bool has_claimed) noexcept {
+    if (rule_ == rule::any) decide(one, has_claimed);
+  }
+  CORACLE_COLD()
+  void gave_none(sibling_base& one, bool has_claimed, const outcome<void>& end) noexcept {
+    if (end.is_cancelled()) {
+      note_cancelled(end.reason());
+    } else {
+      sibling_base* none = nullptr;
+      first_failed_.compare_exchange_strong(none, &one, memory_order_relaxed); /*W2*/
+      failures_.fetch_add(1, memory_order_relaxed);                            /*W2*/
+      if (rule_ == rule::any) decide(one, has_claimed);
+    }
+    if (rule_ == rule::all) subtree_->request_stop(stop_reason::sibling_failed);
+  }
+  /// True: those were the last.
+  bool ended(std::size_t children) noexcept {
+    return running_.fetch_sub(children, memory_order_acq_rel) == children; /*W1*/
+  }
+  void continue_parent() noexcept {
+    if (parent_.home == current_executor()) {
+      resume_on_return(parent_.handle);
+    } else {
+      parent_.wake();
+    }
+  }
+
+ protected:
+  /// Why there is no result without an error; none: there is one, or an error.
+  [[nodiscard]] stop_reason cancelled() const noexcept {
+    if (first_failed() || winner_) return stop_reason::none;
+    return cancelled_.load(memory_order_relaxed);
+  }
+  [[nodiscard]] sibling_base* first_failed() const noexcept {
+    return first_failed_.load(memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); }
+  [[nodiscard]] sibling_base* winner() const noexcept { return winner_; }
+
+  void note_cancelled(stop_reason why) noexcept {
+    stop_reason none = stop_reason::none;
+    cancelled_.compare_exchange_strong(none, why, memory_order_relaxed); /*W2*/
+  }
+  /// Throws std::bad_alloc. `children` are about to be started.
+  void begin(std::size_t children, const environment* inherited, std::coroutine_handle<> parent) {
+    children_inherit_ = inherited;
+    if (!collects()) children_inherit_ = &subtree_.emplace(environment_or_empty(inherited));
+    parent_.suspend(parent);
+    running_.store(children + 1, memory_order_relaxed);  // one more for the coroutine that starts them
+  }
+  /// True: it is too late to start another one.
+  bool too_late() noexcept {
+    if (collects() || !(subtree_->stop.stop_requested() || choice_.is_claimed())) [[likely]]
+      return false;
+    const stop_reason why = subtree_->stop.reason();
+    note_cancelled(why == stop_reason::none ? stop_reason::lost_race : why);
+    return true;
+  }
+
+  /// Starts them when the outermost of the starts on this thread is about to return.
+  template <class Operation>
+  void start_later(nested_start& too_deep) noexcept {
+    late_.emplace(&Operation::start_now, *this);
+    late_->entry.handle = late_->handle();
+    late_->entry.home = parent_.home;
+    too_deep.put_off(late_->entry);
+  }
+  struct late_start : callback_frame {
+    late_start(function* start, siblings& all) noexcept : callback_frame(start, nullptr), together(all) {}
+    siblings& together;
+    waiter entry;
+  };
+
+ private:
+  void decide(sibling_base& one, bool has_claimed) noexcept {
+    if (!has_claimed && !choice_.claim()) return;
+    winner_ = &one;
+    subtree_->request_stop(stop_reason::lost_race);
+  }
+
+  //   [W1] count down              acq_rel  publish this child's end; the last one sees the ends of all
+  //   [W2] decides who is first    relaxed  orders nothing: it is read after the last W1
+  atomic<std::size_t> running_{0};
+  choice choice_;                                // any: whoever claims it
+  plain<sibling_base*> winner_ = nullptr;        // is the winner
+  atomic<sibling_base*> first_failed_{nullptr};  // with an error, in time
+  atomic<std::size_t> failures_{0};
+  atomic<stop_reason> cancelled_{
+      stop_reason::none};  // of the first that was; or of them all, none being started
+  const rule rule_;
+  const environment* children_inherit_ = nullptr;
+  waiter parent_;
+  std::optional<subtree> subtree_;
+  std::optional<late_start> late_;
+};
+
+inline const environment* sibling_promise::get_environment() const noexcept {
+  return together->environment_of_children();
+}
+inline choice* sibling_promise::get_choice() noexcept {
+  choice* const one_of = together->get_choice();
+  claims_before_its_end = one_of != nullptr;
+  return one_of;
+}
+}  // namespace detail
+}  // namespace coracle

@@ -1,0 +1,179 @@
+// coracle/compose/siblings_operation.hpp -- children of a coroutine, each of its own type, from their start to their end.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/child.hpp>
+#include <coracle/compose/siblings.hpp>
+#include <coracle/core/error_group.hpp>
+#include <functional>
+#include <iterator>
+#include <tuple>
+#include <vector>
+
+namespace coracle::detail {
+/// One of them.
+template <class Awaitable>
+class sibling : public sibling_base {
+ public:
+  using result_type = typename child<Awaitable>::result_type;
+
+  explicit sibling(Awaitable&& value) : sibling_base(&over), work_(static_cast<Awaitable&&>(value)) {}
+  sibling(sibling&& other) : sibling_base(&over), work_(std::move(other.work_)) {}
+
+  /// False: over at once, and not counted down yet.
+  CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {
+    promise().together = &all;
+    if (work_.start(handle())) return true;
+    note_end();
+    return false;
+  }
+  child<Awaitable>& get() noexcept { return work_; }
+
+ private:
+  static void over(sibling_base* self) {
+    auto& mine = static_cast<sibling&>(*self);
+    siblings& all = *mine.promise().together;
+    mine.note_end();
+    if (all.ended(1)) all.continue_parent();
+  }
+  void note_end() noexcept {
+    const auto [together, has_claimed] = promise();
+    if (work_.finish() || together->collects()) [[likely]] {
+      together->gave_value(*this, has_claimed);
+    } else {
+      together->gave_none(*this, has_claimed, work_.failure());
+    }
+  }
+  child<Awaitable> work_;
+};
+
+/// Starts them in order and suspends until all have ended. `Children` is a tuple or a vector.
+template <class Children>
+class siblings_operation : public siblings {
+ public:
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> parent) {
+    const environment* const inherited = environment_of(parent);
+    if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
+      note_cancelled(inherited->stop.reason());
+      return false;
+    }
+    begin(count(), inherited, parent);
+    nested_start nested;
+    if (!nested.too_deep()) [[likely]]
+      return start_all();
+    start_later<siblings_operation>(nested);
+    return true;
+  }
+  static void start_now(callback_frame* late) {
+    auto& mine = static_cast<siblings_operation&>(static_cast<late_start*>(late)->together);
+    if (!mine.start_all()) mine.continue_parent();
+  }
+
+ protected:
+  siblings_operation(rule what_counts, Children&& children)
+      : siblings(what_counts), children_(std::move(children)) {}
+  siblings_operation(siblings_operation&& other) : siblings(other), children_(std::move(other.children_)) {}
+
+  static constexpr bool is_range = requires(Children& c) { c.begin(); };
+
+  template <class F>
+  void for_each(F f) {
+    if constexpr (is_range) {
+      for (auto& one : children_) f(one);
+    } else {
+      std::apply([&f](auto&... each) { (f(each), ...); }, children_);
+    }
+  }
+  /// `f` of each child, in a tuple or a vector as the children are.
+  template <class F>
+  auto collect(F f) {
+    if constexpr (is_range) {
+      std::vector<decltype(f(*children_.begin()))> results;
+      results.reserve(children_.size());
+      for (auto& one : children_) results.push_back(f(one));
+      return results;
+    } else {
+      return std::apply([&f](auto&... each) { return std::tuple<decltype(f(each))...>{f(each)...}; },
+                        children_);
+    }
+  }
+  /// Throws all errors, or that they were cancelled, if that is how they ended.
+  void throw_failure() {
+    if (first_failed()) [[unlikely]]
+      throw_errors();
+    if (const stop_reason why = cancelled(); why != stop_reason::none) [[unlikely]]
+      throw_cancelled(why);
+  }
+  Children& children() noexcept { return children_; }
+
+ private:
+  [[nodiscard]] std::size_t count() const noexcept {
+    if constexpr (is_range) {
+      return children_.size();
+    } else {
+      return std::tuple_size_v<Children>;
+    }
+  }
+  /// False: all have ended.
+  bool start_all() noexcept {
+    std::size_t over = 1;  // for the starter
+    for_each([this, &over](auto& one) {
+      if (too_late() || !one.start(*this)) ++over;
+    });
+    return !ended(over);
+  }
+  [[noreturn]] CORACLE_COLD() void throw_errors() {
+    std::exception_ptr first;
+    for_each([&](auto& one) {
+      if (&one == first_failed()) first = one.get().error();
+    });
+    throw_together(std::move(first), failures(), [this](std::vector<std::exception_ptr>& errors) {
+      for_each([&](auto& one) {
+        if (&one == first_failed()) return;
+        if (std::exception_ptr error = one.get().error()) errors.push_back(std::move(error));
+      });
+    });
+  }
+  Children children_;
+};
+
+/// What stands for a child's result in a tuple, a vector or a variant.
+template <class T>
+using element_t = std::conditional_t<
+    std::is_void_v<T>, void_value,
+    std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
+
+template <class Awaitable>
+element_t<typename sibling<Awaitable>::result_type> element_of(sibling<Awaitable>& ended) {
+  if constexpr (std::is_void_v<typename sibling<Awaitable>::result_type>) {
+    ended.get().result();
+    return {};
+  } else {
+    return ended.get().result();
+  }
+}
+
+// A named range is copied, so its elements must allow that; tasks do not.
+template <class Range>
+concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
+  { std::move(*std::begin(range)) } -> awaitable;
+  std::end(range);
+  requires !std::is_lvalue_reference_v<Range> ||
+               std::copy_constructible<std::remove_cvref_t<decltype(*std::begin(range))>>;
+};
+
+template <class... Awaitables>
+std::tuple<sibling<Awaitables>...> siblings_from(Awaitables&&... each) {
+  return std::tuple<sibling<Awaitables>...>{sibling<Awaitables>{static_cast<Awaitables&&>(each)}...};
+}
+template <class Range>
+auto siblings_from_range(Range range) {
+  using one = std::remove_cvref_t<decltype(*std::begin(range))>;
+  std::vector<sibling<one>> children;
+  if constexpr (requires { range.size(); }) children.reserve(range.size());
+  for (auto&& each : range) children.emplace_back(std::move(each));
+  return children;
+}
+}  // namespace coracle::detail

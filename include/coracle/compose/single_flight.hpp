@@ -1,0 +1,256 @@
+// coracle/compose/single_flight.hpp -- concurrent calls for the same thing share one execution.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/detail/small_mutex.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <cstddef>
+#include <functional>
+#include <unordered_map>
+
+namespace coracle {
+/// Calls with an equal key that overlap in time share one execution of the work, and its result. It is no
+/// cache: a call that comes when the work has ended starts it anew.
+///
+///     coracle::single_flight<std::string, page> pages;
+///     page p = co_await pages.run(url, [url] { return fetch(url); });  // in any number of coroutines
+///
+/// The result is copied to each caller: make it a std::shared_ptr<const X> where that is dear. The function
+/// is moved in, and that of the first caller is called. It may outlive its caller, who may be stopped and
+/// leave: so it must not refer to the caller's variables.
+/// Order         callers are woken first come, first served.
+/// Resumes on    each caller where it suspended. The work begins inside the first call and belongs to the
+///               executor of that, also after that caller has left.
+/// Cancellation  a caller that is stopped leaves at once, and the work goes on for the others. When the last
+///               one is stopped the work is, for the same reason, and that caller leaves once it has ended:
+///               so no work outlives those who wait for it. A call with that key meanwhile starts the work
+///               anew. The work inherits nothing of the callers: neither their stop tokens nor deadlines nor
+///               values.
+/// Exceptions    those of the work, thrown to all callers, the same object; std::bad_alloc.
+/// Threads       run() from any thread. The single_flight outlives all calls. Copies of the result are made
+///               from one object on several threads at once. The key's hash and comparison run under a lock.
+/// Cost          a call: one frame; the first of a key: a stop source, the work's frame and two blocks more.
+template <class Key, class T, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
+class single_flight {
+  static_assert(std::is_void_v<T> || std::is_reference_v<T> || std::is_copy_constructible_v<T>,
+                "single_flight copies the result to each caller: make it a std::shared_ptr");
+  class flight;
+  class passenger;
+  class start_operation;
+
+ public:
+  single_flight() = default;
+  single_flight(const single_flight&) = delete;
+  single_flight& operator=(const single_flight&) = delete;
+  /// Requires: no call is running.
+  ~single_flight() { CORACLE_CHECK(flying_ == 0, "a single_flight was destroyed while calls of it run"); }
+
+  /// Awaitable of the result of `work()`, which returns an awaitable of `T`; or of that of a call that runs
+  /// now.
+  template <class Work>
+    requires(awaitable_of<std::invoke_result_t<std::decay_t<Work>&>, T>)
+  CORACLE_CORO_WRAPPER()
+  task<T> run(Key key, Work&& work) {
+    return board(std::move(key), std::decay_t<Work>(static_cast<Work&&>(work)));
+  }
+
+ private:
+  template <class Work>
+  task<T> board(Key key, Work work);
+  template <class Work>
+  static task<> carry_out(flight& mine, Work work);
+
+  detail::small_mutex mutex_;
+  std::unordered_map<Key, flight*, Hash, Equal> flights_;  // those that one can join; mutex_
+  std::size_t flying_ = 0;                                 // all that exist; mutex_
+};
+
+/// One execution of the work. Lives from the first caller's arrival to the last one's leave, who joins it.
+//
+// The result belongs to the work until `ended` is set, then to all callers, who share it. The work's task
+// belongs to the first caller until it is started.
+template <class Key, class T, class Hash, class Equal>
+class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame, public recycled_frames {
+ public:
+  flight(single_flight& owner, const Key& key)
+      : detail::callback_frame(&work_ended, &inherited_), owner_(owner), key_(key) {
+    inherited_.stop = source.get_token();
+  }
+
+  /// The end of the work: who comes from now on starts a new flight. The last caller may destroy this.
+  void land() noexcept {
+    {
+      const detail::small_mutex_lock locked{owner_.mutex_};
+      take_off_the_board();
+    }
+    ended.set();
+  }
+  /// Nobody can join it any more. Under the lock.
+  void take_off_the_board() noexcept {
+    const auto found = owner_.flights_.find(key_);
+    if (found != owner_.flights_.end() && found->second == this) owner_.flights_.erase(found);
+  }
+
+  async_manual_reset_event ended;
+  stop_source source;
+  task<> work;
+  outcome<T> result;
+  std::size_t callers = 1;  // the owner's mutex_
+
+ private:
+  static void work_ended(detail::callback_frame* self) { static_cast<flight*>(self)->land(); }
+
+  single_flight& owner_;
+  Key key_;
+  environment inherited_;
+};
+
+/// One caller.
+template <class Key, class T, class Hash, class Equal>
+class single_flight<Key, T, Hash, Equal>::passenger {
+ public:
+  passenger(single_flight& owner, const Key& key) : owner_(owner) {
+    const detail::small_mutex_lock locked{owner.mutex_};
+    const auto [place, is_new] = owner.flights_.try_emplace(key, nullptr);
+    if (!is_new) {
+      flight_ = place->second;
+      ++flight_->callers;
+      return;
+    }
+    struct undo {
+      ~undo() {
+        if (!place->second) flights.erase(place);
+      }
+      std::unordered_map<Key, flight*, Hash, Equal>& flights;
+      decltype(owner.flights_.begin()) place;
+    } const if_it_throws{owner.flights_, place};
+    place->second = flight_ = new flight(owner, key);
+    ++owner.flying_;
+    is_first_ = true;
+  }
+  passenger(const passenger&) = delete;
+  passenger& operator=(const passenger&) = delete;
+  ~passenger() { leave(); }
+
+  [[nodiscard]] flight& its_flight() const noexcept { return *flight_; }
+  [[nodiscard]] bool is_first() const noexcept { return is_first_; }
+  /// True: it was the last one, so the work is stopped, and to be joined. False: it has left.
+  [[nodiscard]] bool give_up(stop_reason why) noexcept {
+    {
+      const detail::small_mutex_lock locked{owner_.mutex_};
+      if (flight_->callers != 1) {
+        --flight_->callers;
+        flight_ = nullptr;
+        return false;
+      }
+      flight_->take_off_the_board();
+    }
+    flight_->source.request_stop(why);
+    return true;
+  }
+
+ private:
+  void leave() noexcept {
+    if (!flight_) return;
+    {
+      const detail::small_mutex_lock locked{owner_.mutex_};
+      if (--flight_->callers != 0) return;
+      --owner_.flying_;
+    }
+    delete flight_;
+  }
+
+  single_flight& owner_;
+  flight* flight_ = nullptr;
+  bool is_first_ = false;
+};
+
+/// Waits for the end of the work, and starts it by a transfer.
+template <class Key, class T, class Hash, class Equal>
+class single_flight<Key, T, Hash, Equal>::start_operation {
+ public:
+  explicit start_operation(flight& started) noexcept
+      : flight_(started), wait_(started.ended.operator co_await()) {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> caller) noexcept {
+    // Once the caller waits it may leave, and take this awaiter along; the flight exists until the work has
+    // ended.
+    flight& started = flight_;
+    auto work = std::move(started.work).operator co_await();
+    if (wait_.await_suspend(caller)) return work.await_suspend(started.handle());
+    // The caller is stopped already, but others may have joined.
+    detail::suspend_into(work, started.handle());
+    return transfer_to(caller);
+  }
+  void await_resume() { wait_.await_resume(); }
+
+ private:
+  flight& flight_;
+  async_manual_reset_event::wait_operation wait_;
+};
+
+// The function lives in this frame and not in the caller's, who may leave before the work has ended.
+template <class Key, class T, class Hash, class Equal>
+template <class Work>
+task<> single_flight<Key, T, Hash, Equal>::carry_out(flight& mine, Work work) {
+#if CORACLE_EXCEPTIONS()
+  try {
+#endif
+    if constexpr (std::is_void_v<T>) {
+      co_await work();
+      mine.result.emplace();
+    } else {
+      mine.result.emplace(co_await work());
+    }
+#if CORACLE_EXCEPTIONS()
+  } catch (...) {
+    mine.result.emplace_current_exception();
+  }
+#endif
+}
+
+template <class Key, class T, class Hash, class Equal>
+template <class Work>
+task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
+  co_await this_task::throw_if_stopped();
+  passenger me{*this, key};
+  flight& mine = me.its_flight();
+#if CORACLE_EXCEPTIONS()
+  stop_reason why = stop_reason::none;
+  try {
+#endif
+    if (me.is_first()) {
+#if CORACLE_EXCEPTIONS()
+      try {
+#endif
+        mine.work = carry_out<Work>(mine, std::move(work));
+#if CORACLE_EXCEPTIONS()
+      } catch (...) {
+        mine.result.emplace_current_exception();
+        mine.land();
+      }
+      if (mine.work)
+#endif
+        co_await start_operation{mine};
+    } else {
+      co_await mine.ended;
+    }
+#if CORACLE_EXCEPTIONS()
+  } catch (const operation_cancelled& cancelled) {
+    why = cancelled.reason();
+  }
+  if (why != stop_reason::none) {
+    if (me.give_up(why)) {
+      co_await detail::replace_environment(detail::environment_or_empty(nullptr));
+      co_await mine.ended;
+    }
+    detail::throw_cancelled(why);
+  }
+#endif
+  co_return mine.result.get();
+}
+}  // namespace coracle

@@ -1,0 +1,109 @@
+// coracle/compose/when_any.hpp -- await the first of several awaitables, and stop the others.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/siblings_operation.hpp>
+#include <variant>
+
+namespace coracle {
+/// What when_any() gives for a range: which of them was first, and its result.
+template <class T>
+struct when_any_result {
+  when_any_result(std::size_t which, T&& result) : index(which), value(static_cast<T&&>(result)) {}
+  std::size_t index;
+  T value;
+};
+
+namespace detail {
+template <class Children>
+class when_any_operation;
+
+template <class... Awaitables>
+class [[nodiscard("when_any does nothing until it is awaited")]]
+when_any_operation<std::tuple<sibling<Awaitables>...>>
+    : public siblings_operation<std::tuple<sibling<Awaitables>...>> {
+  using base = siblings_operation<std::tuple<sibling<Awaitables>...>>;
+  using result_type = std::variant<element_t<typename sibling<Awaitables>::result_type>...>;
+
+ public:
+  explicit when_any_operation(std::tuple<sibling<Awaitables>...>&& children)
+      : base(siblings::rule::any, std::move(children)) {}
+  [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
+  result_type await_resume() {
+    this->throw_failure();
+    return result_of_winner<0>();
+  }
+
+ private:
+  template <std::size_t Index>
+  result_type result_of_winner() {
+    auto& one = std::get<Index>(this->children());
+    if constexpr (Index + 1 != sizeof...(Awaitables)) {
+      if (&one != this->winner()) return result_of_winner<Index + 1>();
+    }
+    return result_type{std::in_place_index<Index>, element_of(one)};
+  }
+};
+
+template <class Awaitable>
+class [[nodiscard("when_any does nothing until it is awaited")]]
+when_any_operation<std::vector<sibling<Awaitable>>>
+    : public siblings_operation<std::vector<sibling<Awaitable>>> {
+  using base = siblings_operation<std::vector<sibling<Awaitable>>>;
+  using result_type = when_any_result<element_t<typename sibling<Awaitable>::result_type>>;
+
+ public:
+  explicit when_any_operation(std::vector<sibling<Awaitable>>&& children)
+      : base(siblings::rule::any, std::move(children)) {
+    CORACLE_CHECK(!this->children().empty(), "when_any of an empty range: nobody can be first");
+  }
+  [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
+  result_type await_resume() {
+    this->throw_failure();
+    auto& one = static_cast<sibling<Awaitable>&>(*this->winner());
+    return result_type{static_cast<std::size_t>(&one - this->children().data()), element_of(one)};
+  }
+};
+}  // namespace detail
+
+/// Awaits all at the same time until the first is over; stops the others and waits for them. Gives the result of
+/// the first: in a std::variant at its place among the arguments, with void_value where it has none; from a range,
+/// with its index. References come as std::reference_wrapper.
+///
+///     auto first = co_await coracle::when_any(receive(socket), shutdown);  // a task and an event
+///     if (first.index() == 0) handle(std::get<0>(first));
+///
+/// An rvalue is moved in, an lvalue, such as an event, referred to. A child that is cancelled leaves the race.
+/// Order         started one after the other on the awaiting thread, each until it first suspends; once one is
+///               over the rest is not started. Inside more than 16 such starts, they start before the outermost
+///               of those returns.
+/// Resumes on    the executor of the awaiting coroutine; if it has none, wherever the last child ended.
+/// Cancellation  losers are stopped for the reason lost_race. What a loser gives all the same is destroyed. A stop
+///               request from outside stops all; then, if none of them gives a result, operation_cancelled.
+/// Exceptions    an error ends the race as a value does, and is thrown. One of a loser is thrown, too, rather than
+///               the winner's result given; several, as error_group. std::bad_alloc, before any child is started.
+/// Threads       children may end on any threads.
+/// Cost          one stop source, and for a range one vector; two atomic operations a child. A loser that awaits
+///               an operation of this library directly is stopped without an exception.
+template <class... Awaitables>
+  requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
+auto when_any(Awaitables&&... each) {
+  using children = std::tuple<detail::sibling<Awaitables>...>;
+  return detail::when_any_operation<children>{detail::siblings_from(static_cast<Awaitables&&>(each)...)};
+}
+/// Requires: not empty.
+template <detail::awaitable_range Range>
+  requires(!awaitable<Range>)
+auto when_any(Range&& range) {
+  auto children = detail::siblings_from_range<std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
+  return detail::when_any_operation<decltype(children)>{std::move(children)};
+}
+template <class... Ts>
+detail::any_awaiter when_any(Ts&&...) {
+  static_assert(
+      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      "when_any needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
+      "that have a name");
+  static_assert(sizeof...(Ts) != 0, "when_any() of nothing: pass at least one awaitable");
+  return {};
+}
+}  // namespace coracle

@@ -1,0 +1,81 @@
+// coracle/core/error_group.hpp -- several errors as one exception, so that none is lost.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/result.hpp>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace coracle {
+/// Thrown where more than one child has failed. A single error is thrown as itself.
+///
+///     try { co_await scope.join(); } catch (const coracle::error_group& group) { log(group.what()); }
+///
+/// Order    the first in time comes first.
+/// Threads  copies share the errors and may be used by several threads.
+class error_group : public std::exception {
+ public:
+  /// Throws std::bad_alloc. Requires: at least one error, none of them null.
+  explicit error_group(std::vector<std::exception_ptr> errors)
+      : shared_(std::make_shared<const contents>(std::move(errors))) {}
+
+  [[nodiscard]] const std::vector<std::exception_ptr>& errors() const noexcept { return shared_->errors; }
+  /// How many there are, and what each says.
+  [[nodiscard]] const char* what() const noexcept override { return shared_->text.c_str(); }
+
+ private:
+  struct contents {
+    explicit contents(std::vector<std::exception_ptr>&& given)
+        : errors(std::move(given)), text(std::to_string(errors.size()) + " errors") {
+      const char* separator = ": ";
+      for (const std::exception_ptr& each : errors) {
+        text += std::exchange(separator, "; ");
+        text += text_of(each);
+      }
+    }
+    static std::string text_of(const std::exception_ptr& error) {
+#if CORACLE_EXCEPTIONS()
+      try {
+        std::rethrow_exception(error);
+      } catch (const std::exception& e) {
+        return e.what();
+      } catch (...) {
+        return "not a std::exception";
+      }
+#else
+      static_cast<void>(error);
+      return {};
+#endif
+    }
+    std::vector<std::exception_ptr> errors;
+    std::string text;
+  };
+  std::shared_ptr<const contents> shared_;
+};
+
+namespace detail {
+/// Throws `first` if it is the only one; else an error_group of it and what `add_others(errors)` appends. Where
+/// there is no memory for the group, `first` alone.
+template <class AddOthers>
+[[noreturn]] CORACLE_COLD() void throw_together(std::exception_ptr first, std::size_t count,
+                                                AddOthers add_others) {
+#if CORACLE_EXCEPTIONS()
+  if (count > 1) {
+    try {
+      std::vector<std::exception_ptr> errors{first};
+      errors.reserve(count);
+      add_others(errors);
+      first = std::make_exception_ptr(error_group(std::move(errors)));
+    } catch (const std::bad_alloc&) {  // `first` is as it was
+    }
+  }
+#else
+  static_cast<void>(count), static_cast<void>(add_others);
+#endif
+  rethrow(first);
+}
+}  // namespace detail
+}  // namespace coracle

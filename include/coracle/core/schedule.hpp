@@ -1,0 +1,97 @@
+// coracle/core/schedule.hpp -- how a coroutine moves to an executor, unless it is asked to stop.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/environment.hpp>
+#include <coracle/core/executor.hpp>
+
+namespace coracle {
+namespace detail {
+/// Base of an awaiter of nothing that goes to the end of an executor's queue. An executor is no wait queue, and
+/// nothing is taken out of it: whoever is asked to stop on the way arrives, and is cancelled there.
+class stoppable_hop : resumption {
+ public:
+  bool await_ready() const noexcept { return false; }
+  void await_resume() const {
+    if (inherited_ && inherited_->stop.stop_requested()) [[unlikely]]
+      throw_cancelled(inherited_->stop.reason());
+  }
+
+ protected:
+  stoppable_hop() noexcept = default;
+  /// `place` null: the coroutine stays where it is.
+  template <class Executor, class Promise>
+  CORACLE_ALWAYS_INLINE()
+  bool go(Executor* place, std::coroutine_handle<Promise> suspended) noexcept {
+    inherited_ = environment_of(suspended);
+    if (!place || (inherited_ && inherited_->stop.stop_requested())) return false;
+    handle = suspended;
+    place->post(*this);
+    return true;
+  }
+
+ private:
+  const environment* inherited_ = nullptr;
+};
+}  // namespace detail
+
+/// What the `schedule()` of an executor gives: awaited, it goes there, behind what is queued already.
+///
+///     schedule_operation<my_executor> schedule() noexcept { return schedule_operation{*this}; }
+///
+/// Resumes on    the executor.
+/// Cancellation  stop requested before: it does not move. On the way: it takes its turn, arrives there, and is
+///               cancelled then.
+/// Exceptions    operation_cancelled, and nothing else.
+/// Threads       as the executor's post().
+/// Cost          no allocation; the executor's post(), and two looks at the stop token.
+template <class Executor>
+class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_operation
+    : public detail::stoppable_hop {
+ public:
+  explicit schedule_operation(Executor& place) noexcept : place_(place) {}
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    return go(&place_, suspended);
+  }
+
+ private:
+  Executor& place_;
+};
+
+/// An executor as a scheduler: a pointer that may be copied and kept, to come back to where one was.
+///
+///     const coracle::scheduler_ref home = coracle::current_scheduler();
+///     co_await coracle::resume_on(home, foreign_operation());  // a type that knows nothing of coracle
+///
+/// Resumes on    its executor; at once, without suspending, if the caller is there already or there is none.
+/// Cancellation  as schedule_operation.
+/// Threads       any number of threads at once, while the executor lives.
+class scheduler_ref {
+ public:
+  explicit scheduler_ref(executor* place) noexcept : place_(place) {}
+
+  class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_operation
+      : public detail::stoppable_hop {
+   public:
+    explicit schedule_operation(executor* place) noexcept : place_(place) {}
+    template <class Promise>
+    CORACLE_NOINLINE_SUSPEND()
+    bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+      return go(place_ == current_executor() ? nullptr : place_, suspended);
+    }
+
+   private:
+    executor* place_;
+  };
+  schedule_operation schedule() const noexcept { return schedule_operation{place_}; }
+  /// Null: there is none.
+  [[nodiscard]] executor* place() const noexcept { return place_; }
+  friend bool operator==(scheduler_ref, scheduler_ref) = default;
+
+ private:
+  executor* place_;
+};
+/// The scheduler on which the calling thread runs a coroutine now.
+[[nodiscard]] inline scheduler_ref current_scheduler() noexcept { return scheduler_ref{current_executor()}; }
+}  // namespace coracle

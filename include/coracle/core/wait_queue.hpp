@@ -1,0 +1,304 @@
+// coracle/core/wait_queue.hpp -- coroutines that wait in a queue, from which a stop request takes them out.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/choice.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/stop.hpp>
+#include <coracle/detail/intrusive_list.hpp>
+#include <coracle/detail/locked_word.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// A coroutine's place in a wait queue. It lives in the awaiter.
+//
+// `progress` and `link` belong to the lock of the queue. Whoever moves a waiter out of `queued` wakes it: who
+// serves it, or the stop request that cancels it, never both.
+//   arriving   not queued yet; its coroutine runs await_suspend
+//   queued     suspended, linked
+//   served     it has what it waited for
+//   cancelled  it has not, and will not; also before it was queued, which then does not happen
+struct queued_waiter : waiter, stop_registration {
+  enum class state : std::uint8_t { arriving, queued, served, cancelled };
+  explicit queued_waiter(stop_listener::callback* on_stop) noexcept : stop_registration(on_stop) {}
+
+  /// arriving -> queued or served. False: stop was requested on the way here, or, to be served, its choice is lost.
+  [[nodiscard]] bool arrive(state at) noexcept {
+    if (progress == state::cancelled) return false;
+    const bool lost = at == state::served && !claim();
+    progress = lost ? state::cancelled : at;
+    return !lost;
+  }
+  /// Before it is served. False: another branch of its coroutine is, and this one is lost.
+  [[nodiscard]] bool claim() noexcept { return !one_of || one_of->claim(); }
+  /// queued -> served or, if it is lost, cancelled. Whoever calls it wakes it.
+  bool leave() noexcept {
+    const bool served = claim();
+    progress = served ? state::served : state::cancelled;
+    return served;
+  }
+  /// Another branch of its coroutine has been served.
+  [[nodiscard]] bool is_lost() const noexcept { return one_of && one_of->is_claimed(); }
+  /// Cancels it, unless it is served. True: it was queued, and the caller is to have it woken.
+  [[nodiscard]] bool cancel() noexcept {
+    if (progress == state::served) return false;
+    return std::exchange(progress, state::cancelled) == state::queued;
+  }
+
+  choice* one_of = nullptr;  // null: it is its coroutine's only wait
+  state progress = state::arriving;
+  stop_reason reason = stop_reason::lost_race;  // that of the stop request, which need not have cancelled it
+  resumption** link;                            // what points here, while it is queued
+};
+
+/// Waiters served under a lock, for the holder to wake in that order once he has released it.
+class wake_list {
+ public:
+  /// Requires: taken out of its queue.
+  void add(waiter& served) noexcept {
+    *end_ = &served;
+    end_ = &served.next;
+  }
+  void wake() noexcept {
+    *end_ = nullptr;
+    wake_all(static_cast<waiter*>(first_));
+  }
+
+ private:
+  resumption* first_ = nullptr;
+  resumption** end_ = &first_;
+};
+
+/// Waiters in the order of their arrival. It has no lock of its own: the primitive's locked_word is held
+/// around each call. A waiter whose choice has been taken elsewhere is lost: nobody serves it, and it stays until the
+/// stop request of its when_any() withdraws it. So a queue that is not empty may hold nobody to serve.
+class wait_queue {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
+  /// The oldest; null if there is none.
+  [[nodiscard]] queued_waiter* front() const noexcept { return waiters_.front(); }
+  /// False: stop was requested on the way here, and the waiter is not in the queue.
+  [[nodiscard]] bool push(queued_waiter& arriving) noexcept {
+    if (!arriving.arrive(queued_waiter::state::queued)) return false;
+    waiters_.push(arriving);
+    return true;
+  }
+  /// For an enqueue() that finds that it need not wait. False: stop was requested on the way here, or its choice is
+  /// lost, and nothing may be taken for this waiter. True: a stop request that comes later has no effect.
+  [[nodiscard]] bool serve_at_once(queued_waiter& arriving) noexcept {
+    return arriving.arrive(queued_waiter::state::served);
+  }
+  /// Serves the oldest that is not lost, for the caller to wake once the lock is released. Null: there is none.
+  [[nodiscard]] queued_waiter* claim() noexcept {
+    queued_waiter* each = front();
+    while (each && !each->claim()) each = after(*each);
+    if (each) take(*each);
+    return each;
+  }
+  /// Serves all that are not lost, for the caller to wake with wake_all() once the lock is released.
+  [[nodiscard]] queued_waiter* claim_all() noexcept;
+  /// As claim(), and serves `arriving` at the same time: both or neither. Null: nobody waits whom it can meet, or
+  /// `arriving` is cancelled.
+  [[nodiscard]] queued_waiter* meet(queued_waiter& arriving) noexcept;
+  /// Serves one out of its turn, for the caller to wake once the lock is released. Requires: it is queued.
+  void take(queued_waiter& waiting) noexcept {
+    waiters_.remove(waiting);
+    waiting.progress = queued_waiter::state::served;
+  }
+  /// Serves all but those that are lost, which it cancels; for the caller to wake, both, with wake_all() once the
+  /// lock is released.
+  queued_waiter* take_all() noexcept {
+    queued_waiter* const first = waiters_.take_all();
+    for (queued_waiter* each = first; each; each = after(*each)) each->leave();
+    return first;
+  }
+  /// Cancels a waiter, unless it is served. True: it was in the queue, and the caller is to have it woken.
+  [[nodiscard]] bool withdraw(queued_waiter& waiting) noexcept {
+    const bool queued = waiting.cancel();
+    if (queued) waiters_.remove(waiting);
+    return queued;
+  }
+
+ private:
+  static queued_waiter* after(queued_waiter& one) noexcept { return static_cast<queued_waiter*>(one.next); }
+
+  intrusive_list<queued_waiter> waiters_;
+};
+
+inline queued_waiter* wait_queue::claim_all() noexcept {
+  resumption* first = nullptr;
+  resumption** end = &first;
+  for (queued_waiter *each = front(), *next; each; each = next) {
+    next = after(*each);
+    if (!each->claim()) continue;
+    take(*each);
+    *std::exchange(end, &each->next) = each;
+  }
+  *end = nullptr;
+  return static_cast<queued_waiter*>(first);
+}
+
+inline queued_waiter* wait_queue::meet(queued_waiter& arriving) noexcept {
+  if (arriving.progress == queued_waiter::state::cancelled) return nullptr;
+  for (queued_waiter* each = front(); each; each = after(*each)) {
+    const choice::meeting met = choice::claim_both(arriving.one_of, each->one_of);
+    if (met == choice::meeting::other_is_lost) continue;
+    const bool both = met == choice::meeting::both;
+    arriving.progress = both ? queued_waiter::state::served : queued_waiter::state::cancelled;
+    if (both) take(*each);
+    return both ? each : nullptr;
+  }
+  return nullptr;
+}
+
+/// Base of an awaiter that waits in a wait_queue and obeys the contract of cancellation. `Operation` has
+///
+///     bool try_now() noexcept;    // true: carried out, without waiting
+///     bool enqueue() noexcept;    // true: node() is in the queue; false: it was carried out on the way there,
+///                                 // as serve_at_once() has allowed, or push() or serve_at_once() refused
+///     bool withdraw() noexcept;   // stop is requested: what wait_queue::withdraw(node()) says, under the lock
+///     T await_resume();           // begins with finish()
+///
+/// and makes this class its friend. `Node` is what stands in the queue: a class derived from queued_waiter where
+/// whoever serves it has to know more about it.
+//
+//   1. The listener is registered, then the waiter is queued. A stop request in between marks it cancelled, and the
+//      queue refuses it.
+//   2. As soon as the lock is released after push(), the coroutine may go on elsewhere and end: await_suspend touches
+//      nothing any more.
+//   3. Who serves a waiter, or withdraws it, releases the lock first and then wakes it.
+//   4. The end of the wait begins with finish(): it deregisters the listener, and waits for one that runs on another
+//      thread. So a listener may use the operation and the primitive until it returns. It never waits for more than
+//      the lock, since no coroutine runs inside it; so neither does finish().
+//   5. So a primitive lives until each await of it has ended; that a waiter is woken is not enough. A coroutine that is
+//      destroyed while it waits leaves a dangling waiter: only an operation that calls abandon() allows it.
+template <class Operation, class Node = queued_waiter>
+class stoppable_wait {
+ public:
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    const environment* const inherited = environment_of(suspended);
+    if constexpr (requires { suspended.promise().get_choice(); }) {
+      if (choice* const one_of = suspended.promise().get_choice()) return wait(suspended, inherited, one_of);
+    }
+    if (has_to_give_way() && start_after_others(suspended, inherited)) [[unlikely]]
+      return true;
+    return start(suspended, inherited);
+  }
+  /// Once the wait is over: why the operation was not carried out, and then await_resume() need not be called,
+  /// which would throw it; none: it was.
+  [[nodiscard]] stop_reason await_cancelled() noexcept {
+    return finish_quietly() ? stop_reason::none : node_.reason;
+  }
+
+ protected:
+  stoppable_wait() noexcept {}
+  /// Requires: not awaited yet. So an operation can be handed to when_all() and the like.
+  stoppable_wait(const stoppable_wait& other) noexcept {
+    CORACLE_CHECK(!other.has_node_, "an operation was moved while it was awaited");
+    static_cast<void>(other);
+  }
+  stoppable_wait& operator=(const stoppable_wait&) = delete;
+
+  /// Throws operation_cancelled if the operation was not carried out.
+  CORACLE_ALWAYS_INLINE() void finish() {
+    if (!finish_quietly()) [[unlikely]]
+      throw_cancelled(node_.reason);
+  }
+  /// False: cancelled.
+  CORACLE_ALWAYS_INLINE() bool finish_quietly() noexcept {
+    if (!has_node_) [[likely]]
+      return true;
+    node_.remove();
+    return node_.progress != queued_waiter::state::cancelled;
+  }
+  /// For the destructor of an operation whose coroutine may be destroyed while it waits.
+  void abandon() noexcept {
+    if (!has_node_ || node_.progress != queued_waiter::state::queued) [[likely]]
+      return;
+    node_.remove();
+    static_cast<void>(operation().withdraw());
+  }
+  /// Exists once enqueue() is called.
+  Node& node() noexcept { return node_; }
+  /// The operation of which `node` is the node, which is its first member. Each object is accessed as what it is, so no
+  /// rule of aliasing is at stake; that the first member has its object's address is the ABI's promise.
+  static Operation& operation_of(Node& node) noexcept {
+    return static_cast<Operation&>(reinterpret_cast<stoppable_wait&>(node));
+  }
+
+ private:
+  Operation& operation() noexcept { return static_cast<Operation&>(*this); }
+  void make_node() noexcept {
+    ::new (static_cast<void*>(&node_)) Node(&stop_requested);
+    has_node_ = true;
+  }
+
+ protected:
+  /// The listener comes first: once the waiter is in the queue, this object may be gone.
+  /// With a choice there is no try_now() before: it does not know that another branch may have been served.
+  CORACLE_NOINLINE()
+  bool wait(std::coroutine_handle<> suspended, const environment* inherited,
+            choice* one_of = nullptr) noexcept {
+    others_have_run();
+    make_node();
+    node_.suspend(suspended);
+    node_.one_of = one_of;
+    if (inherited && !node_.add_to(inherited->stop)) return refuse(*inherited);
+    return operation().enqueue();
+  }
+  CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
+    make_node();
+    node_.progress = queued_waiter::state::cancelled;
+    node_.reason = inherited.stop.reason();
+    return false;
+  }
+
+ private:
+  /// Is posted in place of the coroutine, and starts the operation when its turn comes. To start it before would be to
+  /// keep others out meanwhile: of a mutex they would all queue up, and from then on each would find it held.
+  struct late_start : resumption, callback_frame {
+    late_start(stoppable_wait& operation, std::coroutine_handle<> suspended,
+               const environment* inherited) noexcept
+        : callback_frame(&run, inherited), self(operation), coroutine(suspended) {
+      resumption::handle = callback_frame::handle();
+    }
+    static void run(callback_frame* frame) {
+      const auto& late = static_cast<late_start&>(*frame);
+      const std::coroutine_handle<> coroutine = late.coroutine;
+      if (!late.self.start(coroutine, late.promise().get_environment())) resume_on_return(coroutine);
+    }
+    stoppable_wait& self;
+    const std::coroutine_handle<> coroutine;
+  };
+
+  /// True: it waits.
+  CORACLE_ALWAYS_INLINE()
+  bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    if (inherited && inherited->stop.stop_requested()) [[unlikely]]
+      return refuse(*inherited);
+    return !operation().try_now() && wait(suspended, inherited);
+  }
+  /// False: it has no executor.
+  CORACLE_COLD()
+  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited));
+  }
+  static void stop_requested(stop_listener& listener) noexcept {
+    auto& node = static_cast<Node&>(static_cast<stop_registration&>(listener));
+    node.reason = node.why();
+    if (operation_of(node).withdraw()) node.wake();
+  }
+
+  // First, so that operation_of() finds the object. Each is made when it is needed; node_ when the operation has to
+  // wait, or is refused.
+  union {
+    Node node_;
+    late_start late_;
+  };
+  bool has_node_ = false;
+};
+}  // namespace coracle::detail

@@ -1,0 +1,34 @@
+// coracle/core/yield.hpp -- let the others on this executor run first.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/schedule.hpp>
+
+namespace coracle::this_task {
+class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
+    : public detail::stoppable_hop {
+ public:
+  yield_operation() noexcept = default;
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    return go(current_executor(), suspended);
+  }
+};
+
+/// Awaitable of nothing: goes to the end of the current executor's queue. For a loop that computes.
+///
+///     for (block& each : blocks) {
+///       hash.add(each);
+///       co_await coracle::this_task::yield();
+///     }
+///
+/// Needless in a loop that awaits what is ready: the library's own operations give way now and then.
+/// Order         behind what is queued there.
+/// Resumes on    the executor on which it was awaited; outside any it has no effect, for nobody waits there.
+/// Cancellation  stop requested before, or while others run: it ends as cancelled.
+/// Exceptions    operation_cancelled.
+/// Cost          a post; no allocation.
+[[nodiscard("yield() does nothing until it is awaited")]] inline yield_operation yield() noexcept {
+  return yield_operation{};
+}
+}  // namespace coracle::this_task

@@ -1,0 +1,60 @@
+// coracle/detail/locked_word.hpp -- a word of state, one bit of which is a lock.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/config.hpp>
+#include <coracle/detail/park.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// What a primitive decides upon in one atomic operation, and the lock for what it cannot: its wait queue. Bit 0
+/// is the lock, the rest is the primitive's. While the lock is held nobody changes the word but the holder, so
+/// releasing it is a plain store, and the last thing that the holder does to the primitive, which may be gone
+/// as soon as that is seen. It is held for a few instructions: never over user code, a wake-up or a system call.
+//
+//   [B1] free -> locked       acquire  sees what the last holder wrote                pairs with B2
+//   [B2] locked -> free       release  publishes what this holder wrote               pairs with B1
+//   [B3] a value to another   given by the primitive, which lists it; fails while the lock is held
+template <class Value>
+class locked_word {
+ public:
+  static constexpr Value lock_bit = 1;
+
+  /// Requires: bit 0 of `initial` is not set.
+  explicit locked_word(Value initial) noexcept : word_(initial) {}
+  locked_word(const locked_word&) = delete;
+  locked_word& operator=(const locked_word&) = delete;
+
+  /// The word as it is, perhaps locked.
+  [[nodiscard]] Value load(std::memory_order order) const noexcept { return word_.load(order); }
+  /// [B3] From `expected`, a value without the lock bit, to `desired`, as std::atomic's.
+  bool change(Value& expected, Value desired, std::memory_order order) noexcept {
+    return word_.compare_exchange_weak(expected, desired, order, memory_order_relaxed);
+  }
+  /// Takes the lock. Gives the value that it found. `order`: acquire or stronger.
+  [[nodiscard]] Value lock(std::memory_order order = memory_order_acquire) noexcept {
+    Value seen = word_.load(memory_order_relaxed) & ~lock_bit;
+    if (word_.compare_exchange_strong(seen, seen | lock_bit, order, /*B1*/
+                                      memory_order_relaxed)) [[likely]] {
+      return seen;
+    }
+    return lock_contended(order);
+  }
+  /// Releases it, and leaves `value`.
+  void unlock(Value value) noexcept { word_.store(value, memory_order_release); } /*B2*/
+
+ private:
+  CORACLE_NOINLINE() Value lock_contended(std::memory_order order) noexcept {
+    for (unsigned pauses = 0;;) {
+      Value seen = word_.load(memory_order_relaxed);
+      if ((seen & lock_bit) == 0 && word_.compare_exchange_weak(seen, seen | lock_bit, order, /*B1*/
+                                                                memory_order_relaxed)) {
+        return seen;
+      }
+      // Meanwhile the holder has the cache line to itself: with one pause a channel is three times slower.
+      for (const unsigned end = pauses + 8; pauses != end; ++pauses) wait_a_moment(pauses);
+    }
+  }
+
+  atomic<Value> word_;
+};
+}  // namespace coracle::detail

@@ -1,0 +1,139 @@
+// coracle/exec/timeout.hpp -- work that is to end by a moment.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <algorithm>
+#include <coracle/core/subtree.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/timer_thread.hpp>
+
+namespace coracle {
+/// Thrown by timeout(): the work was stopped because its time was over. A failure, not a cancellation.
+class timed_out : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "timed out"; }
+};
+
+namespace detail {
+/// A subtree that a timer stops at a deadline.
+class subtree_until : public subtree, timer {
+ public:
+  /// Throws std::bad_alloc. Requires: `outer` lives longer.
+  subtree_until(const environment& outer, timer_service::time_point end)
+      : subtree(outer), timer(&expire), timers_(timers_of(current_executor())) {
+    environment::deadline = std::min(outer.deadline, end);
+    if (end <= timers_.now()) {
+      expired_ = request_stop(stop_reason::timed_out);
+    } else if (end != timer_service::time_point::max()) {
+      armed_ = true;
+      timers_.add(*this, end);
+    }
+  }
+  subtree_until(const subtree_until&) = delete;
+  subtree_until& operator=(const subtree_until&) = delete;
+  ~subtree_until() { disarm(); }
+
+  /// Whether the deadline has requested the stop, and nobody before it. From here on it will not.
+  [[nodiscard]] bool expired() noexcept {
+    disarm();
+    return expired_;
+  }
+
+ private:
+  static void expire(timer& self) noexcept {
+    auto& mine = static_cast<subtree_until&>(self);
+    mine.expired_ = mine.request_stop(stop_reason::timed_out);
+    mine.over_.set();
+  }
+  /// Never waits for a coroutine: none runs inside expire(), nor on its thread before it has returned.
+  void disarm() noexcept {
+    if (std::exchange(armed_, false) && !timers_.remove(*this)) over_.wait();
+  }
+
+  timer_service& timers_;
+  one_shot over_;         // expire() has returned, as far as this is concerned
+  bool expired_ = false;  // belongs to expire() until over_ is set
+  bool armed_ = false;
+};
+
+inline std::chrono::steady_clock::time_point moment(std::chrono::steady_clock::time_point time) noexcept {
+  return time;
+}
+inline std::chrono::steady_clock::time_point moment(std::chrono::steady_clock::duration from_now) noexcept {
+  return later_by(steady_now(), from_now);
+}
+
+/// `Awaitable` is a reference where the caller gave an lvalue; `Throws`: timed_out at the deadline.
+template <bool Throws, class Awaitable, class Time>
+task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
+  const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
+  subtree_until mine{*outer, moment(time)};
+  co_await replace_environment(mine);
+  if constexpr (Throws) {
+    try {
+      co_return co_await static_cast<Awaitable&&>(child);
+    } catch (const operation_cancelled& cancelled) {
+      if (cancelled.reason() != stop_reason::timed_out || !mine.expired()) throw;
+    }
+    throw timed_out{};
+  } else {
+    co_return co_await static_cast<Awaitable&&>(child);
+  }
+}
+}  // namespace detail
+
+/// Awaits `child`, which is asked to stop at `deadline`, for the reason timed_out. It is joined always: what
+/// it gives or throws is given or thrown, also after the deadline. Deadlines nest: the earliest holds.
+///
+///     const reply r = co_await coracle::with_deadline(ask(server), deadline);
+///
+/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to. Time goes by the
+/// clock of the executor on which they are awaited.
+/// Resumes on    where `child` does.
+/// Cancellation  passed on to `child`. time_point::max(), or a timeout that is too long for the clock, is no
+///               deadline.
+/// Exceptions    those of `child`, which is cancelled at the deadline; std::bad_alloc.
+/// Cost          one frame and one stop source.
+template <awaitable Awaitable>
+CORACLE_CORO_WRAPPER()
+auto with_deadline(Awaitable&& child, std::chrono::steady_clock::time_point deadline) {
+  return detail::limit<false, Awaitable>(static_cast<Awaitable&&>(child), deadline);
+}
+/// The same, with a deadline that is so far from the await.
+template <awaitable Awaitable, class Rep, class Period>
+CORACLE_CORO_WRAPPER()
+auto with_timeout(Awaitable&& child, std::chrono::duration<Rep, Period> from_now) {
+  return detail::limit<false, Awaitable>(static_cast<Awaitable&&>(child), detail::clock_duration(from_now));
+}
+/// As with_timeout(), but throws timed_out if `child` was cancelled at this deadline. A cancellation from
+/// outside, or at an earlier deadline around this, stays operation_cancelled.
+///
+///     try { co_await coracle::timeout(ask(server), 100ms); } catch (const coracle::timed_out&) { retry(); }
+template <awaitable Awaitable, class Rep, class Period>
+CORACLE_CORO_WRAPPER()
+auto timeout(Awaitable&& child, std::chrono::duration<Rep, Period> from_now) {
+  return detail::limit<true, Awaitable>(static_cast<Awaitable&&>(child), detail::clock_duration(from_now));
+}
+
+namespace detail {
+template <class T>
+any_awaiter not_limited() noexcept {
+  static_assert(
+      is_awaitable<T>,
+      "a timeout needs an awaitable: a call that returns a task, or std::move of a task that has a name");
+  return {};
+}
+}  // namespace detail
+template <class T>
+auto with_deadline(T&&, std::chrono::steady_clock::time_point) {
+  return detail::not_limited<T>();
+}
+template <class T, class Rep, class Period>
+auto with_timeout(T&&, std::chrono::duration<Rep, Period>) {
+  return detail::not_limited<T>();
+}
+template <class T, class Rep, class Period>
+auto timeout(T&&, std::chrono::duration<Rep, Period>) {
+  return detail::not_limited<T>();
+}
+}  // namespace coracle

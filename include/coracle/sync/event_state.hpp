@@ -1,0 +1,143 @@
+// coracle/sync/event_state.hpp -- what the events have in common: set or not, and who waits.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/wait_queue.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// The word of an event. A `Word` is wide enough for what `waited_for` is: a mark, or the one waiter itself.
+//
+// not_set and is_set_now: nobody waits whom set() could let through. Anything else: somebody does. Into and out of
+// that only under the lock.
+//   [E1] load                  acquire  sees what the setter wrote           pairs with E3, B2
+//   [E2] is_set_now -> not_set acquire  sees what the setter wrote           pairs with E3, B2
+//   [E3] nobody waits: set     release  publishes what the setter wrote,     pairs with E1, E2, B1
+//                                       also if it was set already
+template <class Word>
+class event_word : public locked_word<Word> {
+ public:
+  static constexpr Word not_set = 0, is_set_now = 2;
+
+  explicit event_word(bool set) noexcept : locked_word<Word>(set ? is_set_now : not_set) {}
+
+  [[nodiscard]] bool is_set() const noexcept {
+    return (this->load(memory_order_acquire) & ~this->lock_bit) == is_set_now; /*E1*/
+  }
+  /// True: it was not waited for, and is set.
+  bool set_unless_waited_for() noexcept {
+    Word seen = this->load(memory_order_relaxed);
+    while (seen == not_set || seen == is_set_now) {
+      if (this->change(seen, is_set_now, memory_order_release)) return true; /*E3*/
+    }
+    return false;
+  }
+  /// True: it was set.
+  bool reset() noexcept {
+    Word seen = this->load(memory_order_relaxed);
+    while (seen == is_set_now) {
+      if (this->change(seen, not_set, memory_order_acquire)) return true; /*E2*/
+    }
+    if (seen != (is_set_now | this->lock_bit)) return false;
+    seen = this->lock();
+    this->unlock(seen == is_set_now ? not_set : seen);
+    return seen == is_set_now;
+  }
+};
+
+/// An event for any number of waiters.
+class event_state {
+ public:
+  explicit event_state(bool set) noexcept : word_(set) {}
+
+  [[nodiscard]] bool is_set() const noexcept { return word_.is_set(); }
+  /// Requires: nobody uses it meanwhile.
+  [[nodiscard]] bool is_waited_for() const noexcept { return !queue_.empty(); }
+  bool reset() noexcept { return word_.reset(); }
+  /// Both: sets it, and gives who is let through, for the caller to wake. They touch nothing of the event once
+  /// anybody can see that. All: it stays set.
+  waiter* set_for_all() noexcept {
+    if (word_.set_unless_waited_for()) return nullptr;
+    static_cast<void>(word_.lock());
+    waiter* const first = queue_.take_all();
+    word_.unlock(word_.is_set_now);
+    return first;
+  }
+  /// One: the first, who has used it up; null: nobody waited, and it is set.
+  waiter* set_for_one() noexcept {
+    if (word_.set_unless_waited_for()) return nullptr;
+    static_cast<void>(word_.lock());
+    waiter* const first = queue_.claim();
+    word_.unlock(!first ? word_.is_set_now : queue_.empty() ? word_.not_set : waited_for);
+    return first;
+  }
+  /// True: `arriving` waits. False: it was set, and is not any more if it `closes` behind each waiter; or stop was
+  /// requested.
+  bool enqueue(queued_waiter& arriving, bool closes) noexcept {
+    const std::uint32_t seen = word_.lock();
+    if (seen == word_.is_set_now) {
+      const bool passes = queue_.serve_at_once(arriving);
+      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+      return false;
+    }
+    const bool waits = queue_.push(arriving);
+    word_.unlock(waits ? waited_for : seen);
+    return waits;
+  }
+  bool withdraw(queued_waiter& waiting) noexcept {
+    const std::uint32_t seen = word_.lock();
+    const bool waited = queue_.withdraw(waiting);
+    word_.unlock(seen == waited_for && queue_.empty() ? word_.not_set : seen);
+    return waited;
+  }
+
+ private:
+  static constexpr std::uint32_t waited_for = 4;
+  event_word<std::uint32_t> word_;
+  wait_queue queue_;
+};
+
+/// An event for one waiter, to which its word then points.
+class single_waiter_event_state {
+ public:
+  explicit single_waiter_event_state(bool set) noexcept : word_(set) {}
+
+  [[nodiscard]] bool is_set() const noexcept { return word_.is_set(); }
+  /// Requires: nobody uses it meanwhile.
+  [[nodiscard]] bool is_waited_for() const noexcept {
+    return word_.load(memory_order_relaxed) > word_.is_set_now;
+  }
+  bool reset() noexcept { return word_.reset(); }
+  /// Sets it; one that `closes` behind its waiter stays not set if that waits. Gives the waiter, for the caller to
+  /// wake; it touches nothing of the event after that.
+  waiter* set(bool closes) noexcept {
+    if (word_.set_unless_waited_for()) return nullptr;
+    const std::uintptr_t seen = word_.lock();
+    auto* const waiting = seen > word_.is_set_now ? reinterpret_cast<queued_waiter*>(seen) : nullptr;
+    const bool served = waiting && waiting->leave();
+    word_.unlock(served && closes ? word_.not_set : word_.is_set_now);
+    return waiting;
+  }
+  /// As event_state's. Requires: nobody waits; else the program ends with `misuse`.
+  bool enqueue(queued_waiter& arriving, bool closes, [[maybe_unused]] const char* misuse) noexcept {
+    const std::uintptr_t seen = word_.lock();
+    CORACLE_CHECK(seen <= word_.is_set_now, misuse);
+    if (seen == word_.is_set_now) {
+      const bool passes = arriving.arrive(queued_waiter::state::served);
+      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+      return false;
+    }
+    const bool waits = arriving.arrive(queued_waiter::state::queued);
+    word_.unlock(waits ? reinterpret_cast<std::uintptr_t>(&arriving) : seen);
+    return waits;
+  }
+  bool withdraw(queued_waiter& waiting) noexcept {
+    const std::uintptr_t seen = word_.lock();
+    const bool waited = waiting.cancel();
+    word_.unlock(waited ? word_.not_set : seen);
+    return waited;
+  }
+
+ private:
+  event_word<std::uintptr_t> word_;
+};
+}  // namespace coracle::detail

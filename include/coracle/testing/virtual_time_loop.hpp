@@ -1,0 +1,132 @@
+// coracle/testing/virtual_time_loop.hpp -- run coroutines that sleep without waiting for them.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/nested_starts.hpp>
+#include <coracle/core/schedule.hpp>
+#include <coracle/detail/intrusive_queue.hpp>
+#include <coracle/exec/timer_queue.hpp>
+
+namespace coracle::testing {
+/// An executor of one thread with a clock of its own, which stands still while anything can run, and then
+/// jumps to the next timer. So a test of an hour takes no time, and goes the same way every time.
+///
+///     coracle::testing::virtual_time_loop loop;
+///     loop.run(serve_for(1h));                     // to its end
+///     loop.advance(10ms);                          // or step by step, what was started otherwise
+///
+/// Order         first posted, first run; timers by deadline, equal ones in the order in which they were set.
+/// Resumes on    the thread that is inside run(), run_pending() or advance().
+/// Cancellation  schedule(): as schedule_operation.
+/// Exceptions    run(): those of the awaitable.
+/// Threads       one: all that it runs must happen on the thread that made it.
+/// Cost          no allocation.
+class virtual_time_loop final : public executor, timer_service {
+ public:
+  using timer_service::time_point;
+  using duration = std::chrono::steady_clock::duration;
+  /// What the clock shows at first.
+  static constexpr time_point start{std::chrono::hours{1}};
+
+  virtual_time_loop() noexcept = default;
+  virtual_time_loop(const virtual_time_loop&) = delete;
+  virtual_time_loop& operator=(const virtual_time_loop&) = delete;
+  /// Requires: nothing is queued, and no timer is set.
+  ~virtual_time_loop() {
+    CORACLE_CHECK(queue_.empty() && timers_.empty(),
+                  "a virtual_time_loop was destroyed with coroutines in its queue or timers set");
+  }
+
+  /// Awaits on behalf of plain code, here: runs everything until the awaitable has completed. Returns its
+  /// result. What else was started stays where it is. Ends the program with a message where nothing is left
+  /// to run and no timer is set: the awaitable would wait for ever.
+  template <awaitable Awaitable>
+  await_result_t<Awaitable> run(Awaitable&& value);
+
+  /// Runs what is queued, and what that queues, without moving the clock. Returns how many.
+  std::size_t run_pending();
+  /// Runs all that is to happen in the next `step`, each timer at its moment; then the clock has moved so
+  /// far.
+  template <class Rep, class Period>
+  void advance(std::chrono::duration<Rep, Period> step) {
+    advance_to(detail::later_by(now_, detail::clock_duration(step)));
+  }
+
+  [[nodiscard]] time_point now() noexcept override { return now_; }
+  void post(resumption& item) noexcept override {
+    check_thread();
+    queue_.push(item);
+  }
+  [[nodiscard]] timer_service* timers() noexcept override { return this; }
+
+  /// Awaitable of nothing: continues on this loop, behind what is queued already.
+  schedule_operation<virtual_time_loop> schedule() noexcept {
+    return schedule_operation<virtual_time_loop>{*this};
+  }
+
+ private:
+  bool add(detail::timer& each, time_point deadline) noexcept override {
+    check_thread();
+    return timers_.add(each, deadline);
+  }
+  bool remove(detail::timer& each) noexcept override {
+    check_thread();
+    return timers_.remove(each);
+  }
+  void check_thread() const noexcept {
+    CORACLE_CHECK(owner_ == &detail::this_thread(),
+                  "a virtual_time_loop was used by a thread other than its own");
+  }
+  bool fire_next(time_point latest);
+  void advance_to(time_point end);
+
+  detail::intrusive_queue<resumption> queue_;
+  time_point now_ = start;
+  detail::timer_queue timers_{start};
+  [[maybe_unused]] const detail::thread_state* const owner_ = &detail::this_thread();
+};
+
+inline std::size_t virtual_time_loop::run_pending() {
+  const detail::executor_scope here{this};
+  std::size_t count = 0;
+  for (; !queue_.empty(); ++count) resume(queue_.pop().handle);
+  return count;
+}
+
+/// Moves the clock to the next timers and fires them. False: there are none until `latest`.
+inline bool virtual_time_loop::fire_next(time_point latest) {
+  const time_point next = timers_.next();
+  if (next > latest || next == time_point::max()) return false;
+  if (next > now_) now_ = next;
+  while (detail::timer* const due = timers_.pop_due(now_)) detail::fire(*due);
+  return true;
+}
+
+inline void virtual_time_loop::advance_to(time_point end) {
+  do run_pending();
+  while (fire_next(end));
+  now_ = end;
+}
+
+template <awaitable Awaitable>
+await_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
+  struct completion : detail::callback_frame {
+    completion() noexcept : detail::callback_frame(&completed, nullptr) {}
+    static void completed(detail::callback_frame* self) { static_cast<completion*>(self)->reached = true; }
+    bool reached = false;
+  } end;
+  auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
+  {
+    const detail::executor_scope here{this};
+    const detail::starts_before_blocking nothing_put_off;
+    if (a.await_ready() || !detail::suspend_into(a, end.handle())) end.reached = true;
+  }
+  while (!end.reached) {
+    if (run_pending() == 0 && !fire_next(time_point::max())) {
+      detail::fail("virtual_time_loop::run() waits for ever: nothing is left to run, and no timer is set");
+    }
+  }
+  return a.await_resume();
+}
+}  // namespace coracle::testing

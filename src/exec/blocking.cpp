@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <coracle/exec/blocking.hpp>
+
+#include "elastic_threads.hpp"
+
+namespace coracle {
+namespace detail {
+class blocking_pool_state final : public elastic_threads {
+ public:
+  using elastic_threads::elastic_threads;
+  ~blocking_pool_state() {
+    CORACLE_CHECK(queue_.empty(), "a blocking_pool was destroyed while calls wait for a thread");
+    retire();
+  }
+
+  bool enqueue(blocking_call& call) noexcept {
+    {
+      const std::lock_guard lock{mutex_};
+      if (!queue_.push(call.node())) return false;
+      if (call_thread(++queued_)) return true;
+      --queued_;
+      queue_.take(call.node());
+    }
+    call.call_(call);  // better here than never
+    return false;
+  }
+  bool withdraw(blocking_call& call) noexcept {
+    const std::lock_guard lock{mutex_};
+    const bool queued = queue_.withdraw(call.node());
+    if (queued) --queued_;
+    return queued;
+  }
+
+ private:
+  bool run_one(std::unique_lock<std::mutex>& lock) noexcept override {
+    queued_waiter* const first = queue_.claim();
+    if (!first) return false;
+    blocking_call& call = blocking_call::operation_of(*first);
+    --queued_;
+    lock.unlock();
+    call.call_(call);
+    call.node().wake();
+    lock.lock();
+    return true;
+  }
+
+  wait_queue queue_;
+  std::size_t queued_ = 0;
+};
+
+blocking_call::blocking_call(blocking_pool& pool, action* call) noexcept : pool_(*pool.state_), call_(call) {}
+bool blocking_call::enqueue() noexcept { return pool_.enqueue(*this); }
+bool blocking_call::withdraw() noexcept { return pool_.withdraw(*this); }
+}  // namespace detail
+
+blocking_pool::blocking_pool(std::size_t most_threads, std::chrono::milliseconds idle_time)
+    : state_(std::make_unique<detail::blocking_pool_state>(most_threads, idle_time)) {
+  CORACLE_CHECK(most_threads >= 1, "a blocking_pool has at least one thread");
+}
+blocking_pool::~blocking_pool() = default;
+std::size_t blocking_pool::thread_count() const noexcept { return state_->thread_count(); }
+
+blocking_pool& default_blocking_pool() {
+  static blocking_pool& pool = *new blocking_pool;
+  return pool;
+}
+}  // namespace coracle

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include <coracle/core/callback_frame.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <coracle/exec/strand.hpp>
+
+namespace coracle {
+namespace detail {
+namespace {
+/// So many coroutines run in a row before the underlying executor has its turn.
+constexpr int most_in_a_row = 64;
+}  // namespace
+
+/// What the strand shares with the run that is under way, which may outlive it: a coroutine that has left the strand
+/// may destroy it before the run has noticed that nothing is left.
+class strand_state {
+ public:
+  strand_state(strand& owner, executor& underlying) noexcept : owner_(owner), underlying_(underlying) {}
+  strand_state(const strand_state&) = delete;
+  strand_state& operator=(const strand_state&) = delete;
+
+  void post(resumption& item) noexcept;
+  /// The strand is destroyed, and uses this no more.
+  void abandon() noexcept;
+  [[nodiscard]] executor& underlying() const noexcept { return underlying_; }
+
+ private:
+  ~strand_state() = default;
+  /// run() as a coroutine that can be posted.
+  struct posted_run : callback_frame, resumption {
+    explicit posted_run(strand_state& its_state) noexcept
+        : callback_frame(&start, nullptr), state(its_state) {
+      resumption::handle = callback_frame::handle();
+    }
+    static void start(callback_frame* self) { static_cast<posted_run*>(self)->state.run(); }
+    strand_state& state;
+  };
+
+  void run() noexcept;
+  resumption* take() noexcept;
+  bool end_run() noexcept;
+
+  // state_ is `idle`, `abandoned`, or `busy` and above it null or the newest of a stack of entries. While it is
+  // busy, one run is posted or under way, and queue_, the entries that it has taken, oldest first, belongs to it.
+  //   [T1] push an entry       acq_rel  publishes its fields; whoever finds it idle posts the
+  //                                     run, and sees that the last one has ended             pairs with T2, T3
+  //   [T2] take all            acquire  reads those fields                                    pairs with T1
+  //   [T3] busy -> idle        release  the run has ended                                     pairs with T1, T4
+  //   [T4] any -> abandoned    acq_rel  whoever comes second frees this, and sees what the
+  //   [T5] failed T3           acquire  first one did: the run at T3, or the owner at T4      pairs with T3; T4
+  static constexpr std::uintptr_t idle = 0, busy = 1, abandoned = 2;
+  atomic<std::uintptr_t> state_{idle};
+  plain<resumption*> queue_ = nullptr;
+  strand& owner_;
+  executor& underlying_;
+  posted_run run_{*this};
+};
+
+void strand_state::post(resumption& item) noexcept {
+  std::uintptr_t seen = state_.load(memory_order_relaxed);
+  do {
+    item.next = reinterpret_cast<resumption*>(seen & ~busy);
+  } while (!state_.compare_exchange_weak(seen, reinterpret_cast<std::uintptr_t>(&item) | busy,
+                                         memory_order_acq_rel, memory_order_relaxed)); /*T1*/
+  if (seen == idle) underlying_.post(run_);
+}
+
+resumption* strand_state::take() noexcept {
+  if (!queue_ && state_.load(memory_order_relaxed) > abandoned) {
+    const std::uintptr_t taken = state_.exchange(busy, memory_order_acquire); /*T2*/
+    for (auto* newest = reinterpret_cast<resumption*>(taken & ~busy); newest;) {
+      resumption* const next = std::exchange(newest->next, queue_);
+      queue_ = std::exchange(newest, next);
+    }
+  }
+  resumption* const first = queue_;
+  if (first) queue_ = first->next;
+  return first;
+}
+
+/// True: nothing is left to run, and this may be gone.
+bool strand_state::end_run() noexcept {
+  std::uintptr_t seen = busy;
+  if (state_.compare_exchange_strong(seen, idle, memory_order_release, /*T3*/
+                                     memory_order_acquire)) {          /*T5*/
+    return true;
+  }
+  if (seen != abandoned) return false;
+  delete this;
+  return true;
+}
+
+void strand_state::run() noexcept {
+  const executor_scope here{&owner_};
+  for (int in_a_row = 0;; ++in_a_row) {
+    resumption* const item = take();
+    if (!item) {
+      if (end_run()) return;
+    } else if (in_a_row < most_in_a_row) {
+      resume(item->handle);
+    } else {
+      item->next = queue_;
+      queue_ = item;
+      underlying_.post(run_);
+      return;
+    }
+  }
+}
+
+void strand_state::abandon() noexcept {
+  const std::uintptr_t seen = state_.exchange(abandoned, memory_order_acq_rel); /*T4*/
+  CORACLE_CHECK(seen <= busy, "a strand was destroyed with coroutines in its queue");
+  if (seen == idle) delete this;
+}
+}  // namespace detail
+
+strand::strand(executor& underlying) : state_(new detail::strand_state(*this, underlying)) {}
+strand::strand(scheduler_ref underlying) : strand(*underlying.place()) {}
+strand::~strand() { state_->abandon(); }
+void strand::post(resumption& item) noexcept { state_->post(item); }
+timer_service* strand::timers() noexcept { return state_->underlying().timers(); }
+}  // namespace coracle

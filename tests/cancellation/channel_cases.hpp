@@ -1,0 +1,96 @@
+// tests/cancellation/channel_cases.hpp -- channels.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/channel.hpp>
+#include <coracle/compose/select.hpp>
+#include <coracle/compose/unbounded_channel.hpp>
+#include <memory>
+#include <optional>
+
+#include "cancellation_case.hpp"
+
+namespace coracle_test {
+/// A receiver, and an element that is received, or is still in the channel.
+template <class Channel>
+class recv_case final : public cancellation_case {
+  coracle::task<> operation() override {
+    const auto got = co_await channel_.recv();
+    right_ = got && **got == 1;
+  }
+  void complete() override { sent_ = channel_.try_send(std::make_unique<int>(1)); }
+  bool intact(bool carried_out, bool completed) override {
+    const bool left = channel_.try_recv().has_value();
+    return sent_ == completed && right_ == carried_out && left == (completed && !carried_out);
+  }
+
+  struct one_place : coracle::channel<std::unique_ptr<int>> {
+    one_place() : channel(1) {}
+  };
+  std::conditional_t<std::is_default_constructible_v<Channel>, Channel, one_place> channel_;
+  bool sent_ = false;
+  bool right_ = false;
+};
+
+/// A sender into a full channel, and a receiver that makes room. What was not sent is still the sender's.
+class send_case final : public cancellation_case {
+ public:
+  send_case() { static_cast<void>(channel_.try_send(std::make_unique<int>(1))); }
+
+ private:
+  coracle::task<> operation() override { co_await channel_.send(std::move(mine_)); }
+  void complete() override { got_ = channel_.try_recv(); }
+  bool intact(bool carried_out, bool completed) override {
+    if (!completed) got_ = channel_.try_recv();
+    const bool first = got_ && **got_ == 1;
+    const auto second = channel_.try_recv();
+    return first && second.has_value() == carried_out &&
+           (carried_out ? **second == 2 && !mine_ : mine_ && *mine_ == 2);
+  }
+
+  coracle::channel<std::unique_ptr<int>> channel_{1};
+  std::unique_ptr<int> mine_ = std::make_unique<int>(2);
+  std::optional<std::unique_ptr<int>> got_;
+};
+class send_copy_case final : public cancellation_case {
+ public:
+  send_copy_case() { static_cast<void>(channel_.try_send(1)); }
+
+ private:
+  coracle::task<> operation() override { co_await channel_.send(2); }
+  void complete() override { got_ = channel_.try_recv(); }
+  bool intact(bool carried_out, bool completed) override {
+    if (!completed) got_ = channel_.try_recv();
+    const auto second = channel_.try_recv();
+    return got_ == 1 && second.has_value() == carried_out;
+  }
+
+  coracle::channel<int> channel_{1};
+  std::optional<int> got_;
+};
+
+/// Two receivers of one coroutine, and one element.
+class select_case final : public cancellation_case {
+  coracle::task<> operation() override {
+    const auto chosen = co_await coracle::select(never_.recv(), channel_.recv());
+    received_ = chosen.index() == 1;
+  }
+  void complete() override { sent_ = channel_.try_send(1); }
+  bool intact(bool carried_out, bool completed) override {
+    const bool left = channel_.try_recv().has_value();
+    return sent_ == completed && received_ == carried_out && left == (completed && !carried_out);
+  }
+
+  coracle::channel<int> never_{0}, channel_{1};
+  bool sent_ = false;
+  bool received_ = false;
+};
+
+inline std::vector<cancellation_entry> channel_cases() {
+  return {{"basic_channel::recv_operation", &make_case<recv_case<coracle::channel<std::unique_ptr<int>>>>},
+          {"basic_channel::recv_operation",
+           &make_case<recv_case<coracle::unbounded_channel<std::unique_ptr<int>>>>},
+          {"basic_channel::send_operation", &make_case<send_case>},
+          {"basic_channel::send_copy_operation", &make_case<send_copy_case>},
+          {"select()", &make_case<select_case>, when_stopped::joins_its_children}};
+}
+}  // namespace coracle_test

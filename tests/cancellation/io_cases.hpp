@@ -1,0 +1,312 @@
+// tests/cancellation/io_cases.hpp -- files and sockets.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <netinet/in.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/io/read_only_file.hpp>
+#include <coracle/io/write_only_file.hpp>
+#include <coracle/net/socket.hpp>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "../support/socket_pair.hpp"
+#include "../support/test_coroutine.hpp"
+#include "cancellation_case.hpp"
+
+namespace coracle_test {
+inline coracle::io_service& service_of_cases() {
+  static coracle::io_service io;
+  return io;
+}
+inline const coracle::net::ip_endpoint& any_loopback_port() {
+  static const coracle::net::ip_endpoint port =
+      coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0};
+  return port;
+}
+
+/// What was done by plain system calls in complete() is noticed in settle(), which processes the events.
+class io_case : public cancellation_case {
+ protected:
+  void settle() override {
+    io_.process_pending_events();
+    while (completed_ && !over_) io_.process_one_event();
+  }
+  template <class Operation>
+  coracle::task<coracle::await_result_t<Operation>> to_its_end(Operation operation) {
+    struct at_end {
+      bool& over;
+      ~at_end() { over = true; }
+    } const noted{over_};
+    co_return co_await std::move(operation);
+  }
+
+  coracle::io_service& io_ = service_of_cases();
+  std::atomic<bool> completed_{false};
+  bool over_ = false;
+  char byte_ = 'x';
+};
+
+class socket_recv_case final : public io_case {
+  coracle::task<> operation() override {
+    co_await to_its_end(coracle::net::socket_recv_operation{pair_.second, &byte_, 1, 0, {}});
+  }
+  void complete() override { completed_ = ::send(pair_.first.native_handle(), "y", 1, 0) == 1; }
+  bool intact(bool carried_out, bool completed) override {
+    char rest = 0;
+    const bool left = ::recv(pair_.second.native_handle(), &rest, 1, MSG_DONTWAIT) == 1;
+    return left == (completed && !carried_out) && (byte_ == 'y') == carried_out;
+  }
+  socket_pair pair_{io_};
+};
+
+/// The buffers between the two are full until complete() reads all.
+class full_case : public io_case {
+ protected:
+  void fill(int from, int to) {
+    to_ = to;
+    while (::send(from, "f", 1, MSG_DONTWAIT) == 1) ++sent_;
+  }
+  void complete() override {
+    for (int left = sent_; left != 0;) {
+      std::array<char, 4096> taken;
+      const auto room = static_cast<std::size_t>(std::min(left, 4096));
+      left -= static_cast<int>(std::max<ssize_t>(::recv(to_, taken.data(), room, 0), 0));
+    }
+    received_ = sent_;
+    completed_ = true;
+  }
+  bool intact(bool carried_out, bool) override {
+    std::array<char, 4096> taken;
+    pollfd more{to_, POLLIN, 0};
+    while (received_ < sent_ + carried_out || ::poll(&more, 1, 0) == 1) {
+      received_ += static_cast<int>(std::max<ssize_t>(::recv(to_, taken.data(), taken.size(), 0), 0));
+    }
+    return received_ == sent_ + carried_out;
+  }
+
+ private:
+  int to_ = -1, sent_ = 0, received_ = 0;
+};
+class socket_send_case final : public full_case {
+ public:
+  socket_send_case() {
+    const int smallest = 1;
+    ::setsockopt(pair_.first.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest);
+    fill(pair_.first.native_handle(), pair_.second.native_handle());
+  }
+
+ private:
+  coracle::task<> operation() override {
+    co_await to_its_end(coracle::net::socket_send_operation{pair_.first, &byte_, 1, {}});
+  }
+  socket_pair pair_{io_};
+};
+
+struct tcp_pair {
+  explicit tcp_pair(coracle::io_service& io)
+      : client(coracle::net::socket::create_tcpv4(io)), server(coracle::net::socket::create_tcpv4(io)) {
+    const int smallest = 1;
+    auto listener = coracle::net::socket::create_tcpv4(io);
+    ::setsockopt(listener.native_handle(), SOL_SOCKET, SO_RCVBUF, &smallest, sizeof smallest);
+    ::setsockopt(client.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest);
+    listener.bind(any_loopback_port());
+    listener.listen();
+    io.run(coracle::when_all(client.connect(listener.local_endpoint()), listener.accept(server)));
+  }
+  coracle::net::socket client, server;
+};
+/// TCP takes no notice of the address.
+class send_to_case final : public full_case {
+ public:
+  send_to_case() { fill(pair().client.native_handle(), pair().server.native_handle()); }
+
+ private:
+  coracle::task<> operation() override {
+    co_await to_its_end(pair().client.send_to(any_loopback_port(), &byte_, 1));
+  }
+  tcp_pair& pair() {
+    static tcp_pair both{io_};
+    return both;
+  }
+};
+
+class recv_from_case final : public io_case {
+  struct udp_pair {
+    explicit udp_pair(coracle::io_service& io)
+        : receiver(coracle::net::socket::create_udpv4(io)), sender(coracle::net::socket::create_udpv4(io)) {
+      receiver.bind(any_loopback_port());
+      io.run(sender.connect(receiver.local_endpoint()));
+    }
+    coracle::net::socket receiver, sender;
+  };
+  coracle::task<> operation() override { co_await to_its_end(pair().receiver.recv_from(&byte_, 1)); }
+  void complete() override { completed_ = ::send(pair().sender.native_handle(), "y", 1, 0) == 1; }
+  bool intact(bool carried_out, bool completed) override {
+    char rest = 0;
+    const bool left = ::recv(pair().receiver.native_handle(), &rest, 1, MSG_DONTWAIT) == 1;
+    return left == (completed && !carried_out) && (byte_ == 'y') == carried_out;
+  }
+  udp_pair& pair() {
+    static udp_pair both{io_};
+    return both;
+  }
+};
+
+template <bool IntoAnother>
+class accept_case final : public io_case {
+  coracle::task<> operation() override {
+    if constexpr (IntoAnother) {
+      co_await to_its_end(listener().accept(accepted_));
+    } else {
+      accepted_ = co_await to_its_end(listener().accept());
+    }
+    connected_ = true;
+  }
+  void complete() override {
+    client_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const linger none_left{1, 0};  // a reset, so that no port is used up
+    ::setsockopt(client_, SOL_SOCKET, SO_LINGER, &none_left, sizeof none_left);
+    sockaddr_in to{};
+    socklen_t size = sizeof to;
+    ::getsockname(listener().native_handle(), reinterpret_cast<sockaddr*>(&to), &size);
+    completed_ = ::connect(client_, reinterpret_cast<const sockaddr*>(&to), size) == 0;
+  }
+  bool intact(bool carried_out, bool completed) override {
+    if (completed && !carried_out) {
+      pollfd waiting{listener().native_handle(), POLLIN, 0};
+      if (::poll(&waiting, 1, 1000) != 1) return false;
+      ::close(::accept(listener().native_handle(), nullptr, nullptr));
+    }
+    const int more = ::accept4(listener().native_handle(), nullptr, nullptr, SOCK_NONBLOCK);
+    if (client_ >= 0) ::close(client_);
+    return more < 0 && connected_ == carried_out;
+  }
+  coracle::net::socket& listener() {
+    static coracle::net::socket one = [this] {
+      auto made = coracle::net::socket::create_tcpv4(io_);
+      made.bind(any_loopback_port());
+      made.listen();
+      return made;
+    }();
+    return one;
+  }
+
+  coracle::net::socket accepted_ = coracle::net::socket::create_tcpv4(io_);
+  int client_ = -1;
+  bool connected_ = false;
+};
+
+/// A server whose queue is full does not answer. complete() has the system give up; where that comes first, there is
+/// nothing to wait for.
+class connect_case final : public io_case {
+  struct full_server {
+    explicit full_server(coracle::io_service& io) : listener(coracle::net::socket::create_tcpv4(io)) {
+      listener.bind(any_loopback_port());
+      listener.listen(0);
+      sockaddr_in to{};
+      socklen_t size = sizeof to;
+      ::getsockname(listener.native_handle(), reinterpret_cast<sockaddr*>(&to), &size);
+      for (coracle::net::socket& each : fillers) {
+        static_cast<void>(::connect(each.native_handle(), reinterpret_cast<const sockaddr*>(&to), size));
+      }
+    }
+    coracle::net::socket listener;
+    std::array<coracle::net::socket, 2> fillers{coracle::net::socket::create_tcpv4(service_of_cases()),
+                                                coracle::net::socket::create_tcpv4(service_of_cases())};
+  };
+  coracle::task<> operation() override {
+    auto& which = completed_ ? udp_ : tcp_;
+    try {
+      co_await to_its_end(which.connect(server().listener.local_endpoint()));
+    } catch (const std::system_error&) {  // the system has given up
+    }
+    ended_ = true;
+  }
+  void complete() override {
+    completed_ = true;
+    ::shutdown(tcp_.native_handle(), SHUT_RDWR);
+  }
+  void settle() override {
+    if (completed_) ::shutdown(tcp_.native_handle(), SHUT_RDWR);  // it may have begun since
+    io_case::settle();
+  }
+  bool intact(bool carried_out, bool) override { return ended_ == carried_out; }
+  full_server& server() {
+    static full_server one{io_};
+    return one;
+  }
+
+  coracle::net::socket tcp_ = coracle::net::socket::create_tcpv4(io_);
+  coracle::net::socket udp_ = coracle::net::socket::create_udpv4(io_);
+  bool ended_ = false;
+};
+
+/// All threads for files are held by reads from empty pipes until complete().
+class file_case : public io_case {
+ protected:
+  ~file_case() override {
+    if (!completed_) let_go();
+    for (held_thread& each : held_) {
+      while (!each.reading.done()) io_.process_one_event();
+    }
+  }
+  void complete() override {
+    completed_ = true;
+    let_go();
+  }
+
+ private:
+  struct held_thread {
+    explicit held_thread(coracle::io_service& io)
+        : ends(io, io_descriptor_kind::file),
+          reading(started(raw_operation(ends.read, io_opcode::read, &byte, 1))) {}
+    pipe_ends ends;
+    char byte = 0;
+    test_coroutine reading;
+  };
+  void let_go() {
+    for (held_thread& each : held_) static_cast<void>(!::write(each.ends.write.native_handle(), "x", 1));
+  }
+  std::array<held_thread, 4> held_{held_thread{io_}, held_thread{io_}, held_thread{io_}, held_thread{io_}};
+};
+/// A file whose contents the system makes up is never in memory, so reading it takes a thread.
+class read_at_case final : public file_case {
+  coracle::task<> operation() override { co_await to_its_end(version().read(0, &byte_, 1)); }
+  bool intact(bool carried_out, bool) override { return (byte_ == 'L') == carried_out; }
+  coracle::read_only_file& version() {
+    static auto file = coracle::read_only_file::open(io_, "/proc/version");
+    return file;
+  }
+};
+class write_at_case final : public file_case {
+  coracle::task<> operation() override { co_await to_its_end(file_.write(0, &byte_, 1)); }
+  bool intact(bool carried_out, bool) override { return file_.size() == (carried_out ? 1u : 0u); }
+  static coracle::write_only_file temporary(coracle::io_service& io) {
+    const auto path = std::filesystem::temp_directory_path() / ("coracle_case_" + std::to_string(::getpid()));
+    auto file = coracle::write_only_file::open(io, path, coracle::file_open_mode::create_always);
+    std::filesystem::remove(path);
+    return file;
+  }
+  coracle::write_only_file file_ = temporary(io_);
+};
+
+inline std::vector<cancellation_entry> io_cases() {
+  constexpr auto at_once = when_stopped::ends_at_once;
+  return {{"socket_recv_operation", &make_case<socket_recv_case>, at_once, true},
+          {"socket_send_operation", &make_case<socket_send_case>, at_once, true},
+          {"socket_send_to_operation", &make_case<send_to_case>, at_once, true},
+          {"socket_recv_from_operation", &make_case<recv_from_case>, at_once, true},
+          {"socket_accept_new_operation", &make_case<accept_case<false>>, at_once, true},
+          {"socket_accept_operation", &make_case<accept_case<true>>, at_once, true},
+          {"socket_connect_operation", &make_case<connect_case>, at_once, true},
+          {"file_read_operation", &make_case<read_at_case>, at_once, true},
+          {"file_write_operation", &make_case<write_at_case>, at_once, true}};
+}
+}  // namespace coracle_test

@@ -1,0 +1,14 @@
+// expect: and stands in parentheses behind co_await
+// tests/compile_fail/stream_without_parentheses.cpp -- co_await binds closer than `|`.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/stream_ends.hpp>
+#include <coracle/core/async_generator.hpp>
+
+coracle::async_generator<int> numbers();
+coracle::task<int*> next();
+coracle::task<> wrong() {
+  co_await (numbers() | coracle::streams::collect());
+#ifndef CORACLE_COMPILE_FAIL_CONTROL
+  co_await next() | coracle::streams::collect();
+#endif
+}

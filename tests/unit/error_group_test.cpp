@@ -1,0 +1,55 @@
+// tests/unit/error_group_test.cpp -- several errors as one.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/core/error_group.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "../support/allocations.hpp"
+
+namespace {
+using coracle::error_group;
+
+std::exception_ptr error(const char* what) { return std::make_exception_ptr(std::runtime_error(what)); }
+
+TEST_CASE("error_group: says how many errors there are, and what each says") {
+  const error_group group({error("a"), std::make_exception_ptr(1), error("b")});
+  CHECK(std::string(group.what()) == "3 errors: a; not a std::exception; b");
+  CHECK(group.errors().size() == 3);
+}
+
+TEST_CASE("error_group: copies share the errors, and a group may hold a group") {
+  const error_group inner({error("a"), error("b")});
+  const error_group copy = inner;
+  CHECK(copy.errors().data() == inner.errors().data());
+  const error_group outer({std::make_exception_ptr(inner), error("c")});
+  CHECK(std::string(outer.what()) == "2 errors: 2 errors: a; b; c");
+  static_assert(std::is_nothrow_copy_constructible_v<error_group>);
+}
+
+TEST_CASE("error_group: a single error is thrown as itself, several as a group, the first one first") {
+  const auto add = [](std::vector<std::exception_ptr>& errors) { errors.push_back(error("second")); };
+  CHECK_THROWS_WITH_AS(coracle::detail::throw_together(error("first"), 1, add), "first", std::runtime_error);
+  CHECK_THROWS_WITH_AS(coracle::detail::throw_together(error("first"), 2, add), "2 errors: first; second",
+                       error_group);
+}
+
+TEST_CASE("error_group: without memory for it the first error is thrown" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  const auto first = error("first"), second = error("second");
+  const auto add = [&](std::vector<std::exception_ptr>& errors) { errors.push_back(second); };
+  int alone = 0, together = 0;
+  for (std::size_t k = 1; together == 0; ++k) {
+    try {
+      const coracle_test::failing_allocation failing(k);
+      coracle::detail::throw_together(first, 2, add);
+    } catch (const std::runtime_error&) {
+      ++alone;
+    } catch (const error_group&) {
+      ++together;
+    }
+  }
+  CHECK(alone >= 3);
+}
+}  // namespace

@@ -1,0 +1,124 @@
+// tests/unit/event_state_test.cpp -- what the events have in common, where two of its members meet.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/sync/event_state.hpp>
+#include <thread>
+
+namespace {
+using coracle::detail::choice;
+using coracle::detail::event_state;
+using coracle::detail::event_word;
+using coracle::detail::queued_waiter;
+using coracle::detail::single_waiter_event_state;
+using state = queued_waiter::state;
+
+/// A waiter outside any coroutine.
+struct one : queued_waiter {
+  explicit one(choice* shared = nullptr) noexcept : queued_waiter(nullptr) { one_of = shared; }
+};
+
+TEST_CASE("event_word: is set also while somebody holds its lock, and reset() waits for that") {
+  event_word<std::uint32_t> word{true};
+  static_cast<void>(word.lock());
+  CHECK(word.is_set());
+  bool was_set = false;
+  std::thread other([&] { was_set = word.reset(); });
+  for (int i = 0; i != 100; ++i) std::this_thread::yield();
+  word.unlock(word.is_set_now);
+  other.join();
+  CHECK(was_set);
+  CHECK_FALSE(word.is_set());
+}
+
+TEST_CASE("event_word: set_unless_waited_for() leaves it alone while its lock is held") {
+  event_word<std::uint32_t> word{false};
+  static_cast<void>(word.lock());
+  CHECK_FALSE(word.set_unless_waited_for());
+  word.unlock(word.not_set);
+  CHECK(word.set_unless_waited_for());
+  CHECK(word.set_unless_waited_for());
+  CHECK(word.is_set());
+}
+
+TEST_CASE(
+    "event_state: who finds it set on the way to the queue goes on, and closes the door if it is such") {
+  event_state lasting{true}, closing{true};
+  one first, second;
+  CHECK_FALSE(lasting.enqueue(first, false));
+  CHECK(lasting.is_set());
+  CHECK_FALSE(closing.enqueue(second, true));
+  CHECK_FALSE(closing.is_set());
+  CHECK(first.progress == state::served);
+  CHECK_FALSE(lasting.withdraw(first));
+  CHECK(first.progress == state::served);
+}
+
+TEST_CASE("event_state: who was cancelled on the way neither waits nor uses a set() up") {
+  event_state set{true}, unset{false};
+  one cancelled;
+  CHECK_FALSE(set.withdraw(cancelled));
+  CHECK(cancelled.progress == state::cancelled);
+  CHECK_FALSE(set.enqueue(cancelled, true));
+  CHECK(set.is_set());
+  CHECK_FALSE(unset.enqueue(cancelled, true));
+  CHECK_FALSE(unset.is_waited_for());
+}
+
+TEST_CASE(
+    "event_state: a set() is remembered if each of those who wait is lost, and outlives their withdrawal") {
+  event_state event{false};
+  choice elsewhere;
+  one lost{&elsewhere}, next;
+  CHECK(event.enqueue(lost, true));
+  CHECK(elsewhere.claim());
+  CHECK(event.set_for_one() == nullptr);
+  CHECK(event.is_set());
+  CHECK(event.withdraw(lost));
+  CHECK(event.is_set());
+  CHECK_FALSE(event.enqueue(next, true));
+  CHECK(next.progress == state::served);
+  CHECK_FALSE(event.is_set());
+}
+
+TEST_CASE("event_state: a lost waiter does not hold up the one behind it") {
+  event_state event{false};
+  choice elsewhere;
+  one lost{&elsewhere}, next;
+  CHECK(event.enqueue(lost, true));
+  CHECK(event.enqueue(next, true));
+  CHECK(elsewhere.claim());
+  CHECK(event.set_for_one() == &next);
+  CHECK_FALSE(event.is_set());
+  CHECK(event.withdraw(lost));
+  CHECK_FALSE(event.is_waited_for());
+  CHECK(event.set_for_one() == nullptr);
+  CHECK(event.is_set());
+}
+
+TEST_CASE("single_waiter_event_state: a lost waiter is woken as cancelled, and the set() is for the next") {
+  for (const bool closes : {false, true}) {
+    single_waiter_event_state event{false};
+    choice elsewhere;
+    one lost{&elsewhere}, next;
+    CHECK(event.enqueue(lost, closes, ""));
+    CHECK(elsewhere.claim());
+    CHECK(event.set(closes) == &lost);
+    CHECK(lost.progress == state::cancelled);
+    CHECK(event.is_set());
+    CHECK_FALSE(event.withdraw(lost));
+    CHECK_FALSE(event.enqueue(next, closes, ""));
+    CHECK(event.is_set() == !closes);
+  }
+}
+
+TEST_CASE("single_waiter_event_state: who was cancelled on the way neither waits nor uses a set() up") {
+  single_waiter_event_state set{true}, unset{false};
+  one cancelled;
+  CHECK_FALSE(set.withdraw(cancelled));
+  CHECK_FALSE(set.enqueue(cancelled, true, ""));
+  CHECK(set.is_set());
+  CHECK_FALSE(unset.enqueue(cancelled, true, ""));
+  CHECK_FALSE(unset.is_waited_for());
+}
+}  // namespace

@@ -1,0 +1,132 @@
+// tests/unit/interval_test.cpp -- ticks: when they come, and what becomes of those that were missed.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/interval.hpp>
+#include <coracle/testing/virtual_time_loop.hpp>
+#include <type_traits>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+
+namespace {
+using namespace std::chrono_literals;
+using coracle::interval;
+using coracle::missed_tick;
+using coracle::sleep_for;
+using coracle::task;
+using coracle::testing::virtual_time_loop;
+using times = std::vector<long long>;
+
+long long ms(std::chrono::steady_clock::time_point time) { return (time - virtual_time_loop::start) / 1ms; }
+
+/// Awaits a tick after each of these pauses. Notes when each came, and for when it was due.
+struct rhythm {
+  times came, due;
+};
+rhythm ticks_of(missed_tick after_late, std::vector<std::chrono::milliseconds> pauses) {
+  virtual_time_loop loop;
+  rhythm seen;
+  const auto run = [&]() -> task<> {
+    interval ticks{10ms, after_late};
+    for (const auto pause : pauses) {
+      co_await sleep_for(pause);
+      const auto due = co_await ticks.tick();
+      seen.due.push_back(ms(due));
+      seen.came.push_back(ms(loop.now()));
+    }
+  };
+  loop.run(run());
+  return seen;
+}
+
+TEST_CASE("interval: the first tick comes as soon as it is awaited, the others a period apart") {
+  const rhythm seen = ticks_of(missed_tick::burst, {5ms, 0ms, 0ms, 0ms});
+  CHECK(seen.came == times{5, 15, 25, 35});
+  CHECK(seen.due == seen.came);
+}
+
+TEST_CASE("interval: work between the ticks does not shift them, whatever the policy, if it is in time") {
+  for (const auto policy : {missed_tick::burst, missed_tick::delay, missed_tick::skip}) {
+    const rhythm seen = ticks_of(policy, {0ms, 3ms, 9ms, 10ms, 1ms});
+    CHECK(seen.came == times{0, 10, 20, 30, 40});
+    CHECK(seen.due == times{0, 10, 20, 30, 40});
+  }
+}
+
+TEST_CASE("interval: a little late is late once: the rhythm holds, whatever the policy") {
+  for (const auto policy : {missed_tick::burst, missed_tick::delay, missed_tick::skip}) {
+    const rhythm seen = ticks_of(policy, {0ms, 14ms, 0ms, 0ms});
+    CHECK(seen.came == times{0, 14, 20, 30});
+    CHECK(seen.due == times{0, 10, 20, 30});
+  }
+}
+
+TEST_CASE("interval: burst catches up with those that were missed") {
+  const rhythm seen = ticks_of(missed_tick::burst, {0ms, 35ms, 0ms, 0ms, 0ms});
+  CHECK(seen.came == times{0, 35, 35, 35, 40});
+  CHECK(seen.due == times{0, 10, 20, 30, 40});
+}
+
+TEST_CASE("interval: delay goes on a full period after the late one") {
+  const rhythm seen = ticks_of(missed_tick::delay, {0ms, 35ms, 0ms, 0ms});
+  CHECK(seen.came == times{0, 35, 45, 55});
+  CHECK(seen.due == times{0, 10, 45, 55});
+}
+
+TEST_CASE("interval: skip drops those that were missed and keeps the rhythm") {
+  const rhythm seen = ticks_of(missed_tick::skip, {0ms, 35ms, 0ms, 0ms});
+  CHECK(seen.came == times{0, 35, 40, 50});
+  CHECK(seen.due == times{0, 10, 40, 50});
+}
+
+TEST_CASE("interval: skip on the very moment of a tick goes on with the one after it") {
+  const rhythm seen = ticks_of(missed_tick::skip, {0ms, 30ms, 0ms});
+  CHECK(seen.came == times{0, 30, 40});
+}
+
+TEST_CASE("interval: a cancelled tick is not used up") {
+  virtual_time_loop loop;
+  interval ticks{10ms};
+  coracle::stop_source source;
+  bool cancelled = false;
+  const auto first = [&]() -> task<> {
+    co_await ticks.tick();
+    try {
+      co_await ticks.tick();
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  const auto stop = [&]() -> task<> {
+    co_await sleep_for(5ms);
+    source.request_stop();
+  };
+  loop.run(coracle::when_all(coracle::with_stop(first(), source.get_token()), stop()));
+  CHECK(cancelled);
+  CHECK(ms(loop.now()) == 5);
+  CHECK(ms(loop.run(ticks.tick())) == 10);
+  CHECK(ms(loop.now()) == 10);
+}
+
+TEST_CASE("interval: a period that is too long for the clock gives one tick") {
+  virtual_time_loop loop;
+  interval ticks{std::chrono::hours::max(), missed_tick::skip};
+  loop.run(ticks.tick());
+  CHECK(ms(loop.now()) == 0);
+}
+
+TEST_CASE("interval: no period ends the program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { interval ticks{0s}; }) ==
+        "coracle: an interval needs a period of more than no time\n");
+  CHECK(coracle_test::abort_message([] { interval ticks{-1s}; }) ==
+        "coracle: an interval needs a period of more than no time\n");
+}
+
+static_assert(
+    std::is_same_v<coracle::await_result_t<interval::tick_operation>, std::chrono::steady_clock::time_point>);
+static_assert(sizeof(interval) == 24);
+}  // namespace

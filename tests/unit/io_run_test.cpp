@@ -1,0 +1,190 @@
+// tests/unit/io_run_test.cpp -- io_service::run(): an awaitable, and the events it needs, on one thread.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <coracle/compose/via.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/yield.hpp>
+#include <coracle/exec/sleep.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/exec/timeout.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "../support/socket_pair.hpp"
+
+namespace {
+using namespace std::chrono_literals;
+using coracle::current_executor;
+using coracle::io_service;
+using coracle::task;
+using coracle_test::detached;
+using coracle_test::io_opcode;
+using coracle_test::raw_operation;
+using coracle_test::socket_pair;
+
+template <class T>
+task<T> give(T value) {
+  co_return static_cast<T&&>(value);
+}
+
+TEST_CASE("io_service::run: gives the result: a value, a reference, what only moves, nothing") {
+  io_service io;
+  int number = 3;
+  CHECK(io.run(give(42)) == 42);
+  CHECK(&io.run(give<int&>(number)) == &number);
+  CHECK(*io.run(give(std::make_unique<int>(7))) == 7);
+  const auto nothing = [&]() -> task<> {
+    ++number;
+    co_return;
+  };
+  io.run(nothing());
+  CHECK(number == 4);
+}
+
+TEST_CASE("io_service::run: throws what the awaitable throws") {
+  io_service io;
+  const auto fail = [&]() -> task<> {
+    co_await io.schedule();
+    throw std::runtime_error("not today");
+  };
+  CHECK_THROWS_WITH_AS(io.run(fail()), "not today", std::runtime_error);
+  CHECK(io.run(give(1)) == 1);
+}
+
+TEST_CASE(
+    "io_service::run: the awaitable begins on the io_service, on this thread, and its waits end there") {
+  io_service io;
+  const socket_pair pair{io};
+  std::vector<const coracle::executor*> where;
+  std::vector<std::thread::id> threads;
+  const auto work = [&]() -> task<> {
+    const auto note = [&] {
+      where.push_back(current_executor());
+      threads.push_back(std::this_thread::get_id());
+    };
+    note();
+    co_await coracle::sleep_for(1ms);
+    note();
+    char byte = 0;
+    auto receive = [&]() -> task<> { co_await raw_operation(pair.second, io_opcode::receive, &byte, 1); };
+    auto send = [&]() -> task<> { co_await raw_operation(pair.first, io_opcode::send, "x", 1); };
+    co_await coracle::when_all(receive(), send());
+    note();
+  };
+  io.run(work());
+  CHECK(where == std::vector<const coracle::executor*>{3, &io});
+  CHECK(threads == std::vector{3, std::this_thread::get_id()});
+  CHECK(current_executor() == nullptr);
+}
+
+TEST_CASE("io_service::run: an awaitable that is ready at once needs no event") {
+  io_service io;
+  coracle::async_manual_reset_event set{true};
+  io.run(set);
+  CHECK(io.process_pending_events() == 0);
+}
+
+TEST_CASE("io_service::run: ends where the awaitable ended on another thread, though it slept meanwhile") {
+  io_service io;
+  coracle::static_thread_pool pool{1};
+  const auto elsewhere = [&]() -> task<int> {
+    co_await pool.schedule();
+    std::this_thread::sleep_for(1ms);
+    co_return 5;
+  };
+  for (int i = 0; i != 20; ++i) CHECK(io.run(elsewhere()) == 5);
+}
+
+TEST_CASE("io_service::run: a stop() does not concern it, nor does one from before") {
+  io_service io;
+  io.stop();
+  const auto work = [&]() -> task<int> {
+    co_await io.schedule();
+    io.stop();
+    co_await coracle::sleep_for(1ms);
+    co_await io.schedule();
+    co_return 1;
+  };
+  CHECK(io.run(work()) == 1);
+  CHECK(io.is_stop_requested());
+  CHECK(io.process_events() == 0);
+}
+
+TEST_CASE("io_service::run: what else was started stays where it is") {
+  io_service io;
+  int rounds = 0;
+  const auto other = [&]() -> detached {
+    co_await io.schedule();
+    for (; rounds != 1000; ++rounds) co_await coracle::this_task::yield();
+  };
+  other();
+  const auto work = [&]() -> task<> {
+    for (int i = 0; i != 10; ++i) co_await coracle::this_task::yield();
+  };
+  io.run(work());
+  CHECK(rounds > 0);
+  CHECK(rounds < 1000);
+  io.process_pending_events();
+  CHECK(rounds == 1000);
+}
+
+TEST_CASE("io_service::run: inside a coroutine that another run() runs") {
+  io_service io;
+  const auto inner = [&]() -> task<int> {
+    co_await io.schedule();
+    co_return 2;
+  };
+  const auto outer = [&]() -> task<int> {
+    co_await io.schedule();
+    const int got = io.run(inner());
+    co_await io.schedule();
+    co_return got;
+  };
+  CHECK(io.run(outer()) == 2);
+}
+
+TEST_CASE("io_service::run: a stop() reaches the threads that process events, past the runs that sleep") {
+  for (int round = 0; round != 50; ++round) {
+    io_service io;
+    coracle::async_manual_reset_event ended;
+    std::vector<std::thread> runs;
+    for (int i = 0; i != 2; ++i) {
+      runs.emplace_back([&] { io.run(ended); });
+    }
+    std::thread processes{[&] { io.process_events(); }};
+    if (round % 2 == 0) std::this_thread::sleep_for(200us);
+    io.stop();
+    processes.join();
+    ended.set();
+    for (std::thread& each : runs) each.join();
+  }
+}
+
+TEST_CASE("with_timeout: ends a receive that gets nothing; what comes later is still there") {
+  io_service io;
+  const socket_pair pair{io};
+  const auto work = [&]() -> task<char> {
+    char byte = 0;
+    bool late = false;
+    try {
+      co_await coracle::with_timeout(raw_operation(pair.second, io_opcode::receive, &byte, 1), 2ms);
+    } catch (const coracle::operation_cancelled& e) {
+      late = e.reason() == coracle::stop_reason::timed_out;
+    }
+    CHECK(late);
+    co_await raw_operation(pair.first, io_opcode::send, "y", 1);
+    co_await coracle::with_timeout(raw_operation(pair.second, io_opcode::receive, &byte, 1), 10s);
+    co_return byte;
+  };
+  CHECK(io.run(work()) == 'y');
+}
+}  // namespace

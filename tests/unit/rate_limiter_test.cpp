@@ -1,0 +1,232 @@
+// tests/unit/rate_limiter_test.cpp -- who gets through, and exactly when.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/rate_limiter.hpp>
+#include <coracle/exec/timeout.hpp>
+#include <coracle/testing/virtual_time_loop.hpp>
+#include <memory>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+
+namespace {
+using namespace std::chrono_literals;
+using coracle::rate_limiter;
+using coracle::task;
+using coracle::testing::virtual_time_loop;
+
+/// Who got through when, in nanoseconds of virtual time.
+struct gate {
+  virtual_time_loop& loop;
+  rate_limiter& limiter;
+  std::vector<std::pair<int, long long>> log{};
+
+  task<> pass(int name, std::int64_t n = 1) {
+    co_await limiter.acquire(n);
+    log.emplace_back(name, (loop.now() - virtual_time_loop::start).count());
+  }
+  task<> pass_often(int times) {
+    for (int i = 0; i != times; ++i) co_await pass(i);
+  }
+};
+constexpr long long ms = 1'000'000;
+using passes = std::vector<std::pair<int, long long>>;
+
+TEST_CASE("rate_limiter: a burst goes through at once, then one at a time, evenly spread") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 3};
+  gate door{loop, limiter};
+  loop.run(door.pass_often(6));
+  CHECK(door.log == passes{{0, 0}, {1, 0}, {2, 0}, {3, 100 * ms}, {4, 200 * ms}, {5, 300 * ms}});
+}
+
+TEST_CASE("rate_limiter: what does not divide evenly is exact all the same, for ever") {
+  virtual_time_loop loop;
+  rate_limiter limiter{3, 1s, 1};
+  gate door{loop, limiter};
+  loop.run(door.pass_often(300'001));
+  for (const int each : {1, 2, 3, 3'000, 299'999, 300'000}) {
+    CHECK(door.log[static_cast<std::size_t>(each)].second == (each * 1'000'000'000LL + 2) / 3);
+  }
+}
+
+TEST_CASE("rate_limiter: what nobody used is saved up to the burst") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 2};
+  gate door{loop, limiter};
+  loop.run(door.pass_often(2));
+  loop.advance(10s);
+  loop.run(door.pass_often(3));
+  CHECK(door.log[2].second == 10'000 * ms);
+  CHECK(door.log[3].second == 10'000 * ms);
+  CHECK(door.log[4].second == 10'100 * ms);
+}
+
+TEST_CASE("rate_limiter: first come, first served, also behind one who wants much") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 5};
+  gate door{loop, limiter};
+  loop.run(coracle::when_all(door.pass(0, 5), door.pass(1, 4), door.pass(2), door.pass(3, 2)));
+  CHECK(door.log == passes{{0, 0}, {1, 400 * ms}, {2, 500 * ms}, {3, 700 * ms}});
+}
+
+TEST_CASE("rate_limiter: try_acquire() takes what is there, and does not overtake") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 2};
+  gate door{loop, limiter};
+  const auto visit = [&]() -> task<> {
+    CHECK(limiter.try_acquire(2));
+    CHECK_FALSE(limiter.try_acquire());
+    co_await coracle::sleep_for(150ms);
+    CHECK(limiter.try_acquire());
+    CHECK_FALSE(limiter.try_acquire());
+    coracle_test::run_detached(door.pass(1, 2));
+    co_await coracle::sleep_for(60ms);
+    CHECK_FALSE(limiter.try_acquire());  // one is there, but somebody waits for two
+    co_await coracle::sleep_for(100ms);
+    CHECK(door.log.size() == 1);
+    CHECK(door.log[0].second == 300 * ms);
+  };
+  loop.run(visit());
+}
+
+TEST_CASE("rate_limiter: nothing at all goes through always") {
+  virtual_time_loop loop;
+  rate_limiter limiter{1, 1h, 1};
+  gate door{loop, limiter};
+  loop.run(door.pass(0, 1));
+  loop.run(door.pass(1, 0));
+  CHECK(door.log.back() == std::pair{1, 0LL});
+}
+
+TEST_CASE("rate_limiter: stop requested before: nothing is taken, though it is there") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 1};
+  coracle::stop_source source;
+  source.request_stop(coracle::stop_reason::shutting_down);
+  CHECK_THROWS_WITH_AS(loop.run(coracle::with_stop(limiter.acquire(), source.get_token())),
+                       "operation cancelled: shutting down", coracle::operation_cancelled);
+  CHECK(limiter.try_acquire());
+}
+
+TEST_CASE("rate_limiter: a waiter that is stopped gives its place to the next, who loses no time") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 5};
+  gate door{loop, limiter};
+  coracle::stop_source sources[3];
+  int cancelled = 0;
+  const auto stoppable = [&](int name, std::int64_t n) -> task<> {
+    try {
+      co_await coracle::with_stop(door.pass(name, n), sources[name].get_token());
+    } catch (const coracle::operation_cancelled&) {
+      ++cancelled;
+    }
+  };
+  const auto stop_later = [&]() -> task<> {
+    co_await coracle::sleep_for(50ms);
+    sources[0].request_stop();  // the first, whose timer runs
+    co_await coracle::sleep_for(60ms);
+    sources[2].request_stop();  // the last, in the queue
+  };
+  REQUIRE(loop.run([&]() -> task<bool> { co_return limiter.try_acquire(5); }()));
+  loop.run(coracle::when_all(stoppable(0, 5), stoppable(1, 2), stoppable(2, 1), door.pass(3), stop_later()));
+  CHECK(cancelled == 2);
+  CHECK(door.log == passes{{1, 200 * ms}, {3, 300 * ms}});
+}
+
+TEST_CASE("rate_limiter: a timeout around the wait takes nothing") {
+  virtual_time_loop loop;
+  rate_limiter limiter{1, 1s, 1};
+  gate door{loop, limiter};
+  loop.run(door.pass(0));
+  CHECK_THROWS_AS(loop.run(coracle::timeout(limiter.acquire(), 900ms)), coracle::timed_out);
+  loop.run(door.pass(1));
+  CHECK(door.log.back() == std::pair{1, 1000 * ms});
+}
+
+TEST_CASE("rate_limiter: sets no timer while nobody waits") {
+  virtual_time_loop loop;  // its destructor refuses timers that are set
+  rate_limiter limiter{10, 1s, 2};
+  gate door{loop, limiter};
+  loop.run(door.pass_often(2));
+  CHECK(loop.run_pending() == 0);
+}
+
+TEST_CASE("rate_limiter: one who need not wait gives way now and then") {
+  virtual_time_loop loop;
+  rate_limiter limiter{1'000'000, 1s, 1'000'000};
+  bool other_ran = false;
+  const auto busy = [&]() -> task<> {
+    for (int i = 0; i != 1000; ++i) co_await limiter.acquire();
+    CHECK(other_ran);
+  };
+  const auto other = [&]() -> task<> {
+    other_ran = true;
+    co_return;
+  };
+  coracle_test::run_detached_on(loop, other());
+  loop.run(busy());
+}
+
+TEST_CASE("rate_limiter: without waiting it allocates nothing" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 10};
+  std::size_t allocated = 1;
+  const auto work = [&]() -> task<> {
+    const auto before = coracle_test::allocations();
+    for (int i = 0; i != 10; ++i) co_await limiter.acquire();
+    allocated = coracle_test::allocations() - before;
+  };
+  loop.run(work());
+  CHECK(allocated == 0);
+}
+
+TEST_CASE("rate_limiter: where an allocation fails nothing is taken" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  int failed = 0;
+  const int failures = coracle_test::fail_each_allocation([&] {
+    virtual_time_loop loop;
+    rate_limiter limiter{10, 1s, 1};
+    const auto twice = [&]() -> task<> {
+      co_await limiter.acquire();
+      co_await limiter.acquire();
+    };
+    try {
+      loop.run(twice());
+    } catch (const std::bad_alloc&) {
+      ++failed;
+    }
+  });
+  CHECK(failures >= 2);
+  CHECK(failed == failures);
+}
+
+TEST_CASE("rate_limiter: wrong numbers and a waiter left behind end the program and say so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { rate_limiter limiter{0, 1s}; }) ==
+        "coracle: a rate_limiter needs tokens, a period and a burst greater than 0\n");
+  CHECK(coracle_test::abort_message([] { rate_limiter limiter{1, 24h * 365, 1000}; }) ==
+        "coracle: the burst of a rate_limiter times its period must be less than 2^62 nanoseconds\n");
+  CHECK(coracle_test::abort_message([] {
+          rate_limiter limiter{1, 1s, 2};
+          static_cast<void>(limiter.acquire(3));
+        }) == "coracle: acquire() of more tokens than the burst of a rate_limiter, or of less than none\n");
+  CHECK(coracle_test::abort_message([] {
+          virtual_time_loop loop;
+          auto limiter = std::make_unique<rate_limiter>(1, 1s, 1);
+          const auto wait = [&]() -> task<> {
+            co_await limiter->acquire();
+            co_await limiter->acquire();
+          };
+          coracle_test::run_detached_on(loop, wait());
+          loop.run_pending();
+          limiter.reset();
+        }) == "coracle: a rate_limiter was destroyed while coroutines wait for it\n");
+}
+}  // namespace

@@ -1,0 +1,475 @@
+// tests/unit/schedule_test.cpp -- moving to an executor, yielding on it, and what a stop request does to either.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/via.hpp>
+#include <coracle/core/async_generator.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/schedule.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/core/yield.hpp>
+#include <coracle/exec/inline_scheduler.hpp>
+#include <coracle/exec/round_robin_scheduler.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+
+namespace {
+using coracle::current_executor;
+using coracle::executor;
+using coracle::run_loop;
+using coracle::scheduler_ref;
+using coracle::stop_reason;
+using coracle::stop_source;
+using coracle::task;
+using coracle_test::detached;
+
+/// How a coroutine ended, and where it was then.
+struct ending {
+  bool over = false;
+  std::optional<stop_reason> cancelled;
+  bool failed = false;
+  const executor* where = nullptr;
+};
+/// Awaits `work` under `source`, from `home` if there is one.
+detached watch(run_loop* home, stop_source& source, task<> work, ending& seen) {
+  if (home) co_await home->schedule();
+  try {
+    co_await coracle::with_stop(std::move(work), source.get_token());
+  } catch (const coracle::operation_cancelled& e) {
+    seen.cancelled = e.reason();
+  } catch (const std::runtime_error&) {
+    seen.failed = true;
+  }
+  seen.where = current_executor();
+  seen.over = true;
+}
+template <class Scheduler>
+task<> go_to(Scheduler& place) {
+  co_await place.schedule();
+}
+void run_all(run_loop& loop) {
+  while (loop.run_one()) {
+  }
+}
+
+TEST_CASE("schedule(): stop requested before: it does not move, and ends as cancelled") {
+  run_loop loop;
+  stop_source source;
+  source.request_stop(stop_reason::timed_out);
+  ending seen;
+  watch(nullptr, source, go_to(loop), seen);
+  CHECK(seen.over);
+  CHECK(seen.cancelled == stop_reason::timed_out);
+  CHECK(seen.where == nullptr);
+  CHECK_FALSE(loop.run_one());
+}
+
+TEST_CASE("schedule(): stop requested on the way: it takes its turn, and is cancelled where it arrives") {
+  run_loop loop;
+  stop_source source;
+  std::vector<int> order;
+  const auto other = [&]() -> detached {
+    co_await loop.schedule();
+    order.push_back(1);
+  };
+  other();
+  ending seen;
+  watch(nullptr, source, go_to(loop), seen);
+  source.request_stop(stop_reason::shutting_down);
+  CHECK_FALSE(seen.over);
+  CHECK(loop.run_one());
+  CHECK_FALSE(seen.over);
+  CHECK(loop.run_one());
+  CHECK(order.size() == 1);
+  CHECK(seen.cancelled == stop_reason::shutting_down);
+  CHECK(seen.where == &loop);
+}
+
+TEST_CASE("schedule(): stop requested after: no effect") {
+  run_loop loop;
+  stop_source source;
+  ending seen;
+  watch(nullptr, source, go_to(loop), seen);
+  CHECK(loop.run_one());
+  source.request_stop();
+  CHECK(seen.over);
+  CHECK_FALSE(seen.cancelled);
+  CHECK(seen.where == &loop);
+}
+
+TEST_CASE("schedule(): out of reach of the token where it is shielded") {
+  run_loop loop;
+  stop_source source;
+  source.request_stop();
+  const auto shielded = [&]() -> task<> { co_await coracle::shielded(loop.schedule()); };
+  ending seen;
+  watch(nullptr, source, shielded(), seen);
+  CHECK_FALSE(seen.over);
+  CHECK(loop.run_one());
+  CHECK_FALSE(seen.cancelled);
+}
+
+TEST_CASE("schedule(): allocates nothing" * doctest::skip(!coracle_test::allocations_are_counted)) {
+  run_loop loop;
+  std::size_t during = 1;
+  const auto move = [&]() -> task<> {
+    const std::size_t before = coracle_test::allocations();
+    co_await loop.schedule();
+    co_await coracle::this_task::yield();
+    co_await coracle::current_scheduler().schedule();
+    during = coracle_test::allocations() - before;
+  };
+  coracle_test::run_detached(move());
+  run_all(loop);
+  CHECK(during == 0);
+}
+
+TEST_CASE("schedule() of a pool: stop requested before or on the way cancels, and it arrives there first") {
+  coracle::static_thread_pool pool{1};
+  stop_source source;
+  coracle::async_manual_reset_event gate;
+  const auto travel = [&](bool& arrived) -> task<> {
+    try {
+      co_await pool.schedule();
+    } catch (const coracle::operation_cancelled&) {
+      arrived = current_executor() == &pool;
+      throw;
+    }
+  };
+  // The only thread is held until the request has been made, so the second one is on its way meanwhile.
+  const auto hold = [&]() -> task<> {
+    co_await pool.schedule();
+    while (!source.stop_requested()) std::this_thread::yield();
+  };
+  ending seen, late;
+  bool arrived = false, moved = false;
+  coracle_test::run_detached(hold());
+  watch(nullptr, source, travel(arrived), seen);
+  source.request_stop();
+  watch(nullptr, source, travel(moved), late);
+  coracle::sync_wait(go_to(pool));
+  CHECK(seen.cancelled);
+  CHECK(arrived);
+  CHECK(late.cancelled);
+  CHECK_FALSE(moved);
+  CHECK(late.where == nullptr);
+}
+
+TEST_CASE(
+    "schedule() of a round_robin_scheduler: before, it does not suspend; on the way, it takes its turn") {
+  coracle::round_robin_scheduler<2> ring;
+  stop_source source;
+  ending during, before;
+  watch(nullptr, source, go_to(ring), during);
+  CHECK_FALSE(during.over);
+  source.request_stop();
+  watch(nullptr, source, go_to(ring), before);
+  CHECK(before.cancelled);
+  CHECK_FALSE(during.over);
+  ring.drain();
+  CHECK(during.cancelled);
+}
+
+TEST_CASE("scheduler_ref: schedule() posts to its executor, and does not suspend where the caller is there") {
+  run_loop loop;
+  std::vector<const executor*> seen;
+  const auto work = [&]() -> detached {
+    const scheduler_ref there{&loop};
+    co_await there.schedule();
+    seen.push_back(current_executor());
+    co_await there.schedule();
+    seen.push_back(current_executor());
+  };
+  work();
+  CHECK(seen.empty());
+  CHECK(loop.run_one());
+  CHECK(seen == std::vector<const executor*>{&loop, &loop});
+  CHECK_FALSE(loop.run_one());
+}
+
+TEST_CASE("scheduler_ref: decides when it is awaited, not when schedule() is called") {
+  run_loop loop;
+  bool there = false;
+  run_loop other;
+  const auto work = [&]() -> detached {
+    co_await loop.schedule();
+    auto back = coracle::current_scheduler().schedule();
+    co_await other.schedule();
+    co_await back;
+    there = current_executor() == &loop;
+  };
+  work();
+  CHECK(loop.run_one());
+  CHECK(other.run_one());
+  CHECK_FALSE(there);
+  CHECK(loop.run_one());
+  CHECK(there);
+}
+
+TEST_CASE("scheduler_ref: of no executor it goes nowhere; current_scheduler() refers to the caller's") {
+  run_loop loop;
+  ending seen;
+  stop_source source;
+  scheduler_ref nowhere{nullptr};
+  watch(nullptr, source, go_to(nowhere), seen);
+  CHECK(seen.over);
+  CHECK_FALSE(seen.cancelled);
+  CHECK(coracle::current_scheduler() == nowhere);
+  const coracle::detail::executor_scope here{&loop};
+  CHECK(coracle::current_scheduler() == scheduler_ref{&loop});
+  CHECK(coracle::current_scheduler() != nowhere);
+  CHECK(coracle::current_scheduler().place() == &loop);
+}
+
+TEST_CASE("scheduler_ref, inline_scheduler: stop requested before cancels, though they need not move") {
+  run_loop loop;
+  stop_source source;
+  source.request_stop();
+  ending of_ref, of_inline;
+  scheduler_ref here{&loop};
+  coracle::inline_scheduler stay;
+  watch(&loop, source, go_to(here), of_ref);
+  watch(&loop, source, go_to(stay), of_inline);
+  run_all(loop);
+  CHECK(of_ref.cancelled);
+  CHECK(of_inline.cancelled);
+}
+
+task<int> answer_and_stop(stop_source& source) {
+  source.request_stop();
+  co_return 42;
+}
+task<> fail_and_stop(stop_source& source) {
+  source.request_stop();
+  throw std::runtime_error("the child's own end");
+  co_return;
+}
+
+TEST_CASE("via, resume_on: a result that is there is delivered, also if stop is requested on the way back") {
+  run_loop home, abroad;
+  stop_source source;
+  int got = 0;
+  std::function<task<>()> journey;
+  const executor* goes_on = nullptr;
+  SUBCASE("via") {
+    journey = [&]() -> task<> {
+      got = co_await coracle::via(answer_and_stop(source), abroad);
+      goes_on = current_executor();
+    };
+  }
+  SUBCASE("resume_on") {
+    journey = [&]() -> task<> {
+      co_await coracle::current_scheduler().schedule();
+      got = co_await coracle::resume_on(abroad, answer_and_stop(source));
+      goes_on = current_executor();
+      co_await coracle::shielded(home.schedule());
+    };
+  }
+  ending seen;
+  watch(&home, source, journey(), seen);
+  for (int i = 0; i != 3; ++i) {
+    run_all(home);
+    run_all(abroad);
+  }
+  CHECK(got == 42);
+  CHECK_FALSE(seen.cancelled);
+  CHECK((goes_on == &home || goes_on == &abroad));
+  CHECK(seen.where == &home);
+}
+
+TEST_CASE("via, resume_on: so is an exception") {
+  run_loop home, abroad;
+  stop_source source;
+  task<> journey;
+  bool comes_home = false;
+  SUBCASE("via") {
+    journey = coracle::via(fail_and_stop(source), abroad);
+    comes_home = true;
+  }
+  SUBCASE("resume_on") { journey = coracle::resume_on(abroad, fail_and_stop(source)); }
+  ending seen;
+  watch(&home, source, std::move(journey), seen);
+  for (int i = 0; i != 3; ++i) {
+    run_all(home);
+    run_all(abroad);
+  }
+  CHECK(seen.failed);
+  CHECK_FALSE(seen.cancelled);
+  CHECK(seen.where == (comes_home ? &home : &abroad));
+}
+
+TEST_CASE(
+    "schedule_on, via: a stop request on the way there cancels; the child is not started; via comes home") {
+  run_loop home, abroad;
+  stop_source source;
+  bool started = false;
+  const auto child = [&]() -> task<> {
+    started = true;
+    co_return;
+  };
+  task<> journey;
+  bool comes_home = false;
+  SUBCASE("schedule_on") { journey = coracle::schedule_on(abroad, child()); }
+  SUBCASE("via") {
+    journey = coracle::via(child(), abroad);
+    comes_home = true;
+  }
+  ending seen;
+  watch(&home, source, std::move(journey), seen);
+  run_all(home);
+  source.request_stop(stop_reason::lost_race);
+  CHECK_FALSE(seen.over);
+  run_all(abroad);
+  run_all(home);
+  CHECK_FALSE(started);
+  CHECK(seen.cancelled == stop_reason::lost_race);
+  CHECK(seen.where == (comes_home ? &home : &abroad));
+}
+
+TEST_CASE("via: the child goes on under the inherited token; only the way back is out of its reach") {
+  run_loop home, abroad;
+  stop_source source;
+  coracle::async_manual_reset_event never;
+  const auto child = [&]() -> task<> { co_await never; };
+  ending seen;
+  watch(&home, source, coracle::via(child(), abroad), seen);
+  run_all(home);
+  run_all(abroad);
+  source.request_stop();
+  run_all(abroad);
+  run_all(home);
+  CHECK(seen.cancelled);
+  CHECK(seen.where == &home);
+}
+
+coracle::async_generator<int> numbers(stop_source& source) {
+  co_yield 1;
+  source.request_stop();
+  co_yield 2;
+}
+TEST_CASE("resume_on a generator: an element that is there is delivered in spite of a stop request") {
+  run_loop abroad;
+  stop_source source;
+  std::vector<int> got;
+  const auto consume = [&]() -> task<> {
+    auto source_here = coracle::resume_on(abroad, numbers(source));
+    while (auto* each = co_await source_here.next()) got.push_back(*each);
+  };
+  ending seen;
+  watch(nullptr, source, consume(), seen);
+  run_all(abroad);
+  CHECK(got == std::vector{1, 2});
+  CHECK(seen.over);
+}
+coracle::async_generator<int> endless(int& made) {
+  for (;;) co_yield ++made;
+}
+TEST_CASE("schedule_on a generator: stop requested on the way to the next element ends it; none is made") {
+  run_loop abroad;
+  stop_source source;
+  int made = 0;
+  const auto consume = [&]() -> task<> {
+    auto there = coracle::schedule_on(abroad, endless(made));
+    while (auto* each = co_await there.next()) {
+      if (*each == 3) source.request_stop();
+    }
+  };
+  ending seen;
+  watch(nullptr, source, consume(), seen);
+  run_all(abroad);
+  CHECK(made == 3);
+  CHECK(seen.cancelled);
+}
+
+TEST_CASE("yield: goes behind what is queued on the executor") {
+  run_loop loop;
+  std::string order;
+  const auto work = [&](char name) -> detached {
+    co_await loop.schedule();
+    for (int i = 0; i != 3; ++i) {
+      order += name;
+      co_await coracle::this_task::yield();
+    }
+  };
+  work('a');
+  work('b');
+  run_all(loop);
+  CHECK(order == "ababab");
+}
+TEST_CASE("yield: outside any executor it does not suspend") {
+  int rounds = 0;
+  const auto work = [&]() -> detached {
+    co_await coracle::this_task::yield();
+    ++rounds;
+  };
+  work();
+  CHECK(rounds == 1);
+}
+TEST_CASE("yield: stop requested before, or while others run, cancels; also outside any executor") {
+  run_loop loop;
+  stop_source during, before;
+  const auto work = [&]() -> task<> { co_await coracle::this_task::yield(); };
+  ending seen_during, seen_before, seen_outside;
+  watch(&loop, during, work(), seen_during);
+  CHECK(loop.run_one());
+  CHECK_FALSE(seen_during.over);
+  during.request_stop();
+  run_all(loop);
+  CHECK(seen_during.cancelled);
+  before.request_stop();
+  watch(&loop, before, work(), seen_before);
+  CHECK(loop.run_one());
+  CHECK(seen_before.cancelled);
+  watch(nullptr, before, work(), seen_outside);
+  CHECK(seen_outside.cancelled);
+}
+TEST_CASE("yield: a loop that yields does not keep a pool of one from anybody") {
+  coracle::static_thread_pool pool{1};
+  bool other_ran = false;
+  const auto spin = [&]() -> task<> {
+    co_await pool.schedule();
+    const auto other = [&]() -> detached {
+      co_await pool.schedule();
+      other_ran = true;
+    };
+    other();
+    while (!other_ran) co_await coracle::this_task::yield();
+  };
+  coracle::sync_wait(spin());
+  CHECK(other_ran);
+}
+TEST_CASE("the budget: a coroutine whose awaits are always ready does not starve another on a pool of one") {
+  coracle::static_thread_pool pool{1};
+  coracle::async_manual_reset_event set{true};
+  bool other_ran = false;
+  long long awaits = 0;
+  const auto spin = [&]() -> task<> {
+    co_await pool.schedule();
+    const auto other = [&]() -> detached {
+      co_await pool.schedule();
+      other_ran = true;
+    };
+    other();
+    while (!other_ran) {
+      co_await set;
+      ++awaits;
+    }
+  };
+  coracle::sync_wait(spin());
+  CHECK(other_ran);
+  CHECK(awaits <= 256);
+}
+}  // namespace

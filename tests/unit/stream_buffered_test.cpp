@@ -1,0 +1,461 @@
+// tests/unit/stream_buffered_test.cpp -- pipelines in which something runs ahead: buffered and merge.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <coracle/compose/channel.hpp>
+#include <coracle/compose/stream_buffered.hpp>
+#include <coracle/compose/stream_ends.hpp>
+#include <coracle/compose/stream_merge.hpp>
+#include <coracle/compose/stream_stages.hpp>
+#include <coracle/core/async_generator.hpp>
+#include <coracle/core/on_scope_exit.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+#include "../support/lifetime_probe.hpp"
+#include "../support/test_coroutine.hpp"
+
+namespace {
+namespace streams = coracle::streams;
+using coracle::async_generator;
+using coracle::async_manual_reset_event;
+using coracle::sync_wait;
+using coracle::task;
+using coracle_test::lifetime_probe;
+using coracle_test::lifetimes;
+using ints = std::vector<int>;
+using streams::buffered;
+using streams::chunk;
+using streams::collect;
+using streams::filter;
+using streams::fold;
+using streams::for_each;
+using streams::map;
+using streams::merge;
+using streams::take;
+using streams::zip;
+
+constexpr auto is_even = [](int n) { return n % 2 == 0; };
+constexpr auto twice = [](int n) -> task<int> { co_return 2 * n; };
+
+async_generator<int> counting(int from, int to) {
+  for (int i = from; i != to; ++i) co_yield i;
+}
+async_generator<int> counting_asked(int& asked) {
+  for (int i = 0;; ++i) {
+    ++asked;
+    co_yield i;
+  }
+}
+async_generator<int> failing_after(int last) {
+  for (int i = 0; i != last; ++i) co_yield i;
+  throw std::runtime_error("the source fails");
+}
+
+/// Elements that end when the test says so.
+struct jobs {
+  explicit jobs(std::size_t count) : may_end(count) {}
+  task<int> run(int n) {
+    const auto i = static_cast<std::size_t>(n);
+    ++running;
+    most = std::max(most, running);
+    started.push_back(n);
+    try {
+      co_await may_end[i];
+    } catch (const coracle::operation_cancelled&) {
+      --running;
+      ++cancelled;
+      throw;
+    }
+    --running;
+    co_return 10 * n;
+  }
+  auto starter() {
+    return [this](int n) { return run(n); };
+  }
+
+  std::vector<async_manual_reset_event> may_end;
+  ints started;
+  int running = 0, most = 0, cancelled = 0;
+};
+
+// ---- buffered --------------------------------------------------------------------------------------------
+
+TEST_CASE("buffered: the elements are the same, in the same order, whatever the limit") {
+  for (const std::size_t limit : {1u, 2u, 3u, 100u}) {
+    CHECK(sync_wait(counting(0, 5) | buffered(limit) | collect()) == ints{0, 1, 2, 3, 4});
+    CHECK(sync_wait(counting(0, 5) | map(twice) | buffered(limit) | collect()) == ints{0, 2, 4, 6, 8});
+    CHECK(sync_wait(counting(0, 5) | filter(is_even) | buffered(limit) | chunk(2) | collect()) ==
+          std::vector<ints>{{0, 2}, {4}});
+    CHECK(sync_wait(counting(0, 0) | buffered(limit) | collect()).empty());
+  }
+}
+
+TEST_CASE("buffered: so many awaitables are on their way at a time, and their results keep the order") {
+  jobs all(5);
+  ints seen;
+  coracle_test::run_detached(counting(0, 5) | map(all.starter()) | buffered(2) |
+                             for_each([&seen](int n) { seen.push_back(n); }));
+  CHECK(all.started == ints{0, 1});
+  all.may_end[1].set();
+  CHECK(seen.empty());
+  CHECK(all.started == ints{0, 1});
+  all.may_end[0].set();
+  CHECK(seen == ints{0, 10});
+  CHECK(all.started == ints{0, 1, 2, 3});
+  for (async_manual_reset_event& each : all.may_end) each.set();
+  CHECK(seen == ints{0, 10, 20, 30, 40});
+  CHECK(all.most == 2);
+  CHECK(all.running == 0);
+}
+
+TEST_CASE("buffered: the source runs ahead by so many elements and not by one more") {
+  int asked = 0;
+  async_manual_reset_event go_on;
+  ints seen;
+  const auto see = [&](int n) -> task<> {
+    seen.push_back(n);
+    co_await go_on;
+  };
+  coracle_test::run_detached(counting_asked(asked) | buffered(3) | take(2) | for_each(see));
+  CHECK(seen == ints{0});
+  CHECK(asked == 4);
+  go_on.set();
+  CHECK(seen == ints{0, 1});
+  CHECK(asked == 5);
+}
+
+TEST_CASE("buffered: an element that is there is given out while the source still waits for the next") {
+  coracle::channel<int> numbers{4};
+  ints seen;
+  coracle_test::run_detached(numbers | map(twice) | buffered(3) |
+                             for_each([&seen](int n) { seen.push_back(n); }));
+  CHECK(numbers.try_send(1));
+  CHECK(seen == ints{2});
+  CHECK(numbers.try_send(2));
+  CHECK(seen == ints{2, 4});
+  numbers.close();
+}
+
+TEST_CASE("buffered: awaitables of nothing, of references and of what can only be moved") {
+  int done = 0;
+  const auto work = [&](int) -> task<> {
+    ++done;
+    co_return;
+  };
+  CHECK(sync_wait(counting(0, 3) | map(work) | buffered(2) | collect()).size() == 3);
+  CHECK(done == 3);
+  ints numbers{1, 2, 3};
+  const auto at = [&](int i) -> task<int&> { co_return numbers[static_cast<std::size_t>(i)]; };
+  sync_wait(counting(0, 3) | map(at) | buffered(2) | for_each([](int& n) { n = 0; }));
+  CHECK(numbers == ints{0, 0, 0});
+  const auto box = [](int n) -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(n); };
+  CHECK(*sync_wait(counting(7, 8) | map(box) | buffered(2) | collect()).at(0) == 7);
+}
+
+TEST_CASE("buffered: a pipeline that needs no more stops what is on its way and joins it before it ends") {
+  jobs all(6);
+  ints seen;
+  bool ended = false;
+  const auto run = [&]() -> task<> {
+    seen = co_await (counting(0, 6) | map(all.starter()) | buffered(3) | take(1) | collect());
+    CHECK(all.running == 0);
+    ended = true;
+  };
+  coracle_test::run_detached(run());
+  CHECK(all.running == 3);
+  all.may_end[0].set();
+  CHECK(ended);
+  CHECK(seen == ints{0});
+  CHECK(all.cancelled == 3);
+}
+
+TEST_CASE("buffered: what does not obey the stop request is waited for") {
+  async_manual_reset_event slow_may_end;
+  bool ended = false;
+  const auto work = [&](int n) -> task<int> {
+    if (n == 1) co_await coracle::shielded(slow_may_end);
+    co_return n;
+  };
+  const auto run = [&]() -> task<> {
+    const ints seen = co_await (counting(0, 6) | map(work) | buffered(2) | take(1) | collect());
+    CHECK(seen == ints{0});
+    ended = true;
+  };
+  coracle_test::run_detached(run());
+  CHECK_FALSE(ended);
+  slow_may_end.set();
+  CHECK(ended);
+}
+
+TEST_CASE("buffered: an element's error comes in its turn, and stops and joins the others") {
+  jobs all(6);
+  ints seen;
+  std::string error;
+  const auto work = [&](int n) -> task<int> {
+    if (n == 1) throw std::runtime_error("an element fails");
+    co_return co_await all.run(n);
+  };
+  const auto run = [&]() -> task<> {
+    const auto see = [&seen](int n) { seen.push_back(n); };
+    try {
+      co_await (counting(0, 6) | map(work) | buffered(3) | for_each(see));
+    } catch (const std::runtime_error& e) {
+      error = e.what();
+    }
+    CHECK(all.running == 0);
+  };
+  coracle_test::run_detached(run());
+  CHECK(error.empty());
+  all.may_end[0].set();
+  CHECK(seen == ints{0});
+  CHECK(error == "an element fails");
+}
+
+TEST_CASE("buffered: an error of the source comes behind the elements before it") {
+  ints seen;
+  const auto see = [&](int n) { seen.push_back(n); };
+  CHECK_THROWS_WITH_AS(sync_wait(failing_after(3) | buffered(2) | for_each(see)), "the source fails",
+                       std::runtime_error);
+  CHECK(seen == ints{0, 1, 2});
+  CHECK_THROWS_AS(sync_wait(failing_after(3) | map(twice) | buffered(9) | collect()), std::runtime_error);
+}
+
+TEST_CASE("buffered: an error of the end stops and joins what is on its way") {
+  jobs all(3);
+  all.may_end[0].set();
+  const auto fail = [](int) { throw std::runtime_error("the end fails"); };
+  CHECK_THROWS_WITH_AS(sync_wait(counting(0, 3) | map(all.starter()) | buffered(3) | for_each(fail)),
+                       "the end fails", std::runtime_error);
+  CHECK(all.running == 0);
+  CHECK(all.cancelled == 2);
+}
+
+TEST_CASE(
+    "buffered: a stop request stops what is on its way and the source; the pipeline ends once they have") {
+  coracle::stop_source source;
+  jobs all(3);
+  async_manual_reset_event ends_late;
+  bool cancelled = false;
+  const auto work = [&](int n) -> task<int> {
+    try {
+      co_return co_await all.run(n);
+    } catch (...) {
+    }
+    co_await coracle::shielded(ends_late);
+    throw std::runtime_error("dropped, since the pipeline is being stopped");
+  };
+  const auto run = [&]() -> task<> {
+    try {
+      co_await (counting(0, 3) | map(work) | buffered(3) | collect());
+    } catch (const coracle::operation_cancelled& e) {
+      cancelled = e.reason() == coracle::stop_reason::timed_out;
+    }
+  };
+  coracle_test::run_detached(coracle::with_stop(run(), source.get_token()));
+  source.request_stop(coracle::stop_reason::timed_out);
+  CHECK(all.cancelled == 3);
+  CHECK_FALSE(cancelled);
+  ends_late.set();
+  CHECK(cancelled);
+}
+
+TEST_CASE("buffered: elements inherit the environment of the pipeline") {
+  const coracle::task_local<int> number{0};
+  const auto read = [&](int n) -> task<int> { co_return n + co_await number.value(); };
+  CHECK(sync_wait(coracle::with_value(counting(0, 3) | map(read) | buffered(2) | collect(), number, 10)) ==
+        ints{10, 11, 12});
+}
+
+TEST_CASE("buffered: elements that end on a pool, and stages behind one another") {
+  coracle::static_thread_pool pool{2};
+  const auto work = [&](int n) -> task<int> {
+    co_await pool.schedule();
+    co_return n + 1;
+  };
+  const int sum = sync_wait(counting(0, 200) | map(work) | buffered(8) | map(work) | buffered(3) |
+                            fold(0, [](int a, int b) { return a + b; }));
+  CHECK(sum == 199 * 100 + 400);
+}
+
+TEST_CASE("buffered: each result is moved along and destroyed once") {
+  lifetimes log;
+  const auto probe = [&](int n) -> task<lifetime_probe> { co_return lifetime_probe(log, n); };
+  sync_wait(counting(0, 5) | map(probe) | buffered(2) | take(3) | for_each([](lifetime_probe) {}));
+  CHECK(log.copies == 0);
+  CHECK(log.alive == 0);
+}
+
+// ---- merge -----------------------------------------------------------------------------------------------
+
+TEST_CASE("merge: gives the elements of all streams, each stream's in order, and ends with the last") {
+  const ints seen = sync_wait(merge(counting(0, 3), counting(10, 15), counting(20, 20)) | collect());
+  CHECK(seen.size() == 8);
+  ints small, large;
+  for (const int n : seen) (n < 10 ? small : large).push_back(n);
+  CHECK(small == ints{0, 1, 2});
+  CHECK(large == ints{10, 11, 12, 13, 14});
+  CHECK(sync_wait(merge(counting(0, 3)) | collect()) == ints{0, 1, 2});
+}
+
+TEST_CASE("merge: streams that have elements all the time take turns") {
+  int first = 0, second = 0;
+  const auto negative = [](int n) { return -1 - n; };
+  const ints seen =
+      sync_wait(merge(counting_asked(first), counting_asked(second) | map(negative)) | take(6) | collect());
+  CHECK(std::count_if(seen.begin(), seen.end(), [](int n) { return n < 0; }) == 3);
+  CHECK(first <= 5);
+  CHECK(second <= 5);
+}
+
+TEST_CASE("merge: an element is shown as soon as it is there, from whichever stream") {
+  coracle::channel<int> first{1}, second{1};
+  ints seen;
+  coracle_test::run_detached(merge(first, second) | for_each([&seen](int n) { seen.push_back(n); }));
+  CHECK(second.try_send(2));
+  CHECK(second.try_send(3));
+  CHECK(first.try_send(1));
+  CHECK(seen == ints{2, 3, 1});
+  first.close();
+  CHECK(second.try_send(4));
+  CHECK(seen == ints{2, 3, 1, 4});
+  second.close();
+}
+
+TEST_CASE("merge: elements of one type are shown where they stand; of several, as their common type") {
+  lifetimes log;
+  const auto probes = [](lifetimes& to, int from) -> async_generator<lifetime_probe> {
+    for (int i = from; i != from + 2; ++i) {
+      lifetime_probe each(to, i);
+      co_yield each;
+    }
+  };
+  int sum = 0;
+  sync_wait(merge(probes(log, 0), probes(log, 10)) | for_each([&sum](lifetime_probe& p) { sum += p.id(); }));
+  CHECK(sum == 22);
+  CHECK(log.copies == 0);
+  CHECK(log.moves == 0);
+  const auto half = [](int n) { return n / 2.0; };
+  const auto both = sync_wait(merge(counting(1, 2), counting(1, 2) | map(half)) | collect());
+  static_assert(std::is_same_v<decltype(both), const std::vector<double>>);
+  CHECK(both.size() == 2);
+}
+
+TEST_CASE("merge: each stream is at most one element ahead of the consumer") {
+  int first = 0, second = 0;
+  async_manual_reset_event never;
+  coracle::stop_source source;
+  const auto wait = [&](int) -> task<> { co_await never; };
+  const auto run = [&]() -> task<> {
+    try {
+      co_await (merge(counting_asked(first), counting_asked(second)) | for_each(wait));
+    } catch (const coracle::operation_cancelled&) {
+    }
+  };
+  coracle_test::run_detached(coracle::with_stop(run(), source.get_token()));
+  CHECK(first == 1);
+  CHECK(second == 1);
+  source.request_stop();
+  CHECK(first == 1);
+}
+
+TEST_CASE("merge: an error of one stream stops and joins the others, and leaves the pipeline") {
+  bool joined = false;
+  async_manual_reset_event never;
+  const auto waiting = [](async_manual_reset_event& event, bool& ended) -> async_generator<int> {
+    const auto note = coracle::on_scope_exit([&ended] { ended = true; });
+    co_await event;
+    co_yield 1;
+  };
+  CHECK_THROWS_WITH_AS(sync_wait(merge(waiting(never, joined), failing_after(2)) | collect()),
+                       "the source fails", std::runtime_error);
+  CHECK(joined);
+}
+
+TEST_CASE("merge: a stop request ends all streams that wait") {
+  coracle::stop_source source;
+  coracle::channel<int> first{1}, second{1};
+  bool cancelled = false;
+  const auto run = [&]() -> task<> {
+    try {
+      co_await (merge(first, second | buffered(2)) | collect());
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  coracle_test::run_detached(coracle::with_stop(run(), source.get_token()));
+  CHECK_FALSE(cancelled);
+  source.request_stop();
+  CHECK(cancelled);
+}
+
+TEST_CASE("merge, zip and buffered inside one another") {
+  const auto add = [](std::pair<int, int> both) { return both.first + both.second; };
+  const ints sums =
+      sync_wait(zip(counting(0, 4) | buffered(2), merge(counting(0, 2), counting(0, 2)) | buffered(3)) |
+                map(add) | buffered(2) | collect());
+  CHECK(sums.size() == 4);
+  int sum = 0;
+  for (const int each : sums) sum += each;
+  CHECK(sum == 8);
+}
+
+TEST_CASE("merge: the pipeline resumes on its own executor whoever sends") {
+  coracle::run_loop loop;
+  coracle::channel<int> first{1}, second{1};
+  std::vector<bool> at_home;
+  const auto see = [&](int) { at_home.push_back(coracle::current_executor() == &loop); };
+  coracle_test::run_detached_on(loop, merge(first, second) | take(2) | for_each(see));
+  while (loop.run_one()) {
+  }
+  CHECK(second.try_send(1));
+  CHECK(first.try_send(2));
+  CHECK(at_home.empty());
+  while (loop.run_one()) {
+  }
+  CHECK(at_home == std::vector{true, true});
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------
+
+TEST_CASE("buffered and merge: a failed allocation leaves the pipeline as an error, and nothing behind" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  CHECK(coracle_test::fail_each_allocation([] {
+          try {
+            static_cast<void>(
+                sync_wait(merge(counting(0, 2) | map(twice) | buffered(2), counting(0, 2)) | collect()));
+          } catch (const std::bad_alloc&) {
+          }
+        }) > 10);
+}
+
+TEST_CASE("buffered: a pipeline that is destroyed while it runs ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          coracle::channel<int> never{1};
+          auto running = coracle_test::started(never | buffered(1) | collect());
+          running.destroy();
+        }) ==
+        "coracle: a pipeline was destroyed while something in it runs: await it to its end, which a stop "
+        "request "
+        "brings early\n");
+}
+
+TEST_CASE("buffered: no limit ends the program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { static_cast<void>(buffered(0)); }) ==
+        "coracle: buffered(0): at least one element has to be on its way\n");
+  CHECK(coracle_test::abort_message([] { static_cast<void>(chunk(0)); }) ==
+        "coracle: chunk(0): a chunk has at least one element\n");
+}
+}  // namespace

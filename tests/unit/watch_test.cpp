@@ -1,0 +1,226 @@
+// tests/unit/watch_test.cpp -- the latest value.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/watch.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+#include "../support/lifetime_probe.hpp"
+
+namespace {
+using coracle::sync_wait;
+using coracle::task;
+using coracle::watch;
+using coracle::watch_observer;
+using coracle_test::detached;
+using coracle_test::lifetime_probe;
+using coracle_test::lifetimes;
+using ints = std::vector<int>;
+
+int changed(watch_observer<int>& observer) {
+  const auto value = sync_wait(observer.changed());
+  return value ? *value : -1;
+}
+detached follow(watch_observer<int> observer, ints& seen) {
+  while (const auto value = co_await observer.changed()) seen.push_back(*value);
+  seen.push_back(-1);
+}
+
+TEST_CASE("watch: what it holds at first can be read by all, and is new to nobody") {
+  ints seen;
+  watch<int> value{1};
+  auto mine = value.observe();
+  CHECK(*value.get() == 1);
+  CHECK(*mine.get() == 1);
+  follow(mine, seen);
+  CHECK(seen.empty());
+}
+
+TEST_CASE("watch: a change is seen once by each observer, and skips what it replaced") {
+  watch<int> value{1};
+  auto first = value.observe();
+  auto second = value.observe();
+  value.set(2);
+  CHECK(changed(first) == 2);
+  value.set(3);
+  value.set(4);
+  CHECK(changed(second) == 4);
+  CHECK(changed(first) == 4);
+  value.set(5);
+  CHECK(*first.get() == 5);
+  value.set(6);
+  CHECK(changed(first) == 6);
+}
+
+TEST_CASE("watch: what get() has shown is not new any more") {
+  ints seen;
+  watch<int> value{1};
+  auto mine = value.observe();
+  value.set(2);
+  CHECK(*mine.get() == 2);
+  follow(mine, seen);
+  CHECK(seen.empty());
+  value.set(2);
+  CHECK(seen == ints{2});
+}
+
+TEST_CASE(
+    "watch: observers that wait are woken in the order of their arrival, inside set() outside any executor") {
+  watch<int> value{0};
+  ints seen;
+  const auto wait = [&](int name) -> detached {
+    auto mine = value.observe();
+    const auto latest = co_await mine.changed();
+    seen.push_back(name + *latest);
+  };
+  wait(10);
+  wait(20);
+  value.set(1);
+  CHECK(seen == ints{11, 21});
+}
+
+TEST_CASE("watch: a woken observer sees the value of the moment in which it resumes, on its executor") {
+  coracle::run_loop loop;
+  watch<int> value{0};
+  ints seen;
+  const auto wait = [&]() -> task<> {
+    auto mine = value.observe();
+    seen.push_back(*co_await mine.changed());
+  };
+  coracle_test::run_detached_on(loop, wait());
+  CHECK(loop.run_one());
+  value.set(1);
+  value.set(2);
+  CHECK(seen.empty());
+  CHECK(loop.run_one());
+  CHECK(seen == ints{2});
+}
+
+TEST_CASE("watch: its end wakes the observers; the last value is seen first, and stays") {
+  auto value = std::make_optional<watch<int>>(1);
+  auto mine = value->observe();
+  ints seen;
+  follow(value->observe(), seen);
+  value->set(2);
+  value.reset();
+  CHECK(seen == ints{2, -1});
+  CHECK(changed(mine) == 2);
+  CHECK(changed(mine) == -1);
+  CHECK(*mine.get() == 2);
+}
+
+TEST_CASE("watch: the last observer to be woken may destroy it") {
+  auto value = std::make_optional<watch<int>>(1);
+  const auto wait = [&](bool is_last) -> detached {
+    auto mine = value->observe();
+    static_cast<void>(co_await mine.changed());
+    if (is_last) value.reset();
+  };
+  wait(false);
+  wait(true);
+  value->set(2);
+  CHECK_FALSE(value.has_value());
+}
+
+TEST_CASE("watch: a value that somebody keeps stays as it was, and ends with the last who keeps it") {
+  lifetimes log;
+  {
+    watch<lifetime_probe> value{lifetime_probe(log, 1)};
+    auto kept = value.get();
+    value.set(lifetime_probe(log, 2));
+    CHECK(kept->id() == 1);
+    CHECK(log.destroyed.empty());
+    kept.reset();
+    CHECK(log.destroyed == ints{1});
+    value.set(lifetime_probe(log, 3));
+    CHECK(log.destroyed == ints{1, 2});
+  }
+  CHECK(log.copies == 0);
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("watch: a value may look at its own watch while it is destroyed: no lock is held then") {
+  struct nosy {
+    explicit nosy(watch<std::shared_ptr<int>>* observed) : of(observed) {}
+    nosy(nosy&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
+    ~nosy() {
+      if (of) ++**of->get();
+    }
+    watch<std::shared_ptr<int>>* of;
+  };
+  watch<std::shared_ptr<int>> counted{std::make_shared<int>(0)};
+  {
+    watch<nosy> value{nosy(&counted)};
+    value.set(nosy(&counted));
+  }
+  CHECK(**counted.get() == 2);
+}
+
+TEST_CASE("watch: a stop request ends the wait, and the change that comes then is seen by the next") {
+  watch<int> value{1};
+  auto mine = value.observe();
+  coracle::stop_source source;
+  bool cancelled = false;
+  const auto wait = [&]() -> task<> {
+    try {
+      static_cast<void>(co_await mine.changed());
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  coracle_test::run_detached(coracle::with_stop(wait(), source.get_token()));
+  source.request_stop();
+  CHECK(cancelled);
+  value.set(2);
+  CHECK_THROWS_AS(sync_wait(coracle::with_stop(mine.changed(), source.get_token())),
+                  coracle::operation_cancelled);
+  CHECK(changed(mine) == 2);
+}
+
+TEST_CASE("watch: a value that can only be moved, set by another thread") {
+  watch<std::unique_ptr<int>> value{nullptr};
+  auto mine = value.observe();
+  std::thread setter([&] { value.set(std::make_unique<int>(3)); });
+  const auto latest = sync_wait(mine.changed());
+  CHECK(**latest == 3);
+  setter.join();
+}
+
+TEST_CASE("watch: reading allocates nothing; a failed allocation leaves the value as it was" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  CHECK(coracle_test::fail_each_allocation([] {
+          try {
+            watch<int> value{1};
+            try {
+              value.set(2);
+            } catch (const std::bad_alloc&) {
+              CHECK(*value.get() == 1);
+            }
+          } catch (const std::bad_alloc&) {
+          }
+        }) == 3);
+  watch<int> value{1};
+  auto mine = value.observe();
+  value.set(2);
+  const auto before = coracle_test::allocations();
+  const int sum = changed(mine) + *value.get();
+  const auto after = coracle_test::allocations();
+  CHECK(sum == 4);
+  CHECK(after == before);
+}
+
+static_assert(!std::is_copy_constructible_v<watch<int>>);
+static_assert(std::is_copy_constructible_v<watch_observer<int>>);
+static_assert(std::is_same_v<coracle::await_result_t<watch_observer<int>::changed_operation>,
+                             std::shared_ptr<const int>>);
+}  // namespace

@@ -1,0 +1,443 @@
+// tests/unit/when_any_test.cpp -- the first of several awaitables.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_semaphore.hpp>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+#include "../support/allocations.hpp"
+#include "../support/detached.hpp"
+#include "../support/lifetime_probe.hpp"
+#include "../support/run_on_stack.hpp"
+
+namespace {
+using coracle::async_manual_reset_event;
+using coracle::operation_cancelled;
+using coracle::stop_reason;
+using coracle::sync_wait;
+using coracle::task;
+using coracle::void_value;
+using coracle::when_any;
+using coracle_test::detached;
+
+template <class T>
+task<T> give(T value) {
+  co_return static_cast<T&&>(value);
+}
+task<int> after(async_manual_reset_event& event, int value) {
+  co_await event;
+  co_return value;
+}
+task<int> fail(const char* what) {
+  throw std::runtime_error(what);
+  co_return 0;
+}
+/// Fails rather than being cancelled.
+task<int> fail_when_stopped(async_manual_reset_event& event, const char* what) {
+  try {
+    co_await event;
+  } catch (const operation_cancelled&) {
+    throw std::runtime_error(what);
+  }
+  co_return 0;
+}
+task<int> note_reason(async_manual_reset_event& event, stop_reason& seen) {
+  try {
+    co_await event;
+  } catch (const operation_cancelled& cancelled) {
+    seen = cancelled.reason();
+    throw;
+  }
+  co_return 0;
+}
+
+// ---- results -------------------------------------------------------------------------------------------
+
+TEST_CASE("when_any: gives a variant with the winner's value at its place") {
+  async_manual_reset_event never;
+  std::string text = "text";
+  const auto work = [&]() -> task<> {
+    const auto first = co_await when_any(never, give(1), give(std::string("late")));
+    static_assert(std::is_same_v<decltype(first), const std::variant<void_value, int, std::string>>);
+    CHECK(first.index() == 1);
+    CHECK(std::get<1>(first) == 1);
+
+    const auto reference = co_await when_any(give<std::string&>(text), never);
+    CHECK(&std::get<0>(reference).get() == &text);
+
+    auto owner = co_await when_any(after(never, 1), give(std::make_unique<int>(2)));
+    CHECK(*std::get<1>(owner) == 2);
+
+    const auto same_types = co_await when_any(after(never, 1), give(3));
+    CHECK(same_types.index() == 1);
+    CHECK(std::get<1>(same_types) == 3);
+  };
+  sync_wait(work());
+}
+
+TEST_CASE("when_any: of one awaitable gives its result") {
+  CHECK(std::get<0>(sync_wait(when_any(give(7)))) == 7);
+}
+
+TEST_CASE("when_any: a range gives the index and the value of the first") {
+  async_manual_reset_event events[3];
+  std::size_t index = 9;
+  int value = 0;
+  const auto work = [&]() -> detached {
+    std::vector<task<int>> tasks;
+    for (int i = 0; i != 3; ++i) tasks.push_back(after(events[i], i * 10));
+    const auto first = co_await when_any(std::move(tasks));
+    index = first.index;
+    value = first.value;
+  };
+  work();
+  CHECK(index == 9);
+  events[2].set();
+  CHECK(index == 2);
+  CHECK(value == 20);
+
+  std::vector<task<>> voids;
+  voids.push_back([]() -> task<> { co_return; }());
+  CHECK(sync_wait(when_any(std::move(voids))).index == 0);
+}
+
+TEST_CASE("when_any: whoever is first wins, in whatever place") {
+  for (std::size_t winner = 0; winner != 3; ++winner) {
+    async_manual_reset_event events[3];
+    std::size_t index = 9;
+    const auto work = [&]() -> detached {
+      const auto first = co_await when_any(events[0], after(events[1], 1), events[2]);
+      index = first.index();
+    };
+    work();
+    CHECK(index == 9);
+    events[winner].set();
+    CHECK(index == winner);
+  }
+}
+
+// ---- losers --------------------------------------------------------------------------------------------
+
+TEST_CASE("when_any: losers are stopped because they lost the race, and joined before it goes on") {
+  coracle::run_loop loop;
+  async_manual_reset_event never, win;
+  stop_reason seen = stop_reason::none;
+  bool over = false;
+  std::vector<std::string> log;
+  const auto clean_up_slowly = [&]() -> task<> {
+    try {
+      co_await never;
+    } catch (const operation_cancelled&) {
+      log.emplace_back("stopped");
+    }
+    co_await coracle::shielded(loop.schedule());
+    log.emplace_back("cleaned up");
+  };
+  const auto work = [&]() -> detached {
+    co_await when_any(note_reason(never, seen), win, clean_up_slowly());
+    over = true;
+    log.emplace_back("over");
+  };
+  work();
+  win.set();
+  CHECK(seen == stop_reason::lost_race);
+  CHECK_FALSE(over);
+  loop.run_pending();
+  CHECK(log == std::vector<std::string>{"stopped", "cleaned up", "over"});
+}
+
+TEST_CASE("when_any: once a child is over the rest is not started") {
+  int started = 0;
+  const auto start = [&](int value) -> task<int> {
+    ++started;
+    co_return value;
+  };
+  const auto gives_up = []() -> task<> {
+    throw operation_cancelled();
+    co_return;
+  };
+  CHECK(std::get<1>(sync_wait(when_any(gives_up(), start(1), start(2)))) == 1);
+  CHECK(started == 1);
+  std::vector<task<int>> tasks;
+  for (int i = 0; i != 3; ++i) tasks.push_back(start(i));
+  CHECK(sync_wait(when_any(std::move(tasks))).index == 0);
+  CHECK(started == 2);
+}
+
+TEST_CASE("when_any: what a loser gives all the same is destroyed, once, when it returns") {
+  coracle_test::lifetimes log;
+  async_manual_reset_event never;
+  const auto give_when_stopped = [&]() -> task<coracle_test::lifetime_probe> {
+    try {
+      co_await never;
+    } catch (const operation_cancelled&) {
+    }
+    co_return coracle_test::lifetime_probe(log, 1);
+  };
+  const auto work = [&]() -> task<> {
+    const auto first = co_await when_any(give_when_stopped(), give(5));
+    CHECK(first.index() == 1);
+    CHECK(log.alive == 0);
+  };
+  sync_wait(work());
+  CHECK(log.destroyed == std::vector{1});
+}
+
+TEST_CASE("when_any: a losing operation takes nothing: no permit, no set() of an event that resets itself") {
+  coracle::async_semaphore permits{1};
+  coracle::async_auto_reset_event reset_by_first;
+  async_manual_reset_event set{true};
+  const auto work = [&]() -> task<> {
+    CHECK((co_await when_any(set, permits.acquire())).index() == 0);
+    CHECK((co_await when_any(reset_by_first, set)).index() == 1);
+  };
+  sync_wait(work());
+  CHECK(permits.try_acquire());
+  permits.release();
+  reset_by_first.set();
+  sync_wait(reset_by_first);
+}
+
+TEST_CASE("when_any: of two operations that could both be carried out exactly one is") {
+  coracle::async_semaphore first{0}, second{0};
+  std::size_t index = 9;
+  const auto work = [&]() -> detached {
+    index = (co_await when_any(first.acquire(), second.acquire())).index();
+  };
+  work();
+  first.release();
+  second.release();
+  CHECK(index == 0);
+  CHECK_FALSE(first.try_acquire());
+  CHECK(second.try_acquire());
+}
+
+// ---- errors --------------------------------------------------------------------------------------------
+
+TEST_CASE("when_any: an error ends the race as a value does, and is thrown when the others have ended") {
+  async_manual_reset_event never;
+  stop_reason seen = stop_reason::none;
+  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(when_any(note_reason(never, seen), fail("first"), never))),
+                       "first", std::runtime_error);
+  CHECK(seen == stop_reason::lost_race);
+}
+
+TEST_CASE("when_any: an error of a loser is thrown rather than the value of the winner lost with it") {
+  async_manual_reset_event never;
+  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(when_any(fail_when_stopped(never, "loser"), give(1)))),
+                       "loser", std::runtime_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(when_any(fail_when_stopped(never, "a"),
+                                                            fail_when_stopped(never, "b"), fail("c")))),
+                       "3 errors: c; a; b", coracle::error_group);
+}
+
+TEST_CASE("when_any: a child that is cancelled by itself leaves the race; if all are, so is the race") {
+  coracle::stop_source source;
+  async_manual_reset_event never, event;
+  std::size_t index = 9;
+  const auto work = [&]() -> detached {
+    const auto first = co_await when_any(coracle::with_stop(after(never, 1), source.get_token()), event);
+    index = first.index();
+  };
+  work();
+  source.request_stop();
+  CHECK(index == 9);
+  event.set();
+  CHECK(index == 1);
+  const auto gives_up = []() -> task<> {
+    throw operation_cancelled(stop_reason::timed_out);
+    co_return;
+  };
+  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(when_any(gives_up(), gives_up()))),
+                       "operation cancelled: its deadline has passed", operation_cancelled);
+}
+
+// ---- stop requests -------------------------------------------------------------------------------------
+
+TEST_CASE("when_any: stopped before it starts no child") {
+  coracle::stop_source source;
+  source.request_stop(stop_reason::shutting_down);
+  int started = 0;
+  const auto child = [&]() -> task<> {
+    ++started;
+    co_return;
+  };
+  const auto race = [&]() -> task<> { co_await when_any(child(), child()); };
+  CHECK_THROWS_WITH_AS(sync_wait(coracle::with_stop(race(), source.get_token())),
+                       "operation cancelled: shutting down", operation_cancelled);
+  CHECK(started == 0);
+}
+
+TEST_CASE("when_any: a stop request while it waits stops all, for its reason, and they are joined") {
+  coracle::stop_source source;
+  async_manual_reset_event never;
+  stop_reason seen = stop_reason::none, thrown = stop_reason::none;
+  const auto race = [&]() -> task<> { co_await when_any(note_reason(never, seen), never); };
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::with_stop(race(), source.get_token());
+    } catch (const operation_cancelled& e) {
+      thrown = e.reason();
+    }
+  };
+  work();
+  source.request_stop(stop_reason::timed_out);
+  CHECK(seen == stop_reason::timed_out);
+  CHECK(thrown == stop_reason::timed_out);
+}
+
+TEST_CASE("when_any: a stop request that a child answers with a value is answered so") {
+  coracle::stop_source source;
+  async_manual_reset_event never;
+  int value = 0;
+  const auto finish_when_stopped = [&]() -> task<int> {
+    try {
+      co_await never;
+    } catch (const operation_cancelled&) {
+    }
+    co_return 8;
+  };
+  const auto race = [&]() -> task<> { value = std::get<1>(co_await when_any(never, finish_when_stopped())); };
+  const auto work = [&]() -> detached { co_await coracle::with_stop(race(), source.get_token()); };
+  work();
+  source.request_stop();
+  CHECK(value == 8);
+}
+
+// ---- where it resumes ----------------------------------------------------------------------------------
+
+TEST_CASE("when_any: the awaiter goes on on its own executor, wherever the last loser ends") {
+  coracle::run_loop home, abroad;
+  async_manual_reset_event never, win;
+  const coracle::executor* resumed_on = nullptr;
+  const auto loses_abroad = [&]() -> task<> {
+    co_await abroad.schedule();
+    co_await never;
+  };
+  const auto work = [&]() -> detached {
+    co_await home.schedule();
+    co_await when_any(loses_abroad(), win);
+    resumed_on = coracle::current_executor();
+  };
+  work();
+  home.run_pending();
+  abroad.run_pending();
+  win.set();
+  home.run_pending();
+  CHECK(resumed_on == nullptr);
+  abroad.run_pending();
+  home.run_pending();
+  CHECK(resumed_on == &home);
+}
+
+TEST_CASE("when_any: two threads that end two children at the same time have one winner") {
+  for (int i = 0; i != 200; ++i) {
+    async_manual_reset_event events[2];
+    std::size_t index = 9;
+    const auto work = [&]() -> task<> {
+      index = (co_await when_any(events[0], after(events[1], 1))).index();
+    };
+    std::thread first, second;
+    const auto root = [&]() -> task<> {
+      const auto start = [&]() -> task<> {
+        first = std::thread([&] { events[0].set(); });
+        second = std::thread([&] { events[1].set(); });
+        co_return;
+      };
+      co_await coracle::when_all(work(), start());
+    };
+    sync_wait(root());
+    first.join();
+    second.join();
+    CHECK(index < 2);
+  }
+}
+
+// ---- depth and cost ------------------------------------------------------------------------------------
+
+task<int> nest(int depth, async_manual_reset_event& bottom, async_manual_reset_event& never) {
+  if (depth == 0) {
+    co_await bottom;
+    co_return 0;
+  }
+  const auto first = co_await when_any(nest(depth - 1, bottom, never), never);
+  co_return first.index() == 0 ? std::get<0>(first) + 1 : -1;
+}
+
+TEST_CASE(
+    "when_any: 100,000 inside one another fit a small stack, won from the bottom or stopped from the top") {
+  constexpr int depth = 100'000;
+  int won = 0;
+  bool cancelled = false;
+  const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
+    async_manual_reset_event bottom, never;
+    const auto win = [&]() -> detached { won = co_await nest(depth, bottom, never); };
+    win();
+    bottom.set();
+    bottom.reset();
+    coracle::stop_source source;
+    const auto stop = [&]() -> detached {
+      try {
+        co_await coracle::with_stop(nest(depth / 10, bottom, never), source.get_token());
+      } catch (const operation_cancelled&) {
+        cancelled = true;
+      }
+    };
+    stop();
+    source.request_stop();
+  });
+  CHECK(ran);
+  CHECK(won == depth);
+  CHECK(cancelled);
+}
+
+TEST_CASE("when_any: allocates one stop source" * doctest::skip(!coracle_test::allocations_are_counted)) {
+  async_manual_reset_event never, win;
+  std::size_t made = 9;
+  const auto work = [&]() -> detached {
+    coracle::trim_frame_memory();
+    const auto before = coracle_test::allocations();
+    co_await when_any(never, win, when_any(never, never));
+    made = coracle_test::allocations() - before;
+  };
+  work();
+  win.set();
+  CHECK(made == 2);
+}
+
+TEST_CASE("when_any: where memory runs out it throws, and has started nobody" *
+          doctest::skip(!coracle_test::allocations_are_counted)) {
+  const int failed = coracle_test::fail_each_allocation([] {
+    async_manual_reset_event win{true}, never;
+    const auto work = [&]() -> detached {
+      try {
+        co_await when_any(never, win);
+      } catch (const std::bad_alloc&) {
+      }
+    };
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  CHECK(failed == 2);
+}
+
+TEST_CASE("when_any: of an empty range ends the program and says why" * doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { static_cast<void>(when_any(std::vector<task<>>{})); }) ==
+        "coracle: when_any of an empty range: nobody can be first\n");
+}
+}  // namespace
