@@ -21,7 +21,8 @@ using coracle_bench::measure;
 void from_callback_ready(benchmark::State& state) {
   const auto work = [](long n) -> task<> {
     for (long i = 0; i < n; ++i) {
-      coracle_bench::need(co_await coracle::from_callback<long>([i](auto done) { done(i); }));
+      const auto call = [i](auto done) { done(i); };
+      coracle_bench::need(co_await coracle::from_callback<long>(call));
     }
   };
   measure(state, 1'000'000, [&](long n) { coracle::sync_wait(work(n)); });
@@ -44,7 +45,8 @@ void suspend_and_complete(benchmark::State& state, bool stoppable) {
   bool over = false;
   const auto work = [&](long n) -> task<> {
     for (long i = 0; i < n; ++i) {
-      co_await coracle::from_callback([&](auto done) { api.waiting = done.release(); }, [] {});
+      const auto call = [&](auto done) { api.waiting = done.release(); };
+      co_await coracle::from_callback(call, [] {});
     }
     over = true;
   };

@@ -39,6 +39,7 @@ struct cancellation_entry {
   std::unique_ptr<cancellation_case> (*make)();
   when_stopped behaviour = when_stopped::ends_at_once;
   bool ends_on_own_executor = false;  ///< its coroutine runs on only in settle()
+  int slow_by = 1;                    ///< a trial takes so much longer than most: it is raced less often
 };
 
 template <class Case>

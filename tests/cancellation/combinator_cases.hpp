@@ -1,6 +1,7 @@
 // tests/cancellation/combinator_cases.hpp -- callbacks, shared work, children one by one, rates.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <atomic>
 #include <coracle/compose/for_each_concurrent.hpp>
 #include <coracle/compose/from_callback.hpp>
 #include <coracle/compose/single_flight.hpp>
@@ -88,8 +89,8 @@ class for_each_case final : public cancellation_case {
 
   coracle::async_manual_reset_event event_;
   int elements_[3] = {1, 2, 3};
-  int begun_ = 0;
-  int ended_ = 0;
+  std::atomic<int> begun_{0};  // the setter and the stop request run children on two threads
+  std::atomic<int> ended_{0};
 };
 
 /// The bucket is empty until the moment.

@@ -301,7 +301,7 @@ inline std::vector<cancellation_entry> io_cases() {
   constexpr auto at_once = when_stopped::ends_at_once;
   return {{"socket_recv_operation", &make_case<socket_recv_case>, at_once, true},
           {"socket_send_operation", &make_case<socket_send_case>, at_once, true},
-          {"socket_send_to_operation", &make_case<send_to_case>, at_once, true},
+          {"socket_send_to_operation", &make_case<send_to_case>, at_once, true, 30},
           {"socket_recv_from_operation", &make_case<recv_from_case>, at_once, true},
           {"socket_accept_new_operation", &make_case<accept_case<false>>, at_once, true},
           {"socket_accept_operation", &make_case<accept_case<true>>, at_once, true},

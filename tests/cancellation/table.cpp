@@ -18,9 +18,9 @@ namespace coracle_test {
 const std::vector<cancellation_entry>& cancellation_table() {
   static const std::vector<cancellation_entry> table = [] {
     std::vector<cancellation_entry> all;
-    for (const auto& part :
-         {core_cases(), event_cases(), lock_cases(), sequencer_cases(), time_cases(), schedule_cases(), structure_cases(),
-          channel_cases(), broadcast_cases(), stream_cases(), combinator_cases(), io_cases()}) {
+    for (const auto& part : {core_cases(), event_cases(), lock_cases(), sequencer_cases(), time_cases(),
+                             schedule_cases(), structure_cases(), channel_cases(), broadcast_cases(),
+                             stream_cases(), combinator_cases(), io_cases()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

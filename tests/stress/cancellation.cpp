@@ -1,5 +1,6 @@
 // tests/stress/cancellation.cpp -- every operation: its completion against a stop request, on two threads, many times.
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
   long long operations = 0, not_intact = 0, wrong = 0, stop_won = 0, stop_lost = 0;
   for (const cancellation_entry& entry : coracle_test::cancellation_table()) {
     if (only && std::strstr(entry.operation, only) == nullptr) continue;
-    const tally found = race(entry, run.int_count()).run();
+    const tally found = race(entry, std::max(3, run.int_count() / entry.slow_by)).run();
     ++operations;
     not_intact += found.not_intact;
     wrong += found.wrong;
@@ -128,6 +129,6 @@ int main(int argc, char** argv) {
              only ? operations : static_cast<long long>(coracle_test::cancellation_table().size()));
   run.expect("lost or doubled", not_intact, 0);
   run.expect("ended wrongly", wrong, 0);
-  run.expect("sides that never won", (stop_won == 0) + (stop_lost == 0), 0);
+  if (!only) run.expect("sides that never won", (stop_won == 0) + (stop_lost == 0), 0);
   return run.finish();
 }

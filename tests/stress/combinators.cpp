@@ -201,7 +201,8 @@ void run_children(int elements, std::atomic<long long>& ended, long long& consum
     co_await coracle::for_each_concurrent(numbers, 5, work);
     std::vector<task<int>> tasks;
     for (int i = 0; i != elements; ++i) tasks.push_back(one());
-    co_await coracle::as_completed(std::move(tasks), [&](int value) { consumed += value; });
+    const auto consume = [&](int value) { consumed += value; };
+    co_await coracle::as_completed(std::move(tasks), consume);
   };
   coracle::sync_wait(both());
   too_many = crowded;

@@ -92,7 +92,8 @@ TEST_CASE("from_callback: void, a reference and a move-only result") {
   int target = 0;
   const auto all = [&]() -> task<> {
     co_await from_callback([](auto done) { done(); });
-    int& referred = co_await from_callback<int&>([&](auto done) { done(target); });
+    const auto give_target = [&](auto done) { done(target); };
+    int& referred = co_await from_callback<int&>(give_target);
     referred = 5;
     const auto owned =
         co_await from_callback<std::unique_ptr<int>>([](auto done) { done(std::make_unique<int>(6)); });

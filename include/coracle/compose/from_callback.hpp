@@ -87,10 +87,11 @@ inline constexpr bool initiates = std::is_invocable_v<std::decay_t<Initiate>&, c
 /// An awaitable of `T` from an API that calls back: `initiate` starts the operation and hands it the
 /// completion<T>, `cancel` asks it to end early.
 ///
-///     int sum = co_await coracle::from_callback<int>(
-///         [&](auto done) { api.start_add(1, 2, std::move(done)); },  // the API calls done(3)
-///         [&] { api.cancel_add(); });
+///     const auto start = [&](auto done) { api.start_add(1, 2, std::move(done)); };  // the API calls done(3)
+///     const auto cancel = [&] { api.cancel_add(); };
+///     int sum = co_await coracle::from_callback<int>(start, cancel);
 ///
+/// Give a capturing lambda a name, as here: g++ 12 destroys the captures of a temporary in a co_await twice.
 /// `T` may be void, `done()`, or a reference. Both functions are moved in and live until the await is over.
 /// Prefer a oneshot channel where the coroutine is to go on while the operation does: here it never is.
 /// Order         `initiate` runs inside the `co_await`, also `done` may.

@@ -15,9 +15,10 @@ namespace coracle::detail {
 #if defined(CORACLE_MODEL)
 inline namespace modelled {
 template <class T>
-using atomic = testing::detail::model_atomic<T>;
+using atomic = testing::model::model_atomic<T>;
 template <class T>
-using plain = std::conditional_t<std::is_scalar_v<T> && !std::is_pointer_v<T>, testing::detail::model_plain<T>, T>;
+using plain =
+    std::conditional_t<std::is_scalar_v<T> && !std::is_pointer_v<T>, testing::model::model_plain<T>, T>;
 #else
 inline namespace native {
 template <class T>

@@ -15,8 +15,8 @@
 
 namespace coracle::detail {
 #if defined(CORACLE_MODEL)
-inline void spin_pause() { testing::detail::model_pause(); }
-inline void wait_a_moment(unsigned) { testing::detail::model_pause(); }
+inline void spin_pause() { testing::model::model_pause(); }
+inline void wait_a_moment(unsigned) { testing::model::model_pause(); }
 inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout = nullptr) {
   return model_park(word, expected, timeout != nullptr);
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include <coracle/detail/check.hpp>
+#include <coracle/testing/model_check.hpp>
+
+#include "model_engine.hpp"
+
+namespace coracle::testing {
+model_result model_check(const model_limits& limits, std::function<void()> body) {
+  return model::model_engine(limits, std::move(body)).check();
+}
+model_result model_replay(const std::string& replay, std::function<void()> body, const model_limits& limits) {
+  return model::model_engine(limits, std::move(body)).replay(replay);
+}
+
+namespace {
+model::model_engine& engine() {
+  model::model_engine* const here = model::model_engine::current();
+  if (!here || !here->is_in_thread()) coracle::detail::fail("this belongs inside a model_check()");
+  return *here;
+}
+/// Null outside of an execution.
+model::model_engine* engine_or_null() noexcept {
+  model::model_engine* const here = model::model_engine::current();
+  return here && here->is_in_thread() ? here : nullptr;
+}
+}  // namespace
+
+void model_expect(bool condition, const char* what, std::source_location where) {
+  if (!condition) engine().fail(std::string("expected: ") + what, where);
+}
+void model_record(std::string outcome) { engine().record(std::move(outcome)); }
+model_thread::model_thread(std::function<void()> body) : index_(engine().start_thread(std::move(body))) {}
+void model_thread::join() {
+  if (!std::exchange(joined_, true)) engine().join_thread(index_);
+}
+void model_yield() { engine().yield(); }
+
+namespace model {
+// Outside of an execution the newest store is the only one.
+namespace {
+std::uint64_t& last_value(model_location& at) {
+  if (at.count == 0) at.count = 1;
+  return at.stores[(at.count - 1) % model_history].value;
+}
+}  // namespace
+
+std::uint64_t model_load(model_location& at, std::memory_order order, const site& where) {
+  model_engine* const here = engine_or_null();
+  return here ? here->load(at, order, where) : last_value(at);
+}
+void model_store_to(model_location& at, std::uint64_t value, std::memory_order order, const site& where) {
+  if (model_engine* const here = engine_or_null()) return here->store(at, value, order, where);
+  last_value(at) = value;
+}
+std::uint64_t model_rmw_read(model_location& at, const char* what, const site& where) {
+  model_engine* const here = engine_or_null();
+  return here ? here->rmw_read(at, what, where) : last_value(at);
+}
+void model_rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where) {
+  if (model_engine* const here = engine_or_null()) return here->rmw_write(at, value, order, where);
+  last_value(at) = value;
+}
+void model_rmw_fail(model_location& at, std::memory_order order, const site& where) {
+  if (model_engine* const here = engine_or_null()) here->rmw_fail(at, order, where);
+}
+bool model_fails_spuriously() {
+  model_engine* const here = engine_or_null();
+  return here && here->fails_spuriously();
+}
+void model_init(model_location& at, std::uint64_t value) {
+  if (model_engine* const here = engine_or_null()) return here->init(at, value);
+  last_value(at) = value;
+}
+void model_fence(std::memory_order order, const site& where) {
+  if (model_engine* const here = engine_or_null()) here->fence(order, where);
+}
+void model_pause() {
+  if (model_engine* const here = engine_or_null()) here->yield();
+}
+bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout) {
+  return engine().park(at, expected, has_timeout);
+}
+void model_unpark_at(const model_location* at, unsigned count) {
+  if (model_engine* const here = engine_or_null()) here->unpark(at, count);
+}
+void model_read(model_cell& at, const site& where) {
+  if (model_engine* const here = engine_or_null()) here->read(at, where);
+}
+void model_write(model_cell& at, const site& where) {
+  if (model_engine* const here = engine_or_null()) here->write(at, where);
+}
+}  // namespace model
+}  // namespace coracle::testing
+
+namespace coracle::detail {
+thread_state& this_thread() noexcept {
+  static thread_state outside;
+  testing::model::model_engine* const here = testing::engine_or_null();
+  return here ? here->state_of_thread() : outside;
+}
+void fail_in_model(const char* message) noexcept {
+  if (testing::model::model_engine* const here = testing::engine_or_null()) {
+    here->fail(message, std::source_location::current());
+  }
+}
+}  // namespace coracle::detail

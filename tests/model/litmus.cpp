@@ -1,0 +1,238 @@
+// tests/model/litmus.cpp -- the checker itself: what C++'s memory model allows, all of it, and nothing else.
+// SPDX-License-Identifier: MIT
+#include <coracle/detail/atomic.hpp>
+#include <coracle/detail/park.hpp>
+#include <memory>
+
+#include "model_test.hpp"
+
+namespace {
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using order = std::memory_order;
+using word = coracle::detail::atomic<int>;
+using plain = coracle::detail::plain<int>;
+
+void fence(order strength) {
+  coracle::testing::model::model_fence(strength, std::source_location::current());
+}
+void record(std::initializer_list<int> values) {
+  std::string text;
+  for (const int each : values) text += std::to_string(each);
+  coracle::testing::model_record(text);
+}
+
+/// Each of two threads stores to one word and loads the other.
+void store_buffering(order store, order load, bool fences) {
+  word x{0}, y{0};
+  int a = 0, b = 0;
+  model_thread first{[&] {
+    x.store(1, store);
+    if (fences) fence(order::seq_cst);
+    a = y.load(load);
+  }};
+  model_thread second{[&] {
+    y.store(1, store);
+    if (fences) fence(order::seq_cst);
+    b = x.load(load);
+  }};
+  first.join();
+  second.join();
+  record({a, b});
+}
+void message_passing(order store, order load) {
+  word data{0}, flag{0};
+  model_thread sender{[&] {
+    data.store(1, order::relaxed);
+    flag.store(1, store);
+  }};
+  const int seen = flag.load(load), value = data.load(order::relaxed);
+  sender.join();
+  record({seen, value});
+}
+void message_passing_by_fences() {
+  word data{0}, flag{0};
+  model_thread sender{[&] {
+    data.store(1, order::relaxed);
+    fence(order::release);
+    flag.store(1, order::relaxed);
+  }};
+  const int seen = flag.load(order::relaxed);
+  fence(order::acquire);
+  const int value = data.load(order::relaxed);
+  sender.join();
+  record({seen, value});
+}
+/// Two writers of two words, two readers that look at them in opposite orders.
+void independent_reads(order store, order load) {
+  word x{0}, y{0};
+  int a = 0, b = 0, c = 0, d = 0;
+  model_thread first{[&] { x.store(1, store); }};
+  model_thread second{[&] { y.store(1, store); }};
+  model_thread third{[&] {
+    a = x.load(load);
+    b = y.load(load);
+  }};
+  c = y.load(load);
+  d = x.load(load);
+  first.join();
+  second.join();
+  third.join();
+  record({a == 1 && b == 0 && c == 1 && d == 0});
+}
+void read_read_coherence() {
+  word x{0};
+  model_thread writer{[&] {
+    x.store(1, order::relaxed);
+    x.store(2, order::relaxed);
+  }};
+  const int a = x.load(order::relaxed), b = x.load(order::relaxed);
+  writer.join();
+  record({a, b});
+}
+void two_plus_two_writes() {
+  word x{0}, y{0};
+  model_thread first{[&] {
+    x.store(1, order::relaxed);
+    y.store(2, order::relaxed);
+  }};
+  model_thread second{[&] {
+    y.store(1, order::relaxed);
+    x.store(2, order::relaxed);
+  }};
+  first.join();
+  second.join();
+  record({x.load(order::relaxed), y.load(order::relaxed)});
+}
+/// A read-modify-write by a third thread does not break the release sequence that it continues.
+void release_sequence(order change) {
+  word data{0}, flag{0};
+  model_thread sender{[&] {
+    data.store(1, order::relaxed);
+    flag.store(1, order::release);
+  }};
+  model_thread changer{[&] {
+    int expected = 1;
+    flag.compare_exchange_strong(expected, 2, change);
+  }};
+  const int seen = flag.load(order::acquire), value = data.load(order::relaxed);
+  sender.join();
+  changer.join();
+  record({seen, value});
+}
+void load_buffering() {
+  word x{0}, y{0};
+  int a = 0;
+  model_thread other{[&] {
+    a = x.load(order::relaxed);
+    y.store(1, order::relaxed);
+  }};
+  const int b = y.load(order::relaxed);
+  x.store(1, order::relaxed);
+  other.join();
+  record({a, b});
+}
+
+void outcome_sets(model_test& run) {
+  run.outcomes("store buffering, relaxed", {"00", "01", "10", "11"},
+               [] { store_buffering(order::relaxed, order::relaxed, false); });
+  run.outcomes("store buffering, release and acquire", {"00", "01", "10", "11"},
+               [] { store_buffering(order::release, order::acquire, false); });
+  run.outcomes("store buffering, seq_cst", {"01", "10", "11"},
+               [] { store_buffering(order::seq_cst, order::seq_cst, false); });
+  run.outcomes("store buffering, seq_cst fences", {"01", "10", "11"},
+               [] { store_buffering(order::relaxed, order::relaxed, true); });
+  run.outcomes("message passing, relaxed", {"00", "01", "10", "11"},
+               [] { message_passing(order::relaxed, order::relaxed); });
+  run.outcomes("message passing, only release", {"00", "01", "10", "11"},
+               [] { message_passing(order::release, order::relaxed); });
+  run.outcomes("message passing, release and acquire", {"00", "01", "11"},
+               [] { message_passing(order::release, order::acquire); });
+  run.outcomes("message passing, fences", {"00", "01", "11"}, message_passing_by_fences);
+  run.outcomes("independent reads, release and acquire", {"0", "1"},
+               [] { independent_reads(order::release, order::acquire); });
+  run.outcomes("independent reads, seq_cst", {"0"},
+               [] { independent_reads(order::seq_cst, order::seq_cst); });
+  run.outcomes("read-read coherence", {"00", "01", "02", "11", "12", "22"}, read_read_coherence);
+  // C++ allows 11 as well: stores to a word are ordered as they are executed, a stated limit.
+  run.outcomes("two words, two writes each", {"12", "21", "22"}, two_plus_two_writes);
+  run.outcomes("release sequence, relaxed change", {"00", "01", "11", "21"},
+               [] { release_sequence(order::relaxed); });
+  // C++ allows 11, too. No load sees a store that has not been made yet: a stated limit.
+  run.outcomes("load buffering, without its out-of-thin-air end", {"00", "01", "10"}, load_buffering);
+}
+
+void findings(model_test& run) {
+  run.finds("a plain field that nothing orders", "data race", model_test::all, [] {
+    plain data{0};
+    word flag{0};
+    model_thread other{[&] {
+      data = 1;
+      flag.store(1, order::relaxed);
+    }};
+    if (flag.load(order::acquire) == 1) model_expect(data == 1, "the data");
+    other.join();
+  });
+  run.finds("two locks in two orders", "deadlock", model_test::all, [] {
+    coracle::detail::atomic<std::uint32_t> locks[2] = {};
+    const auto lock = [](coracle::detail::atomic<std::uint32_t>& each) {
+      while (each.exchange(1, order::acquire) != 0) coracle::detail::park(each, 1);
+    };
+    model_thread other{[&] {
+      lock(locks[1]);
+      lock(locks[0]);
+    }};
+    lock(locks[0]);
+    lock(locks[1]);
+    other.join();
+  });
+  run.finds("a sleeper that nobody wakes", "deadlock", model_test::all, [] {
+    coracle::detail::atomic<std::uint32_t> flag{0};
+    model_thread other{[&] { flag.store(1, order::release); }};
+    if (flag.load(order::acquire) == 0) coracle::detail::park(flag, 0);
+    other.join();
+  });
+  run.finds("a loop that nobody ends", "livelock", 0, [] {
+    word flag{0};
+    while (flag.load(order::acquire) == 0) coracle::detail::spin_pause();
+  });
+  run.finds("memory that nobody frees", "leak", model_test::all, [] {
+    static int* volatile kept;
+    kept = new int(1);
+    static_cast<void>(kept);
+  });
+  run.finds("an expectation", "expected: never 2", model_test::all, [] {
+    word count{0};
+    const auto add = [&] { count.store(count.load(order::relaxed) + 1, order::relaxed); };
+    model_thread other{add};
+    add();
+    other.join();
+    model_expect(count.load(order::relaxed) != 2, "never 2");
+  });
+}
+
+/// The string of a failure leads there again, alone.
+void replay(model_test& run) {
+  const auto body = [] {
+    word x{0};
+    model_thread other{[&] { x.store(1, order::relaxed); }};
+    model_expect(x.load(order::relaxed) == 0, "never seen");
+    other.join();
+  };
+  const auto found = coracle::testing::model_check(body);
+  const auto again = coracle::testing::model_replay(found.replay, body);
+  run.check("a failure is found again by its replay string", 0, [&] {
+    model_expect(!found.passed && !again.passed, "both fail");
+    model_expect(found.failure == again.failure && found.schedule == again.schedule, "in the same way");
+  });
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  outcome_sets(run);
+  findings(run);
+  replay(run);
+  return run.finish();
+}

@@ -1,0 +1,91 @@
+// tests/model/model_test.hpp -- the frame of a program of model checks: its cases, its lines, its verdict.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/testing/model_check.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <set>
+#include <string>
+
+namespace coracle_test {
+using coracle::testing::model_expect;
+using coracle::testing::model_limits;
+using coracle::testing::model_result;
+using coracle::testing::model_thread;
+
+/// A program of model checks: `program [bound added to each case's]`. A line a case; fails if one does.
+///
+///     coracle_test::model_test run(argc, argv);
+///     run.check("event: set against await", 3, [] { ... });
+///     return run.finish();
+class model_test {
+ public:
+  static constexpr unsigned all = ~0U;  ///< no bound on preemptions
+
+  model_test(int argc, char** argv) : more_(argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 0) {}
+  model_test(const model_test&) = delete;
+  model_test& operator=(const model_test&) = delete;
+
+  /// Everything within so many preemptions must pass, and all of it is run.
+  model_result check(const char* name, unsigned preemptions, std::function<void()> body) {
+    model_limits limits;
+    limits.preemptions = preemptions == all ? all : preemptions + more_;
+    limits.executions = 100'000'000;
+    model_result result = coracle::testing::model_check(limits, std::move(body));
+    const std::string bound = limits.preemptions == all ? "all" : std::to_string(limits.preemptions);
+    std::printf("%-60s preemptions %-3s  executions %10llu  %s\n", name, bound.c_str(),
+                static_cast<unsigned long long>(result.executions),
+                !result.passed    ? "FAILED"
+                : result.complete ? "passed"
+                                  : "FAILED: not complete");
+    std::fflush(stdout);
+    if (!result.passed) report(result);
+    executions_ += result.executions;
+    failed_ += !result.passed || !result.complete;
+    ++cases_;
+    return result;
+  }
+  /// As check(), and the body's model_record()s are exactly these.
+  void outcomes(const char* name, const std::set<std::string>& wanted, std::function<void()> body) {
+    const model_result result = check(name, all, std::move(body));
+    if (result.outcomes == wanted) return;
+    ++failed_;
+    std::printf("  FAILED: the outcomes are");
+    for (const std::string& each : result.outcomes) std::printf(" %s", each.c_str());
+    std::printf("; wanted");
+    for (const std::string& each : wanted) std::printf(" %s", each.c_str());
+    std::printf("\n");
+  }
+  /// The checker must find something wrong, and say `what`.
+  void finds(const char* name, const char* what, unsigned preemptions, std::function<void()> body) {
+    model_limits limits;
+    limits.preemptions = preemptions;
+    const model_result result = coracle::testing::model_check(limits, std::move(body));
+    const bool found = result.failure.find(what) != std::string::npos;
+    std::printf("%-60s finds \"%s\" after %llu executions: %s\n", name, what,
+                static_cast<unsigned long long>(result.executions), found ? "passed" : "FAILED");
+    if (!found) report(result);
+    executions_ += result.executions;
+    failed_ += !found;
+    ++cases_;
+  }
+  /// For main() to return.
+  [[nodiscard]] int finish() const {
+    std::printf("%d cases, %llu executions, %d failed\n", cases_,
+                static_cast<unsigned long long>(executions_), failed_);
+    return failed_ == 0 ? 0 : 1;
+  }
+
+ private:
+  static void report(const model_result& result) {
+    constexpr std::size_t most = 12'000;
+    std::printf("%s\n%s\nreplay: %s\n", result.failure.c_str(), result.schedule.substr(0, most).c_str(),
+                result.replay.substr(0, 400).c_str());
+  }
+
+  const unsigned more_;
+  int cases_ = 0, failed_ = 0;
+  std::uint64_t executions_ = 0;
+};
+}  // namespace coracle_test
