@@ -12,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../support/detached.hpp"
 #include "../support/lifetime_probe.hpp"
@@ -142,16 +143,15 @@ TEST_CASE("scope_future: under supervision the error of a dropped one goes to th
 }
 
 TEST_CASE("scope_future: an error that nobody has awaited is thrown by join(), and not again by the future") {
-  std::optional<scope_future<int>> first, second;
+  std::vector<scope_future<int>> futures;
   {
     async_scope scope;
-    first = scope.spawn_future(fail("a"));
-    second = scope.spawn_future(fail("b"));
+    futures.push_back(scope.spawn_future(fail("a")));
+    futures.push_back(scope.spawn_future(fail("b")));
     CHECK_THROWS_WITH_AS(sync_wait(join(scope)), "2 errors: a; b", coracle::error_group);
   }
-  CHECK_THROWS_WITH_AS(sync_wait(take(std::move(*first))), "operation cancelled: a sibling has failed",
+  CHECK_THROWS_WITH_AS(sync_wait(take(std::move(futures[0]))), "operation cancelled: a sibling has failed",
                        operation_cancelled);
-  second.reset();
 }
 
 TEST_CASE(
