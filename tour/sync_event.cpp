@@ -8,6 +8,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct scene {
   coracle::async_manual_reset_event event;
   std::thread::id main = std::this_thread::get_id();
   std::thread::id setter;
+  std::optional<allocation_count> allocations;  // since the first began to wait
   wake_up result;
 };
 
@@ -49,9 +51,10 @@ class setter_thread {
 };
 
 task<> wait_for_event(scene& at) {
+  if (!at.allocations) at.allocations.emplace();
   co_await at.event;
   const std::thread::id here = std::this_thread::get_id();
-  ++at.result.woken;
+  if (++at.result.woken == at.result.waiters) at.result.allocations = at.allocations->calls();
   if (here == at.main) ++at.result.on_main;
   if (here == at.setter) ++at.result.on_setter;
 }
@@ -60,15 +63,12 @@ task<> tell(setter_thread& setter) {
   co_return;
 }
 
-// All frames are made before the count begins.
+// All frames are made before the first of them waits.
 task<> release(scene& at, setter_thread& setter) {
   std::vector<task<>> everyone;
   for (std::uint64_t i = 0; i != at.result.waiters; ++i) everyone.push_back(wait_for_event(at));
   everyone.push_back(tell(setter));
-  auto all = coracle::when_all(std::move(everyone));
-  const allocation_count allocations;
-  co_await std::move(all);
-  at.result.allocations = allocations.calls();
+  co_await coracle::when_all(std::move(everyone));
 }
 task<> release_on(coracle::run_loop& loop, scene& at, setter_thread& setter) {
   co_await loop.schedule();
