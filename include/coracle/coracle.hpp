@@ -7,7 +7,9 @@
 #include <coracle/compose/channel.hpp>
 #include <coracle/compose/fmap.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
+#include <coracle/compose/forked.hpp>
 #include <coracle/compose/from_callback.hpp>
+#include <coracle/compose/interleave.hpp>
 #include <coracle/compose/oneshot.hpp>
 #include <coracle/compose/scope_future.hpp>
 #include <coracle/compose/scope_policy.hpp>

@@ -32,7 +32,7 @@ class blocking_pool_state final : public elastic_threads {
   }
 
  private:
-  bool run_one(std::unique_lock<std::mutex>& lock) noexcept override {
+  bool run_one(std::unique_lock<mutex>& lock) noexcept override {
     queued_waiter* const first = queue_.claim();
     if (!first) return false;
     blocking_call& call = blocking_call::operation_of(*first);
@@ -45,7 +45,7 @@ class blocking_pool_state final : public elastic_threads {
   }
 
   wait_queue queue_;
-  std::size_t queued_ = 0;
+  plain<std::size_t> queued_ = 0;
 };
 
 blocking_call::blocking_call(blocking_pool& pool, action* call) noexcept : pool_(*pool.state_), call_(call) {}

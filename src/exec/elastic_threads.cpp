@@ -13,8 +13,8 @@ bool elastic_threads::call_thread(std::size_t queued) noexcept {
 }
 
 bool elastic_threads::start_thread() noexcept {
-  pthread_t started;
-  if (::pthread_create(&started, nullptr, &enter, this) != 0) return false;
+  thread_handle started;
+  if (detail::start_thread(started, &enter, this) != 0) return false;
   ++threads_;
   return true;
 }
@@ -39,14 +39,14 @@ void elastic_threads::run() noexcept {
   }
   --threads_;
   if (!stopping_) {
-    ::pthread_detach(::pthread_self());
+    detach_this_thread();
     return;
   }
-  const pthread_t previous = std::exchange(last_ended_, ::pthread_self());
+  const thread_handle previous = std::exchange(last_ended_, this_thread_handle());
   const bool is_first = !std::exchange(has_ended_, true);
   if (threads_ == 0) ended_.notify_all();
   lock.unlock();
-  if (!is_first) ::pthread_join(previous, nullptr);
+  if (!is_first) join_thread(previous);
 }
 
 void elastic_threads::retire() noexcept {
@@ -55,6 +55,6 @@ void elastic_threads::retire() noexcept {
   work_.notify_all();
   ended_.wait(lock, [&] { return threads_ == 0; });
   lock.unlock();
-  if (has_ended_) ::pthread_join(last_ended_, nullptr);
+  if (has_ended_) join_thread(last_ended_);
 }
 }  // namespace coracle::detail

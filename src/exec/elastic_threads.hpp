@@ -1,10 +1,8 @@
 // src/exec/elastic_threads.hpp -- threads that come when there is work for them, and go when there is none.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <pthread.h>
-
 #include <chrono>
-#include <condition_variable>
+#include <coracle/detail/thread.hpp>
 #include <cstddef>
 #include <mutex>
 
@@ -25,14 +23,14 @@ class elastic_threads {
   ~elastic_threads() = default;
 
   /// Carries out what is queued first, without the lock. False: nothing is queued.
-  virtual bool run_one(std::unique_lock<std::mutex>& lock) noexcept = 0;
+  virtual bool run_one(std::unique_lock<mutex>& lock) noexcept = 0;
   /// Under the lock: sees to a thread for what was queued last; `queued` counts that too. False: there is no thread,
   /// and none to be had. The last thing that the caller does to all this, which may be gone once the lock is free.
   bool call_thread(std::size_t queued) noexcept;
   /// Ends the threads and joins them. Requires: nothing is queued; not called on one of them.
   void retire() noexcept;
 
-  std::mutex mutex_;
+  mutex mutex_;
 
  private:
   static void* enter(void* self) noexcept;
@@ -42,13 +40,13 @@ class elastic_threads {
   // mutex_ owns all below.
   const std::size_t most_;
   const std::chrono::milliseconds idle_time_;
-  std::condition_variable work_;   // something is queued, or stopping_
-  std::condition_variable ended_;  // threads_ is 0
-  std::size_t threads_ = 0;
-  std::size_t idle_ = 0;
-  bool stopping_ = false;
+  condition_variable work_;   // something is queued, or stopping_
+  condition_variable ended_;  // threads_ is 0
+  plain<std::size_t> threads_ = 0;
+  plain<std::size_t> idle_ = 0;
+  plain<bool> stopping_ = false;
   // When they retire, each joins the one that ended before it, and retire() the last.
-  bool has_ended_ = false;
-  pthread_t last_ended_{};
+  plain<bool> has_ended_ = false;
+  plain<thread_handle> last_ended_{};
 };
 }  // namespace coracle::detail

@@ -38,7 +38,7 @@ void run_loop::stop() noexcept {
 }
 
 resumption* run_loop::take() noexcept {
-  if (!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) != 0) {
+  if (!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) != 0) {           /*R7*/
     const std::uintptr_t taken = state_.fetch_and(stopping, detail::memory_order_acquire); /*R2*/
     auto* newest = reinterpret_cast<resumption*>(taken & ~stopping);
     while (newest) {
@@ -65,9 +65,9 @@ std::size_t run_loop::run_pending() {
   const detail::executor_scope here{this};
   // If an exception leaves one of them, the rest go back to the front of the queue.
   struct batch {
-    resumption*& queue;
-    resumption* first = nullptr;
-    resumption** end = &first;
+    detail::plain<resumption*>& queue;
+    detail::plain<resumption*> first = nullptr;
+    detail::plain<resumption*>* end = &first;
     ~batch() {
       if (!first) return;
       *end = queue;
@@ -93,8 +93,8 @@ void run_loop::run() {
   for (;;) {
     while (resumption* const item = take()) resume(item->handle);
     std::uintptr_t seen = 0;
-    if (state_.compare_exchange_strong(seen, sleeping, detail::memory_order_relaxed)) {
-      while (state_.load(detail::memory_order_acquire) == sleeping) { /*R3*/
+    if (state_.compare_exchange_strong(seen, sleeping, detail::memory_order_relaxed)) { /*R6*/
+      while (state_.load(detail::memory_order_relaxed) == sleeping) {                   /*R3*/
         detail::park(low_half(state_), static_cast<std::uint32_t>(sleeping));
       }
     } else if (seen == stopping &&

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <coracle/core/fork_queue.hpp>
 #include <coracle/core/frame_memory.hpp>
-#include <coracle/detail/park.hpp>
+#include <coracle/detail/thread.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -22,14 +24,19 @@ class static_thread_pool::shared_state {
 
  private:
   static constexpr unsigned turns_between = 20;
-  struct worker {
+  struct worker final : detail::fork_queue {
     explicit worker(shared_state& its_pool, std::size_t its_index) noexcept
-        : pool(its_pool), index(its_index) {}
+        : fork_queue(its_pool.pool_, its_pool.counts_, one_searching), pool(its_pool), index(its_index) {}
+    bool run_other_work(level mark) noexcept override { return pool.run_other_work(*this, mark); }
+
     shared_state& pool;
     const std::size_t index;
     unsigned turns_left = turns_between;  ///< until another queue than usual goes first
     unsigned other_turns = 0;             ///< counts those, since they alternate
     detail::work_queue queue;
+
+   private:
+    void call_for_help() noexcept override { pool.wake_one(); }
   };
   /// Something to run, and the executor to which it belongs.
   struct work {
@@ -41,8 +48,8 @@ class static_thread_pool::shared_state {
   /// the links and each change of `size`.
   struct shared_level {
     executor* place;
-    resumption* head = nullptr;
-    resumption* tail = nullptr;
+    detail::plain<resumption*> head = nullptr;
+    detail::plain<resumption*> tail = nullptr;
     detail::atomic<std::size_t> size{0};
   };
   class level_executor final : public executor {
@@ -57,12 +64,17 @@ class static_thread_pool::shared_state {
 
   shared_level& level_of(priority which) noexcept { return shared_[static_cast<std::size_t>(which)]; }
   void start_threads();
+  static void* enter(void* its_worker) noexcept;
   void run(worker& me) noexcept;
+  bool run_other_work(worker& me, detail::fork_queue::level mark) noexcept;
+  void repost_forked(worker& me) noexcept;
+  work find_posted(worker& me) noexcept;
   work next_own(worker& me) noexcept;
   work next_in_turn(worker& me) noexcept;
   work search(worker& me) noexcept;
   work find(worker& me) noexcept;
   work take_own(worker& me) noexcept { return {me.queue.take(), &pool_}; }
+  work take_forked(worker& me, worker& from) noexcept;
   work take_shared(worker& me, priority from) noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
   bool wait_for_work() noexcept;
@@ -71,36 +83,40 @@ class static_thread_pool::shared_state {
   void wake_one() noexcept;
   void stop() noexcept;
 
-  static thread_local worker* worker_of_this_thread;
-
   static_thread_pool& pool_;
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
-  std::mutex shared_mutex_;
+  detail::mutex shared_mutex_;
   shared_level shared_[3] = {{&high_}, {&pool_}, {&low_}};  // by priority
 
   // How a worker goes to sleep without missing work. counts_ holds how many workers sleep and nobody has
   // claimed yet (low half), and how many search the queues for work (high half). permits_ is a semaphore:
   // whoever claims a sleeper (one less sleeping, one more searching) adds a permit, and each sleeper consumes
   // one.
-  //   - Who queues work then reads counts_ (S1); if nobody searches and somebody sleeps, it claims one (S2).
-  //   - Who searches in vain becomes a sleeper (S3) and then looks at all queues once more (S4).
+  //   - Who queues work passes a light fence, and then reads counts_ (S1); if nobody searches and somebody sleeps, it
+  //     claims one (S2).
+  //   - Who searches in vain becomes a sleeper (S3), passes a heavy fence, and then looks at all queues once more (S4).
+  //     So of a poster and a worker that is about to sleep at least one sees the other.
   //   - The last who finds something while searching claims a sleeper in its place (S2), because those who
   //     queued work meanwhile relied on it.
-  // S1 to S4 and the queueing itself are seq_cst, so of a poster and a worker that is about to sleep at least
-  // one sees the other.
+  //   [S1] read counts             relaxed  after a light fence
+  //   [S2] claim sleepers          relaxed  only counts; P1 follows
+  //   [S3] change one's own part   relaxed  only counts; a sleeper's heavy fence follows
+  //   [S4] look at all             relaxed  after the heavy fence
+  //   [S5] -> stopping             relaxed  a light fence follows, then S2
+  //   [P1] permits + n             release  what the sleeper wakes for          pairs with P2
+  //   [P2] permits - 1             acquire  find it at the first look           pairs with P1
+  //   [W1] size of a level         relaxed  changes under shared_mutex_; elsewhere a hint, or S4
   static constexpr std::uint32_t one_sleeping = 1, one_searching = 1u << 16;
   static constexpr std::uint32_t sleeping_in(std::uint32_t counts) noexcept { return counts & 0xffff; }
   static constexpr std::uint32_t searching_in(std::uint32_t counts) noexcept { return counts >> 16; }
   detail::atomic<std::uint32_t> counts_{0};
   detail::atomic<std::uint32_t> permits_{0};
   detail::atomic<bool> stopping_{false};
+  const detail::asymmetric_fence fence_;
 
   std::vector<std::unique_ptr<worker>> workers_;
-  std::vector<std::thread> threads_;
+  std::vector<detail::thread_handle> threads_;
 };
-
-constinit thread_local static_thread_pool::shared_state::worker*
-    static_thread_pool::shared_state::worker_of_this_thread = nullptr;
 
 static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) : pool_(pool) {
   CORACLE_CHECK(threads >= 1 && threads < one_searching, "a static_thread_pool has 1 to 65535 threads");
@@ -122,31 +138,38 @@ static_thread_pool::shared_state::~shared_state() {
 void static_thread_pool::shared_state::start_threads() {
   threads_.reserve(workers_.size());
   for (const std::unique_ptr<worker>& each : workers_) {
-    threads_.emplace_back([this, me = each.get()] {
-      worker_of_this_thread = me;
-      run(*me);
-    });
+    detail::thread_handle started;
+    const int error = detail::start_thread(started, &enter, each.get());
+    if (error != 0) throw std::system_error(error, std::generic_category(), "a static_thread_pool's thread");
+    threads_.push_back(started);
   }
+}
+
+void* static_thread_pool::shared_state::enter(void* its_worker) noexcept {
+  worker& me = *static_cast<worker*>(its_worker);
+  detail::this_thread().forks = &me;
+  me.pool.run(me);
+  return nullptr;
 }
 
 void static_thread_pool::shared_state::stop() noexcept {
-  stopping_.store(true, detail::memory_order_seq_cst);
-  std::uint32_t counts = counts_.load(detail::memory_order_seq_cst);
+  stopping_.store(true, detail::memory_order_relaxed); /*S5*/
+  fence_.light();
+  std::uint32_t counts = counts_.load(detail::memory_order_relaxed); /*S1*/
   while (!counts_.compare_exchange_weak(counts,
                                         counts - sleeping_in(counts) + sleeping_in(counts) * one_searching,
-                                        detail::memory_order_seq_cst)) {
+                                        detail::memory_order_relaxed)) { /*S2*/
   }
-  permits_.fetch_add(sleeping_in(counts), detail::memory_order_release);
+  permits_.fetch_add(sleeping_in(counts), detail::memory_order_release); /*P1*/
   detail::unpark(&permits_, static_cast<int>(sleeping_in(counts)));
-  for (std::thread& each : threads_) each.join();
+  for (const detail::thread_handle each : threads_) detail::join_thread(each);
 }
 
 void static_thread_pool::shared_state::post(resumption& item) noexcept {
-  worker* const me = worker_of_this_thread;
+  auto* const me = static_cast<worker*>(detail::this_thread().forks);
   if (me && &me->pool == this) {
-    const bool alone = workers_.size() == 1;
-    if (me->queue.push(item, alone ? detail::memory_order_release : detail::memory_order_seq_cst)) {
-      if (!alone) wake_one();
+    if (me->queue.push(item)) {
+      wake_one();
       return;
     }
   }
@@ -164,20 +187,22 @@ void static_thread_pool::shared_state::post_shared(resumption& item, priority at
     const std::lock_guard lock(shared_mutex_);
     (its.head ? its.tail->next : its.head) = &item;
     its.tail = &item;
-    its.size.store(its.size.load(detail::memory_order_relaxed) + 1, detail::memory_order_seq_cst);
+    its.size.store(its.size.load(detail::memory_order_relaxed) + 1, detail::memory_order_relaxed); /*W1*/
     claimed = claim_sleeper();
   }
   if (claimed) detail::unpark(permits, 1);
 }
 
-/// True: one sleeper has got a permit, and is to be unparked.
+/// What was queued before it wakes somebody, if that is needed. True: one sleeper has got a permit, and is to be
+/// unparked.
 bool static_thread_pool::shared_state::claim_sleeper() noexcept {
-  std::uint32_t counts = counts_.load(detail::memory_order_seq_cst); /*S1*/
+  fence_.light();
+  std::uint32_t counts = counts_.load(detail::memory_order_relaxed); /*S1*/
   do {
     if (searching_in(counts) != 0 || sleeping_in(counts) == 0) return false;
   } while (!counts_.compare_exchange_weak(counts, counts - one_sleeping + one_searching,
-                                          detail::memory_order_seq_cst)); /*S2*/
-  permits_.fetch_add(1, detail::memory_order_release);
+                                          detail::memory_order_relaxed)); /*S2*/
+  permits_.fetch_add(1, detail::memory_order_release); /*P1*/
   return true;
 }
 void static_thread_pool::shared_state::wake_one() noexcept {
@@ -189,26 +214,49 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
   for (;;) {
     work next = next_own(me);
     if (!next) {
-      counts_.fetch_add(one_searching, detail::memory_order_seq_cst);
+      counts_.fetch_add(one_searching, detail::memory_order_relaxed); /*S3*/
       while (!(next = search(me))) {
         if (!wait_for_work()) return;
       }
-      if (searching_in(counts_.fetch_sub(one_searching, detail::memory_order_seq_cst)) == 1) wake_one();
+      if (searching_in(counts_.fetch_sub(one_searching, detail::memory_order_relaxed)) == 1)
+        wake_one(); /*S3*/
     }
     thread.current = next.place;
     resume(next.item->handle);
   }
 }
 
+bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_queue::level mark) noexcept {
+  work next{me.take_back_above(mark), &pool_};
+  if (!next) next = find_posted(me);
+  if (!next) return false;
+  const detail::executor_scope there{next.place};
+  resume(next.item->handle);
+  return true;
+}
+
 /// From the own queue, unless something is urgent, or another's turn has come.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
-  const bool urgent = level_of(priority::high).size.load(detail::memory_order_relaxed) != 0;
+  const bool urgent = level_of(priority::high).size.load(detail::memory_order_relaxed) != 0; /*W1*/
   if (--me.turns_left == 0 || urgent) [[unlikely]]
     return next_in_turn(me);
+  if (const work newest = take_forked(me, me)) return newest;
   return take_own(me);
+}
+/// The newest that `me` has forked, or the oldest of another.
+static_thread_pool::shared_state::work static_thread_pool::shared_state::take_forked(worker& me,
+                                                                                     worker& from) noexcept {
+  return {&from == &me ? from.take_back() : from.steal(), &pool_};
+}
+/// No entry of the fork queue waits below what is run next: so all that is there while something runs are its parents.
+void static_thread_pool::shared_state::repost_forked(worker& me) noexcept {
+  while (resumption* const newest = me.take_back()) {
+    if (!me.queue.push(*newest)) post_shared(*newest, priority::normal);
+  }
 }
 /// So that none starves, each queue goes first now and then.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in_turn(worker& me) noexcept {
+  repost_forked(me);
   work found;
   if (me.turns_left == 0) {
     me.turns_left = turns_between;
@@ -223,12 +271,13 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in
 
 /// From anywhere, for a while.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
-  constexpr int rounds = 100, spinning_rounds = 4, pauses = 10;  // some 50 us
+  constexpr int rounds = detail::is_modelled ? 1 : 100, spinning_rounds = 4;  // some 50 us
+  constexpr int pauses = detail::is_modelled ? 0 : 10;
   for (int round = 0; round != rounds; ++round) {
     if (const work found = find(me)) return found;
-    if (stopping_.load(detail::memory_order_relaxed)) return {};
+    if (stopping_.load(detail::memory_order_relaxed)) return {}; /*S4*/
     if (round >= spinning_rounds) {
-      std::this_thread::yield();  // whoever is about to queue work may need this processor
+      detail::yield_processor();  // whoever is about to queue work may need this processor
       continue;
     }
     for (int i = 0; i != pauses; ++i) detail::spin_pause();
@@ -236,6 +285,13 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::search(
   return {};
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
+  if (const work found = take_shared(me, priority::high)) return found;
+  for (std::size_t i = 1; i != workers_.size(); ++i) {
+    if (const work found = take_forked(me, *workers_[(me.index + i) % workers_.size()])) return found;
+  }
+  return find_posted(me);
+}
+static_thread_pool::shared_state::work static_thread_pool::shared_state::find_posted(worker& me) noexcept {
   if (const work found = take_shared(me, priority::high)) return found;
   if (const work found = take_shared(me, priority::normal)) return found;
   for (std::size_t i = 0; i != workers_.size(); ++i) {
@@ -248,9 +304,9 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find(wo
 static_thread_pool::shared_state::work static_thread_pool::shared_state::take_shared(worker& me,
                                                                                      priority from) noexcept {
   shared_level& its = level_of(from);
-  if (its.size.load(detail::memory_order_relaxed) == 0) return {};
+  if (its.size.load(detail::memory_order_relaxed) == 0) return {}; /*W1*/
   const std::lock_guard lock(shared_mutex_);
-  const std::size_t size = its.size.load(detail::memory_order_relaxed);
+  const std::size_t size = its.size.load(detail::memory_order_relaxed); /*W1*/
   if (size == 0) return {};
   resumption* const first = its.head;
   its.head = first->next;
@@ -261,35 +317,37 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_sh
           : std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);
   while (taken != share && its.head) {
     resumption* const next = its.head->next;
-    if (!me.queue.push(*its.head, detail::memory_order_seq_cst)) break;
+    if (!me.queue.push(*its.head)) break;
     its.head = next;
     ++taken;
   }
-  its.size.store(size - taken, detail::memory_order_seq_cst);
+  its.size.store(size - taken, detail::memory_order_relaxed); /*W1*/
   return {first, its.place};
 }
 
 bool static_thread_pool::shared_state::work_is_queued() const noexcept {
-  return std::any_of(
-             std::begin(shared_), std::end(shared_),
-             [](const shared_level& each) { return each.size.load(detail::memory_order_seq_cst) != 0; }) ||
+  return std::any_of(std::begin(shared_), std::end(shared_),
+                     [](const shared_level& each) {
+                       return each.size.load(detail::memory_order_relaxed) != 0; /*S4*/
+                     }) ||
          std::any_of(workers_.begin(), workers_.end(),
-                     [](const auto& each) { return !each->queue.is_empty(); });
+                     [](const auto& each) { return !each->queue.is_empty() || !each->is_empty(); });
 }
 
 /// Sleeps until there may be work. The caller counts as searching, before and after. False: the pool stops
 /// and nothing is queued.
 bool static_thread_pool::shared_state::wait_for_work() noexcept {
-  counts_.fetch_add(one_sleeping - one_searching, detail::memory_order_seq_cst); /*S3*/
-  const bool stopping = stopping_.load(detail::memory_order_seq_cst);
-  const bool queued = work_is_queued(); /*S4*/
+  counts_.fetch_add(one_sleeping - one_searching, detail::memory_order_relaxed); /*S3*/
+  fence_.heavy();
+  const bool stopping = stopping_.load(detail::memory_order_relaxed); /*S4*/
+  const bool queued = work_is_queued();
   if (stopping || queued) {
     std::uint32_t counts = counts_.load(detail::memory_order_relaxed);
     while (sleeping_in(counts) != 0) {
       if (counts_.compare_exchange_weak(counts, counts - one_sleeping + one_searching,
-                                        detail::memory_order_seq_cst)) {
+                                        detail::memory_order_relaxed)) { /*S2*/
         if (queued) return true;
-        counts_.fetch_sub(one_searching, detail::memory_order_seq_cst);
+        counts_.fetch_sub(one_searching, detail::memory_order_relaxed); /*S3*/
         return false;
       }
     }
@@ -301,11 +359,11 @@ bool static_thread_pool::shared_state::wait_for_work() noexcept {
 
 void static_thread_pool::shared_state::wait_for_permit() noexcept {
   constexpr timespec idle{1, 0};
-  const timespec* timeout = &idle;
+  const timespec* timeout = detail::is_modelled ? nullptr : &idle;
   for (;;) {
     std::uint32_t permits = permits_.load(detail::memory_order_relaxed);
     while (permits != 0) {
-      if (permits_.compare_exchange_weak(permits, permits - 1, detail::memory_order_acquire,
+      if (permits_.compare_exchange_weak(permits, permits - 1, detail::memory_order_acquire, /*P2*/
                                          detail::memory_order_relaxed)) {
         return;
       }

@@ -7,7 +7,7 @@ namespace coracle {
 namespace detail {
 namespace {
 /// So many coroutines run in a row before the underlying executor has its turn.
-constexpr int most_in_a_row = 64;
+constexpr int most_in_a_row = is_modelled ? 2 : 64;
 }  // namespace
 
 /// What the strand shares with the run that is under way, which may outlive it: a coroutine that has left the strand
@@ -47,6 +47,7 @@ class strand_state {
   //   [T3] busy -> idle        release  the run has ended                                     pairs with T1, T4
   //   [T4] any -> abandoned    acq_rel  whoever comes second frees this, and sees what the
   //   [T5] failed T3           acquire  first one did: the run at T3, or the owner at T4      pairs with T3; T4
+  //   [T6] load                relaxed  a hint: T2 follows
   static constexpr std::uintptr_t idle = 0, busy = 1, abandoned = 2;
   atomic<std::uintptr_t> state_{idle};
   plain<resumption*> queue_ = nullptr;
@@ -65,7 +66,7 @@ void strand_state::post(resumption& item) noexcept {
 }
 
 resumption* strand_state::take() noexcept {
-  if (!queue_ && state_.load(memory_order_relaxed) > abandoned) {
+  if (!queue_ && state_.load(memory_order_relaxed) > abandoned) {             /*T6*/
     const std::uintptr_t taken = state_.exchange(busy, memory_order_acquire); /*T2*/
     for (auto* newest = reinterpret_cast<resumption*>(taken & ~busy); newest;) {
       resumption* const next = std::exchange(newest->next, queue_);

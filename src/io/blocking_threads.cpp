@@ -42,7 +42,7 @@ void blocking_threads::finish(io_request& request, std::int64_t result) noexcept
   loop_.finish(request);
 }
 
-bool blocking_threads::run_one(std::unique_lock<std::mutex>& lock) noexcept {
+bool blocking_threads::run_one(std::unique_lock<mutex>& lock) noexcept {
   if (queue_.empty()) return false;
   auto& request = static_cast<io_request&>(*queue_.front());
   take_out(request);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <condition_variable>
 #include <coracle/io/io_request.hpp>
 
 #include "../exec/elastic_threads.hpp"
@@ -31,11 +30,11 @@ class blocking_threads final : elastic_threads {
   void push(io_request& request) noexcept;
   void take_out(io_request& request) noexcept;
   void finish(io_request& request, std::int64_t result) noexcept;
-  bool run_one(std::unique_lock<std::mutex>& lock) noexcept override;
+  bool run_one(std::unique_lock<mutex>& lock) noexcept override;
 
   // mutex_ owns all below, and `progress` and the links of each request that is not finished.
   io_loop& loop_;
-  std::condition_variable ended_;  // a request has become `finished`
+  condition_variable ended_;  // a request has become `finished`
   intrusive_list<io_event> queue_;
   std::size_t queued_ = 0;
 };

@@ -31,7 +31,8 @@ owned_fd::owned_fd(int fd, const char* what) : fd_(fd) {
 owned_fd::~owned_fd() { ::close(fd_); }
 
 epoll_backend::epoll_backend(io_loop& loop)
-    : loop_(loop),
+    : io_backend(loop.system()),
+      loop_(loop),
       epoll_(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create"),

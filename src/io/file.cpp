@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <coracle/io/file.hpp>
 #include <coracle/io/writable_file.hpp>
 #include <string>
 #include <system_error>
+
+#include "io_system.hpp"
 
 namespace coracle {
 namespace {
@@ -58,28 +58,17 @@ void advise(int fd, file_buffering_mode buffering_mode) noexcept {
   if (has(buffering_mode, file_buffering_mode::sequential)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   if (has(buffering_mode, file_buffering_mode::random_access)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 }
-
-/// Calls again while a signal interrupts.
-template <class Call>
-int retry(Call call) noexcept {
-  int result;
-  do {
-    result = call();
-  } while (result < 0 && errno == EINTR);
-  return result;
-}
 }  // namespace
 
 file::file(io_service& service, const std::filesystem::path& path, detail::file_access access,
            file_open_mode open_mode, file_buffering_mode buffering_mode)
     : path_(path) {
-  constexpr mode_t less_the_umask = 0666;
-  const int flags = open_flags(access, open_mode, buffering_mode);
-  const int fd = retry([&] { return ::open(path.c_str(), flags, less_the_umask); });
-  if (fd < 0) throw_error(errno, "cannot open", path);
+  detail::io_system& system = detail::io_descriptor::system_of(service);
+  const int fd = system.open(path, open_flags(access, open_mode, buffering_mode));
+  if (fd < 0) throw_error(-fd, "cannot open", path);
   descriptor_ = detail::io_descriptor{service, fd, detail::io_descriptor_kind::file};
-  struct stat about{};
-  if (::fstat(fd, &about) != 0) throw_error(errno, "cannot open", path);
+  struct ::stat about{};
+  if (const int result = system.status(fd, about); result < 0) throw_error(-result, "cannot open", path);
   if (S_ISDIR(about.st_mode)) throw_error(EISDIR, "cannot open", path);
   advise(fd, buffering_mode);
 }
@@ -87,20 +76,33 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
 file::~file() = default;
 
 std::uint64_t file::size() const {
-  struct stat about{};
-  if (::fstat(native_handle(), &about) != 0) throw_error(errno, "cannot tell the size of", path_);
+  struct ::stat about{};
+  const int result = descriptor_.system().status(native_handle(), about);
+  if (result < 0) throw_error(-result, "cannot tell the size of", path_);
   return static_cast<std::uint64_t>(about.st_size);
 }
 
 void writable_file::set_size(std::uint64_t size) {
-  if (retry([&] { return ::ftruncate(native_handle(), static_cast<off_t>(size)); }) != 0) {
-    throw_error(errno, "cannot set the size of", path_);
+  const int result = descriptor_.system().set_size(native_handle(), size);
+  if (result < 0) throw_error(-result, "cannot set the size of", path_);
+}
+
+namespace {
+const char* failure_of(detail::io_opcode code) noexcept {
+  switch (code) {
+    case detail::io_opcode::read_at:
+      return "cannot read";
+    case detail::io_opcode::write_at:
+      return "cannot write";
+    default:
+      return "cannot write to the device";
   }
 }
+}  // namespace
 
 std::size_t detail::file_operation::await_resume() {
   const std::int64_t done = take_result_or_errno();
   if (done >= 0) return static_cast<std::size_t>(done);
-  throw_error(static_cast<int>(-done), opcode == io_opcode::read_at ? "cannot read" : "cannot write", path_);
+  throw_error(static_cast<int>(-done), failure_of(opcode), path_);
 }
 }  // namespace coracle

@@ -4,6 +4,8 @@
 #include <coracle/io/io_request.hpp>
 #include <cstdint>
 
+#include "io_system.hpp"
+
 namespace coracle::detail {
 /// The seam between the event loop and the system: all that differs between epoll, io_uring and others. A
 /// backend hands what is over to its io_loop.
@@ -11,10 +13,13 @@ namespace coracle::detail {
 /// Threads  all members from any thread; poll() from several at once.
 class io_backend {
  public:
-  io_backend() noexcept = default;
+  explicit io_backend(io_system& its_system) noexcept : system_(its_system) {}
   io_backend(const io_backend&) = delete;
   io_backend& operator=(const io_backend&) = delete;
   virtual ~io_backend() = default;
+
+  /// Where its descriptors are from.
+  [[nodiscard]] io_system& system() noexcept { return system_; }
 
   /// Throws std::system_error, std::bad_alloc; the descriptor is then the caller's as before.
   virtual io_record& attach(int fd, io_descriptor_kind kind) = 0;
@@ -42,8 +47,10 @@ class io_backend {
   virtual signals poll(bool wait) noexcept = 0;
   /// Ends the sleep of one poll(), now or the next to come.
   virtual void wake() noexcept = 0;
-  /// Ends the sleep of one poll() at this time: nanoseconds of std::chrono::steady_clock. Replaces the last
-  /// one.
+  /// Ends the sleep of one poll() at this time: nanoseconds by the system's clock. Replaces the last one.
   virtual void set_timer(std::uint64_t time) noexcept = 0;
+
+ private:
+  io_system& system_;
 };
 }  // namespace coracle::detail

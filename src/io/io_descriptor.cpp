@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
 #include <coracle/io/io_descriptor.hpp>
 #include <coracle/io/io_service.hpp>
 
@@ -11,7 +9,7 @@ io_descriptor::io_descriptor(io_service& service, int fd, io_descriptor_kind kin
   try {
     record_ = &service.loop_->backend().attach(fd, kind);
   } catch (...) {
-    ::close(fd);
+    system_of(service).close(fd);
     throw;
   }
 }
@@ -20,4 +18,9 @@ void io_descriptor::close() noexcept {
   service_ = nullptr;
   if (io_record* const its = std::exchange(record_, nullptr)) its->backend->detach(*its);
 }
+
+io_system& io_descriptor::system() const noexcept {
+  return record_ ? record_->backend->system() : io_system::linux_system();
+}
+io_system& io_descriptor::system_of(io_service& service) noexcept { return service.loop_->system(); }
 }  // namespace coracle::detail

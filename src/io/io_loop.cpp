@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "io_loop.hpp"
 
-#include <cerrno>
-
-#include "epoll_backend.hpp"
-
 namespace coracle::detail {
 namespace {
 /// So many events are delivered before the system is asked for more.
 constexpr std::uint32_t events_per_poll = 61;
 }  // namespace
 
-io_loop::io_loop(executor& service)
-    : service_(service),
-      timers_(std::chrono::steady_clock::now()),
-      backend_(std::make_unique<epoll_backend>(*this)) {}
+io_loop::io_loop(executor& service, io_system& system)
+    : service_(service), system_(system), timers_(system.now()), backend_(system.backend_for(*this)) {}
 
 io_loop::~io_loop() {
   // Whoever posted the last event may still be inside the lock.
@@ -27,6 +21,12 @@ io_loop::~io_loop() {
       backend_->attached() == 0,
       "an io_service was destroyed before its files and sockets: let their operations end and close "
       "them first");
+}
+
+void io_loop::others_run() noexcept {
+  const small_mutex_lock lock{mutex_};
+  ++sleeping_;
+  ++runs_sleeping_;
 }
 
 void io_loop::post(resumption& item) noexcept {

@@ -14,10 +14,15 @@ namespace coracle::detail {
 /// What is ready to run, who sleeps, and the timers.
 class io_loop final : public timer_service {
  public:
-  explicit io_loop(executor& service);
+  io_loop(executor& service, io_system& system);
   ~io_loop();
 
+  [[nodiscard]] io_system& system() noexcept { return system_; }
   [[nodiscard]] io_backend& backend() noexcept { return *backend_; }
+
+  /// Somebody else runs what is ready, as a thread inside run(io_run&) would: wake() reaches it. Called by the
+  /// constructor of a backend that does so.
+  void others_run() noexcept;
 
   void post(resumption& item) noexcept;
   /// An operation or a timer is over: the loop delivers it. Called with the lock of the queue that it was in.
@@ -27,7 +32,7 @@ class io_loop final : public timer_service {
   /// Takes back what is finished. False: it has been delivered.
   bool unlist(io_event& event) noexcept;
 
-  [[nodiscard]] time_point now() noexcept override { return std::chrono::steady_clock::now(); }
+  [[nodiscard]] time_point now() noexcept override { return system_.now(); }
   bool add(timer& each, time_point deadline) noexcept override;
   bool remove(timer& each) noexcept override;
   /// As add(), but one that is past is delivered at once.
@@ -80,6 +85,7 @@ class io_loop final : public timer_service {
   // It is the same where a sleeper is to leave, after a stop() or because the awaitable of its run() has ended;
   // but a wake() reaches any one. So until those have woken nobody goes to sleep, and each wakes the next.
   executor& service_;
+  io_system& system_;
   small_mutex mutex_;
   intrusive_list<io_event> finished_;      // operations and timers to be delivered
   intrusive_queue<resumption> scheduled_;  // coroutines to be resumed here

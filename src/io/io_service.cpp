@@ -7,7 +7,8 @@
 #include "io_loop.hpp"
 
 namespace coracle {
-io_service::io_service() : loop_(std::make_unique<detail::io_loop>(*this)) {}
+io_service::io_service() : io_service(detail::io_system::linux_system()) {}
+io_service::io_service(detail::io_system& system) : loop_(std::make_unique<detail::io_loop>(*this, system)) {}
 io_service::io_service(std::uint32_t) : io_service() {}
 io_service::~io_service() = default;
 

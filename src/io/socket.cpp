@@ -10,13 +10,13 @@
 #include <system_error>
 
 #include "../net/socket_address.hpp"
+#include "io_system.hpp"
 
 namespace coracle::net {
 namespace {
 [[noreturn]] void throw_error(int error, const std::string& what) {
   throw std::system_error(error, std::system_category(), what);
 }
-sockaddr* as_sockaddr(sockaddr_storage& storage) noexcept { return reinterpret_cast<sockaddr*>(&storage); }
 
 ip_endpoint unspecified_like(const ip_endpoint& other) noexcept {
   return other.is_ipv4() ? ip_endpoint{ipv4_endpoint{}} : ip_endpoint{ipv6_endpoint{}};
@@ -30,9 +30,9 @@ std::size_t require_whole(std::size_t received, std::size_t room) {
 }  // namespace
 
 socket socket::create(io_service& service, const ip_endpoint& unspecified, bool is_stream) {
-  const int fd = ::socket(unspecified.is_ipv4() ? AF_INET : AF_INET6,
-                          (is_stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) throw_error(errno, "cannot create a socket");
+  const int fd = coracle::detail::io_descriptor::system_of(service).open_socket(
+      unspecified.is_ipv4() ? AF_INET : AF_INET6, is_stream ? SOCK_STREAM : SOCK_DGRAM);
+  if (fd < 0) throw_error(-fd, "cannot create a socket");
   return socket{{service, fd, coracle::detail::io_descriptor_kind::pollable}, unspecified, is_stream};
 }
 socket socket::create_tcpv4(io_service& service) { return create(service, ipv4_endpoint{}, true); }
@@ -42,44 +42,40 @@ socket socket::create_udpv6(io_service& service) { return create(service, ipv6_e
 
 ip_endpoint socket::local_endpoint() const noexcept {
   sockaddr_storage storage;
-  socklen_t size = sizeof storage;
-  if (::getsockname(native_handle(), as_sockaddr(storage), &size) != 0) return unspecified_like(remote_);
+  if (descriptor_.system().local_address(native_handle(), storage) < 0) return unspecified_like(remote_);
   return coracle::detail::from_sockaddr(storage);
 }
 
 void socket::bind(const ip_endpoint& local) {
-  if (is_stream_) {
-    const int on = 1;
-    ::setsockopt(native_handle(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  }
+  coracle::detail::io_system& system = descriptor_.system();
+  if (is_stream_) system.reuse_address(native_handle());
   sockaddr_storage storage;
   const socklen_t size = coracle::detail::to_sockaddr(local, storage);
-  if (::bind(native_handle(), as_sockaddr(storage), size) != 0) {
-    throw_error(errno, "cannot bind a socket to " + local.to_string());
-  }
+  const int result = system.bind(native_handle(), reinterpret_cast<sockaddr*>(&storage), size);
+  if (result < 0) throw_error(-result, "cannot bind a socket to " + local.to_string());
 }
 
 void socket::listen(std::uint32_t backlog) {
   constexpr std::uint32_t most = std::numeric_limits<int>::max();
-  if (::listen(native_handle(), static_cast<int>(std::min(backlog, most))) != 0) {
-    throw_error(errno, "cannot listen on a socket");
-  }
+  const int result = descriptor_.system().listen(native_handle(), static_cast<int>(std::min(backlog, most)));
+  if (result < 0) throw_error(-result, "cannot listen on a socket");
 }
 void socket::listen() { listen(SOMAXCONN); }
 
 void socket::close_send() {
-  if (::shutdown(native_handle(), SHUT_WR) != 0) throw_error(errno, "cannot close a socket for sending");
+  const int result = descriptor_.system().shut_down(native_handle(), SHUT_WR);
+  if (result < 0) throw_error(-result, "cannot close a socket for sending");
 }
 void socket::close_recv() {
-  if (::shutdown(native_handle(), SHUT_RD) != 0) throw_error(errno, "cannot close a socket for receiving");
+  const int result = descriptor_.system().shut_down(native_handle(), SHUT_RD);
+  if (result < 0) throw_error(-result, "cannot close a socket for receiving");
 }
 
 task<> socket::disconnect(stop_token token) {
   if (is_stream_) {
     // ENOTCONN: the connection has ended already, or there was none. Receiving tells which.
-    if (::shutdown(native_handle(), SHUT_WR) != 0 && errno != ENOTCONN) {
-      throw_error(errno, "cannot disconnect a socket");
-    }
+    const int result = descriptor_.system().shut_down(native_handle(), SHUT_WR);
+    if (result < 0 && result != -ENOTCONN) throw_error(-result, "cannot disconnect a socket");
     constexpr std::size_t many = 1 << 30;  // with MSG_TRUNC, TCP drops what comes and needs no buffer
     while (true) {
       const std::size_t dropped =
@@ -87,11 +83,8 @@ task<> socket::disconnect(stop_token token) {
       if (dropped == 0) break;
     }
   } else {
-    sockaddr_storage nowhere{};
-    nowhere.ss_family = AF_UNSPEC;
-    if (::connect(native_handle(), as_sockaddr(nowhere), sizeof(sa_family_t)) != 0) {
-      throw_error(errno, "cannot disconnect a socket");
-    }
+    const int result = descriptor_.system().dissolve(native_handle());
+    if (result < 0) throw_error(-result, "cannot disconnect a socket");
   }
   remote_ = unspecified_like(remote_);
 }

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "io_backend.hpp"
+
 namespace coracle::detail {
 namespace {
 std::int64_t wait_for(int fd, short events) noexcept {
@@ -83,6 +85,8 @@ std::int64_t call(io_request& r) noexcept {
       return ::pread(fd, r.buffer, r.size, static_cast<off_t>(r.offset));
     case io_opcode::write_at:
       return ::pwrite(fd, r.buffer, r.size, static_cast<off_t>(r.offset));
+    case io_opcode::sync:
+      return ::fsync(fd);
   }
   errno = EINVAL;
   return -1;
@@ -114,6 +118,7 @@ std::int64_t read_cached(const io_request& request) noexcept {
 }
 
 void discard(const io_request& request) noexcept {
-  if (request.opcode == io_opcode::accept && request.result >= 0) ::close(static_cast<int>(request.result));
+  if (request.opcode != io_opcode::accept || request.result < 0) return;
+  request.record->backend->system().close(static_cast<int>(request.result));
 }
 }  // namespace coracle::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model_blocks.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -10,6 +11,7 @@ namespace {
 struct alignas(std::max_align_t) block {
   block* next;
   block** link;  // null: it belongs to no execution
+  void* memory;  // what std::malloc gave
 };
 bool listing = false;
 block* first = nullptr;
@@ -19,9 +21,13 @@ void unlist(block& each) noexcept {
   *each.link = each.next;
   if (each.next) each.next->link = each.link;
 }
-void* allocate(std::size_t size) noexcept {
-  auto* const made = static_cast<block*>(std::malloc(sizeof(block) + size));
-  if (!made) return nullptr;
+void* allocate(std::size_t size, std::align_val_t alignment = std::align_val_t{alignof(block)}) noexcept {
+  const auto to = static_cast<std::size_t>(alignment), extra = to > alignof(block) ? to : 0;
+  void* const memory = std::malloc(sizeof(block) + size + extra);
+  if (!memory) return nullptr;
+  const auto from = reinterpret_cast<std::uintptr_t>(memory) + sizeof(block);
+  auto* const made = reinterpret_cast<block*>((from + extra) / to * to) - 1;
+  made->memory = memory;
   made->link = nullptr;
   if (listing) {
     made->next = first;
@@ -31,8 +37,9 @@ void* allocate(std::size_t size) noexcept {
   }
   return made + 1;
 }
-void* allocate_or_throw(std::size_t size) {
-  void* const memory = allocate(size);
+template <class... Alignment>
+void* allocate_or_throw(std::size_t size, Alignment... alignment) {
+  void* const memory = allocate(size, alignment...);
   if (!memory) throw std::bad_alloc{};
   return memory;
 }
@@ -40,7 +47,7 @@ void release(void* memory) noexcept {
   if (!memory) return;
   block* const each = static_cast<block*>(memory) - 1;
   unlist(*each);
-  std::free(each);
+  std::free(each->memory);
 }
 }  // namespace
 
@@ -51,7 +58,7 @@ std::size_t model_blocks::end_execution(bool give_up) noexcept {
   for (block* each = first; each; ++count) {
     block* const next = each->next;
     each->link = nullptr;  // belongs to nobody from here on
-    if (give_up) std::free(each);
+    if (give_up) std::free(each->memory);
     each = next;
   }
   first = nullptr;
@@ -68,6 +75,12 @@ using coracle::testing::model::release;
 
 void* operator new(std::size_t size) { return allocate_or_throw(size); }
 void* operator new[](std::size_t size) { return allocate_or_throw(size); }
+void* operator new(std::size_t size, std::align_val_t to) { return allocate_or_throw(size, to); }
+void* operator new[](std::size_t size, std::align_val_t to) { return allocate_or_throw(size, to); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
 void operator delete(void* memory) noexcept { release(memory); }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/detail/check.hpp>
 #include <coracle/testing/model_check.hpp>
+#include <coracle/testing/model_sync.hpp>
 
 #include "model_engine.hpp"
 
 namespace coracle::testing {
 model_result model_check(const model_limits& limits, std::function<void()> body) {
   return model::model_engine(limits, std::move(body)).check();
+}
+model_result model::check_without_reduction(const model_limits& limits, std::function<void()> body) {
+  return model::model_engine(limits, std::move(body), false).check();
 }
 model_result model_replay(const std::string& replay, std::function<void()> body, const model_limits& limits) {
   return model::model_engine(limits, std::move(body)).replay(replay);
@@ -39,7 +43,10 @@ namespace model {
 // Outside of an execution the newest store is the only one.
 namespace {
 std::uint64_t& last_value(model_location& at) {
-  if (at.count == 0) at.count = 1;
+  if (at.count == 0) {
+    at.count = 1;
+    at.stores[0].value = 0;
+  }
   return at.stores[(at.count - 1) % model_history].value;
 }
 }  // namespace
@@ -52,9 +59,9 @@ void model_store_to(model_location& at, std::uint64_t value, std::memory_order o
   if (model_engine* const here = engine_or_null()) return here->store(at, value, order, where);
   last_value(at) = value;
 }
-std::uint64_t model_rmw_read(model_location& at, const char* what, const site& where) {
+std::uint64_t model_rmw_read(model_location& at, std::memory_order order, const std::uint64_t* expected) {
   model_engine* const here = engine_or_null();
-  return here ? here->rmw_read(at, what, where) : last_value(at);
+  return here ? here->rmw_read(at, order, expected) : last_value(at);
 }
 void model_rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where) {
   if (model_engine* const here = engine_or_null()) return here->rmw_write(at, value, order, where);
@@ -71,17 +78,35 @@ void model_init(model_location& at, std::uint64_t value) {
   if (model_engine* const here = engine_or_null()) return here->init(at, value);
   last_value(at) = value;
 }
+void model_end(model_location& at) {
+  if (model_engine* const here = engine_or_null()) here->end(at);
+}
 void model_fence(std::memory_order order, const site& where) {
   if (model_engine* const here = engine_or_null()) here->fence(order, where);
+}
+void model_fence_everywhere(const site& where) {
+  if (model_engine* const here = engine_or_null()) here->fence_everywhere(where);
 }
 void model_pause() {
   if (model_engine* const here = engine_or_null()) here->yield();
 }
-bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout) {
-  return engine().park(at, expected, has_timeout);
+unsigned model_choose(unsigned count) { return engine().choose(count); }
+unsigned model_start_thread(void* (*body)(void*), void* argument) {
+  return engine().start_thread([=] { body(argument); });
 }
-void model_unpark_at(const model_location* at, unsigned count) {
-  if (model_engine* const here = engine_or_null()) here->unpark(at, count);
+void model_join_thread(unsigned index) { engine().join_thread(index); }
+unsigned model_this_thread() { return engine().this_thread_index(); }
+std::int64_t model_now() {
+  model_engine* const here = engine_or_null();
+  return here ? here->now() : 0;
+}
+void model_set_deadline(std::int64_t nanoseconds) { engine().set_deadline(nanoseconds); }
+void model_set_timeout(std::int64_t nanoseconds) { engine().set_deadline(model_now() + nanoseconds); }
+bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout, const site& where) {
+  return engine().park(at, expected, has_timeout, where);
+}
+void model_unpark_at(const model_location* at, unsigned count, const site& where) {
+  if (model_engine* const here = engine_or_null()) here->unpark(at, count, where);
 }
 void model_read(model_cell& at, const site& where) {
   if (model_engine* const here = engine_or_null()) here->read(at, where);

@@ -7,61 +7,22 @@
 #include <coracle/testing/model_memory.hpp>
 #include <cstdint>
 #include <functional>
-#include <random>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "model_blocks.hpp"
+#include "model_choices.hpp"
 #include "model_fiber.hpp"
+#include "model_trace.hpp"
 
 namespace coracle::testing::model {
-/// Where an execution can go on in several ways: which of them it took. A depth-first search over these strings
-/// visits every execution once.
-class model_choices {
- public:
-  void begin_execution() noexcept { next_ = 0; }
-  /// One of `count` ways.
-  unsigned choose(unsigned count);
-  /// To the next string. False: that was the last.
-  bool advance();
-
-  void make_random(std::uint64_t seed) {
-    random_.seed(seed);
-    is_random_ = true;
-  }
-  void forget() noexcept { path_.clear(); }
-  [[nodiscard]] std::string text() const;
-  void read(const std::string& text);
-  void follow_only() noexcept { is_random_ = false; }
-
- private:
-  struct choice {
-    std::uint8_t count, taken;
-  };
-  std::vector<choice> path_;
-  std::size_t next_ = 0;
-  bool is_random_ = false;
-  std::mt19937_64 random_;
-};
-
-/// What an execution did, for a reader.
-class model_trace {
- public:
-  void add(unsigned thread, const std::string& what, const site& where);
-  [[nodiscard]] std::string text(unsigned threads) const;
-  void clear() { lines_.clear(); }
-
- private:
-  struct line {
-    unsigned thread;
-    std::string what, where;
-  };
-  std::vector<line> lines_;
-};
-
+/// model_engine.cpp: executions and their threads. model_schedule.cpp: who runs next. model_dependence.cpp: which
+/// orders of two accesses have to be tried. model_accesses.cpp: what each access sees and leaves behind.
 class model_engine {
  public:
-  model_engine(const model_limits& limits, std::function<void()> body);
+  /// `reduces`: of executions that no program can tell from each other one is run.
+  model_engine(const model_limits& limits, std::function<void()> body, bool reduces = true);
   model_engine(const model_engine&) = delete;
   model_engine& operator=(const model_engine&) = delete;
   ~model_engine();
@@ -73,37 +34,52 @@ class model_engine {
   static model_engine* current() noexcept { return current_; }
   [[nodiscard]] bool is_in_thread() const noexcept { return running_ != nobody; }
 
-  // What a thread of the program does. All but the first two are points at which another thread may run instead.
+  // What a thread of the program does.
   [[noreturn]] void fail(std::string what, const site& where);
   coracle::detail::thread_state& state_of_thread() noexcept { return threads_[running_].of_library; }
-  std::uint64_t load(model_location& at, std::memory_order order, const site& where);
-  void store(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-  std::uint64_t rmw_read(model_location& at, const char* what, const site& where);
-  void rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-  void rmw_fail(model_location& at, std::memory_order order, const site& where);
-  bool fails_spuriously();
-  void init(model_location& at, std::uint64_t value);
-  void fence(std::memory_order order, const site& where);
-  void read(model_cell& at, const site& where);
-  void write(model_cell& at, const site& where);
-  bool park(model_location& at, std::uint64_t expected, bool has_timeout);
-  void unpark(const model_location* at, unsigned count);
-  void yield();
   unsigned start_thread(std::function<void()> body);
   void join_thread(unsigned index);
   void record(std::string outcome);
+  void yield();
+  unsigned choose(unsigned count) { return choices_.choose(count); }
+  [[nodiscard]] unsigned this_thread_index() const noexcept { return running_; }
+  void set_deadline(std::int64_t time) noexcept { me().deadline = time; }
+
+  // Each of these is a point at which another thread may run instead.
+  std::uint64_t load(model_location& at, std::memory_order order, const site& where);
+  void store(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
+  std::uint64_t rmw_read(model_location& at, std::memory_order order, const std::uint64_t* expected);
+  void rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
+  void rmw_fail(model_location& at, std::memory_order order, const site& where);
+  void fence(std::memory_order order, const site& where);
+  void fence_everywhere(const site& where);
+  /// Nanoseconds.
+  std::int64_t now();
+  bool park(model_location& at, std::uint64_t expected, bool has_timeout, const site& where);
+  void unpark(const model_location* at, unsigned count, const site& where);
+
+  // These belong to what the thread has just done.
+  bool fails_spuriously();
+  void init(model_location& at, std::uint64_t value);
+  void end(model_location& at);
+  void read(model_cell& at, const site& where);
+  void write(model_cell& at, const site& where);
 
  private:
   static constexpr unsigned nobody = ~0U;
+  /// As the execution of an atomic that has been destroyed, for as long as its memory lies unused.
+  static constexpr std::uint64_t ended = ~std::uint64_t{0};
   /// What a thread is about to do. Two operations of which the order matters are dependent.
   struct operation {
-    enum class kind : std::uint8_t { local, read, write, anything };
-    kind what = kind::local;
-    const void* at = nullptr;
+    const void* at = nullptr;  ///< null: nothing that another thread could notice
+    bool writes = false;
+    bool sequential = false;  ///< all of these are dependent: seq_cst, and what knows the time
+    bool everywhere = false;  ///< depends on everything
+    [[nodiscard]] bool is_local() const noexcept { return !at && !sequential; }
     [[nodiscard]] bool depends_on(const operation& other) const noexcept {
-      if (what == kind::local || other.what == kind::local) return false;
-      if (what == kind::anything || other.what == kind::anything) return true;
-      return at == other.at && (what == kind::write || other.what == kind::write);
+      if (everywhere || other.everywhere) return !is_local() && !other.is_local();
+      if (sequential && other.sequential) return true;
+      return at && at == other.at && (writes || other.writes);
     }
   };
   enum class status : std::uint8_t { unused, ready, yielding, parked, joining, done };
@@ -111,45 +87,95 @@ class model_engine {
     model_fiber fiber;
     std::function<void()> body;
     status state = status::unused;
-    operation next;       ///< as it announced it at the point where it stands
-    bool asleep = false;  ///< what it would do now has been tried in its stead, and nothing has come between
-    bool timed = false;   ///< parked, until a time
+    operation next;          ///< as it announced it at the point where it stands
+    bool timed = false;      ///< parked, until a time
     bool timed_out = false;  ///< and that time has come
+    std::int64_t deadline = 0;
     const void* waits_for = nullptr;
     unsigned joins = 0;
-    std::uint64_t yielded_at = 0;  ///< stores made until it yielded
-    std::uint64_t sees_from = 0;   ///< it cannot see that a store before this number was not replaced
-    model_clock knows, acquires, released;
+
+    std::int16_t time = 0;  ///< that of its next access
+    model_view now, acquired, released;
+    model_clock past;      ///< what its last access depends on, and that
+    model_clock must_see;  ///< since it has yielded
+    std::uint32_t priority = 0;
+
+    /// The locations that it has read since it yielded last, `watches` of them; more than fit: all.
+    std::array<const model_location*, 6> watched;
+    unsigned watches = 0;
+    std::uint8_t changed = 0;  ///< those that have had a new value since, each a bit
+    model_clock change_past;   ///< of the stores that did it
     coracle::detail::thread_state of_library;
   };
+  /// An access that others can notice.
+  struct event {
+    model_clock past;
+    int place;  ///< where it was chosen
+    std::int16_t time;
+    std::uint8_t thread;
+  };
+  struct touched {
+    model_touches* at;
+    bool writes;
+  };
 
+  // model_engine.cpp
   bool run_one();
   void begin_execution();
   void end_execution();
   static void enter_thread();
   void finish_thread();
-  void point(operation next, bool may_go_on = true);
-  unsigned choose_thread(const std::array<unsigned, model_threads>& which, unsigned count);
-  void prune();
+
+  // model_schedule.cpp
+  void point(const operation& next);
+  void wait_for_another(const operation& next);
+  void run_another();
+  unsigned choose_thread(thread_set able);
+  unsigned choose_by_priority(thread_set able);
+  void wake_dependents(unsigned chosen);
+  [[noreturn]] void prune();
   void switch_to(unsigned index);
-  [[nodiscard]] unsigned runnable(unsigned except, std::array<unsigned, model_threads>& which) const;
   [[nodiscard]] bool can_run(const thread& each) const noexcept;
+  [[nodiscard]] thread_set runnable() const noexcept;
   void nobody_can_run();
+  void learn_all(thread& who);
+  model_touches& sleepers_on(const void* at);
+
+  // model_dependence.cpp
+  void touch(std::initializer_list<touched> what);
+  void leave_mark(model_touches& at, bool writes);
+  void find_races(const model_touches& at, bool writes);
+  void reverse(std::int16_t earlier);
+  [[nodiscard]] bool is_past(unsigned who, std::int16_t when) const noexcept {
+    return threads_[running_].past.at[who] >= when;
+  }
+
+  // model_accesses.cpp
   model_store& newest(model_location& at);
-  [[nodiscard]] unsigned visible_stores(model_location& at, bool sequential);
+  [[nodiscard]] bool may_be_old(model_location& at, bool sequential);
+  [[nodiscard]] bool must_be_seen(const model_store& store, bool sequential) const;
+  [[nodiscard]] unsigned visible_stores(model_location& at, bool sequential) const;
+  void touch_location(model_location& at, bool writes, bool sequential);
   void add_store(model_location& at, std::uint64_t value, std::memory_order order,
                  const model_store* replaced);
   void see(model_store& seen, std::memory_order order);
-  void tick() { ++me().knows.at[running_]; }
-  thread& me() { return threads_[running_]; }
+  void watch(const model_location& at, bool is_newest);
+  void tell_watchers(const model_location& at);
+  void pass_fence(unsigned index, std::memory_order order);
+  void tick() { tick(running_); }
+  void tick(unsigned index) noexcept;
   void note(const char* what, const model_location& at, std::uint64_t value, std::memory_order order,
             const site& where);
+
+  thread& me() { return threads_[running_]; }
   std::uint32_t new_name() noexcept { return ++names_; }
 
   static model_engine* current_;
 
   const model_limits limits_;
   const std::function<void()> body_;
+  const bool reduces_;
+  const bool all_orders_;  ///< no bound, nothing random: races say which orders are to be tried
   model_blocks blocks_;
   model_choices choices_;
   model_trace trace_;
@@ -159,12 +185,36 @@ class model_engine {
   model_fiber controller_;
   std::array<thread, model_threads> threads_;
   unsigned count_ = 0, running_ = nobody;
+  thread_set asleep_ =
+      0;  ///< what these would do now has been tried in their stead, and nothing has come between
   unsigned preemptions_ = 0;
+  unsigned last_chosen_ = nobody;  ///< to make an access
   bool failed_spuriously_ = false;
   bool pruned_ = false;
-  std::uint64_t execution_ = 0, stores_ = 0, steps_ = 0;
+  std::uint64_t execution_ = 0, steps_ = 0;
+  std::int64_t now_ = 0;
   std::uint32_t names_ = 0;
-  model_clock sequential_;
+
+  std::vector<event> events_;
+  std::array<std::int16_t, 16> found_;
+  unsigned races_ = 0;
+  int place_ = model_choices::none;  ///< where the access that is made now was chosen
+  model_touches sequential_touches_;
+  /// Of each thread, its own accesses, and the fences that others make it pass; noted only where there are any.
+  std::array<model_touches, model_threads> own_touches_;
+  bool has_fences_everywhere_ = false, restarts_ = false;
+  struct sleepers {
+    const void* at;
+    model_touches touches;
+  };
+  std::vector<sleepers> sleepers_;
+
+  model_clock at_fences_;               ///< what was known at the seq_cst fences
+  std::uint32_t sequentials_ = 0;       ///< seq_cst accesses
+  std::vector<std::uint64_t> changes_;  ///< random mode: the steps at which the first becomes the last
+  std::uint32_t last_priority_ = 0;
+  std::uint64_t most_steps_ = 0;
+  unsigned seen_back_ = 0;  ///< by the read half of a change
   std::string failure_;
 };
 }  // namespace coracle::testing::model

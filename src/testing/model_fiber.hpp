@@ -3,7 +3,6 @@
 #pragma once
 #include <coracle/core/frame_memory.hpp>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 
 #if !defined(__x86_64__)
@@ -21,22 +20,29 @@ class model_fiber {
   using entry = void();
   static constexpr std::size_t stack_size = 256 * 1024;
 
-  /// The next switch_to() enters `begin`, which never returns.
-  void prepare(entry* begin) {
-    if (!stack_) stack_ = std::make_unique_for_overwrite<std::byte[]>(stack_size);
-    coracle::detail::unpoison(stack_.get(),
-                              stack_size);  // an execution that was given up has left it as it was
-    // A function is entered with its stack 8 behind a multiple of 16.
-    auto* top = reinterpret_cast<void**>(stack_.get() + stack_size - 64);
-    *--top = nullptr;
-    *--top = reinterpret_cast<void*>(begin);
-    for (int saved = 0; saved != 6; ++saved) *--top = nullptr;
-    pointer_ = top;
+  /// The next switch_to() enters `begin`, which calls entered() first and never returns.
+  void prepare(entry* begin);
+  void switch_to(model_fiber& other) {
+    exchange_exceptions(other);
+    leave_for(other);
+    coracle_model_switch(&pointer_, other.pointer_);
+    entered();
   }
-  void switch_to(model_fiber& other) { coracle_model_switch(&pointer_, other.pointer_); }
+  /// On the fiber that a switch has led to.
+  void entered();
 
  private:
+  /// What <cxxabi.h> calls __cxa_eh_globals: the exceptions that a thread handles.
+  struct exceptions {
+    void* caught = nullptr;
+    unsigned uncaught = 0;
+  };
+  void exchange_exceptions(model_fiber& other);
+  void leave_for(model_fiber& other);
+
   std::unique_ptr<std::byte[]> stack_;
   void* pointer_ = nullptr;
+  exceptions exceptions_;
+  void* fake_stack_ = nullptr;  // AddressSanitizer's
 };
 }  // namespace coracle::testing::model

@@ -285,16 +285,25 @@ class read_at_case final : public file_case {
     return file;
   }
 };
+inline coracle::write_only_file temporary_file(coracle::io_service& io) {
+  const auto path = std::filesystem::temp_directory_path() / ("coracle_case_" + std::to_string(::getpid()));
+  auto file = coracle::write_only_file::open(io, path, coracle::file_open_mode::create_always);
+  std::filesystem::remove(path);
+  return file;
+}
 class write_at_case final : public file_case {
   coracle::task<> operation() override { co_await to_its_end(file_.write(0, &byte_, 1)); }
   bool intact(bool carried_out, bool) override { return file_.size() == (carried_out ? 1u : 0u); }
-  static coracle::write_only_file temporary(coracle::io_service& io) {
-    const auto path = std::filesystem::temp_directory_path() / ("coracle_case_" + std::to_string(::getpid()));
-    auto file = coracle::write_only_file::open(io, path, coracle::file_open_mode::create_always);
-    std::filesystem::remove(path);
-    return file;
+  coracle::write_only_file file_ = temporary_file(io_);
+};
+class sync_case final : public file_case {
+  coracle::task<> operation() override {
+    co_await to_its_end(file_.sync());
+    synced_ = true;
   }
-  coracle::write_only_file file_ = temporary(io_);
+  bool intact(bool carried_out, bool) override { return synced_ == carried_out; }
+  coracle::write_only_file file_ = temporary_file(io_);
+  bool synced_ = false;
 };
 
 inline std::vector<cancellation_entry> io_cases() {
@@ -307,6 +316,7 @@ inline std::vector<cancellation_entry> io_cases() {
           {"socket_accept_operation", &make_case<accept_case<true>>, at_once, true},
           {"socket_connect_operation", &make_case<connect_case>, at_once, true},
           {"file_read_operation", &make_case<read_at_case>, at_once, true},
-          {"file_write_operation", &make_case<write_at_case>, at_once, true}};
+          {"file_write_operation", &make_case<write_at_case>, at_once, true},
+          {"file_sync_operation", &make_case<sync_case>, at_once, true}};
 }
 }  // namespace coracle_test

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <cppcoro/async_generator.hpp>
 #include <cppcoro/fmap.hpp>
 #include <cppcoro/generator.hpp>
@@ -12,8 +13,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using cppcoro::generator;
@@ -73,11 +72,11 @@ TEST_CASE("cppcoro::generator: an exception ends the sequence") {
 }
 
 TEST_CASE("cppcoro::generator: destroyed or assigned to early, it destroys its locals") {
-  coracle_test::lifetimes log;
-  auto body = [](coracle_test::lifetime_probe probe) -> generator<coracle_test::lifetime_probe> {
+  coracle::testing::lifetimes log;
+  auto body = [](coracle::testing::lifetime_probe probe) -> generator<coracle::testing::lifetime_probe> {
     for (;;) co_yield probe;
   };
-  generator<coracle_test::lifetime_probe> g = body(coracle_test::lifetime_probe(log));
+  generator<coracle::testing::lifetime_probe> g = body(coracle::testing::lifetime_probe(log));
   CHECK(g.begin() != g.end());
   CHECK(log.alive == 1);
   g = {};

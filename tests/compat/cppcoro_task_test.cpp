@@ -4,6 +4,7 @@
 
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <cppcoro/async_manual_reset_event.hpp>
 #include <cppcoro/fmap.hpp>
 #include <cppcoro/static_thread_pool.hpp>
@@ -14,7 +15,6 @@
 #include <thread>
 
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using cppcoro::sync_wait;
@@ -81,17 +81,17 @@ TEST_CASE("cppcoro::task: returns and takes what converts, const and reference t
 }
 
 TEST_CASE("cppcoro::task: destroyed before it starts or while it waits, it destroys its locals") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   cppcoro::async_manual_reset_event event;
-  auto body = [](coracle_test::lifetime_probe, cppcoro::async_manual_reset_event& gate) -> task<> {
+  auto body = [](coracle::testing::lifetime_probe, cppcoro::async_manual_reset_event& gate) -> task<> {
     co_await gate;
   };
   {
-    const task<> never_started = body(coracle_test::lifetime_probe(log), event);
+    const task<> never_started = body(coracle::testing::lifetime_probe(log), event);
   }
   CHECK(log.alive == 0);
   {
-    task<> waits = body(coracle_test::lifetime_probe(log), event);
+    task<> waits = body(coracle::testing::lifetime_probe(log), event);
     auto start = [](task<>& t) -> task<> { co_await t; };
     task<> parent = start(waits);
     coracle_test::run_detached(parent.when_ready());

@@ -4,6 +4,7 @@
 
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cppcoro/async_manual_reset_event.hpp>
 #include <cppcoro/async_mutex.hpp>
 #include <cppcoro/fmap.hpp>
@@ -15,8 +16,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "../support/allocations.hpp"
 
 namespace {
 using cppcoro::fmap;
@@ -144,8 +143,8 @@ TEST_CASE("cppcoro::when_all: of nothing, and of an empty vector, completes at o
 }
 
 TEST_CASE("cppcoro::when_all: one that cannot allocate throws std::bad_alloc and loses nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const int failed = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int failed = coracle::testing::fail_each_allocation([] {
     try {
       auto [a, b] = sync_wait(when_all(text("a"), owned(1)));
     } catch (const std::bad_alloc&) {

@@ -13,7 +13,11 @@
 #include <thread>
 
 namespace coracle_test {
-/// A stress program: `program [count]`. Prints one line; fails if a count is wrong, or if it hangs.
+/// For how long side_by_side() goes on.
+inline std::chrono::seconds side_by_side_time{2};
+
+/// A stress program: `program [count]`, or `program x8` for eight times its usual count. Prints one line; fails if a
+/// count is wrong, or if it hangs.
 ///
 ///     coracle_test::stress run("mutex", argc, argv, 100'000);
 ///     run.expect("increments", counter, 4 * run.count());
@@ -21,14 +25,15 @@ namespace coracle_test {
 class stress {
  public:
   stress(const char* name, int argc, char** argv, unsigned default_count)
-      : name_(name),
-        count_(argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)) : default_count) {
-    if (count_ == 0) {
-      std::fprintf(stderr, "usage: %s [count, at least 1]\n", name);
+      : name_(name), count_(argc > 1 ? read_count(argv[1], default_count) : default_count) {
+    if (count_ == 0 || count_ > most) {
+      std::fprintf(stderr, "usage: %s [count | x times %u], at most %u\n", name, default_count, most);
       std::exit(2);
     }
+    const unsigned times = std::max(1u, count_ / default_count);
+    side_by_side_time *= times;
     std::signal(SIGALRM, &hangs);
-    ::alarm(60 * std::max(1u, count_ / default_count));
+    ::alarm(60 * times);
   }
   stress(const stress&) = delete;
   stress& operator=(const stress&) = delete;
@@ -53,6 +58,14 @@ class stress {
   }
 
  private:
+  static constexpr unsigned most = 1'000'000'000;  // also as an int
+
+  static unsigned read_count(const char* text, unsigned default_count) {
+    const bool times = *text == 'x';
+    const auto number = std::strtoull(text + (times ? 1 : 0), nullptr, 10);
+    const auto count = times ? number * default_count : number;
+    return number <= most && count <= most ? static_cast<unsigned>(count) : 0;
+  }
   static void hangs(int) {
     constexpr char message[] = "FAILED: hangs, the watchdog's time is over\n";
     static_cast<void>(!::write(STDERR_FILENO, message, sizeof message - 1));
@@ -72,11 +85,11 @@ inline void hold_up(int turns) {
 
 /// Calls `first(i)` and `second(i)` at the same moment on two threads, for i = 0, 1, 2 ... One of them is
 /// held up by a little that changes from call to call, so that every line of one meets every line of the
-/// other. Ends after `most` rounds, or earlier on a busy machine, after two seconds. Returns how many there
-/// were.
+/// other. Ends after `most` rounds, or earlier on a busy machine, after side_by_side_time. Returns how many
+/// there were.
 template <class First, class Second>
 int side_by_side(int most, First first, Second second) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  const auto end = std::chrono::steady_clock::now() + side_by_side_time;
   std::atomic<int> rounds{-1};  // known before anybody begins that round
   std::atomic<int> arrived[2] = {};
   const auto run = [&](int me, auto& each) {

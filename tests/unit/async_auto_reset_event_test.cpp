@@ -6,13 +6,13 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
 
@@ -276,18 +276,18 @@ TEST_CASE("async_auto_reset_event: destroyed while a coroutine waits ends the pr
 }
 
 TEST_CASE("async_auto_reset_event: waiting, setting and resetting allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_auto_reset_event event;
   int woken = 0;
   const auto wait = [&]() -> detached {
     for (; woken != 4; ++woken) co_await event;
   };
   wait();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 4; ++i) event.set();
   event.set();
   event.reset();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(woken == 4);
 }

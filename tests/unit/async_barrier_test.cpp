@@ -9,6 +9,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_barrier.hpp>
 #include <coracle/sync/async_latch.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <thread>
 #include <type_traits>
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
 
@@ -413,7 +413,7 @@ TEST_CASE("async_barrier: it can expect as many as it says") {
 }
 
 TEST_CASE("async_barrier: meeting allocates nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_barrier barrier{3};
   int met = 0;
   const auto meet = [&]() -> detached {
@@ -433,9 +433,9 @@ TEST_CASE("async_barrier: meeting allocates nothing" *
   meet();
   meet();
   meet_on_loop();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   loop.run_pending();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(met == 12);
 }

@@ -8,6 +8,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_condition_variable.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -17,7 +18,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -584,7 +584,7 @@ TEST_CASE("async_condition_variable: a wait with a lock that was moved from ends
 }
 
 TEST_CASE("async_condition_variable: waiting and notifying allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   shared s;
   int turns = 0;
   const auto take_turns = [&](int wanted) -> detached {
@@ -596,9 +596,9 @@ TEST_CASE("async_condition_variable: waiting and notifying allocate nothing" *
   };
   take_turns(1);
   take_turns(2);
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (; s.value != 3; ++s.value) s.changed.notify_all();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(turns == 2);
 }

@@ -6,13 +6,12 @@
 #include <coracle/exec/async_finally.hpp>
 #include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "../support/allocations.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -169,9 +168,9 @@ TEST_CASE("async_finally: clean-ups nest, the inner first, while all is being st
 }
 
 TEST_CASE("async_finally: where an allocation fails before the body starts neither is run" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int wrong = 0;
-  const int failures = coracle_test::fail_each_allocation([&] {
+  const int failures = coracle::testing::fail_each_allocation([&] {
     virtual_time_loop loop;
     bool worked = false, cleaned = false, failed = false;
     const auto body = [&]() -> task<> {

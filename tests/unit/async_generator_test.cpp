@@ -4,13 +4,16 @@
 
 #include <coracle/compose/fmap.hpp>
 #include <coracle/core/async_generator.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/failing_allocator.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -19,10 +22,7 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
-#include "../support/counting_allocator.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/run_on_stack.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -31,9 +31,9 @@ using coracle::async_generator;
 using coracle::async_manual_reset_event;
 using coracle::sync_wait;
 using coracle::task;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using coracle_test::detached;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
 using ints = std::vector<int>;
 
 async_generator<int> counting(int from, int to) {
@@ -232,7 +232,7 @@ TEST_CASE("async_generator: a copy that throws is thrown at the co_yield") {
     bool caught = false;
     try {
       co_yield from;
-    } catch (const coracle_test::copy_failed&) {
+    } catch (const coracle::testing::copy_failed&) {
       caught = true;
     }
     lifetime_probe other(std::move(const_cast<lifetime_probe&>(from)));
@@ -582,21 +582,21 @@ TEST_CASE("async_generator: in a chain of a hundred, each element passes through
   for (int i = from; i != to; ++i) co_yield i;
 }
 TEST_CASE("async_generator: an element allocates nothing; a frame is recycled" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   auto add_up = []() -> task<std::size_t> {
     std::size_t at_second = 0;
     for (int round = 0; round != 10; ++round) {
-      if (round == 1) at_second = coracle_test::allocations();
+      if (round == 1) at_second = coracle::testing::allocations();
       auto source = opaque_counting(0, 100);
       while (co_await source.next()) continue;
     }
-    co_return coracle_test::allocations() - at_second;
+    co_return coracle::testing::allocations() - at_second;
   };
   CHECK(sync_wait(add_up()) == 0);
 }
 
 TEST_CASE("async_generator: where its frame cannot be allocated the call throws, and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int caught = 0, finished = 0;
   auto walk = []() -> task<int> {
     auto source = opaque_counting(0, 3);
@@ -604,7 +604,7 @@ TEST_CASE("async_generator: where its frame cannot be allocated the call throws,
     while (int* element = co_await source.next()) sum += *element;
     co_return sum;
   };
-  const int failed = coracle_test::fail_each_allocation([&] {
+  const int failed = coracle::testing::fail_each_allocation([&] {
     try {
       finished += sync_wait(walk()) == 3;
     } catch (const std::bad_alloc&) {
@@ -616,13 +616,13 @@ TEST_CASE("async_generator: where its frame cannot be allocated the call throws,
   CHECK(finished == 1);
 }
 
-using bytes = coracle_test::counting_allocator<std::byte>;
+using bytes = coracle::testing::failing_allocator<std::byte>;
 [[gnu::noinline]] async_generator<int> allocated(std::allocator_arg_t, bytes, int n) { co_yield n; }
 struct maker {
   async_generator<int> make(std::allocator_arg_t, bytes, int n) { co_yield n; }
 };
 TEST_CASE("async_generator: takes its frame from the allocator that it is given, also as a member function") {
-  coracle_test::allocator_log log;
+  coracle::testing::allocator_log log;
   maker one;
   CHECK(all(allocated(std::allocator_arg, bytes(log), 7)) == ints{7});
   CHECK(all(one.make(std::allocator_arg, bytes(log), 8)) == ints{8});

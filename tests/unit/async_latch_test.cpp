@@ -8,6 +8,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_latch.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
 
@@ -266,7 +266,7 @@ TEST_CASE("async_latch: counting up ends the program and says so" * doctest::ski
 }
 
 TEST_CASE("async_latch: waiting and counting allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_latch first{2}, second{1};
   const auto wait = [&]() -> detached {
     co_await first;
@@ -274,11 +274,11 @@ TEST_CASE("async_latch: waiting and counting allocate nothing" *
   };
   wait();
   wait();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   first.count_down();
   first.count_down();
   second.count_down();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
 }
 

@@ -6,13 +6,13 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
 
@@ -356,7 +356,7 @@ TEST_CASE("async_manual_reset_event: destroyed while a coroutine waits ends the 
 }
 
 TEST_CASE("async_manual_reset_event: waiting, setting and resetting allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_manual_reset_event event, ended;
   const auto wait = [&]() -> detached {
     for (int i = 0; i != 3; ++i) {
@@ -366,9 +366,9 @@ TEST_CASE("async_manual_reset_event: waiting, setting and resetting allocate not
     ended.set();
   };
   wait();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 3; ++i) event.set();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(ended.is_set());
 }

@@ -9,13 +9,13 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <stdexcept>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -422,7 +422,7 @@ TEST_CASE("async_mutex: unlock() of a mutex that is not held ends the program an
 }
 
 TEST_CASE("async_mutex: locking, waiting and unlocking allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_mutex mutex;
   int turns = 0;
   const auto take_turns = [&]() -> detached {
@@ -434,9 +434,9 @@ TEST_CASE("async_mutex: locking, waiting and unlocking allocate nothing" *
   REQUIRE(mutex.try_lock());
   take_turns();
   take_turns();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 7; ++i) mutex.unlock();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(turns == 6);
 }

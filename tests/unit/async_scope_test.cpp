@@ -14,6 +14,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <new>
 #include <optional>
@@ -24,7 +25,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
 
@@ -630,7 +630,7 @@ TEST_CASE("async_scope: children nested too deep start on the executor of their 
 }
 
 TEST_CASE("async_scope: a million children that wait at the same time, and as many that end at once") {
-  constexpr int width = coracle_test::allocations_are_counted ? 1'000'000 : 100'000;  // slower under TSan
+  constexpr int width = coracle::testing::allocations_are_counted ? 1'000'000 : 100'000;  // slower under TSan
   async_manual_reset_event event;
   int count = 0, quick = 0;
   const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
@@ -686,21 +686,21 @@ TEST_CASE(
 }
 
 TEST_CASE("async_scope: spawn() allocates one frame for a child, beside the child's own, and join() nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_manual_reset_event event;
   async_scope scope;
   int count = 0;
   bool joined = false;
   coracle::trim_frame_memory();
-  const auto first = coracle_test::allocations();
+  const auto first = coracle::testing::allocations();
   auto child = wait_and_count(event, count);
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   scope.spawn(std::move(child));
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   const auto wait = [&]() -> detached {
-    const auto before_join = coracle_test::allocations();
+    const auto before_join = coracle::testing::allocations();
     co_await scope.join();
-    joined = coracle_test::allocations() == before_join;
+    joined = coracle::testing::allocations() == before_join;
   };
   wait();
   event.set();
@@ -710,8 +710,8 @@ TEST_CASE("async_scope: spawn() allocates one frame for a child, beside the chil
 }
 
 TEST_CASE("async_scope: where memory runs out spawn() throws, and the scope stays as it was" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const int failed = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int failed = coracle::testing::fail_each_allocation([] {
     int ended = 0, refused = 0;
     std::optional<async_scope> scope;
     try {
@@ -736,7 +736,7 @@ TEST_CASE("async_scope: where memory runs out spawn() throws, and the scope stay
 }
 
 TEST_CASE("async_scope: where there is no memory to put errors together join() throws the first" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_scope scope{scope_policy::collect_all()};
   scope.spawn(fail("first"));
   scope.spawn(fail("second"));
@@ -744,7 +744,7 @@ TEST_CASE("async_scope: where there is no memory to put errors together join() t
   const auto wait = [&]() -> detached {
     auto all = scope.join();
     try {
-      const coracle_test::failing_allocation failing(1);
+      const coracle::testing::failing_allocation failing(1);
       co_await all;
     } catch (const std::runtime_error& error) {
       caught = error.what();

@@ -9,6 +9,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_semaphore.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -384,7 +384,7 @@ TEST_CASE("async_semaphore: holds max() permits, and more end the program and sa
 }
 
 TEST_CASE("async_semaphore: acquiring, waiting and releasing allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_semaphore semaphore{1};
   int turns = 0;
   const auto take_turns = [&]() -> detached {
@@ -396,9 +396,9 @@ TEST_CASE("async_semaphore: acquiring, waiting and releasing allocate nothing" *
   REQUIRE(semaphore.try_acquire());
   take_turns();
   take_turns();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 7; ++i) semaphore.release();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(turns == 6);
 }

@@ -8,6 +8,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_shared_mutex.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -538,7 +538,7 @@ TEST_CASE("async_shared_mutex: to unlock what is not held ends the program and s
 }
 
 TEST_CASE("async_shared_mutex: locking, waiting and unlocking allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_shared_mutex mutex;
   int turns = 0;
   const auto take_turns = [&](bool alone) -> detached {
@@ -556,9 +556,9 @@ TEST_CASE("async_shared_mutex: locking, waiting and unlocking allocate nothing" 
   take_turns(true);
   take_turns(false);
   take_turns(false);
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   mutex.unlock();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(turns == 9);
 }

@@ -11,6 +11,7 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/blocking.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -19,7 +20,6 @@
 #include <thread>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -270,15 +270,15 @@ TEST_CASE("blocking: the function gets an empty token where none is inherited") 
 }
 
 TEST_CASE("blocking: allocates nothing on the side of the caller, once there is a thread" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   blocking_pool pool{1};
   const auto call = [] {};
   std::size_t allocated = 1;
   const auto work = [&]() -> task<> {
     co_await blocking(pool, call);
-    const std::size_t before = coracle_test::allocations();
+    const std::size_t before = coracle::testing::allocations();
     co_await blocking(pool, call);
-    allocated = coracle_test::allocations() - before;
+    allocated = coracle::testing::allocations() - before;
   };
   sync_wait(work());
   CHECK(allocated == 0);

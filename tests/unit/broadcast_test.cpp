@@ -8,6 +8,8 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,18 +18,16 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::broadcast;
 using coracle::broadcast_subscription;
 using coracle::sync_wait;
 using coracle::task;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using coracle_test::detached;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
 using ints = std::vector<int>;
 
 detached receive_all(broadcast_subscription<int> from, ints& seen) {
@@ -230,7 +230,7 @@ TEST_CASE("broadcast: a copy that throws leaves the value to the next recv()") {
   auto mine = values.subscribe();
   values.send(lifetime_probe(log, 1));
   log.copies_until_throw = 0;
-  CHECK_THROWS_AS(sync_wait(mine.recv()), coracle_test::copy_failed);
+  CHECK_THROWS_AS(sync_wait(mine.recv()), coracle::testing::copy_failed);
   log.copies_until_throw = -1;
   CHECK(sync_wait(mine.recv())->id() == 1);
 }
@@ -256,8 +256,8 @@ TEST_CASE("broadcast: subscribers on a pool receive what another thread sends") 
 }
 
 TEST_CASE("broadcast: waiting and receiving allocate nothing; a failed allocation sends nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  CHECK(coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  CHECK(coracle::testing::fail_each_allocation([] {
           try {
             broadcast<int> values{2};
             auto mine = values.subscribe();
@@ -274,9 +274,9 @@ TEST_CASE("broadcast: waiting and receiving allocate nothing; a failed allocatio
   auto mine = values.subscribe();
   values.send(1);
   values.send(2);
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   const int sum = receive(mine) + receive(mine);
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(sum == 3);
   CHECK(after == before);
 }

@@ -8,6 +8,8 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +17,7 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::channel;
@@ -215,11 +215,11 @@ TEST_CASE("channel: a value that was refused is still the sender's") {
 }
 
 TEST_CASE("channel: values are moved, never copied, and each is destroyed once") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   {
-    channel<coracle_test::lifetime_probe> ch{2};
-    CHECK(ch.try_send(coracle_test::lifetime_probe{log, 1}));
-    CHECK(ch.try_send(coracle_test::lifetime_probe{log, 2}));
+    channel<coracle::testing::lifetime_probe> ch{2};
+    CHECK(ch.try_send(coracle::testing::lifetime_probe{log, 1}));
+    CHECK(ch.try_send(coracle::testing::lifetime_probe{log, 2}));
     int got = 0;
     const auto receive = [&]() -> task<> {
       const auto one = co_await ch.recv();
@@ -228,7 +228,7 @@ TEST_CASE("channel: values are moved, never copied, and each is destroyed once")
     coracle::sync_wait(receive());
     CHECK(got == 1);
     CHECK(log.destroyed == std::vector{1});
-    CHECK(ch.try_send(coracle_test::lifetime_probe{log, 3}));
+    CHECK(ch.try_send(coracle::testing::lifetime_probe{log, 3}));
   }
   CHECK(log.destroyed == std::vector{1, 2, 3});
   CHECK(log.alive == 0);
@@ -236,10 +236,10 @@ TEST_CASE("channel: values are moved, never copied, and each is destroyed once")
 }
 
 TEST_CASE("channel: an lvalue is copied once, when the send is made") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   {
-    channel<coracle_test::lifetime_probe> ch{0};
-    coracle_test::lifetime_probe mine{log, 7};
+    channel<coracle::testing::lifetime_probe> ch{0};
+    coracle::testing::lifetime_probe mine{log, 7};
     const auto send = [&]() -> detached { co_await ch.send(std::as_const(mine)); };
     send();
     CHECK(log.copies == 1);
@@ -465,7 +465,7 @@ TEST_CASE("channel: operations are awaitables that others can hold: when_all, wi
 }
 
 TEST_CASE("channel: after its construction it allocates nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   channel<int> ch{2};
   long sum = 0;
   const auto consume = [&]() -> detached {
@@ -476,17 +476,17 @@ TEST_CASE("channel: after its construction it allocates nothing" *
   };
   produce(10);
   consume();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 10; ++i) static_cast<void>(ch.try_send(i));
   ch.close();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(sum == 90);
 }
 
 TEST_CASE("channel: a constructor that gets no memory leaves nothing behind" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  CHECK(coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  CHECK(coracle::testing::fail_each_allocation([] {
           try {
             const channel<int> ch{16};
           } catch (const std::bad_alloc&) {

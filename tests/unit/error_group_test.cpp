@@ -3,10 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <coracle/core/error_group.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <stdexcept>
 #include <string>
-
-#include "../support/allocations.hpp"
 
 namespace {
 using coracle::error_group;
@@ -36,13 +35,13 @@ TEST_CASE("error_group: a single error is thrown as itself, several as a group, 
 }
 
 TEST_CASE("error_group: without memory for it the first error is thrown" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const auto first = error("first"), second = error("second");
   const auto add = [&](std::vector<std::exception_ptr>& errors) { errors.push_back(second); };
   int alone = 0, together = 0;
   for (std::size_t k = 1; together == 0; ++k) {
     try {
-      const coracle_test::failing_allocation failing(k);
+      const coracle::testing::failing_allocation failing(k);
       coracle::detail::throw_together(first, 2, add);
     } catch (const std::runtime_error&) {
       ++alone;

@@ -3,22 +3,21 @@
 #include <doctest/doctest.h>
 
 #include <coracle/core/expected_coroutine.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/failing_allocator.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
-#include "../support/allocations.hpp"
-#include "../support/counting_allocator.hpp"
-#include "../support/lifetime_probe.hpp"
-
 namespace {
 using coracle::expected;
 using coracle::unexpected;
-using coracle_test::allocator_log;
-using coracle_test::counting_allocator;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::allocator_log;
+using coracle::testing::failing_allocator;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 
 using number = expected<int, std::string>;
 
@@ -206,28 +205,28 @@ TEST_CASE("expected coroutine: they call one another, and one error ends the cha
 }
 
 // Opaque, so that no compiler dissolves the frames that are counted.
-CORACLE_NOINLINE() number allocated(std::allocator_arg_t, counting_allocator<int>, number value) {
+CORACLE_NOINLINE() number allocated(std::allocator_arg_t, failing_allocator<int>, number value) {
   co_return co_await value;
 }
 
 TEST_CASE("expected coroutine: takes its frame from the allocator that it is given, and gives it back") {
   allocator_log log;
-  const counting_allocator<int> memory(log);
+  const failing_allocator<int> memory(log);
   CHECK(*allocated(std::allocator_arg, memory, 1) == 1);
   CHECK(allocated(std::allocator_arg, memory, bad("no")).error() == "no");
   CHECK(log.allocated == 2);
   CHECK(log.freed == 2);
   CHECK(log.bytes == 0);
-  log.fails = true;
+  log.until_failure = 1;
   CHECK_THROWS_AS(static_cast<void>(allocated(std::allocator_arg, memory, 1)), std::bad_alloc);
   CHECK(log.bytes == 0);
 }
 
 TEST_CASE("expected coroutine: where memory runs out, bad_alloc surfaces and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   for (const bool fails : {false, true}) {
     coracle::trim_frame_memory();
-    const int failed = coracle_test::fail_each_allocation([fails] {
+    const int failed = coracle::testing::fail_each_allocation([fails] {
       try {
         static_cast<void>(countdown(4, fails));
       } catch (const std::bad_alloc&) {

@@ -4,6 +4,7 @@
 
 #include <coracle/core/expected.hpp>
 #include <coracle/detail/config.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -11,15 +12,14 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::bad_expected_access;
 using coracle::expected;
 using coracle::unexpect;
 using coracle::unexpected;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 
 using number = expected<int, std::string>;
 using owner = std::unique_ptr<int>;
@@ -218,7 +218,7 @@ TEST_CASE("expected: where an assignment throws, the old value or error stays") 
     expected<int, fragile> value = 1;
     const fragile error(log, 2);
     log.copies_until_throw = 1;  // into the unexpected, and no further
-    CHECK_THROWS_AS(value = unexpected<fragile>(error), coracle_test::copy_failed);
+    CHECK_THROWS_AS(value = unexpected<fragile>(error), coracle::testing::copy_failed);
     REQUIRE(value.has_value());
     CHECK(*value == 1);
 
@@ -226,7 +226,7 @@ TEST_CASE("expected: where an assignment throws, the old value or error stays") 
     expected<fragile, std::string> failed = unexpected("a text of more than sixteen characters");
     const expected<fragile, std::string> source(std::in_place, log, 3);
     log.copies_until_throw = 0;
-    CHECK_THROWS_AS(failed = source, coracle_test::copy_failed);
+    CHECK_THROWS_AS(failed = source, coracle::testing::copy_failed);
     REQUIRE_FALSE(failed.has_value());
     CHECK(failed.error() == "a text of more than sixteen characters");
   }

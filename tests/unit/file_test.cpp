@@ -15,6 +15,7 @@
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/write_only_file.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -28,23 +29,11 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
 namespace fs = std::filesystem;
-using coracle::file_buffering_mode;
-using coracle::file_open_mode;
-using coracle::file_share_mode;
-using coracle::io_service;
-using coracle::operation_cancelled;
-using coracle::read_only_file;
-using coracle::read_write_file;
-using coracle::stop_source;
-using coracle::task;
-using coracle::write_only_file;
-using coracle_test::detached;
 
 /// A folder that is removed with all that is in it.
 class temporary_folder {
@@ -71,6 +60,24 @@ std::string text_of(const fs::path& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
+struct service_under_test {
+  fs::path operator/(const char* name) const { return folder / name; }
+  static std::string text_of(const fs::path& path) { return ::text_of(path); }
+  static void write_text(const fs::path& path, std::string_view text) { ::write_text(path, text); }
+  temporary_folder folder;
+  coracle::io_service io;
+};
+}  // namespace
+
+#define CORACLE_FILE_TEST "file"
+#include "file_contract.hpp"
+
+namespace {
+using coracle::file_buffering_mode;
+using coracle::file_open_mode;
+using coracle::file_share_mode;
+using coracle_test::detached;
+
 /// The error that `body` throws, if any.
 template <class Body>
 std::optional<std::system_error> thrown(Body body) {
@@ -84,65 +91,6 @@ std::optional<std::system_error> thrown(Body body) {
 bool mentions(const std::system_error& found, const fs::path& path) {
   return std::string_view(found.what()).find(path.native()) != std::string_view::npos;
 }
-/// Awaits `work`; true if it ended because stop was requested.
-template <class Awaitable>
-task<bool> is_cancelled(Awaitable work) {
-  try {
-    static_cast<void>(co_await std::move(work));
-  } catch (const operation_cancelled&) {
-    co_return true;
-  }
-  co_return false;
-}
-
-TEST_CASE("file: what is written is read back, from the same file and from another that is opened on it") {
-  const temporary_folder folder;
-  io_service io;
-  io.run([&]() -> task<> {
-    auto both = read_write_file::open(io, folder / "a");
-    CHECK(co_await both.write(0, "0123456789", 10) == 10);
-    std::array<char, 4> buffer;
-    CHECK(co_await both.read(3, buffer.data(), 4) == 4);
-    CHECK(std::string_view(buffer.data(), 4) == "3456");
-    const auto other = read_only_file::open(io, folder / "a");
-    CHECK(other.size() == 10);
-    CHECK(co_await other.read(6, buffer.data(), 4) == 4);
-    CHECK(std::string_view(buffer.data(), 4) == "6789");
-  }());
-  CHECK(text_of(folder / "a") == "0123456789");
-}
-
-TEST_CASE("file: a read gives fewer bytes where the file ends, and none beyond") {
-  const temporary_folder folder;
-  write_text(folder / "a", "abcdef");
-  io_service io;
-  io.run([&]() -> task<> {
-    const auto file = read_only_file::open(io, folder / "a");
-    std::array<char, 16> buffer;
-    CHECK(co_await file.read(4, buffer.data(), buffer.size()) == 2);
-    CHECK(std::string_view(buffer.data(), 2) == "ef");
-    CHECK(co_await file.read(6, buffer.data(), buffer.size()) == 0);
-    CHECK(co_await file.read(6'000'000, buffer.data(), buffer.size()) == 0);
-    CHECK(co_await file.read(0, buffer.data(), 0) == 0);
-  }());
-}
-
-TEST_CASE("file: a write beyond the end leaves zeros between, set_size() cuts and extends") {
-  const temporary_folder folder;
-  io_service io;
-  io.run([&]() -> task<> {
-    auto file = write_only_file::open(io, folder / "a");
-    CHECK(file.size() == 0);
-    CHECK(co_await file.write(3, "xy", 2) == 2);
-    CHECK(file.size() == 5);
-    file.set_size(4);
-    CHECK(file.size() == 4);
-    file.set_size(6);
-    CHECK(file.size() == 6);
-  }());
-  CHECK(text_of(folder / "a") == std::string("\0\0\0x\0\0", 6));
-}
-
 TEST_CASE("file: offsets beyond 4 GiB, in a sparse file of 5 GiB") {
   const temporary_folder folder;
   constexpr std::uint64_t gib = 1024 * 1024 * 1024;
@@ -236,6 +184,28 @@ TEST_CASE("file: writing to a full device is an error with its path") {
   CHECK(mentions(*full, "/dev/full"));
 }
 
+TEST_CASE(
+    "file: sync() makes durable what was written, and what cannot be made so is an error with its path") {
+  const temporary_folder folder;
+  io_service io;
+  std::optional<std::system_error> refused;
+  io.run([&]() -> task<> {
+    auto file = write_only_file::open(io, folder / "a");
+    co_await file.write(0, "x", 1);
+    co_await file.sync();
+    auto no_device = write_only_file::open(io, "/dev/null", file_open_mode::open_existing);
+    try {
+      co_await no_device.sync();
+    } catch (const std::system_error& error) {
+      refused = error;
+    }
+  }());
+  CHECK(text_of(folder / "a") == "x");
+  REQUIRE(refused);
+  CHECK(refused->code() == std::errc::invalid_argument);
+  CHECK(mentions(*refused, "/dev/null"));
+}
+
 TEST_CASE("file: the buffering modes reach the system, and programs that are started inherit no file") {
   const temporary_folder folder;
   io_service io;
@@ -293,118 +263,6 @@ TEST_CASE("file: moving it moves what it has open, assigning to it closes what i
   CHECK(text_of(folder / "b").empty());
 }
 
-TEST_CASE("file: a function takes any file that can be read, or any that can be written") {
-  const temporary_folder folder;
-  io_service io;
-  const auto copy = [](const coracle::readable_file& from, coracle::writable_file& to) -> task<> {
-    std::array<char, 64> buffer;
-    const std::size_t size = co_await from.read(0, buffer.data(), buffer.size());
-    CHECK(co_await to.write(0, buffer.data(), size) == size);
-  };
-  write_text(folder / "a", "copied");
-  io.run([&]() -> task<> {
-    const auto a = read_only_file::open(io, folder / "a");
-    auto b = read_write_file::open(io, folder / "b");
-    auto c = write_only_file::open(io, folder / "c");
-    co_await copy(a, b);
-    co_await copy(b, c);
-  }());
-  CHECK(text_of(folder / "c") == "copied");
-}
-
-TEST_CASE("file: operations at the same time on one file each do their own part") {
-  const temporary_folder folder;
-  io_service io;
-  constexpr std::size_t parts = 100;
-  std::string found(parts * 2, '?'), wanted;
-  for (std::size_t i = 0; i != parts; ++i) wanted += {static_cast<char>('a' + i % 26), '.'};
-  io.run([&]() -> task<> {
-    auto file = read_write_file::open(io, folder / "a");
-    const auto write = [&](std::size_t i) -> task<> {
-      CHECK(co_await file.write(2 * i, &wanted[2 * i], 2) == 2);
-    };
-    const auto read = [&](std::size_t i) -> task<> {
-      CHECK(co_await file.read(2 * i, &found[2 * i], 2) == 2);
-    };
-    std::vector<task<>> writes, reads;
-    for (std::size_t i = 0; i != parts; ++i) {
-      writes.push_back(write(i));
-      reads.push_back(read(i));
-    }
-    co_await coracle::when_all(std::move(writes));
-    co_await coracle::when_all(std::move(reads));
-  }());
-  CHECK(found == wanted);
-}
-
-TEST_CASE("file: stop requested before: nothing is read and nothing is written") {
-  const temporary_folder folder;
-  io_service io;
-  stop_source source;
-  source.request_stop();
-  char byte = '?';
-  io.run([&]() -> task<> {
-    auto file = read_write_file::open(io, folder / "a");
-    CHECK(co_await file.write(0, "x", 1) == 1);
-    CHECK(co_await is_cancelled(file.read(0, &byte, 1, source.get_token())));
-    CHECK(co_await is_cancelled(file.write(0, "y", 1, source.get_token())));
-    const auto inherits = [&]() -> task<bool> { co_return co_await is_cancelled(file.write(0, "z", 1)); };
-    CHECK(co_await coracle::with_stop(inherits(), source.get_token()));
-  }());
-  CHECK(byte == '?');
-  CHECK(text_of(folder / "a") == "x");
-}
-
-TEST_CASE("file: stop requested during a copy ends it at the next read") {
-  const temporary_folder folder;
-  io_service io;
-  stop_source source;
-  std::uint64_t offset = 0;
-  io.run([&]() -> task<> {
-    auto file = read_write_file::open(io, folder / "a");
-    file.set_size(1 << 20);
-    const auto read_for_ever = [&]() -> task<> {
-      co_await io.schedule();
-      std::array<char, 512> buffer;
-      for (;;)
-        offset += co_await file.read(offset % (1 << 20), buffer.data(), buffer.size(), source.get_token());
-    };
-    const auto stop = [&]() -> task<> {
-      co_await io.schedule();
-      source.request_stop();
-    };
-    const auto wait = [&]() -> task<> { CHECK(co_await is_cancelled(read_for_ever())); };
-    co_await coracle::when_all(wait(), stop());
-  }());
-  CHECK(offset != 0);
-}
-
-TEST_CASE("file: stop requested while writes wait for a thread: each has written, or is cancelled") {
-  const temporary_folder folder;
-  io_service io;
-  stop_source source;
-  constexpr std::size_t parts = 200;
-  std::array<bool, parts> cancelled{};
-  io.run([&]() -> task<> {
-    auto file = write_only_file::open(io, folder / "a");
-    file.set_size(parts);
-    const auto write = [&](std::size_t i) -> task<> {
-      cancelled[i] = co_await is_cancelled(file.write(i, "w", 1, source.get_token()));
-    };
-    const auto stop = [&]() -> task<> {
-      source.request_stop();
-      co_return;
-    };
-    std::vector<task<>> all;
-    for (std::size_t i = 0; i != parts; ++i) all.push_back(write(i));
-    all.push_back(stop());
-    co_await coracle::when_all(std::move(all));
-  }());
-  const std::string text = text_of(folder / "a");
-  REQUIRE(text.size() == parts);
-  for (std::size_t i = 0; i != parts; ++i) CHECK((text[i] == 'w') == !cancelled[i]);
-}
-
 TEST_CASE("file: a coroutine resumes on the executor where it waited") {
   const temporary_folder folder;
   io_service io;
@@ -424,18 +282,6 @@ TEST_CASE("file: a coroutine resumes on the executor where it waited") {
   CHECK(written);
 }
 
-TEST_CASE("file: a coroutine that waits may be destroyed: what it wrote from is not touched afterwards") {
-  const temporary_folder folder;
-  io_service io;
-  auto file = write_only_file::open(io, folder / "a");
-  for (int i = 0; i != 100; ++i) {
-    const auto text = std::make_unique<std::string>(1000, 'x');
-    const auto one = coracle_test::started(file.write(0, text->data(), text->size()));
-    const auto other = coracle_test::started(file.write(0, text->data(), text->size()));
-  }
-  CHECK(io.process_pending_events() == 0);
-}
-
 TEST_CASE("file: closed while an operation waits ends the program and says so" *
           doctest::skip(!CORACLE_CHECKS())) {
   const std::string message = coracle_test::abort_message([] {
@@ -452,7 +298,7 @@ TEST_CASE("file: closed while an operation waits ends the program and says so" *
 }
 
 TEST_CASE("file: reading and writing allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const temporary_folder folder;
   io_service io;
   std::size_t allocated = 0;
@@ -460,12 +306,12 @@ TEST_CASE("file: reading and writing allocate nothing" *
     auto file = read_write_file::open(io, folder / "a");
     std::array<char, 16> buffer{};
     co_await file.write(0, buffer.data(), buffer.size());  // starts the first thread
-    const auto before = coracle_test::allocations();
+    const auto before = coracle::testing::allocations();
     for (int i = 0; i != 20; ++i) {
       co_await file.write(0, buffer.data(), buffer.size());
       co_await file.read(0, buffer.data(), buffer.size());
     }
-    allocated = coracle_test::allocations() - before;
+    allocated = coracle::testing::allocations() - before;
   }());
   CHECK(allocated == 0);
 }

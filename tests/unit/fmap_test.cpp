@@ -3,17 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/fmap.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -166,7 +166,7 @@ TEST_CASE("fmap: the awaitable inherits the environment of the awaiter") {
   CHECK_FALSE(sync_wait(coracle::with_stop(parent(), source.get_token())));
 }
 
-TEST_CASE("fmap: allocates nothing" * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("fmap: allocates nothing" * doctest::skip(!coracle::testing::allocations_are_counted)) {
   coracle::async_manual_reset_event first, second;
   int result = 0;
   const auto work = [&]() -> detached {
@@ -176,10 +176,10 @@ TEST_CASE("fmap: allocates nothing" * doctest::skip(!coracle_test::allocations_a
     result = co_await fmap(plus, fmap(next, second));
   };
   work();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   first.set();
   second.set();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(result == 2);
   CHECK(after == before);
 }

@@ -12,6 +12,7 @@
 #include <coracle/exec/sleep.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <list>
 #include <memory>
@@ -20,7 +21,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
 
@@ -298,9 +298,9 @@ TEST_CASE("for_each_concurrent: 10,000 inside one another on 1 MiB of stack") {
 }
 
 TEST_CASE("for_each_concurrent: where an allocation fails all that was started is joined" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int failed = 0;
-  const int failures = coracle_test::fail_each_allocation([&] {
+  const int failures = coracle::testing::fail_each_allocation([&] {
     const auto work = [](int) -> task<> { co_return; };
     const int numbers[] = {1, 2, 3};
     try {
@@ -314,14 +314,14 @@ TEST_CASE("for_each_concurrent: where an allocation fails all that was started i
 }
 
 TEST_CASE("for_each_concurrent: an element costs no allocation but its child's frame" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const auto count = [](std::size_t elements) {
     const std::vector<int> numbers(elements, 1);
     const auto work = [](int) -> task<> { co_return; };
     coracle::sync_wait(for_each_concurrent(numbers, 4, work));  // fills the recycler
-    const auto before = coracle_test::allocations();
+    const auto before = coracle::testing::allocations();
     coracle::sync_wait(for_each_concurrent(numbers, 4, work));
-    return coracle_test::allocations() - before;
+    return coracle::testing::allocations() - before;
   };
   CHECK(count(10) == count(1000));
 }

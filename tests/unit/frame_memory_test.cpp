@@ -5,17 +5,16 @@
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <cstring>
 #include <thread>
 #include <vector>
 
-#include "../support/allocations.hpp"
-#include "../support/lifetime_probe.hpp"
-
 namespace {
 using coracle::recycled_frames;
 using coracle::task;
-using coracle_test::live_allocations;
+using coracle::testing::live_allocations;
 
 void* take(std::size_t size) { return recycled_frames::operator new(size); }
 void give(void* frame, std::size_t size) { recycled_frames::operator delete(frame, size); }
@@ -27,14 +26,14 @@ struct empty_cache {
 };
 
 TEST_CASE("recycler: a freed frame is handed out again, the last one first, without the heap" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
   void *const one = take(100), *const two = take(100);
   give(one, 100);
   give(two, 100);
-  const std::size_t before = coracle_test::allocations();
+  const std::size_t before = coracle::testing::allocations();
   void *const three = take(100), *const four = take(100);
-  const std::size_t after = coracle_test::allocations();
+  const std::size_t after = coracle::testing::allocations();
   CHECK(three == two);
   CHECK(four == one);
   CHECK(after == before);
@@ -74,19 +73,19 @@ TEST_CASE(
 }
 
 TEST_CASE("recycler: frames of more than 1032 bytes come from the heap and go back at once" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
-  const std::size_t made = coracle_test::allocations();
+  const std::size_t made = coracle::testing::allocations();
   const long long live = live_allocations();
   for (int i = 0; i != 3; ++i) give(take(1033), 1033);
-  const std::size_t made_after = coracle_test::allocations();
+  const std::size_t made_after = coracle::testing::allocations();
   const long long live_after = live_allocations();
   CHECK(made_after - made == 3);
   CHECK(live_after == live);
 }
 
 TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to the heap" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
   std::vector<void*> frames(300);
   const long long live = live_allocations();
@@ -100,7 +99,7 @@ TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to th
 }
 
 TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
   std::vector<void*> frames(300);
   const long long live = live_allocations();
@@ -122,14 +121,14 @@ TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget i
 }
 
 TEST_CASE("recycler: a wave of frames longer than the counted front comes back without the heap" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
   std::vector<void*> frames(1000);
   std::size_t made = 0;
   for (int round = 0; round != 20; ++round) {
-    const std::size_t before = coracle_test::allocations();
+    const std::size_t before = coracle::testing::allocations();
     for (void*& frame : frames) frame = take(100);
-    made = coracle_test::allocations() - before;
+    made = coracle::testing::allocations() - before;
     for (void* frame : frames) give(frame, 100);
   }
   CHECK(made == 0);
@@ -220,11 +219,11 @@ struct on_heap {
 [[gnu::noinline]] on_heap number_on_heap(int n) { co_return n; }
 
 TEST_CASE("heap_frames: each frame comes from the global operator new and goes back at once" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const std::size_t made = coracle_test::allocations();
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const std::size_t made = coracle::testing::allocations();
   const long long live = live_allocations();
   for (int i = 0; i != 3; ++i) number_on_heap(i).body.destroy();
-  const std::size_t made_after = coracle_test::allocations();
+  const std::size_t made_after = coracle::testing::allocations();
   const long long live_after = live_allocations();
   CHECK(made_after - made == 3);
   CHECK(live_after == live);
@@ -243,17 +242,17 @@ struct fallible {
   static fallible on_allocation_failure() noexcept { return {nullptr}; }
   std::coroutine_handle<promise_type> body;
 };
-[[gnu::noinline]] fallible take_probe(coracle_test::lifetime_probe probe) { co_return probe.id(); }
+[[gnu::noinline]] fallible take_probe(coracle::testing::lifetime_probe probe) { co_return probe.id(); }
 
 TEST_CASE("reports_allocation_failure: the call returns the type's own sign of failure, and throws nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  coracle_test::lifetimes log;
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  coracle::testing::lifetimes log;
   log.destroyed.reserve(8);
   const long long live = live_allocations();
   bool failed = false;
   {
-    const coracle_test::failing_allocation failing(1);
-    const fallible none = take_probe(coracle_test::lifetime_probe(log, 1));
+    const coracle::testing::failing_allocation failing(1);
+    const fallible none = take_probe(coracle::testing::lifetime_probe(log, 1));
     failed = failing.happened() && !none.body;
   }
   const long long live_after = live_allocations();
@@ -264,10 +263,10 @@ TEST_CASE("reports_allocation_failure: the call returns the type's own sign of f
 
 TEST_CASE(
     "reports_allocation_failure: where there is memory the coroutine runs, and its frame is freed once") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   log.destroyed.reserve(8);
   const long long live = live_allocations();
-  const fallible some = take_probe(coracle_test::lifetime_probe(log, 5));
+  const fallible some = take_probe(coracle::testing::lifetime_probe(log, 5));
   REQUIRE(some.body);
   coracle::resume(some.body);
   CHECK(some.body.promise().take() == 5);

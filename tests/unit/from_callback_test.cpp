@@ -8,6 +8,8 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,9 +18,7 @@
 #include <thread>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::completion;
@@ -111,16 +111,16 @@ TEST_CASE("from_callback: what fail() is given is thrown") {
 }
 
 TEST_CASE("from_callback: what making the value throws is thrown from the await, not at the API") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   log.copies_until_throw = 0;
-  const coracle_test::lifetime_probe original{log};
+  const coracle::testing::lifetime_probe original{log};
   bool went_on = false;
   const auto give = [&](auto done) {
     done(original);
     went_on = true;
   };
-  CHECK_THROWS_AS(coracle::sync_wait(from_callback<coracle_test::lifetime_probe>(give)),
-                  coracle_test::copy_failed);
+  CHECK_THROWS_AS(coracle::sync_wait(from_callback<coracle::testing::lifetime_probe>(give)),
+                  coracle::testing::copy_failed);
   CHECK(went_on);
 }
 
@@ -368,13 +368,13 @@ TEST_CASE("from_callback: two operations at the same time") {
 }
 
 TEST_CASE("from_callback: the functions live until the await is over, and no longer") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   api<> calls;
   seen found;
   {
-    auto operation = from_callback<int>([&calls, probe = coracle_test::lifetime_probe{log}](
+    auto operation = from_callback<int>([&calls, probe = coracle::testing::lifetime_probe{log}](
                                             auto done) { calls.handler.emplace(std::move(done)); },
-                                        [probe = coracle_test::lifetime_probe{log}] {});
+                                        [probe = coracle::testing::lifetime_probe{log}] {});
     coracle_test::run_detached(note(std::move(operation), found));
   }
   CHECK(log.destroyed.empty());
@@ -402,16 +402,16 @@ TEST_CASE("from_callback: a coroutine whose operations are always over at once g
   CHECK(others == 1);
 }
 
-TEST_CASE("from_callback: allocates nothing" * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("from_callback: allocates nothing" * doctest::skip(!coracle::testing::allocations_are_counted)) {
   api<> calls;
   int sum = 0;
   const auto work = [&]() -> detached {
     for (int i = 0; i != 3; ++i) sum += co_await from_callback<int>(calls.start(), calls.cancel());
   };
   work();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 3; ++i) calls.complete(1);
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(sum == 3);
 }

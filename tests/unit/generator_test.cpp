@@ -6,6 +6,9 @@
 #include <coracle/core/generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/failing_allocator.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <ranges>
 #include <stdexcept>
@@ -15,18 +18,15 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
-#include "../support/counting_allocator.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/run_on_stack.hpp"
 
 namespace {
 using coracle::elements_of;
 using coracle::generator;
-using coracle_test::allocator_log;
-using coracle_test::counting_allocator;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::allocator_log;
+using coracle::testing::failing_allocator;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 
 template <class G>
 using iterator_of = decltype(std::declval<G&>().begin());
@@ -138,7 +138,7 @@ TEST_CASE("generator: a copy that throws is thrown at the co_yield") {
     lifetime_probe named(into, 1);
     try {
       co_yield named;
-    } catch (const coracle_test::copy_failed&) {
+    } catch (const coracle::testing::copy_failed&) {
       seen = true;
     }
   };
@@ -493,7 +493,7 @@ TEST_CASE("generator: an exception climbs ten thousand levels on a small stack")
 
 // Opaque, so that no compiler dissolves the frames that are counted.
 CORACLE_NOINLINE()
-generator<int> allocated_walk(std::allocator_arg_t, counting_allocator<int> memory, int from, int to) {
+generator<int> allocated_walk(std::allocator_arg_t, failing_allocator<int> memory, int from, int to) {
   if (from == to) co_return;
   const int middle = (from + to) / 2;
   co_yield elements_of(allocated_walk(std::allocator_arg, memory, from, middle));
@@ -503,14 +503,14 @@ generator<int> allocated_walk(std::allocator_arg_t, counting_allocator<int> memo
 
 TEST_CASE("generator: takes its frame from the allocator that it is given") {
   allocator_log log;
-  CHECK(all(allocated_walk(std::allocator_arg, counting_allocator<int>(log), 0, 3)) == ints{0, 1, 2});
+  CHECK(all(allocated_walk(std::allocator_arg, failing_allocator<int>(log), 0, 3)) == ints{0, 1, 2});
   CHECK(log.allocated == 7);
   CHECK(log.freed == 7);
   CHECK(log.bytes == 0);
 }
 
 struct member_generator {
-  CORACLE_NOINLINE() generator<int> run(std::allocator_arg_t, counting_allocator<char>, int count) const {
+  CORACLE_NOINLINE() generator<int> run(std::allocator_arg_t, failing_allocator<char>, int count) const {
     for (int i = 0; i != count; ++i) co_yield i + offset;
   }
   int offset = 5;
@@ -519,7 +519,7 @@ struct member_generator {
 TEST_CASE("generator: a member function takes an allocator after its object") {
   allocator_log log;
   const member_generator object;
-  CHECK(all(object.run(std::allocator_arg, counting_allocator<char>(log), 2)) == ints{5, 6});
+  CHECK(all(object.run(std::allocator_arg, failing_allocator<char>(log), 2)) == ints{5, 6});
   CHECK(log.allocated == 1);
   CHECK(log.bytes == 0);
 }
@@ -528,7 +528,7 @@ TEST_CASE("generator: elements_of walks a range in a frame from its allocator") 
   allocator_log log;
   auto outer = [](allocator_log& into) -> generator<int> {
     const ints numbers{1, 2, 3};
-    co_yield elements_of(numbers, counting_allocator<int>(into));
+    co_yield elements_of(numbers, failing_allocator<int>(into));
   };
   CHECK(all(outer(log)) == ints{1, 2, 3});
   CHECK(log.allocated == 1);
@@ -541,10 +541,10 @@ CORACLE_NOINLINE() generator<int> plain_walk_with_range(const ints& numbers, int
 }
 
 TEST_CASE("generator: where memory runs out at any allocation, bad_alloc surfaces and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   const ints numbers{1, 2};
   coracle::trim_frame_memory();
-  const int failed = coracle_test::fail_each_allocation([&] {
+  const int failed = coracle::testing::fail_each_allocation([&] {
     try {
       for (int i : plain_walk_with_range(numbers, 2)) static_cast<void>(i);
     } catch (const std::bad_alloc&) {
@@ -558,11 +558,10 @@ TEST_CASE("generator: an allocation failure in a nested call is thrown inside th
   allocator_log log;
   auto outer = [](allocator_log& into) -> generator<int> {
     co_yield 1;
-    into.fails = true;
+    into.until_failure = 1;
     try {
-      co_yield elements_of(allocated_walk(std::allocator_arg, counting_allocator<int>(into), 0, 3));
+      co_yield elements_of(allocated_walk(std::allocator_arg, failing_allocator<int>(into), 0, 3));
     } catch (const std::bad_alloc&) {
-      into.fails = false;
     }
     co_yield 2;
   };
@@ -572,10 +571,10 @@ TEST_CASE("generator: an allocation failure in a nested call is thrown inside th
 
 TEST_CASE("generator: in the steady state frames are recycled") {
   CHECK(all(walk(0, 63)).size() == 63);
-  const std::size_t before = coracle_test::allocations();
+  const std::size_t before = coracle::testing::allocations();
   int sum = 0;
   for (int i : walk(0, 63)) sum += i;
-  const std::size_t after = coracle_test::allocations();
+  const std::size_t after = coracle::testing::allocations();
   CHECK(sum == 1953);
   CHECK(after == before);
 }

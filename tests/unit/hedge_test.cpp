@@ -4,6 +4,7 @@
 
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/hedge.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <memory>
 #include <stdexcept>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -154,9 +154,9 @@ TEST_CASE("hedge: stop requested before: nothing is started; during: the attempt
 }
 
 TEST_CASE("hedge: where an allocation fails nothing is left behind" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int failed = 0;
-  const int failures = coracle_test::fail_each_allocation([&] {
+  const int failures = coracle::testing::fail_each_allocation([&] {
     virtual_time_loop loop;
     const auto sleepy = [&](unsigned n) -> task<unsigned> {
       co_await coracle::sleep_for(n == 0 ? 20ms : 1ms);

@@ -16,6 +16,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/io/io_operation.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -25,7 +26,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
@@ -692,7 +692,7 @@ TEST_CASE("io_operation: send_to and receive_from over UDP") {
 // ---- memory -------------------------------------------------------------------------------------------
 
 TEST_CASE("io_operation: an operation allocates nothing, ready, waiting or stopped" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   io_service io;
   const socket_pair pair{io};
   stop_source source;
@@ -710,20 +710,20 @@ TEST_CASE("io_operation: an operation allocates nothing, ready, waiting or stopp
     stopped = result != 0;
   };
   auto working = work();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   working.resume();
   io.process_pending_events();
   static_cast<void>(::send(pair.first.native_handle(), "x", 1, 0));
   io.process_pending_events();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(working.done());
   CHECK(stopped);
   CHECK(after == before);
 }
 
 TEST_CASE("io_operation: an io_service or a descriptor for which memory fails leaves nothing behind" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const auto failed = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const auto failed = coracle::testing::fail_each_allocation([] {
     try {
       io_service io;
       const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

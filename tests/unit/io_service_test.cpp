@@ -14,6 +14,7 @@
 #include <coracle/exec/sleep.hpp>
 #include <coracle/exec/timeout.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <csignal>
 #include <latch>
 #include <optional>
@@ -23,7 +24,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
@@ -584,7 +584,8 @@ TEST_CASE("io_service: destroyed while a coroutine sleeps on it ends the program
     sleep();
     io.process_one_event();
   });
-  CHECK(message.starts_with("coracle: an io_service was destroyed with coroutines scheduled on it or timers"));
+  CHECK(
+      message.starts_with("coracle: an io_service was destroyed with coroutines scheduled on it or timers"));
 }
 
 // ---- the end, and memory ------------------------------------------------------------------------------
@@ -626,7 +627,7 @@ TEST_CASE(
 }
 
 TEST_CASE("io_service: scheduling, timers and stopping them allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   io_service io;
   stop_source source;
   const auto work = [&]() -> test_coroutine {
@@ -636,10 +637,10 @@ TEST_CASE("io_service: scheduling, timers and stopping them allocate nothing" *
     }
   };
   auto working = work();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   working.resume();
   while (!working.done()) io.process_one_event();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
 }
 

@@ -11,6 +11,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/multi_producer_sequencer.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -19,7 +20,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -485,7 +485,7 @@ TEST_CASE("multi_producer_sequencer: 50'000 claims are cancelled in any order, e
 }
 
 TEST_CASE("multi_producer_sequencer: claiming, waiting and publishing allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   sequence_barrier<> consumed;
   multi_producer_sequencer sequencer{consumed, 1};
   std::size_t last = 0;
@@ -494,18 +494,18 @@ TEST_CASE("multi_producer_sequencer: claiming, waiting and publishing allocate n
     co_await sequencer.wait_until_published(0, none);
   };
   produce();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   consumed.publish(0);
   consumed.publish(1);
   sequencer.publish(0);
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(last == 2);
   CHECK(after == before);
 }
 
 TEST_CASE("multi_producer_sequencer: without memory for its slots the constructor throws, and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const int failed = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int failed = coracle::testing::fail_each_allocation([] {
     try {
       sequence_barrier<> consumed;
       multi_producer_sequencer sequencer{consumed, 16};

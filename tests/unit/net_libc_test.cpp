@@ -5,17 +5,15 @@
 
 #include <algorithm>
 #include <coracle/net/ip_endpoint.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
 
-#include "../support/allocations.hpp"
+#include "../support/libc_addresses.hpp"
 
 // Where they differ on purpose: ipv4_address also reads a single integer, and to_string() of an IPv6 address
 // shows an IPv4 tail under 64:ff9b::/96 and none under the retired ::/96.
@@ -25,37 +23,13 @@ using coracle::net::ip_endpoint;
 using coracle::net::ipv4_address;
 using coracle::net::ipv6_address;
 
-constexpr int rounds = 50'000;
+using coracle_test::exactly;
+using coracle_test::libc_address;
+using coracle_test::libc_endpoint;
+using coracle_test::libc_ipv4;
+using coracle_test::libc_ipv6;
 
-std::optional<ipv4_address> libc_ipv4(const std::string& text) {
-  std::uint8_t bytes[4];
-  if (text.find('\0') != text.npos || inet_pton(AF_INET, text.c_str(), bytes) != 1) return std::nullopt;
-  return ipv4_address(bytes);
-}
-std::optional<ipv6_address> libc_ipv6(const std::string& text) {
-  std::uint8_t bytes[16];
-  if (text.find('\0') != text.npos || inet_pton(AF_INET6, text.c_str(), bytes) != 1) return std::nullopt;
-  return ipv6_address(bytes);
-}
-std::optional<ip_address> libc_address(const std::string& text) {
-  if (const auto ipv4 = libc_ipv4(text)) return *ipv4;
-  if (const auto ipv6 = libc_ipv6(text)) return *ipv6;
-  return std::nullopt;
-}
-std::optional<ip_endpoint> libc_endpoint(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return std::nullopt;
-  const std::string port = text.substr(colon + 1);
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != port.npos)
-    return std::nullopt;
-  if ((port.size() > 1 && port[0] == '0') || std::stoi(port) > 65535) return std::nullopt;
-  const auto number = static_cast<std::uint16_t>(std::stoi(port));
-  const std::string host = text.substr(0, colon);
-  if (const auto ipv4 = libc_ipv4(host)) return ip_endpoint(*ipv4, number);
-  if (host.size() < 2 || host.front() != '[' || host.back() != ']') return std::nullopt;
-  if (const auto ipv6 = libc_ipv6(host.substr(1, host.size() - 2))) return ip_endpoint(*ipv6, number);
-  return std::nullopt;
-}
+constexpr int rounds = 50'000;
 
 class source {
  public:
@@ -122,19 +96,6 @@ class source {
   std::mt19937 random_;
 };
 
-/// Without a byte around it that belongs to the block, so that AddressSanitizer sees a read beyond the end.
-class exactly {
- public:
-  explicit exactly(const std::string& text) : bytes_(new char[text.size()]), size_(text.size()) {
-    std::memcpy(bytes_.get(), text.data(), size_);
-  }
-  operator std::string_view() const { return {bytes_.get(), size_}; }
-
- private:
-  std::unique_ptr<char[]> bytes_;
-  std::size_t size_;
-};
-
 TEST_CASE("net: random addresses are written as inet_ntop does, and read again") {
   source random(1);
   char buffer[INET6_ADDRSTRLEN];
@@ -196,12 +157,12 @@ TEST_CASE("net: mutated endpoints are read or refused as their two parts are") {
   CHECK(accepted < rounds * 9 / 10);
 }
 
-TEST_CASE("net: reading does not allocate" * doctest::skip(!coracle_test::allocations_are_counted)) {
-  const std::size_t before = coracle_test::allocations();
+TEST_CASE("net: reading does not allocate" * doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const std::size_t before = coracle::testing::allocations();
   const bool all = ip_endpoint::from_string("1.2.3.4:80") &&
                    ip_endpoint::from_string("[::ffff:1.2.3.4]:80") &&
                    ip_address::from_string("1:2:3:4:5:6:7:8") && !ip_address::from_string("1:2");
-  const std::size_t after = coracle_test::allocations();
+  const std::size_t after = coracle::testing::allocations();
   CHECK(all);
   CHECK(after == before);
 }

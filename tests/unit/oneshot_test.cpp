@@ -8,6 +8,8 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +17,7 @@
 #include <type_traits>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -26,9 +26,9 @@ using coracle::oneshot_receiver;
 using coracle::oneshot_sender;
 using coracle::sync_wait;
 using coracle::task;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using coracle_test::detached;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
 
 template <class T>
 detached receive_into(oneshot_receiver<T>& from, std::optional<T>& seen) {
@@ -190,8 +190,8 @@ TEST_CASE("oneshot: the woken receiver may drop its end while send() has not ret
 
 TEST_CASE(
     "oneshot: one allocation, none to send and receive; what cannot be allocated leaves nothing behind" *
-    doctest::skip(!coracle_test::allocations_are_counted)) {
-  CHECK(coracle_test::fail_each_allocation([] {
+    doctest::skip(!coracle::testing::allocations_are_counted)) {
+  CHECK(coracle::testing::fail_each_allocation([] {
           try {
             auto [reply, answer] = oneshot<int>();
             static_cast<void>(reply.send(1));
@@ -201,9 +201,9 @@ TEST_CASE(
   auto [reply, answer] = oneshot<int>();
   auto receive = coracle_test::awaiting(answer.recv());
   receive.resume();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   static_cast<void>(reply.send(1));
-  CHECK(coracle_test::allocations() == before);
+  CHECK(coracle::testing::allocations() == before);
   CHECK(receive.done());
 }
 

@@ -4,20 +4,19 @@
 
 #include <any>
 #include <coracle/core/optional_coroutine.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/failing_allocator.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
-#include "../support/allocations.hpp"
-#include "../support/counting_allocator.hpp"
-#include "../support/lifetime_probe.hpp"
-
 namespace {
-using coracle_test::allocator_log;
-using coracle_test::counting_allocator;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::allocator_log;
+using coracle::testing::failing_allocator;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 
 template <class T>
 using awaited = decltype(std::declval<std::coroutine_traits<std::optional<int>>::promise_type&>()
@@ -182,7 +181,7 @@ TEST_CASE("optional coroutine: an exception can be caught inside, and in the awa
 struct member_coroutine {
   std::optional<int> plus(std::optional<int> value) const { co_return co_await value + offset; }
   CORACLE_NOINLINE()
-  std::optional<int> plus(std::allocator_arg_t, counting_allocator<int>, std::optional<int> value) const {
+  std::optional<int> plus(std::allocator_arg_t, failing_allocator<int>, std::optional<int> value) const {
     co_return co_await value + offset;
   }
   int offset = 10;
@@ -195,28 +194,28 @@ TEST_CASE("optional coroutine: may be a member function") {
 
 // Opaque, so that no compiler dissolves the frames that are counted.
 CORACLE_NOINLINE()
-std::optional<int> allocated(std::allocator_arg_t, counting_allocator<int>, std::optional<int> value) {
+std::optional<int> allocated(std::allocator_arg_t, failing_allocator<int>, std::optional<int> value) {
   co_return co_await value;
 }
 
 TEST_CASE("optional coroutine: takes its frame from the allocator that it is given, and gives it back") {
   allocator_log log;
-  const counting_allocator<int> memory(log);
+  const failing_allocator<int> memory(log);
   CHECK(allocated(std::allocator_arg, memory, 1) == 1);
   CHECK(allocated(std::allocator_arg, memory, std::nullopt) == std::nullopt);
   CHECK(member_coroutine().plus(std::allocator_arg, memory, 1) == 11);
   CHECK(log.allocated == 3);
   CHECK(log.freed == 3);
   CHECK(log.bytes == 0);
-  log.fails = true;
+  log.until_failure = 1;
   CHECK_THROWS_AS(static_cast<void>(allocated(std::allocator_arg, memory, 1)), std::bad_alloc);
   CHECK(log.bytes == 0);
 }
 
 TEST_CASE("optional coroutine: where memory runs out, bad_alloc surfaces and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   coracle::trim_frame_memory();
-  const int failed = coracle_test::fail_each_allocation([] {
+  const int failed = coracle::testing::fail_each_allocation([] {
     try {
       static_cast<void>(depth_of(8));
     } catch (const std::bad_alloc&) {
@@ -238,19 +237,19 @@ TEST_CASE("optional coroutine: a result whose move throws leaves nothing behind"
     co_return std::optional<throws_when_moved>(std::in_place, log);
   };
   coracle::trim_frame_memory();
-  const long long before = coracle_test::live_allocations();
+  const long long before = coracle::testing::live_allocations();
   bool thrown = false;
   {
     lifetimes log;
     log.copies_until_throw = 1;  // the one into the frame; the next is the one to the caller
     try {
       static_cast<void>(body(log));
-    } catch (const coracle_test::copy_failed&) {
+    } catch (const coracle::testing::copy_failed&) {
       thrown = log.alive == 0;
     }
   }
   coracle::trim_frame_memory();
-  const long long after = coracle_test::live_allocations();
+  const long long after = coracle::testing::live_allocations();
   CHECK(thrown);
   CHECK(after == before);
 }

@@ -11,12 +11,12 @@
 #include <coracle/core/yield.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -147,17 +147,17 @@ TEST_CASE("with_priority: schedule() obeys a stop request") {
   CHECK_THROWS_AS(sync_wait(coracle::with_stop(go(), source.get_token())), coracle::operation_cancelled);
 }
 
-TEST_CASE("with_priority: allocates nothing" * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("with_priority: allocates nothing" * doctest::skip(!coracle::testing::allocations_are_counted)) {
   static_thread_pool pool{1};
   std::size_t allocated = 1;
   const auto work = [&]() -> task<> {
     co_await pool.schedule();
-    const std::size_t before = coracle_test::allocations();
+    const std::size_t before = coracle::testing::allocations();
     for (const priority level : {priority::high, priority::low, priority::normal}) {
       co_await pool.with_priority(level).schedule();
       co_await coracle::this_task::yield();
     }
-    allocated = coracle_test::allocations() - before;
+    allocated = coracle::testing::allocations() - before;
   };
   sync_wait(work());
   CHECK(allocated == 0);

@@ -5,12 +5,12 @@
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -134,11 +134,12 @@ TEST_CASE("terminates_on_error: an exception ends the program") {
   CHECK(written == "coracle: terminated\n");
 }
 
-lazy<coracle_test::lifetime_probe, part::terminates_on_error> probe_result(coracle_test::lifetimes& log) {
-  co_return coracle_test::lifetime_probe(log, 1);
+lazy<coracle::testing::lifetime_probe, part::terminates_on_error> probe_result(
+    coracle::testing::lifetimes& log) {
+  co_return coracle::testing::lifetime_probe(log, 1);
 }
 TEST_CASE("terminates_on_error: the value is destroyed once, if there is one") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   {
     const auto unstarted = probe_result(log);
     const auto ended = probe_result(log);
@@ -164,7 +165,7 @@ struct fire_and_forget {
     fire_and_forget get_return_object() const noexcept { return {}; }
   };
 };
-fire_and_forget run_and_go(std::coroutine_handle<>& waiting, coracle_test::lifetime_probe) {
+fire_and_forget run_and_go(std::coroutine_handle<>& waiting, coracle::testing::lifetime_probe) {
   struct publish {
     explicit publish(std::coroutine_handle<>& where) noexcept : place(where) {}
     bool await_ready() const noexcept { return false; }
@@ -175,9 +176,9 @@ fire_and_forget run_and_go(std::coroutine_handle<>& waiting, coracle_test::lifet
   co_await publish(waiting);
 }
 TEST_CASE("frees_itself: the frame goes at the end of the body, whoever resumed it") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   std::coroutine_handle<> waiting;
-  run_and_go(waiting, coracle_test::lifetime_probe(log, 1));
+  run_and_go(waiting, coracle::testing::lifetime_probe(log, 1));
   CHECK(log.alive == 1);
   REQUIRE(waiting);
   coracle::resume(waiting);

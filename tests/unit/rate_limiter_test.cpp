@@ -6,12 +6,12 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/rate_limiter.hpp>
 #include <coracle/exec/timeout.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <memory>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -174,23 +174,23 @@ TEST_CASE("rate_limiter: one who need not wait gives way now and then") {
 }
 
 TEST_CASE("rate_limiter: without waiting it allocates nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   virtual_time_loop loop;
   rate_limiter limiter{10, 1s, 10};
   std::size_t allocated = 1;
   const auto work = [&]() -> task<> {
-    const auto before = coracle_test::allocations();
+    const auto before = coracle::testing::allocations();
     for (int i = 0; i != 10; ++i) co_await limiter.acquire();
-    allocated = coracle_test::allocations() - before;
+    allocated = coracle::testing::allocations() - before;
   };
   loop.run(work());
   CHECK(allocated == 0);
 }
 
 TEST_CASE("rate_limiter: where an allocation fails nothing is taken" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int failed = 0;
-  const int failures = coracle_test::fail_each_allocation([&] {
+  const int failures = coracle::testing::fail_each_allocation([&] {
     virtual_time_loop loop;
     rate_limiter limiter{10, 1s, 1};
     const auto twice = [&]() -> task<> {

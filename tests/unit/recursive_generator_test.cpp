@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <coracle/core/recursive_generator.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/failing_allocator.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <iterator>
 #include <memory>
 #include <ranges>
@@ -13,15 +16,12 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
-#include "../support/counting_allocator.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/run_on_stack.hpp"
 
 namespace {
 using coracle::recursive_generator;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using ints = std::vector<int>;
 
 template <class Range>
@@ -342,20 +342,20 @@ TEST_CASE("recursive_generator: a hundred thousand levels run, and are destroyed
 
 // ---- memory and fmap -----------------------------------------------------------------------------------
 
-using bytes = coracle_test::counting_allocator<std::byte>;
+using bytes = coracle::testing::failing_allocator<std::byte>;
 [[gnu::noinline]] recursive_generator<int> allocated(std::allocator_arg_t, bytes, int n) { co_yield n; }
 
 TEST_CASE("recursive_generator: takes its frame from the allocator that it is given") {
-  coracle_test::allocator_log log;
+  coracle::testing::allocator_log log;
   CHECK(all(allocated(std::allocator_arg, bytes(log), 7)) == ints{7});
   CHECK(log.allocated == 1);
   CHECK(log.freed == 1);
 }
 
 TEST_CASE("recursive_generator: where the k-th allocation fails bad_alloc surfaces and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int caught = 0;
-  const int failed = coracle_test::fail_each_allocation([&] {
+  const int failed = coracle::testing::fail_each_allocation([&] {
     try {
       for (int element : countdown(3)) static_cast<void>(element);
     } catch (const std::bad_alloc&) {

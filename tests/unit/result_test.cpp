@@ -3,16 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <coracle/core/result.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <string>
 
 #include "../support/abort_message.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::outcome;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 
 template <class T>
 void fail_with(outcome<T>& end, int error) {
@@ -158,7 +158,7 @@ TEST_CASE("outcome: a constructor that throws leaves it empty") {
   log.copies_until_throw = 0;
   const lifetime_probe original(log);
   outcome<lifetime_probe> end;
-  CHECK_THROWS_AS(end.emplace(original), coracle_test::copy_failed);
+  CHECK_THROWS_AS(end.emplace(original), coracle::testing::copy_failed);
   CHECK_FALSE(end.has_value());
   CHECK_FALSE(end.has_error());
   CHECK(log.alive == 1);

@@ -7,12 +7,12 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/round_robin_scheduler.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
 
@@ -136,7 +136,7 @@ TEST_CASE("round_robin_scheduler: a million turns on a small stack") {
 }
 
 TEST_CASE("round_robin_scheduler: taking turns allocates nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   round_robin_scheduler<2> ring;
   int turns = 0;
   const auto work = [&]() -> detached {
@@ -146,9 +146,9 @@ TEST_CASE("round_robin_scheduler: taking turns allocates nothing" *
     }
   };
   work();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   ring.drain();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(turns == 3);
   CHECK(after == before);
 }

@@ -6,6 +6,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <semaphore>
 #include <stdexcept>
 #include <thread>
@@ -13,7 +14,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -258,7 +258,7 @@ TEST_CASE("run_loop: destroyed with a coroutine in its queue ends the program an
 }
 
 TEST_CASE("run_loop: scheduling and running allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   run_loop loop;
   int hops = 0;
   const auto hop = [&]() -> detached {
@@ -266,11 +266,11 @@ TEST_CASE("run_loop: scheduling and running allocate nothing" *
     loop.stop();
   };
   hop();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   CHECK(loop.run_one());
   loop.run_pending();
   loop.run();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(hops == 10);
 }

@@ -15,6 +15,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,7 +24,6 @@
 #include <thread>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -122,15 +122,15 @@ TEST_CASE("schedule(): out of reach of the token where it is shielded") {
   CHECK_FALSE(seen.cancelled);
 }
 
-TEST_CASE("schedule(): allocates nothing" * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("schedule(): allocates nothing" * doctest::skip(!coracle::testing::allocations_are_counted)) {
   run_loop loop;
   std::size_t during = 1;
   const auto move = [&]() -> task<> {
-    const std::size_t before = coracle_test::allocations();
+    const std::size_t before = coracle::testing::allocations();
     co_await loop.schedule();
     co_await coracle::this_task::yield();
     co_await coracle::current_scheduler().schedule();
-    during = coracle_test::allocations() - before;
+    during = coracle::testing::allocations() - before;
   };
   coracle_test::run_detached(move());
   run_all(loop);

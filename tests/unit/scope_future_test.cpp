@@ -8,6 +8,7 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -189,10 +189,10 @@ TEST_CASE(
 TEST_CASE(
     "scope_future: what the child holds is gone before its result is given, and the result is destroyed "
     "once") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   auto owner = std::make_shared<int>(1);
-  const auto child = [&](std::shared_ptr<int>) -> task<coracle_test::lifetime_probe> {
-    co_return coracle_test::lifetime_probe(log, 4);
+  const auto child = [&](std::shared_ptr<int>) -> task<coracle::testing::lifetime_probe> {
+    co_return coracle::testing::lifetime_probe(log, 4);
   };
   async_scope scope;
   {

@@ -11,6 +11,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/sequence_barrier.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -19,7 +20,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -406,7 +406,7 @@ TEST_CASE("sequence_barrier: two threads hand a ring buffer to and fro") {
 }
 
 TEST_CASE("sequence_barrier: waiting and publishing allocate nothing, also with an executor as scheduler" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   sequence_barrier<> barrier;
   run_loop loop;
   std::size_t last = 0;
@@ -415,17 +415,17 @@ TEST_CASE("sequence_barrier: waiting and publishing allocate nothing, also with 
     last = co_await barrier.wait_until_published(3, loop);
   };
   wait();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (std::size_t i = 0; i != 4; ++i) barrier.publish(i);
   static_cast<void>(loop.run_one());
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(last == 3);
   CHECK(after == before);
 }
 
 TEST_CASE("sequence_barrier: without memory for the way to a scheduler the wait throws, and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const int failed = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int failed = coracle::testing::fail_each_allocation([] {
     run_loop loop;
     const indirect_scheduler place{loop};
     sequence_barrier<> barrier;

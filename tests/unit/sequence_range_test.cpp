@@ -73,6 +73,13 @@ TEST_CASE("sequence_range: its iterators go anywhere and compare across the wrap
   CHECK(std::distance(first, last) == 4);
 }
 
+TEST_CASE("sequence_range: equal ranges have the same first and the same end") {
+  using range = sequence_range<std::uint8_t>;
+  CHECK(range{1, 3} == range{1, 3});
+  CHECK(range{1, 3} != range{1, 4});
+  CHECK(range{1, 3} != range{2, 3});
+}
+
 static_assert(std::random_access_iterator<sequence_range<std::size_t>::const_iterator>);
 static_assert(std::random_access_iterator<bytes::const_iterator>);
 }  // namespace

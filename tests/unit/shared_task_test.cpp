@@ -12,6 +12,9 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/failing_allocator.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -20,10 +23,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../support/allocations.hpp"
-#include "../support/counting_allocator.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/run_on_stack.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -32,9 +32,9 @@ using coracle::async_manual_reset_event;
 using coracle::shared_task;
 using coracle::sync_wait;
 using coracle::task;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using coracle_test::detached;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
 using coracle_test::test_coroutine;
 
 /// Gives `value` once `event` is set; counts how often it was started.
@@ -478,27 +478,27 @@ TEST_CASE("shared_task: a chain of a hundred thousand runs on a small stack") {
 }
 
 TEST_CASE("shared_task: waiting, waking and copying allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_manual_reset_event open;
   int started = 0, sum = 0;
   const shared_task<int> one = after(open, started, 1);
   const auto wait = [&](shared_task<int> mine) -> detached { sum += co_await mine; };
   wait(one);  // warms the recycler
-  const auto at_first = coracle_test::allocations();
+  const auto at_first = coracle::testing::allocations();
   const shared_task<int> copy = one;
   auto awaiter = copy.operator co_await();
   const bool ready = awaiter.await_ready();
   open.set();
-  const auto at_last = coracle_test::allocations();
+  const auto at_last = coracle::testing::allocations();
   CHECK_FALSE(ready);
   CHECK(sum == 1);
   CHECK(at_last == at_first);
 }
 
 TEST_CASE("shared_task: where its frame cannot be allocated the call throws, and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int caught = 0, finished = 0;
-  const int failed = coracle_test::fail_each_allocation([&] {
+  const int failed = coracle::testing::fail_each_allocation([&] {
     try {
       finished += sync_wait(chain(3)) == 3;
     } catch (const std::bad_alloc&) {
@@ -511,8 +511,8 @@ TEST_CASE("shared_task: where its frame cannot be allocated the call throws, and
 }
 
 TEST_CASE("shared_task: takes its frame from the allocator that it is given, also as a member function") {
-  using bytes = coracle_test::counting_allocator<std::byte>;
-  coracle_test::allocator_log log;
+  using bytes = coracle::testing::failing_allocator<std::byte>;
+  coracle::testing::allocator_log log;
   auto body = [](std::allocator_arg_t, bytes, int n) -> shared_task<int> { co_return n; };
   struct object {
     shared_task<> run(std::allocator_arg_t, bytes) { co_return; }

@@ -10,16 +10,16 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/single_consumer_async_auto_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -258,8 +258,8 @@ TEST_CASE(
   CHECK(log == std::vector{1});
 }
 
-coracle::task<> wait_with_local(auto_event& event, coracle_test::lifetimes& lives) {
-  const coracle_test::lifetime_probe local(lives);
+coracle::task<> wait_with_local(auto_event& event, coracle::testing::lifetimes& lives) {
+  const coracle::testing::lifetime_probe local(lives);
   co_await event;
 }
 
@@ -267,7 +267,7 @@ TEST_CASE(
     "single_consumer_async_auto_reset_event: a coroutine destroyed while it waits frees all, and takes no "
     "set() with it") {
   auto_event event;
-  coracle_test::lifetimes lives;
+  coracle::testing::lifetimes lives;
   {
     const auto waiting = coracle_test::started(wait_with_local(event, lives));
     CHECK(lives.alive == 1);
@@ -288,7 +288,7 @@ TEST_CASE(
 
 TEST_CASE("single_consumer_async_auto_reset_event: a waiter that ends inside set() frees all") {
   auto_event event;
-  coracle_test::lifetimes lives;
+  coracle::testing::lifetimes lives;
   coracle_test::run_detached(wait_with_local(event, lives));
   CHECK(lives.alive == 1);
   event.set();
@@ -303,7 +303,7 @@ coracle::task<int> wait_for(auto_event& changed, const std::atomic<int>& value, 
 }
 
 TEST_CASE("single_consumer_async_auto_reset_event: a consumer and producers on a pool leave no frame behind" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   constexpr int rounds = 20, producers = 4;
   int right = 0;
   const auto run = [&right] {
@@ -328,10 +328,10 @@ TEST_CASE("single_consumer_async_auto_reset_event: a consumer and producers on a
   };
   run();
   coracle::trim_frame_memory();
-  const auto before = coracle_test::live_allocations();
+  const auto before = coracle::testing::live_allocations();
   run();
   coracle::trim_frame_memory();
-  const auto after = coracle_test::live_allocations();
+  const auto after = coracle::testing::live_allocations();
   CHECK(after == before);
   CHECK(right == 2 * rounds);
 }
@@ -358,16 +358,16 @@ TEST_CASE("single_consumer_async_auto_reset_event: a second waiter ends the prog
 }
 
 TEST_CASE("single_consumer_async_auto_reset_event: waiting and setting allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   auto_event event;
   int passes = 0;
   const auto consume = [&]() -> detached {
     for (; passes != 3; ++passes) co_await event;
   };
   consume();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 3; ++i) event.set();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(passes == 3);
 }

@@ -9,16 +9,16 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/single_consumer_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/await_and_log.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -264,15 +264,15 @@ TEST_CASE("single_consumer_event: it may be gone when a waiter that it has woken
   CHECK(log == std::vector{1});
 }
 
-coracle::task<> wait_with_local(single_consumer_event& event, coracle_test::lifetimes& lives) {
-  const coracle_test::lifetime_probe local(lives);
+coracle::task<> wait_with_local(single_consumer_event& event, coracle::testing::lifetimes& lives) {
+  const coracle::testing::lifetime_probe local(lives);
   co_await event;
 }
 
 TEST_CASE(
     "single_consumer_event: a coroutine destroyed while it waits frees all, and the event can be used on") {
   single_consumer_event event;
-  coracle_test::lifetimes lives;
+  coracle::testing::lifetimes lives;
   {
     const auto waiting = coracle_test::started(wait_with_local(event, lives));
     CHECK(lives.alive == 1);
@@ -296,9 +296,9 @@ TEST_CASE(
     "single_consumer_event: a coroutine destroyed at a later await has nothing to do with it any more") {
   auto event = std::make_unique<single_consumer_event>();
   single_consumer_event later;
-  coracle_test::lifetimes lives;
+  coracle::testing::lifetimes lives;
   const auto wait_for_both = [&]() -> coracle::task<> {
-    const coracle_test::lifetime_probe local(lives);
+    const coracle::testing::lifetime_probe local(lives);
     co_await *event;
     co_await later;
   };
@@ -311,7 +311,7 @@ TEST_CASE(
 
 TEST_CASE("single_consumer_event: a waiter that ends inside set() frees all") {
   single_consumer_event event;
-  coracle_test::lifetimes lives;
+  coracle::testing::lifetimes lives;
   coracle_test::run_detached(wait_with_local(event, lives));
   CHECK(lives.alive == 1);
   event.set();
@@ -354,7 +354,7 @@ TEST_CASE("single_consumer_event: a second waiter ends the program and says so" 
 }
 
 TEST_CASE("single_consumer_event: waiting, setting and resetting allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   single_consumer_event event, ended;
   const auto wait = [&]() -> detached {
     for (int i = 0; i != 3; ++i) {
@@ -364,9 +364,9 @@ TEST_CASE("single_consumer_event: waiting, setting and resetting allocate nothin
     ended.set();
   };
   wait();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int i = 0; i != 3; ++i) event.set();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(ended.is_set());
 }

@@ -8,13 +8,13 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
 
@@ -237,9 +237,9 @@ TEST_CASE("single_flight: a key may hold on to another: 10,000 deep on 1 MiB of 
 }
 
 TEST_CASE("single_flight: where an allocation fails nothing is lost, and the next call works" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int failed = 0;
-  const int failures = coracle_test::fail_each_allocation([&] {
+  const int failures = coracle::testing::fail_each_allocation([&] {
     single_flight<int, int> flights;
     const auto work = []() -> task<int> { co_return 7; };
     try {

@@ -9,12 +9,12 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/single_producer_sequencer.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -250,7 +250,7 @@ TEST_CASE("single_producer_sequencer: a consumer that is cancelled leaves the nu
 }
 
 TEST_CASE("single_producer_sequencer: claiming, waiting and publishing allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   sequence_barrier<> consumed;
   run_loop loop;
   single_producer_sequencer sequencer{consumed, 1};
@@ -260,10 +260,10 @@ TEST_CASE("single_producer_sequencer: claiming, waiting and publishing allocate 
     last = (co_await sequencer.claim_up_to(1, loop)).front();
   };
   produce();
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (std::size_t i = 0; i != 3; ++i) consumed.publish(i);
   static_cast<void>(loop.run_one());
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(last == 3);
   CHECK(after == before);
 }

@@ -11,6 +11,7 @@
 #include <coracle/exec/sleep.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_semaphore.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <cstdint>
 #include <ratio>
@@ -18,7 +19,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -337,17 +337,17 @@ TEST_CASE("sleep_for: a later sleep that ends earlier wakes the thread of the pr
 // ---- memory ---------------------------------------------------------------------------------------------
 
 TEST_CASE("sleep_for: sleeping and being stopped allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   virtual_time_loop loop;
   std::size_t before = 0, after = 0;
   const auto work = [&]() -> task<> {
     co_await sleep_for(1ms);
-    before = coracle_test::allocations();
+    before = coracle::testing::allocations();
     for (int i = 0; i != 100; ++i) {
       co_await sleep_for(1ms);
       co_await sleep_until(coracle::steady_now() + 1ms);
     }
-    after = coracle_test::allocations();
+    after = coracle::testing::allocations();
   };
   loop.run(work());
   CHECK(after == before);

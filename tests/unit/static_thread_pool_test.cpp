@@ -9,6 +9,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -17,7 +18,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -237,7 +237,7 @@ TEST_CASE("static_thread_pool: a coroutine goes to another pool, and both know t
 }
 
 TEST_CASE("static_thread_pool: hops and wake-ups on the pool allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   static_thread_pool pool{1};
   std::size_t before = 0, after = 1;
   const auto work = [&]() -> task<> {
@@ -248,10 +248,10 @@ TEST_CASE("static_thread_pool: hops and wake-ups on the pool allocate nothing" *
       event.set();
     };
     set();
-    before = coracle_test::allocations();
+    before = coracle::testing::allocations();
     co_await event;
     for (int i = 0; i != 1000; ++i) co_await pool.schedule();
-    after = coracle_test::allocations();
+    after = coracle::testing::allocations();
   };
   sync_wait(work());
   CHECK(after == before);

@@ -8,6 +8,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -17,7 +18,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -336,25 +336,25 @@ TEST_CASE("stop_token: a std::stop_source follows one through a callback") {
 }
 
 TEST_CASE("stop_source: allocates once, tokens and callbacks not at all" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   coracle::trim_frame_memory();
-  const std::size_t before = coracle_test::allocations();
+  const std::size_t before = coracle::testing::allocations();
   stop_source source;
-  const std::size_t made = coracle_test::allocations();
+  const std::size_t made = coracle::testing::allocations();
   {
     const stop_token token = source.get_token();
     const stop_callback callback{token, []() noexcept {}};
     source.request_stop();
   }
-  const std::size_t used = coracle_test::allocations();
+  const std::size_t used = coracle::testing::allocations();
   CHECK(made - before == 1);
   CHECK(used - made == 0);
 }
 
 TEST_CASE("stop_source: failed allocations leave nothing behind" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   std::stop_source foreign;
-  const int failed = coracle_test::fail_each_allocation([&] {
+  const int failed = coracle::testing::fail_each_allocation([&] {
     try {
       const stop_source source;
       const stop_token token = foreign.get_token();

@@ -13,13 +13,13 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/strand.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -225,16 +225,16 @@ TEST_CASE("strand: one that has left it may destroy it, though the run that resu
 }
 
 TEST_CASE("strand: allocates for itself, and nothing for what runs on it" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   run_loop loop;
   std::size_t for_itself = 0, for_work = 1;
   const auto work = [&]() -> task<> {
-    std::size_t before = coracle_test::allocations();
+    std::size_t before = coracle::testing::allocations();
     strand place{loop};
-    for_itself = coracle_test::allocations() - before;
-    before = coracle_test::allocations();
+    for_itself = coracle::testing::allocations() - before;
+    before = coracle::testing::allocations();
     for (int i = 0; i != 200; ++i) co_await place.schedule();
-    for_work = coracle_test::allocations() - before;
+    for_work = coracle::testing::allocations() - before;
     co_await loop.schedule();
   };
   coracle_test::run_detached(work());

@@ -15,15 +15,15 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -32,8 +32,8 @@ using coracle::async_generator;
 using coracle::async_manual_reset_event;
 using coracle::sync_wait;
 using coracle::task;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using ints = std::vector<int>;
 using streams::buffered;
 using streams::chunk;
@@ -430,8 +430,8 @@ TEST_CASE("merge: the pipeline resumes on its own executor whoever sends") {
 // ---- memory ----------------------------------------------------------------------------------------------
 
 TEST_CASE("buffered and merge: a failed allocation leaves the pipeline as an error, and nothing behind" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  CHECK(coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  CHECK(coracle::testing::fail_each_allocation([] {
           try {
             static_cast<void>(
                 sync_wait(merge(counting(0, 2) | map(twice) | buffered(2), counting(0, 2)) | collect()));

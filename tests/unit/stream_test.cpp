@@ -12,6 +12,8 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -19,9 +21,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 namespace streams = coracle::streams;
@@ -29,8 +29,8 @@ using coracle::async_generator;
 using coracle::async_manual_reset_event;
 using coracle::sync_wait;
 using coracle::task;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using ints = std::vector<int>;
 using streams::chunk;
 using streams::collect;
@@ -355,8 +355,8 @@ TEST_CASE("streams: a pipeline resumes on the executor on which it waited") {
 }
 
 TEST_CASE("streams: two frames for a run, none for an element" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const int allocations = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int allocations = coracle::testing::fail_each_allocation([] {
     try {
       const int sum =
           sync_wait(counting(0, 100) | map(twice) | filter(is_even) | take(50) | fold(0, std::plus()));

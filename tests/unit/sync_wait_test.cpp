@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/with_environment.hpp>
 #include <coracle/core/sync_wait.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <string>
 #include <thread>
 
-#include "../support/allocations.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -159,10 +159,10 @@ TEST_CASE("sync_wait: passes no environment on, wherever it is called") {
 TEST_CASE("sync_wait: allocates nothing of its own") {
   async_manual_reset_event event(true);
   sync_wait(answer());
-  const std::size_t before = coracle_test::allocations();
+  const std::size_t before = coracle::testing::allocations();
   sync_wait(event);
   const int value = sync_wait(answer());
-  const std::size_t after = coracle_test::allocations();
+  const std::size_t after = coracle::testing::allocations();
   CHECK(value == 42);
   CHECK(after == before);
 }

@@ -4,29 +4,29 @@
 
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/failing_allocator.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory_resource>
 #include <thread>
 
-#include "../support/allocations.hpp"
-#include "../support/counting_allocator.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
 using coracle::sync_wait;
 using coracle::task;
-using coracle_test::allocator_log;
-using coracle_test::counting_allocator;
-using bytes = counting_allocator<std::byte>;
+using coracle::testing::allocator_log;
+using coracle::testing::failing_allocator;
+using bytes = failing_allocator<std::byte>;
 
 // Where a test counts, the coroutine is out of line, so that clang does not put its frame into the caller's.
 [[gnu::noinline]] task<int> add(std::allocator_arg_t, bytes, int a, int b) { co_return a + b; }
 
 TEST_CASE(
     "task allocator: a free function takes its frame from the allocator it is given, and no other memory" *
-    doctest::skip(!coracle_test::allocations_are_counted)) {
+    doctest::skip(!coracle::testing::allocations_are_counted)) {
   allocator_log log;
-  const std::size_t before = coracle_test::allocations();
+  const std::size_t before = coracle::testing::allocations();
   const std::size_t own_before = log.bytes;
   int sum = 0;
   {
@@ -35,7 +35,7 @@ TEST_CASE(
     CHECK(log.bytes > own_before);
     sum = sync_wait(std::move(one));
   }
-  const std::size_t after = coracle_test::allocations();
+  const std::size_t after = coracle::testing::allocations();
   CHECK(sum == 42);
   CHECK(log.allocated == 1);
   CHECK(log.freed == 1);
@@ -119,14 +119,14 @@ TEST_CASE("task allocator: a frame freed on another thread goes back to the same
   CHECK(log.bytes == 0);
 }
 
-[[gnu::noinline]] task<> take(std::allocator_arg_t, bytes, coracle_test::lifetime_probe) { co_return; }
+[[gnu::noinline]] task<> take(std::allocator_arg_t, bytes, coracle::testing::lifetime_probe) { co_return; }
 
 TEST_CASE("task allocator: one that fails throws from the call, and no parameter leaks") {
   allocator_log log;
-  coracle_test::lifetimes probes;
-  log.fails = true;
+  coracle::testing::lifetimes probes;
+  log.until_failure = 1;
   CHECK_THROWS_AS(
-      static_cast<void>(take(std::allocator_arg, bytes(log), coracle_test::lifetime_probe(probes, 1))),
+      static_cast<void>(take(std::allocator_arg, bytes(log), coracle::testing::lifetime_probe(probes, 1))),
       std::bad_alloc);
   CHECK(probes.alive == 0);
   CHECK(log.allocated == 0);
@@ -139,9 +139,9 @@ task<int> three_levels(int level) {
 }
 
 TEST_CASE("task: where the k-th allocation fails the exception comes out of the root, and nothing leaks" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int caught = 0, finished = 0;
-  const int failed = coracle_test::fail_each_allocation([&] {
+  const int failed = coracle::testing::fail_each_allocation([&] {
     try {
       finished += sync_wait(three_levels(3)) == 6;
     } catch (const std::bad_alloc&) {
@@ -158,12 +158,12 @@ TEST_CASE("task: where the k-th allocation fails the exception comes out of the 
   co_return;
 }
 TEST_CASE("task: a child whose frame cannot be allocated throws inside its awaiter, which can go on" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   auto body = [](int& ended) -> task<bool> {
     bool caught = false;
     coracle::trim_frame_memory();
     {
-      const coracle_test::failing_allocation failing(1);
+      const coracle::testing::failing_allocation failing(1);
       try {
         task<> child = count_end(ended);
         co_await std::move(child);
@@ -181,10 +181,10 @@ TEST_CASE("task: a child whose frame cannot be allocated throws inside its await
 
 TEST_CASE("task: after a first round, awaiting the same tree again allocates nothing") {
   CHECK(sync_wait(three_levels(3)) == 6);
-  const std::size_t before = coracle_test::allocations();
+  const std::size_t before = coracle::testing::allocations();
   int sum = 0;
   for (int i = 0; i != 100; ++i) sum += sync_wait(three_levels(3));
-  const std::size_t after = coracle_test::allocations();
+  const std::size_t after = coracle::testing::allocations();
   CHECK(sum == 600);
   CHECK(after == before);
 }

@@ -6,17 +6,17 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <vector>
 
-#include "../support/lifetime_probe.hpp"
 #include "../support/run_on_stack.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
 using coracle::task;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using coracle_test::test_coroutine;
 
 // The language does not say in which order parameters are destroyed, and g++ and clang differ.
@@ -123,7 +123,7 @@ TEST_CASE("task lifetime: a parameter whose copy into the frame throws leaves no
     log.copies_until_throw = copies;
     CHECK_THROWS_AS(static_cast<void>(
                         body(lifetime_probe(log, 1), throwing_parameter(log, 2), throwing_parameter(log, 3))),
-                    coracle_test::copy_failed);
+                    coracle::testing::copy_failed);
     CHECK(log.alive == 0);
   }
 }

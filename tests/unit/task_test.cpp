@@ -6,13 +6,13 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -80,12 +80,12 @@ TEST_CASE("task: gives a reference to the object itself, lvalue, const or rvalue
 }
 
 TEST_CASE("task: a value is moved into the result once and out of it once, and never copied") {
-  coracle_test::lifetimes log;
-  auto make = [](coracle_test::lifetimes& l) -> task<coracle_test::lifetime_probe> {
-    co_return coracle_test::lifetime_probe(l, 1);
+  coracle::testing::lifetimes log;
+  auto make = [](coracle::testing::lifetimes& l) -> task<coracle::testing::lifetime_probe> {
+    co_return coracle::testing::lifetime_probe(l, 1);
   };
   {
-    const coracle_test::lifetime_probe taken = sync_wait(make(log));
+    const coracle::testing::lifetime_probe taken = sync_wait(make(log));
     CHECK(taken.id() == 1);
     CHECK(log.moves == 2);
     CHECK(log.copies == 0);
@@ -127,23 +127,23 @@ struct throws_at_end {
 };
 
 TEST_CASE("task: an exception from a local's destructor after co_return takes the place of the value") {
-  coracle_test::lifetimes log;
-  auto body = [](coracle_test::lifetimes& l) -> task<coracle_test::lifetime_probe> {
+  coracle::testing::lifetimes log;
+  auto body = [](coracle::testing::lifetimes& l) -> task<coracle::testing::lifetime_probe> {
     const throws_at_end local;
-    co_return coracle_test::lifetime_probe(l, 1);
+    co_return coracle::testing::lifetime_probe(l, 1);
   };
   CHECK_THROWS_AS(sync_wait(body(log)), int);
   CHECK(log.alive == 0);
 }
 
 TEST_CASE("task: a result whose copy throws is an exception of the task") {
-  coracle_test::lifetimes log;
-  const coracle_test::lifetime_probe original(log, 1);
+  coracle::testing::lifetimes log;
+  const coracle::testing::lifetime_probe original(log, 1);
   log.copies_until_throw = 0;
-  auto body = [](const coracle_test::lifetime_probe& o) -> task<coracle_test::lifetime_probe> {
+  auto body = [](const coracle::testing::lifetime_probe& o) -> task<coracle::testing::lifetime_probe> {
     co_return o;
   };
-  CHECK_THROWS_AS(sync_wait(body(original)), coracle_test::copy_failed);
+  CHECK_THROWS_AS(sync_wait(body(original)), coracle::testing::copy_failed);
   CHECK(log.alive == 1);
 }
 

@@ -10,13 +10,12 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/timeout.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
-
-#include "../support/allocations.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -312,10 +311,10 @@ TEST_CASE(
 }
 
 TEST_CASE("timeout: memory that runs out is an exception, and leaves nothing behind" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   virtual_time_loop loop;
   int failures = 0;
-  const int counted = coracle_test::fail_each_allocation([&] {
+  const int counted = coracle::testing::fail_each_allocation([&] {
     try {
       loop.run(timeout(sleep_for(1s), 2s));
     } catch (const std::bad_alloc&) {

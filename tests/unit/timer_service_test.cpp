@@ -11,6 +11,7 @@
 #include <coracle/exec/sleep.hpp>
 #include <coracle/exec/timer_queue.hpp>
 #include <coracle/exec/timer_thread.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +21,6 @@
 #include <string>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -191,7 +191,7 @@ int threads_of_this_process() {
 }
 
 TEST_CASE("program_timers: the end of the program joins the thread; it starts again for who sleeps later" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   // Not under ThreadSanitizer, which follows no threads in the child of a process that had some.
   CHECK(status_of_child([] {
           std::atexit([] {  // runs after the thread has ended
@@ -204,7 +204,7 @@ TEST_CASE("program_timers: the end of the program joins the thread; it starts ag
 }
 
 TEST_CASE("program_timers: who sleeps when the program ends does not keep it, but is woken while it lasts" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   CHECK(status_of_child([] {
           static std::binary_semaphore woken{0};
           const auto sleep = [](steady::duration time) -> coracle_test::detached {
@@ -218,7 +218,7 @@ TEST_CASE("program_timers: who sleeps when the program ends does not keep it, bu
 }
 
 TEST_CASE("program_timers: the end of the program on its own thread" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   CHECK(status_of_child([] {
           const auto sleep = []() -> coracle_test::detached {
             co_await coracle::sleep_for(1ms);

@@ -3,12 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <coracle/exec/timer_wheel.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cstdint>
 #include <map>
 #include <random>
 #include <vector>
-
-#include "../support/allocations.hpp"
 
 namespace {
 using coracle::detail::timer_node;
@@ -224,15 +223,15 @@ TEST_CASE("timer_wheel: without removals whoever looks when next() says so finds
   CHECK(looks <= 1000);  // nothing was removed: next() was exact each time
 }
 
-TEST_CASE("timer_wheel: nothing allocates" * doctest::skip(!coracle_test::allocations_are_counted)) {
-  const auto before = coracle_test::allocations();
+TEST_CASE("timer_wheel: nothing allocates" * doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const auto before = coracle::testing::allocations();
   timer_wheel wheel{0};
   named node{1};
   wheel.insert(node, 1'000'000);
   wheel.remove(node);
   wheel.insert(node, 2'000'000);
   const bool fired = wheel.pop_due(2'000'000) == &node;
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(fired);
   CHECK(after == before);
 }

@@ -7,12 +7,12 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::task;
@@ -66,10 +66,10 @@ TEST_CASE("unbounded_channel: after close() nothing can be sent, and the value i
 }
 
 TEST_CASE("unbounded_channel: destroys what nobody has received") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   {
-    unbounded_channel<coracle_test::lifetime_probe> ch;
-    for (int i = 0; i != 500; ++i) ch.send(coracle_test::lifetime_probe{log, i});
+    unbounded_channel<coracle::testing::lifetime_probe> ch;
+    for (int i = 0; i != 500; ++i) ch.send(coracle::testing::lifetime_probe{log, i});
     for (int i = 0; i != 300; ++i) CHECK(ch.try_recv()->id() == i);
   }
   CHECK(log.alive == 0);
@@ -96,9 +96,9 @@ TEST_CASE("unbounded_channel: a stopped recv() has taken nothing") {
 }
 
 TEST_CASE("unbounded_channel: a send that gets no memory throws, and has sent nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   int failed = 0;
-  CHECK(coracle_test::fail_each_allocation([&] {
+  CHECK(coracle::testing::fail_each_allocation([&] {
           unbounded_channel<std::unique_ptr<int>> ch;
           auto value = std::unique_ptr<int>();
           try {
@@ -112,18 +112,18 @@ TEST_CASE("unbounded_channel: a send that gets no memory throws, and has sent no
 }
 
 TEST_CASE("unbounded_channel: what its fullest moment took is used again" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   unbounded_channel<int> ch;
   for (int i = 0; i != 5000; ++i) ch.send(i);
   while (ch.try_recv()) {
   }
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   for (int round = 0; round != 10; ++round) {
     for (int i = 0; i != 4000; ++i) ch.send(i);
     while (ch.try_recv()) {
     }
   }
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
 }
 

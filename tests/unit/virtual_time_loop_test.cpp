@@ -6,6 +6,8 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <memory>
 #include <stdexcept>
@@ -13,9 +15,7 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -199,7 +199,7 @@ TEST_CASE("virtual_time_loop: waiting for what never comes ends the program and 
 }
 
 TEST_CASE("virtual_time_loop: use from another thread ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS() || !coracle_test::allocations_are_counted)) {
+          doctest::skip(!CORACLE_CHECKS() || !coracle::testing::allocations_are_counted)) {
   // Not under ThreadSanitizer: in the child of a process that had threads it starts none.
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;
@@ -229,13 +229,13 @@ TEST_CASE("virtual_time_loop: its end with work left ends the program and says s
 }
 
 TEST_CASE("virtual_time_loop: running allocates nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   virtual_time_loop loop;
   loop.run(sleep_for(1ms));
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   loop.run(sleep_for(1ms));
   loop.advance(1ms);
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
 }
 

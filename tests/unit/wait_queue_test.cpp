@@ -8,6 +8,7 @@
 #include <coracle/core/wait_queue.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -495,17 +495,17 @@ TEST_CASE("an operation may be moved about until it is awaited") {
 }
 
 TEST_CASE("waiting, being served and being cancelled allocate nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   gate all;
   stop_source source;
   std::vector<int> log;
   log.reserve(4);
   start(all, log, 1, source);
   start(all, log, 2);
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   source.request_stop();
   all.release();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(after == before);
   CHECK(log == std::vector{-1, 2});
 }

@@ -7,24 +7,24 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 
 namespace {
 using coracle::sync_wait;
 using coracle::task;
 using coracle::watch;
 using coracle::watch_observer;
+using coracle::testing::lifetime_probe;
+using coracle::testing::lifetimes;
 using coracle_test::detached;
-using coracle_test::lifetime_probe;
-using coracle_test::lifetimes;
 using ints = std::vector<int>;
 
 int changed(watch_observer<int>& observer) {
@@ -197,8 +197,8 @@ TEST_CASE("watch: a value that can only be moved, set by another thread") {
 }
 
 TEST_CASE("watch: reading allocates nothing; a failed allocation leaves the value as it was" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  CHECK(coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  CHECK(coracle::testing::fail_each_allocation([] {
           try {
             watch<int> value{1};
             try {
@@ -212,9 +212,9 @@ TEST_CASE("watch: reading allocates nothing; a failed allocation leaves the valu
   watch<int> value{1};
   auto mine = value.observe();
   value.set(2);
-  const auto before = coracle_test::allocations();
+  const auto before = coracle::testing::allocations();
   const int sum = changed(mine) + *value.get();
-  const auto after = coracle_test::allocations();
+  const auto after = coracle::testing::allocations();
   CHECK(sum == 4);
   CHECK(after == before);
 }

@@ -11,6 +11,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <list>
 #include <memory>
 #include <stdexcept>
@@ -19,7 +20,6 @@
 #include <tuple>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
 
@@ -643,18 +643,18 @@ TEST_CASE("when_all: destroyed before it was awaited it starts nothing and frees
 }
 
 TEST_CASE("when_all: the variadic form allocates one stop source, when_all_ready nothing" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_manual_reset_event event;
   std::size_t counts[4] = {};
   const auto work = [&]() -> detached {
     coracle::trim_frame_memory();
-    counts[0] = coracle_test::allocations();
+    counts[0] = coracle::testing::allocations();
     co_await coracle::when_all(event, event);
-    counts[1] = coracle_test::allocations();
+    counts[1] = coracle::testing::allocations();
     event.reset();
-    counts[2] = coracle_test::allocations();
+    counts[2] = coracle::testing::allocations();
     co_await coracle::when_all_ready(event, coracle::when_all_ready(event, event));
-    counts[3] = coracle_test::allocations();
+    counts[3] = coracle::testing::allocations();
   };
   work();
   event.set();
@@ -667,7 +667,7 @@ TEST_CASE(
     "when_all: a range costs one allocation for the children, and one for the results if there are any; the "
     "stop "
     "source is recycled" *
-    doctest::skip(!coracle_test::allocations_are_counted)) {
+    doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_manual_reset_event go;
   std::vector<task<>> voids;
   std::vector<task<int>> values;
@@ -678,11 +678,11 @@ TEST_CASE(
   std::size_t counts[3] = {};
   const auto work = [&]() -> detached {
     co_await go;
-    counts[0] = coracle_test::allocations();
+    counts[0] = coracle::testing::allocations();
     co_await coracle::when_all(std::move(voids));
-    counts[1] = coracle_test::allocations();
+    counts[1] = coracle::testing::allocations();
     const auto results = co_await coracle::when_all(std::move(values));
-    counts[2] = coracle_test::allocations();
+    counts[2] = coracle::testing::allocations();
   };
   work();
   go.set();

@@ -11,6 +11,8 @@
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_semaphore.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -18,9 +20,7 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
-#include "../support/lifetime_probe.hpp"
 #include "../support/run_on_stack.hpp"
 
 namespace {
@@ -178,14 +178,14 @@ TEST_CASE("when_any: once a child is over the rest is not started") {
 }
 
 TEST_CASE("when_any: what a loser gives all the same is destroyed, once, when it returns") {
-  coracle_test::lifetimes log;
+  coracle::testing::lifetimes log;
   async_manual_reset_event never;
-  const auto give_when_stopped = [&]() -> task<coracle_test::lifetime_probe> {
+  const auto give_when_stopped = [&]() -> task<coracle::testing::lifetime_probe> {
     try {
       co_await never;
     } catch (const operation_cancelled&) {
     }
-    co_return coracle_test::lifetime_probe(log, 1);
+    co_return coracle::testing::lifetime_probe(log, 1);
   };
   const auto work = [&]() -> task<> {
     const auto first = co_await when_any(give_when_stopped(), give(5));
@@ -404,14 +404,14 @@ TEST_CASE(
   CHECK(cancelled);
 }
 
-TEST_CASE("when_any: allocates one stop source" * doctest::skip(!coracle_test::allocations_are_counted)) {
+TEST_CASE("when_any: allocates one stop source" * doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_manual_reset_event never, win;
   std::size_t made = 9;
   const auto work = [&]() -> detached {
     coracle::trim_frame_memory();
-    const auto before = coracle_test::allocations();
+    const auto before = coracle::testing::allocations();
     co_await when_any(never, win, when_any(never, never));
-    made = coracle_test::allocations() - before;
+    made = coracle::testing::allocations() - before;
   };
   work();
   win.set();
@@ -419,8 +419,8 @@ TEST_CASE("when_any: allocates one stop source" * doctest::skip(!coracle_test::a
 }
 
 TEST_CASE("when_any: where memory runs out it throws, and has started nobody" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const int failed = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int failed = coracle::testing::fail_each_allocation([] {
     async_manual_reset_event win{true}, never;
     const auto work = [&]() -> detached {
       try {

@@ -8,12 +8,12 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "../support/allocations.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
 
@@ -289,8 +289,8 @@ TEST_CASE("with_scope: 100,000 inside one another fit a small stack: woken, or s
 }
 
 TEST_CASE("with_scope: where memory runs out it throws, joined" *
-          doctest::skip(!coracle_test::allocations_are_counted)) {
-  const int failed = coracle_test::fail_each_allocation([] {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int failed = coracle::testing::fail_each_allocation([] {
     const auto body = [](async_scope& scope) -> task<int> {
       scope.spawn([]() -> task<> { co_return; }());
       co_return 1;

@@ -49,6 +49,20 @@ class child {
     copy_failure(waits, end_);
     return false;
   }
+  /// As start(), but what is to be resumed now is left to the caller. Null: over at once.
+  template <class Promise>
+  std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
+    outcome<std::coroutine_handle<>> next;
+    next.emplace_from([this, continuation]() -> std::coroutine_handle<> {
+      awaiter_slot& slot = slot_.emplace(static_cast<Awaitable&&>(value_));
+      if (slot.get.await_ready()) return nullptr;
+      return suspend_and_give(slot.get, continuation);
+    });
+    if (next.has_value()) [[likely]]
+      return next.get();
+    copy_failure(next, end_);
+    return nullptr;
+  }
   /// True: it has a value; false: ask failure().
   bool finish() noexcept {
     if (end_.has_error() || end_.is_cancelled()) [[unlikely]]
@@ -98,6 +112,13 @@ class child<task<T>> {
   bool start(std::coroutine_handle<Promise> continuation) noexcept {
     auto a = std::move(task_).operator co_await();
     return !a.await_ready() && suspend_into(a, continuation);
+  }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
+    auto a = std::move(task_).operator co_await();
+    if (a.await_ready()) return nullptr;
+    return a.await_suspend(continuation);
   }
   bool finish() noexcept { return !ended_awaiter(task_).failed(); }
   [[nodiscard]] CORACLE_COLD() outcome<void> failure() noexcept {

@@ -86,10 +86,10 @@ class child_group {
   class stack_operation : waiter {
    public:
     stack_operation() noexcept = default;
-    bool await_ready() const noexcept { return this_thread_starts().depth <= nested_starts::most; }
+    bool await_ready() const noexcept { return this_thread().starts.depth <= nested_starts::most; }
     CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> parent) noexcept {
       suspend(parent);
-      this_thread_starts().put_off(*this);
+      put_off(this_thread().starts, *this);
     }
     void await_resume() const noexcept {}
   };

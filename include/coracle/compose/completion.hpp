@@ -38,11 +38,12 @@ class completion_dropped final : public broken_promise {
 // The waiter belongs to the coroutine until C3, then to who wakes; result_ and how_ to who completes until
 // C2, then to the coroutine; reason_ to the coroutine and, while is_cancelling, to the stop request.
 //   [C1] load          relaxed  a hint that saves work: who relies on it is told again by C3
-//   [C2] + completed   acq_rel  publish the result; see the waiter and what cancel wrote   pairs with C3, C5
-//   [C3] + suspended   acq_rel  publish the waiter; see the result                         pairs with C2, C5
+//   [C2] + completed   acq_rel  publish the result; see the waiter            pairs with C3, C5, C6; C3
+//   [C3] + suspended   acq_rel  publish the waiter; see the result            pairs with C2, C5; C2
 //   [C4] + cancelling  relaxed  unless completed; what initiate() wrote is seen by the stop token's lock
-//   [C5] - cancelling  acq_rel  publish what cancel wrote; see the waiter and the result   pairs with C2, C3
-//   [C6] load          acquire  completed inside initiate(): see the result                pairs with C2
+//   [C5] - cancelling  acquire  see the waiter and the result; what cancel wrote is seen by way of remove()
+//                                                                             pairs with C2, C3
+//   [C6] load          acquire  completed inside initiate(): see the result   pairs with C2
 template <class T>
 class callback_meeting : waiter, protected stop_registration {
  protected:
@@ -89,7 +90,7 @@ class callback_meeting : waiter, protected stop_registration {
     return true;
   }
   void end_cancelling() noexcept {
-    const unsigned before = state_.fetch_and(~is_cancelling, memory_order_acq_rel); /*C5*/
+    const unsigned before = state_.fetch_and(~is_cancelling, memory_order_acquire); /*C5*/
     if (before == (is_suspended | is_completed | is_cancelling)) wake();
   }
 

@@ -109,9 +109,9 @@ struct recycled_allocator {
   T* allocate(std::size_t n) {
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
                   "an over-aligned object cannot be published: publish a std::shared_ptr to it");
-    return static_cast<T*>(allocate_frame(n * sizeof(T)));
+    return static_cast<T*>(allocate_recycled(n * sizeof(T)));
   }
-  void deallocate(T* block, std::size_t n) noexcept { free_frame_memory(block, n * sizeof(T)); }
+  void deallocate(T* block, std::size_t n) noexcept { free_recycled(block, n * sizeof(T)); }
   friend bool operator==(recycled_allocator, recycled_allocator) noexcept { return true; }
 };
 /// A value that all readers share, so that none copies it while others are locked out.

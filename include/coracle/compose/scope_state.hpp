@@ -22,7 +22,7 @@ class scope_state;
 struct scope_child : callback_frame, waiter, recycled_frames {
   scope_child(function* on_resume, scope_state& owner, std::source_location where) noexcept;
 
-  resumption** link;  // what points here, in a list of the scope
+  plain<plain<resumption*>*> link;  // what points here, in a list of the scope
   scope_state& scope;
   std::source_location spawned_at;
   std::exception_ptr error;
@@ -32,10 +32,10 @@ inline void dispose(scope_child& ended) { ended.callback_frame::handle().resume(
 /// A child whose error belongs to a future, until that is dropped or the scope is joined.
 struct scope_future_child : scope_child {
   using scope_child::scope_child;
-  bool is_held = false;     // scope's lock: it is in held_
-  bool is_dropped = false;  // scope's lock: there is no future any more
-  bool is_settled =
-      false;  // somebody has the error; written and read by those who are joined, one after the other
+  plain<bool> is_held = false;     // scope's lock: it is in held_
+  plain<bool> is_dropped = false;  // scope's lock: there is no future any more
+  // Somebody has the error. Written and read by those who are joined, one after the other.
+  plain<bool> is_settled = false;
 };
 
 class scope_state {
@@ -155,7 +155,7 @@ class scope_state {
     }
   }
   [[nodiscard]] std::size_t running() const noexcept {
-    return word_.load(memory_order_relaxed) / one - (joiner_.handle ? 0 : 1);
+    return word_.load(memory_order_relaxed) /*C1*/ / one - (joiner_.handle ? 0 : 1);
   }
   [[noreturn]] void report_running() noexcept;
 
@@ -163,6 +163,7 @@ class scope_state {
   // it to zero continues the joiner; nobody else touches the scope after that.
   // joiner_ belongs to join() until it releases the lock, then to who takes the word to zero. The lists and
   // any_cancelled_ belong to the lock, then to the joiner.
+  //   [C1] load   relaxed  for a check in the destructor
   const scope_policy policy_;
   const environment outer_;
   subtree children_inherit_;
@@ -171,7 +172,7 @@ class scope_state {
   intrusive_list<scope_child> failed_;       // oldest error first
   intrusive_list<scope_future_child> held_;  // whose error a future has
   waiter joiner_;
-  bool any_cancelled_ = false;
+  plain<bool> any_cancelled_ = false;
   bool reported_ = false;
 };
 

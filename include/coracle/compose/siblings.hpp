@@ -4,6 +4,7 @@
 #include <coracle/core/callback_frame.hpp>
 #include <coracle/core/choice.hpp>
 #include <coracle/core/executor.hpp>
+#include <coracle/core/fork_queue.hpp>
 #include <coracle/core/nested_starts.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/subtree.hpp>
@@ -55,9 +56,8 @@ class siblings {
     if (end.is_cancelled()) {
       note_cancelled(end.reason());
     } else {
-      sibling_base* none = nullptr;
-      first_failed_.compare_exchange_strong(none, &one, memory_order_relaxed); /*W2*/
-      failures_.fetch_add(1, memory_order_relaxed);                            /*W2*/
+      note_first(first_failed_, &one);
+      failures_.fetch_add(1, memory_order_relaxed); /*W3*/
       if (rule_ == rule::any) decide(one, has_claimed);
     }
     if (rule_ == rule::all) subtree_->request_stop(stop_reason::sibling_failed);
@@ -73,29 +73,42 @@ class siblings {
       parent_.wake();
     }
   }
+  /// What goes on, on this thread, now that one more has ended: the start of the rest, the parent, or nothing.
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_one() noexcept {
+    if (!others_have_ended_) {
+      if (has_taken_back()) {
+        ++over_;
+        return transfer_to(starter_->handle());
+      }
+      if (!ended(1)) return std::noop_coroutine();
+    }
+    return transfer_to_parent();
+  }
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> transfer_to_parent() noexcept {
+    if (parent_.home == current_executor()) return transfer_to(parent_.handle);
+    parent_.wake();
+    return std::noop_coroutine();
+  }
 
  protected:
   /// Why there is no result without an error; none: there is one, or an error.
   [[nodiscard]] stop_reason cancelled() const noexcept {
     if (first_failed() || winner_) return stop_reason::none;
-    return cancelled_.load(memory_order_relaxed);
+    return cancelled_.load(memory_order_relaxed); /*W4*/
   }
   [[nodiscard]] sibling_base* first_failed() const noexcept {
-    return first_failed_.load(memory_order_relaxed);
+    return first_failed_.load(memory_order_relaxed); /*W4*/
   }
-  [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); }
+  [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); } /*W4*/
   [[nodiscard]] sibling_base* winner() const noexcept { return winner_; }
 
-  void note_cancelled(stop_reason why) noexcept {
-    stop_reason none = stop_reason::none;
-    cancelled_.compare_exchange_strong(none, why, memory_order_relaxed); /*W2*/
-  }
-  /// Throws std::bad_alloc. `children` are about to be started.
-  void begin(std::size_t children, const environment* inherited, std::coroutine_handle<> parent) {
+  void note_cancelled(stop_reason why) noexcept { note_first(cancelled_, why); }
+  /// Throws std::bad_alloc. So many are to be counted down.
+  void begin(std::size_t count, const environment* inherited, std::coroutine_handle<> parent) {
     children_inherit_ = inherited;
     if (!collects()) children_inherit_ = &subtree_.emplace(environment_or_empty(inherited));
     parent_.suspend(parent);
-    running_.store(children + 1, memory_order_relaxed);  // one more for the coroutine that starts them
+    running_.store(count, memory_order_relaxed); /*W5*/
   }
   /// True: it is too late to start another one.
   bool too_late() noexcept {
@@ -106,13 +119,40 @@ class siblings {
     return true;
   }
 
+  // ---- on a pool: while one child runs here, another thread may start the rest ----
+
+  /// Before the first. False: this thread has no queue from which others take.
+  bool may_fork(callback_frame::function* start_rest) noexcept {
+    thread_state& thread = this_thread();
+    if (rule_ == rule::any || !thread.forks || thread.forks->place() != thread.current) return false;
+    starter_.emplace(start_rest, *this);
+    starter_->entry.handle = starter_->handle();
+    return true;
+  }
+  void offer_rest() noexcept { this_thread().forks->push(starter_->entry); }
+  [[nodiscard]] bool has_taken_back() noexcept {
+    thread_state& thread = this_thread();
+    return starter_ && thread.forks && thread.forks->place() == thread.current &&
+           thread.forks->take_back(starter_->entry);
+  }
+  /// Only one is still to be started: from here on each that ends counts itself.
+  void offer_nothing_more(std::size_t children) noexcept {
+    if (over_ + 1 == children) {
+      others_have_ended_ = true;
+    } else if (over_ != 0) {
+      ended(over_);
+    }
+  }
+  /// Children that have ended and are not counted down. Belongs to whoever starts the next one.
+  plain<std::size_t> over_ = 0;
+
   /// Starts them when the outermost of the starts on this thread is about to return.
   template <class Operation>
   void start_later(nested_start& too_deep) noexcept {
-    late_.emplace(&Operation::start_now, *this);
-    late_->entry.handle = late_->handle();
-    late_->entry.home = parent_.home;
-    too_deep.put_off(late_->entry);
+    starter_.emplace(&Operation::start_now, *this);
+    starter_->entry.handle = starter_->handle();
+    starter_->entry.home = parent_.home;
+    too_deep.put_off(starter_->entry);
   }
   struct late_start : callback_frame {
     late_start(function* start, siblings& all) noexcept : callback_frame(start, nullptr), together(all) {}
@@ -121,6 +161,11 @@ class siblings {
   };
 
  private:
+  /// Of those that come at the same time any may be the first.
+  template <class T>
+  static void note_first(atomic<T>& first, T mine) noexcept {
+    if (first.load(memory_order_relaxed) == T{}) first.store(mine, memory_order_relaxed); /*W2*/
+  }
   void decide(sibling_base& one, bool has_claimed) noexcept {
     if (!has_claimed && !choice_.claim()) return;
     winner_ = &one;
@@ -128,7 +173,10 @@ class siblings {
   }
 
   //   [W1] count down              acq_rel  publish this child's end; the last one sees the ends of all
-  //   [W2] decides who is first    relaxed  orders nothing: it is read after the last W1
+  //   [W2] notes who was first     relaxed  orders nothing: it is read after the last W1
+  //   [W3] counts failures         relaxed  orders nothing: it is read after the last W1
+  //   [W4] load                    relaxed  after the last W1
+  //   [W5] store                   relaxed  no child has been started yet
   atomic<std::size_t> running_{0};
   choice choice_;                                // any: whoever claims it
   plain<sibling_base*> winner_ = nullptr;        // is the winner
@@ -140,7 +188,8 @@ class siblings {
   const environment* children_inherit_ = nullptr;
   waiter parent_;
   std::optional<subtree> subtree_;
-  std::optional<late_start> late_;
+  std::optional<late_start> starter_;
+  plain<bool> others_have_ended_ = false;  // only the last child that was started runs
 };
 
 inline const environment* sibling_promise::get_environment() const noexcept {

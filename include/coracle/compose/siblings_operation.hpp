@@ -26,14 +26,22 @@ class sibling : public sibling_base {
     note_end();
     return false;
   }
+  /// As start(), but what is to be resumed now is left to the caller. Null: over at once.
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> begin(siblings& all) noexcept {
+    promise().together = &all;
+    const std::coroutine_handle<> target = work_.begin(handle());
+    if (!target) note_end();
+    return target;
+  }
   child<Awaitable>& get() noexcept { return work_; }
 
  private:
-  static void over(sibling_base* self) {
+  CORACLE_TRANSFER_ABI() static void over(sibling_base* self) {
     auto& mine = static_cast<sibling&>(*self);
     siblings& all = *mine.promise().together;
     mine.note_end();
-    if (all.ended(1)) all.continue_parent();
+    const std::coroutine_handle<> target = all.after_one();
+    CORACLE_RETURN_TO(self, target);
   }
   void note_end() noexcept {
     const auto [together, has_claimed] = promise();
@@ -52,19 +60,22 @@ class siblings_operation : public siblings {
  public:
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
-  bool await_suspend(std::coroutine_handle<Promise> parent) {
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
     const environment* const inherited = environment_of(parent);
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
       note_cancelled(inherited->stop.reason());
-      return false;
+      return transfer_to(parent);
     }
-    begin(count(), inherited, parent);
+    const bool forks = may_fork(&fork_rest);
+    begin(count() + (forks ? 0 : 1), inherited, parent);  // one for start_all()
+    if (forks) return start_rest();
     nested_start nested;
-    if (!nested.too_deep()) [[likely]]
-      return start_all();
-    start_later<siblings_operation>(nested);
-    return true;
+    if (nested.too_deep()) [[unlikely]] {
+      start_later<siblings_operation>(nested);
+      return std::noop_coroutine();
+    }
+    return start_all() ? std::noop_coroutine() : transfer_to(parent);
   }
   static void start_now(callback_frame* late) {
     auto& mine = static_cast<siblings_operation&>(static_cast<late_start*>(late)->together);
@@ -116,6 +127,43 @@ class siblings_operation : public siblings {
       return std::tuple_size_v<Children>;
     }
   }
+  std::coroutine_handle<> begin_child(std::size_t which) noexcept {
+    if constexpr (is_range) {
+      return children_[which].begin(*this);
+    } else {
+      std::coroutine_handle<> target;
+      std::size_t at = 0;
+      for_each([&](auto& one) {
+        if (at++ == which) target = one.begin(*this);
+      });
+      return target;
+    }
+  }
+  CORACLE_TRANSFER_ABI() static void fork_rest(callback_frame* starter) {
+    auto& mine = static_cast<siblings_operation&>(static_cast<late_start*>(starter)->together);
+    const std::coroutine_handle<> target = mine.start_rest();
+    CORACLE_RETURN_TO(starter, target);
+  }
+  /// Starts the next one, and gives what is to be resumed. What starts the one after that waits in the thread's queue,
+  /// for this thread, or another one, to take it. Whoever has it owns over_ and next_.
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> start_rest() noexcept {
+    while (next_ != count()) {
+      const std::size_t which = next_;
+      ++next_;
+      if (too_late()) {
+        ++over_;
+        continue;
+      }
+      if (next_ == count()) {
+        offer_nothing_more(count());
+      } else {
+        offer_rest();
+      }
+      const std::coroutine_handle<> target = begin_child(which);
+      return target ? target : after_one();
+    }
+    return over_ == count() || ended(over_) ? transfer_to_parent() : std::noop_coroutine();
+  }
   /// False: all have ended.
   bool start_all() noexcept {
     std::size_t over = 1;  // for the starter
@@ -137,6 +185,7 @@ class siblings_operation : public siblings {
     });
   }
   Children children_;
+  plain<std::size_t> next_ = 0;  // to be started
 };
 
 /// What stands for a child's result in a tuple, a vector or a variant.

@@ -15,10 +15,9 @@ namespace coracle::detail {
 //
 // running_ is the number of children, plus one until join() is awaited. Whoever takes it to zero continues
 // the joiner; nobody else touches this after his own subtraction.
-//   [K1] + 1               relaxed  orders nothing: the caller, a child or in front of join(), keeps it above
-//   zero [K2] - 1, a child      acq_rel  publish what it did; the last one sees joiner_           pairs with
-//   K2, K3 [K3] - 1, the joiner   acq_rel  publish joiner_; if last, see what the children did      pairs
-//   with K2
+//   [K1] + 1               relaxed  orders nothing: the caller keeps it above zero
+//   [K2] - 1, a child      acq_rel  publish what it did; the last one sees joiner_       pairs with K2, K3
+//   [K3] - 1, the joiner   acq_rel  publish joiner_; if last, see what the children did  pairs with K2
 class stream_children {
  public:
   /// Throws std::bad_alloc. Requires: `outer` lives longer.

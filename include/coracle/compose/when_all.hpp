@@ -52,9 +52,10 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 ///     std::vector<int> sizes = co_await coracle::when_all(std::move(tasks));
 ///
 /// An rvalue is moved in, an lvalue, such as an event, referred to.
-/// Order         started one after the other on the awaiting thread, each until it first suspends; for work
-///               on several threads, put each on a pool with schedule_on(). Once one has failed the rest is not
-///               started. Inside more than 16 such starts, they start before the outermost of those returns.
+/// Order         started one after the other, each when the one before has ended or waits. On a pool, a thread that is
+///               idle meanwhile takes over the start of the rest: so the children are divided among the threads.
+///               Elsewhere they are started on the awaiting thread. Once one has failed the rest is not started.
+///               Inside more than 16 such starts outside a pool, they start before the outermost of those returns.
 /// Resumes on    the executor of the awaiting coroutine; if it has none, wherever the last child ended.
 /// Cancellation  the children inherit the environment, with a stop token of their own: the first that ends without
 ///               a result stops the others, for the reason sibling_failed; a stop request from outside stops all.
@@ -62,7 +63,8 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// Exceptions    that of the child that fails; if several do, an error_group. std::bad_alloc, before any child is
 ///               started.
 /// Threads       children may end on any threads.
-/// Cost          one stop source, and one vector for a range; one atomic operation a child; constant stack.
+/// Cost          one stop source, and one vector for a range; one atomic operation a child, on a pool none while no
+///               other thread takes part; constant stack.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all(Awaitables&&... each) {

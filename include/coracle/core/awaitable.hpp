@@ -166,6 +166,22 @@ decltype(auto) awaited(T&& value) noexcept {
   }
 }
 
+/// Suspends `h` into `a`, and gives what is to be resumed then. Null: it completed, and `h` will not be resumed.
+template <class Awaiter, class Promise>
+CORACLE_TRANSFER_ABI()
+std::coroutine_handle<> suspend_and_give(Awaiter& a, std::coroutine_handle<Promise> h) {
+  using returned = decltype(a.await_suspend(h));
+  if constexpr (std::is_void_v<returned>) {
+    a.await_suspend(h);
+    return std::noop_coroutine();
+  } else if constexpr (std::is_same_v<returned, bool>) {
+    if (!a.await_suspend(h)) return nullptr;
+    return std::noop_coroutine();
+  } else {
+    return a.await_suspend(h);
+  }
+}
+
 /// Starts `a` for the coroutine `h` from plain code. False: it completed, and `h` will not be resumed.
 template <class Awaiter, class Promise>
 bool suspend_into(Awaiter& a, std::coroutine_handle<Promise> h) {

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/transfer.hpp>
+#include <coracle/detail/atomic.hpp>
 
 namespace coracle {
 /// A suspended coroutine on its way to an executor: a queue entry that lives in the coroutine's own frame.
 struct resumption {
-  std::coroutine_handle<> handle;
-  resumption* next = nullptr;  ///< belongs to whichever queue holds the entry
+  detail::plain<std::coroutine_handle<>> handle;
+  detail::plain<resumption*> next = nullptr;  ///< belongs to whichever queue holds the entry
 };
 
 class timer_service;
@@ -72,7 +73,11 @@ inline void resume_here(resumption& item) noexcept {
   thread_state& thread = this_thread();
   if (thread.wake_depth == max_wake_depth) {
     item.next = nullptr;
-    (thread.late_head ? thread.late_tail->next : thread.late_head) = &item;
+    if (thread.late_head) {
+      thread.late_tail->next = &item;
+    } else {
+      thread.late_head = &item;
+    }
     thread.late_tail = &item;
     return;
   }
@@ -86,7 +91,7 @@ inline void resume_here(resumption& item) noexcept {
 
 /// A coroutine in a wait queue. It remembers where it suspended, so that whoever wakes it hands it back.
 struct waiter : resumption {
-  executor* home = nullptr;
+  detail::plain<executor*> home = nullptr;
 
   /// Called in await_suspend, before the waiter is published.
   void suspend(std::coroutine_handle<> suspended) noexcept {

@@ -215,6 +215,17 @@ CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) n
   list.head = frame;
   poison(frame, class_size(index));
 }
+
+#if defined(CORACLE_MODEL)
+// The model checker is to see each frame come and go.
+inline void* allocate_recycled(std::size_t size) { return ::operator new(size); }
+inline void free_recycled(void* frame, std::size_t) noexcept { ::operator delete(frame); }
+#else
+CORACLE_ALWAYS_INLINE() void* allocate_recycled(std::size_t size) { return allocate_frame(size); }
+CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexcept {
+  free_frame_memory(frame, size);
+}
+#endif
 }  // namespace detail
 
 /// Gives the frames that the calling thread has cached back to the global heap. Pool threads do it by
@@ -226,16 +237,10 @@ inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thre
 /// Exceptions  std::bad_alloc.
 /// Cost        a list pop and a list push, no lock; at most 256 KiB are kept for each of 65 sizes
 ///             up to 1032 bytes.
-#if defined(CORACLE_MODEL)
-struct recycled_frames {};  // the model checker is to see each frame come and go
-#else
 struct recycled_frames {
-  static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
-  static void operator delete(void* frame, std::size_t size) noexcept {
-    detail::free_frame_memory(frame, size);
-  }
+  static void* operator new(std::size_t size) { return detail::allocate_recycled(size); }
+  static void operator delete(void* frame, std::size_t size) noexcept { detail::free_recycled(frame, size); }
 };
-#endif
 
 /// Promise part: frames come from the global `operator new`.
 struct heap_frames {};

@@ -43,7 +43,7 @@ class shared_end {
     return waited;
   }
 
-  void add_handle() noexcept { handles_.fetch_add(1, memory_order_relaxed); }
+  void add_handle() noexcept { handles_.fetch_add(1, memory_order_relaxed); } /*H3*/
   /// True: it was the last, and what the others did is visible to the caller, who frees the frame.
   [[nodiscard]] bool drop_handle() noexcept {
     // Nobody can copy the only handle while it is dropped, so a load is enough for that one.
@@ -72,6 +72,7 @@ class shared_end {
   // Who drops the last handle frees the frame. The body has one of its own while it runs.
   //   [H1] load                      acquire  see what the others did before they dropped  pairs with H2
   //   [H2] drop one                  acq_rel  publish what this one did, see the others'   pairs with H1, H2
+  //   [H3] one more                  relaxed  whoever adds has one
   atomic<std::size_t> handles_{1};
 };
 

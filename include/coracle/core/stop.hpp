@@ -22,13 +22,14 @@ struct stop_listener {
   callback* run;
   // These belong to the state's lock. A listener is in the list, or it runs, or it has run.
   plain<stop_listener*> following;
-  plain<stop_listener**> link;  // what points here; null: not in the list any more
+  plain<plain<stop_listener*>*> link;  // what points here; null: not in the list any more
 };
 
 /// What a source, its tokens and their callbacks share.
 class stop_state : public recycled_frames {
  public:
-  stop_state() noexcept = default;
+  /// For its first owner, and so many sources.
+  explicit stop_state(std::uint32_t sources) noexcept : sources_(sources) {}
   stop_state(const stop_state&) = delete;
   stop_state& operator=(const stop_state&) = delete;
 
@@ -87,32 +88,20 @@ class stop_state : public recycled_frames {
   //   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
   //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
   //   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
+  //   [R7] load                    relaxed  under the lock
   locked_word<std::uint32_t> lock_{0};
   atomic<stop_reason> reason_{stop_reason::none};
   atomic<std::uint32_t> references_{1};
-  atomic<std::uint32_t> sources_{0};
+  atomic<std::uint32_t> sources_;
   // What follows belongs to the lock; next_linked_ to the thread that has set linked_reason_.
   plain<stop_listener*> first_ = nullptr;
-  plain<stop_listener**> end_ = &first_;
+  plain<plain<stop_listener*>*> end_ = &first_;
   plain<stop_listener*> running_ = nullptr;
   plain<one_shot*> waits_for_it_ = nullptr;  // a thread that removes the running listener
   plain<const thread_state*> requester_ = nullptr;
   plain<stop_reason> linked_reason_ = stop_reason::none;  // it is to be requested by whoever has set this
   plain<stop_state*> next_linked_ = nullptr;
 };
-
-/// Requests that run inside one another, from a state to one that is linked to it; those too deep wait for the
-/// outermost, oldest first.
-struct linked_requests {
-  static constexpr unsigned most = 16;
-  unsigned depth = 0;
-  stop_state* first = nullptr;
-  stop_state* last = nullptr;
-};
-CORACLE_VISIBLE() inline constinit thread_local linked_requests linked_requests_of_this_thread{};
-CORACLE_THREAD_LOCAL_ACCESS() inline linked_requests& this_thread_linked_requests() noexcept {
-  return linked_requests_of_this_thread;
-}
 
 /// Wake-ups outside any executor that a callback makes wait until the last callback has returned. A coroutine
 /// that ran inside one could deregister a callback that runs on another thread and in turn waits for this one.
@@ -141,7 +130,7 @@ inline bool stop_state::request(stop_reason why) noexcept {
   CORACLE_CHECK(why != stop_reason::none, "a stop was requested for no reason: stop_reason::none");
   const wake_after_callbacks put_off{this_thread()};
   if (!run_listeners(why)) return false;
-  linked_requests& linked = this_thread_linked_requests();
+  linked_requests& linked = this_thread().requests;
   while (stop_state* const next = linked.first) {
     linked.first = next->next_linked_;
     next->run_listeners(next->linked_reason_);
@@ -150,7 +139,7 @@ inline bool stop_state::request(stop_reason why) noexcept {
   return true;
 }
 inline void stop_state::request_linked(stop_reason why) noexcept {
-  linked_requests& linked = this_thread_linked_requests();
+  linked_requests& linked = this_thread().requests;
   keep();
   if (linked.depth != linked_requests::most) {
     ++linked.depth;
@@ -160,18 +149,22 @@ inline void stop_state::request_linked(stop_reason why) noexcept {
   }
   lock();
   const bool is_new =
-      linked_reason_ == stop_reason::none && reason_.load(memory_order_relaxed) == stop_reason::none;
+      linked_reason_ == stop_reason::none && reason_.load(memory_order_relaxed) == stop_reason::none; /*R7*/
   if (is_new) linked_reason_ = why;
   unlock();
   if (!is_new) return drop();
   next_linked_ = nullptr;
-  (linked.first ? linked.last->next_linked_ : linked.first) = this;
+  if (linked.first) {
+    linked.last->next_linked_ = this;
+  } else {
+    linked.first = this;
+  }
   linked.last = this;
 }
 
 inline bool stop_state::run_listeners(stop_reason why) noexcept {
   lock();
-  if (reason_.load(memory_order_relaxed) != stop_reason::none) {
+  if (reason_.load(memory_order_relaxed) != stop_reason::none) { /*R7*/
     unlock();
     return false;
   }
@@ -204,7 +197,7 @@ inline void stop_state::run_next() noexcept {
 
 CORACLE_NOINLINE() inline bool stop_state::add(stop_listener& listener) noexcept {
   lock();
-  const bool in_time = reason_.load(memory_order_relaxed) == stop_reason::none;
+  const bool in_time = reason_.load(memory_order_relaxed) == stop_reason::none; /*R7*/
   if (in_time) {
     listener.following = nullptr;
     listener.link = end_;
@@ -234,7 +227,7 @@ CORACLE_NOINLINE() inline void stop_state::remove(stop_listener& listener) noexc
 /// Follows a std::stop_token.
 class following_state final : public stop_state {
  public:
-  explicit following_state(const std::stop_token& followed) : relay_(followed, relay{this}) {}
+  explicit following_state(const std::stop_token& followed) : stop_state(1), relay_(followed, relay{this}) {}
 
  private:
   struct relay {
@@ -267,9 +260,7 @@ class stop_token {
   stop_token() noexcept = default;
   /// Follows `other`. Throws std::bad_alloc.
   stop_token(const std::stop_token& other)  // NOLINT: a token is a token
-      : state_(other.stop_possible() ? new detail::following_state(other) : nullptr) {
-    if (state_) state_->add_source();
-  }
+      : state_(other.stop_possible() ? new detail::following_state(other) : nullptr) {}
   stop_token(const stop_token& other) noexcept : state_(other.state_) {
     if (state_) state_->keep();
   }
@@ -314,7 +305,7 @@ class stop_token {
 class stop_source {
  public:
   /// Throws std::bad_alloc.
-  stop_source() : state_(new detail::stop_state) { state_->add_source(); }
+  stop_source() : state_(new detail::stop_state(1)) {}
   stop_source(const stop_source& other) noexcept : state_(other.state_) {
     if (!state_) return;
     state_->keep();
@@ -419,7 +410,7 @@ class stop_registration : public stop_listener {
   [[nodiscard]] stop_reason why() const noexcept { return state_->reason(); }
 
  private:
-  stop_state* state_ = nullptr;  // null: not added
+  plain<stop_state*> state_ = nullptr;  // null: not added
 };
 
 /// A source of its own that also stops when `outer`, which outlives it, does: for the same reason.
@@ -427,8 +418,7 @@ class linked_stop_source : stop_registration {
  public:
   /// Throws std::bad_alloc.
   explicit linked_stop_source(const stop_token& outer)
-      : stop_registration(&outer_stopped), state_(new stop_state) {
-    state_->add_source();
+      : stop_registration(&outer_stopped), state_(new stop_state(1)) {
     if (!add_to(outer)) state_->request(outer.reason());
   }
   explicit linked_stop_source(stop_token&& outer) = delete;

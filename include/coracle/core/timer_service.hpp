@@ -36,7 +36,7 @@ struct timer : timer_node {
   explicit timer(action* when_due) noexcept : fire(when_due) {}
 
   action* fire;
-  state progress = state::idle;
+  plain<state> progress = state::idle;
 };
 /// What a service does with a timer that is due, without its lock. No coroutine runs inside the timer's
 /// function, nor before those of all timers that were taken out together have returned: it might wait for one

@@ -61,6 +61,29 @@ CORACLE_ALWAYS_INLINE() std::coroutine_handle<> transfer_to(std::coroutine_handl
 }
 }  // namespace coracle
 
+#if CORACLE_TAIL_TRANSFER()
+namespace coracle::detail {
+/// Calls the function at the beginning of a frame. It has no type that C++ can name, so UBSan's check, that it has that
+/// of the pointer, means nothing here.
+template <class Frame>
+CORACLE_CALLS_WITHOUT_TYPE()
+inline void resume_frame(Frame* frame) {
+  CORACLE_MUST_TAIL()
+  return (*static_cast<void (**)(Frame*)>(static_cast<void*>(frame)))(frame);
+}
+}  // namespace coracle::detail
+#endif
+
+// For a function that stands for the body of a coroutine (core/callback_frame.hpp), as its last statement: has `h`
+// resumed with the stack no deeper. `h` is what transfer_to() has given, so that one may choose between several.
+#if CORACLE_TAIL_TRANSFER()
+#define CORACLE_RETURN_TO(self, h) \
+  CORACLE_MUST_TAIL()              \
+  return ::coracle::detail::resume_frame(static_cast<decltype(self)>((h).address()))
+#else
+#define CORACLE_RETURN_TO(self, h) return static_cast<void>(h)
+#endif
+
 #if CORACLE_TAIL_CALLS_BY_FLAG()
 // g++ -O1 and -Og make no tail calls unless told to, and no macro says so: each unit lets a coroutine of its
 // own transfer to itself, and looks at the stack.

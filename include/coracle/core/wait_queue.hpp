@@ -46,10 +46,11 @@ struct queued_waiter : waiter, stop_registration {
     return std::exchange(progress, state::cancelled) == state::queued;
   }
 
-  choice* one_of = nullptr;  // null: it is its coroutine's only wait
-  state progress = state::arriving;
-  stop_reason reason = stop_reason::lost_race;  // that of the stop request, which need not have cancelled it
-  resumption** link;                            // what points here, while it is queued
+  plain<choice*> one_of = nullptr;  // null: it is its coroutine's only wait
+  plain<state> progress = state::arriving;
+  plain<stop_reason> reason =
+      stop_reason::lost_race;       // that of the stop request, which need not have cancelled it
+  plain<plain<resumption*>*> link;  // what points here, while it is queued
 };
 
 /// Waiters served under a lock, for the holder to wake in that order once he has released it.
@@ -66,8 +67,8 @@ class wake_list {
   }
 
  private:
-  resumption* first_ = nullptr;
-  resumption** end_ = &first_;
+  plain<resumption*> first_ = nullptr;
+  plain<resumption*>* end_ = &first_;
 };
 
 /// Waiters in the order of their arrival. It has no lock of its own: the primitive's locked_word is held
@@ -127,8 +128,8 @@ class wait_queue {
 };
 
 inline queued_waiter* wait_queue::claim_all() noexcept {
-  resumption* first = nullptr;
-  resumption** end = &first;
+  plain<resumption*> first = nullptr;
+  plain<resumption*>* end = &first;
   for (queued_waiter *each = front(), *next; each; each = next) {
     next = after(*each);
     if (!each->claim()) continue;
@@ -191,7 +192,8 @@ class stoppable_wait {
   /// Once the wait is over: why the operation was not carried out, and then await_resume() need not be called,
   /// which would throw it; none: it was.
   [[nodiscard]] stop_reason await_cancelled() noexcept {
-    return finish_quietly() ? stop_reason::none : node_.reason;
+    if (finish_quietly()) return stop_reason::none;
+    return node_.reason;
   }
 
  protected:
@@ -299,6 +301,6 @@ class stoppable_wait {
     Node node_;
     late_start late_;
   };
-  bool has_node_ = false;
+  plain<bool> has_node_ = false;
 };
 }  // namespace coracle::detail

@@ -15,6 +15,20 @@
 #define CORACLE_TAIL_TRANSFER() 0
 #endif
 
+// Before a return of a call: it uses no stack. g++ makes tail calls where CORACLE_TAIL_TRANSFER() is 1.
+#if defined(__clang__)
+#define CORACLE_MUST_TAIL() [[clang::musttail]]
+#else
+#define CORACLE_MUST_TAIL()
+#endif
+
+// A function that calls what was compiled from no C++ function, so that no pointer has its type.
+#if defined(__clang__)
+#define CORACLE_CALLS_WITHOUT_TYPE() [[clang::no_sanitize("function")]]
+#else
+#define CORACLE_CALLS_WITHOUT_TYPE()
+#endif
+
 // 1 where only a flag decides whether tail calls are made, and no macro tells.
 #if CORACLE_TAIL_TRANSFER() && !defined(__clang__)
 #define CORACLE_TAIL_CALLS_BY_FLAG() 1

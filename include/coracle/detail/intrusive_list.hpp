@@ -41,9 +41,9 @@ class intrusive_list {
   }
 
  private:
-  using pointer = decltype(Node::next);
+  using pointer = decltype(Node::next);  // plain<Node*>, or of a base of it
 
-  plain<pointer> first_ = nullptr;
+  pointer first_ = nullptr;
   plain<pointer*> end_ = &first_;  // the null at the end of the chain
 };
 }  // namespace coracle::detail

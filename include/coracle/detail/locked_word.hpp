@@ -13,7 +13,7 @@ namespace coracle::detail {
 //
 //   [B1] free -> locked       acquire  sees what the last holder wrote                pairs with B2
 //   [B2] locked -> free       release  publishes what this holder wrote               pairs with B1
-//   [B3] a value to another   given by the primitive, which lists it; fails while the lock is held
+// What change() needs is the primitive's to say, in rows of its own. It fails while the lock is held.
 template <class Value>
 class locked_word {
  public:
@@ -25,13 +25,13 @@ class locked_word {
   locked_word& operator=(const locked_word&) = delete;
 
   /// The word as it is, perhaps locked.
-  [[nodiscard]] Value load(std::memory_order order) const noexcept { return word_.load(order); }
-  /// [B3] From `expected`, a value without the lock bit, to `desired`, as std::atomic's.
-  bool change(Value& expected, Value desired, std::memory_order order) noexcept {
+  [[nodiscard]] Value load(order_argument order) const noexcept { return word_.load(order); }
+  /// From `expected`, a value without the lock bit, to `desired`, as std::atomic's.
+  bool change(Value& expected, Value desired, order_argument order) noexcept {
     return word_.compare_exchange_weak(expected, desired, order, memory_order_relaxed);
   }
   /// Takes the lock. Gives the value that it found. `order`: acquire or stronger.
-  [[nodiscard]] Value lock(std::memory_order order = memory_order_acquire) noexcept {
+  [[nodiscard]] Value lock(order_argument order = memory_order_acquire /*B1*/) noexcept {
     Value seen = word_.load(memory_order_relaxed) & ~lock_bit;
     if (word_.compare_exchange_strong(seen, seen | lock_bit, order, /*B1*/
                                       memory_order_relaxed)) [[likely]] {
@@ -43,7 +43,7 @@ class locked_word {
   void unlock(Value value) noexcept { word_.store(value, memory_order_release); } /*B2*/
 
  private:
-  CORACLE_NOINLINE() Value lock_contended(std::memory_order order) noexcept {
+  CORACLE_NOINLINE() Value lock_contended(order_argument order) noexcept {
     for (unsigned pauses = 0;;) {
       Value seen = word_.load(memory_order_relaxed);
       if ((seen & lock_bit) == 0 && word_.compare_exchange_weak(seen, seen | lock_bit, order, /*B1*/
@@ -51,7 +51,8 @@ class locked_word {
         return seen;
       }
       // Meanwhile the holder has the cache line to itself: with one pause a channel is three times slower.
-      for (const unsigned end = pauses + 8; pauses != end; ++pauses) wait_a_moment(pauses);
+      constexpr unsigned together = is_modelled ? 1 : 8;
+      for (const unsigned end = pauses + together; pauses != end; ++pauses) wait_a_moment(pauses);
     }
   }
 

@@ -17,11 +17,14 @@ namespace coracle::detail {
 #if defined(CORACLE_MODEL)
 inline void spin_pause() { testing::model::model_pause(); }
 inline void wait_a_moment(unsigned) { testing::model::model_pause(); }
-inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout = nullptr) {
-  return model_park(word, expected, timeout != nullptr);
+inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout = nullptr,
+                 std::source_location where = std::source_location::current()) {
+  if (timeout) testing::model::model_set_timeout(timeout->tv_sec * 1'000'000'000 + timeout->tv_nsec);
+  return model_park(word, expected, timeout != nullptr, where);
 }
-inline void unpark(atomic<std::uint32_t>* word, int count) {
-  model_unpark(word, static_cast<unsigned>(count));
+inline void unpark(atomic<std::uint32_t>* word, int count,
+                   std::source_location where = std::source_location::current()) {
+  model_unpark(word, static_cast<unsigned>(count), where);
 }
 #else
 /// Tells the processor that this thread only waits for another.
@@ -69,14 +72,14 @@ class one_shot {
   }
   void wait() noexcept {
     std::uint32_t seen = pending;
-    if (!state_.compare_exchange_strong(seen, sleeping, memory_order_acquire)) return; /*O2*/
-    while (state_.load(memory_order_acquire) == sleeping) park(state_, sleeping);      /*O3*/
+    state_.compare_exchange_strong(seen, sleeping, memory_order_relaxed);         /*O2*/
+    while (state_.load(memory_order_acquire) == sleeping) park(state_, sleeping); /*O3*/
   }
 
  private:
-  //   [O1] any -> done          release  publishes what the setter wrote   pairs with O2, O3
-  //   [O2] pending -> sleeping  acquire  on failure sees the setter's writes
-  //   [O3] load                 acquire  sees the setter's writes
+  //   [O1] any -> done          release  publishes what the setter wrote   pairs with O3
+  //   [O2] pending -> sleeping  relaxed  orders nothing
+  //   [O3] done: go on          acquire  sees the setter's writes
   static constexpr std::uint32_t pending = 0, sleeping = 1, done = 2;
   atomic<std::uint32_t> state_{pending};
 };

@@ -24,7 +24,7 @@ class small_mutex {
 
  private:
   void lock_contended(std::uint32_t seen) noexcept {
-    for (int spins = 0; spins < 100 && seen != contended; ++spins) {
+    for (int spins = is_modelled ? 99 : 0; spins < 100 && seen != contended; ++spins) {
       spin_pause();
       seen = free;
       if (state_.compare_exchange_weak(seen, held, memory_order_acquire, memory_order_relaxed)) return; /*L1*/

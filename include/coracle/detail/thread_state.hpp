@@ -10,17 +10,39 @@ struct resumption;
 }  // namespace coracle
 
 namespace coracle::detail {
+class fork_queue;
+class stop_state;
+
 /// So many awaits in a row that need not wait, then a coroutine gives way to the others on its executor.
 inline constexpr unsigned ready_awaits_in_a_row = 128;
 
+/// Starts of children that run inside one another: core/nested_starts.hpp.
+struct nested_starts {
+  static constexpr unsigned most = 16;
+  unsigned depth = 0;
+  resumption* first = nullptr;  ///< those put off: each a waiter that starts a child when it is resumed
+  resumption* last = nullptr;
+};
+/// Stop requests that run inside one another, from a state to one that is linked to it: core/stop.hpp. Those too deep
+/// wait for the outermost, oldest first.
+struct linked_requests {
+  static constexpr unsigned most = 16;
+  unsigned depth = 0;
+  stop_state* first = nullptr;
+  stop_state* last = nullptr;
+};
+
 struct thread_state {
-  std::coroutine_handle<> next;     ///< what the drain loop runs when the running coroutine returns to it
-  bool draining = false;            ///< a drain loop is below on this stack
-  unsigned wake_depth = 0;          ///< wake-ups outside any scheduler that run inside one another
+  std::coroutine_handle<> next;  ///< what the drain loop runs when the running coroutine returns to it
+  bool draining = false;         ///< a drain loop is below on this stack
+  unsigned wake_depth = 0;       ///< wake-ups outside any scheduler that run inside one another
   unsigned ready_awaits_left = ready_awaits_in_a_row;  ///< until one gives way
-  executor* current = nullptr;      ///< where the running coroutine belongs; null: nowhere
+  executor* current = nullptr;                         ///< where the running coroutine belongs; null: nowhere
   resumption* late_head = nullptr;  ///< wake-ups put off because the depth was reached, oldest first
   resumption* late_tail = nullptr;
+  fork_queue* forks = nullptr;  ///< of the static_thread_pool whose thread it is
+  nested_starts starts;
+  linked_requests requests;
 };
 
 /// The calling thread's state. Never keep the reference across a suspension.

@@ -48,13 +48,15 @@ class run_loop final : public executor {
   // thread does to the loop, which may be gone as soon as that is seen. After it only the word's address is
   // used, to wake run(). It is `sleeping` while run() sleeps or is about to; else bit 0 says whether to stop,
   // and above it is null or the newest of a stack of entries. queue_ belongs to the running thread.
-  //   [R1] push an entry   release  publish its fields                         pairs with R2, R3
+  //   [R1] push an entry   release  publish its fields                         pairs with R2
   //   [R2] take all        acquire  read those fields                          pairs with R1
-  //   [R3] woken           acquire  see what the waker did before              pairs with R1, R4
-  //   [R4] stop            release  publish what was done before stop()        pairs with R3, R5
+  //   [R3] woken           relaxed  R2 or R5 follows
+  //   [R4] stop            release  publish what was done before stop()        pairs with R5
   //   [R5] stopping -> 0   acquire  see that                                   pairs with R4
+  //   [R6] 0 -> sleeping   relaxed  whoever changes it then wakes the loop: R3 or R2 follows
+  //   [R7] load            relaxed  a hint: R2 follows
   static constexpr std::uintptr_t stopping = 1, sleeping = 2;
   detail::atomic<std::uintptr_t> state_{0};
-  resumption* queue_ = nullptr;
+  detail::plain<resumption*> queue_ = nullptr;
 };
 }  // namespace coracle

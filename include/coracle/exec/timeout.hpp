@@ -121,19 +121,22 @@ any_awaiter not_limited() noexcept {
   static_assert(
       is_awaitable<T>,
       "a timeout needs an awaitable: a call that returns a task, or std::move of a task that has a name");
+  static_assert(!is_awaitable<T>,
+                "a timeout is a duration with its unit, such as 100ms; a deadline is a time_point of "
+                "std::chrono::steady_clock");
   return {};
 }
 }  // namespace detail
-template <class T>
-auto with_deadline(T&&, std::chrono::steady_clock::time_point) {
+template <class T, class Time = std::chrono::steady_clock::time_point>
+auto with_deadline(T&&, Time) {
   return detail::not_limited<T>();
 }
-template <class T, class Rep, class Period>
-auto with_timeout(T&&, std::chrono::duration<Rep, Period>) {
+template <class T, class Time>
+auto with_timeout(T&&, Time) {
   return detail::not_limited<T>();
 }
-template <class T, class Rep, class Period>
-auto timeout(T&&, std::chrono::duration<Rep, Period>) {
+template <class T, class Time>
+auto timeout(T&&, Time) {
   return detail::not_limited<T>();
 }
 }  // namespace coracle

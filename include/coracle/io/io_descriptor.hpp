@@ -9,6 +9,8 @@ class io_service;
 }  // namespace coracle
 
 namespace coracle::detail {
+class io_system;
+
 /// How the system lets one wait for a descriptor.
 enum class io_descriptor_kind : std::uint8_t {
   pollable,  ///< socket, pipe, terminal, eventfd ...
@@ -26,7 +28,7 @@ class io_descriptor {
  public:
   /// Holds nothing.
   io_descriptor() noexcept = default;
-  /// Takes over `fd` and closes it if this throws: std::system_error, std::bad_alloc. Requires: a pollable
+  /// Takes over `fd`, of the service's system, and closes it if this throws: std::system_error, std::bad_alloc. Requires: a pollable
   /// one is non-blocking; `service` lives longer than this.
   io_descriptor(io_service& service, int fd, io_descriptor_kind kind);
   io_descriptor(io_descriptor&& other) noexcept
@@ -48,6 +50,10 @@ class io_descriptor {
   /// Null: holds nothing.
   [[nodiscard]] io_service* service() const noexcept { return service_; }
   [[nodiscard]] io_record* record() const noexcept { return record_; }
+  /// Where it is from; the process's own, which knows no descriptor -1, if it holds nothing.
+  [[nodiscard]] io_system& system() const noexcept;
+  /// Where those of `service` are from.
+  [[nodiscard]] static io_system& system_of(io_service& service) noexcept;
 
  private:
   io_service* service_ = nullptr;

@@ -56,8 +56,9 @@ enum class io_opcode : std::uint8_t {
   connect,        ///< connect(2) to `address`
   wait_writable,  ///< poll(2): the result is the events
   // Files, which cannot be waited for:
-  read_at,  ///< pread(2) at `offset`
-  write_at  ///< pwrite(2) at `offset`
+  read_at,   ///< pread(2) at `offset`
+  write_at,  ///< pwrite(2) at `offset`
+  sync       ///< fsync(2)
 };
 
 /// One system call. It lives in the awaiter, in the coroutine's frame, at one address from the moment it is

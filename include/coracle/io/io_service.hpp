@@ -18,6 +18,7 @@
 namespace coracle {
 namespace detail {
 class io_loop;
+class io_system;
 
 /// Stands for the thread that is inside io_service::run(): what the awaitable continues when it has ended.
 struct io_run : callback_frame {
@@ -56,6 +57,8 @@ class io_service final : public executor {
   io_service();
   /// The hint, how many threads will process events, is of no use here: any number may.
   explicit io_service(std::uint32_t concurrency_hint);
+  /// Over another system than the one that the process runs on: for tests, see testing/simulated_host.hpp.
+  explicit io_service(detail::io_system& system);
   io_service(const io_service&) = delete;
   io_service& operator=(const io_service&) = delete;
   /// Requires: nothing is scheduled or pending on it, and its files and sockets are closed.
@@ -199,7 +202,7 @@ inline io_service::timed_schedule_operation io_service::schedule_at(
 template <class Rep, class Period>
 io_service::timed_schedule_operation io_service::schedule_after(std::chrono::duration<Rep, Period> delay,
                                                                 stop_token token) noexcept {
-  const auto time = detail::later_by(std::chrono::steady_clock::now(), detail::clock_duration(delay));
+  const auto time = detail::later_by(timers()->now(), detail::clock_duration(delay));
   return schedule_at(time, std::move(token));
 }
 

@@ -13,9 +13,20 @@ class [[nodiscard("nothing is written until this is awaited")]] file_write_opera
                        std::move(token)) {}
 };
 
+class [[nodiscard("nothing is made durable until this is awaited")]] file_sync_operation
+    : public detail::file_operation {
+ public:
+  file_sync_operation(const detail::io_descriptor& descriptor, const std::filesystem::path& path,
+                      stop_token token) noexcept
+      : file_operation(descriptor, path, detail::io_opcode::sync, static_cast<void*>(nullptr), 0, 0,
+                       std::move(token)) {}
+  void await_resume() { file_operation::await_resume(); }
+};
+
 /// A file that can be written: a write_only_file or a read_write_file.
 ///
 ///     std::size_t put = co_await file.write(offset, text.data(), text.size());
+///     co_await file.sync();
 ///
 /// The other fields are those of `file`.
 class writable_file : public virtual file {
@@ -29,6 +40,10 @@ class writable_file : public virtual file {
                              stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
+  /// Awaitable of nothing: what had been written before this was awaited survives a loss of power, and so does the
+  /// size. A new file's name does on the usual file systems; fsync(2) of its folder makes sure. After an error
+  /// it is unknown what is on the device, and trying again does not tell: write it anew. `token` as of write().
+  file_sync_operation sync(stop_token token = {}) noexcept { return {descriptor_, path_, std::move(token)}; }
 
  protected:
   writable_file() noexcept = default;

@@ -23,7 +23,7 @@ class barrier_state {
   [[nodiscard]] bool is_idle() const noexcept { return queue_.empty(); }
   /// A hint: who arrives now is the last.
   [[nodiscard]] bool one_is_missing() const noexcept {
-    return pending_of(counts_.load(memory_order_relaxed)) == 1;
+    return pending_of(counts_.load(memory_order_relaxed)) == 1; /*A1*/
   }
 
   enum class arrival { refused, waits, is_last };
@@ -88,9 +88,10 @@ class barrier_state {
   // counts_ holds how many are expected in a phase (bits 32 to 62) and how many of them are still to come (bits 1
   // to 31). Both change only under the lock, so whoever arrives sees what all did who arrived before. From the
   // last arrival of a phase until the first wake-up nobody else may arrive, and served_ belongs to the last.
+  //   [A1] look   relaxed  a hint: whoever acts on it takes the lock
   locked_word<std::uint64_t> counts_;
   wait_queue queue_;
-  waiter* served_ = nullptr;
+  plain<waiter*> served_ = nullptr;
 };
 }  // namespace detail
 

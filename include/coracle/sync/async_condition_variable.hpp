@@ -62,9 +62,9 @@ class async_condition_variable {
   /// its choice, or lost it, before it goes to the mutex.
   struct sleeper : detail::queued_waiter {
     using queued_waiter::queued_waiter;
-    async_mutex* mutex = nullptr;
-    bool asleep = false;   // it is in queue_; whoever takes it out passes it to the mutex
-    bool stopped = false;  // it will not fall asleep any more
+    detail::plain<async_mutex*> mutex = nullptr;
+    detail::plain<bool> asleep = false;   // it is in queue_; whoever takes it out passes it to the mutex
+    detail::plain<bool> stopped = false;  // it will not fall asleep any more
   };
   template <class Operation>
   class sleep_operation;
@@ -95,7 +95,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
 
   /// Why it was not carried out; none: it was. Asked in place of await_resume() by who does not want an exception.
   stop_reason await_cancelled() noexcept {
-    return !this->finish_quietly() || cancelled_ ? this->node().reason : stop_reason::none;
+    return !this->finish_quietly() || cancelled_ ? stop_reason{this->node().reason} : stop_reason::none;
   }
 
  protected:
@@ -127,7 +127,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
  private:
   async_condition_variable& changed_;
   async_mutex* const mutex_;
-  bool cancelled_ = false;
+  detail::plain<bool> cancelled_ = false;
 };
 
 class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_variable::wait_operation
@@ -272,8 +272,8 @@ CORACLE_NOINLINE() inline void async_condition_variable::wake_first() noexcept {
 
 CORACLE_NOINLINE() inline void async_condition_variable::wake_all() noexcept {
   static_cast<void>(state_.lock());
-  resumption* first = nullptr;
-  resumption** end = &first;
+  detail::plain<resumption*> first = nullptr;
+  detail::plain<resumption*>* end = &first;
   for (sleeper* each = queue_.front(); each;) {
     sleeper& one = *std::exchange(each, static_cast<sleeper*>(each->next));
     if (!one.claim()) continue;

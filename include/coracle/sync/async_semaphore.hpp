@@ -76,8 +76,8 @@ class async_semaphore {
 
   // The number of free permits, in units of one_permit; or waited_for: none is free, and somebody is in queue_.
   // Into and out of waited_for only under the lock. Beside free permits queue_ holds none but lost waiters.
-  //   [P1] take a permit   acquire  see what was written before its release()      pairs with P2, B2
-  //   [P2] add permits     release  publish what was written before release()      pairs with P1, B1
+  //   [P1] take a permit   acquire  see what was written before it was given back  pairs with P2, B2
+  //   [P2] add permits     release  publish that                                  pairs with P1, B1
   static constexpr std::uint64_t waited_for = 2, one_permit = 4;
   detail::locked_word<std::uint64_t> state_;
   detail::wait_queue queue_;

@@ -13,6 +13,7 @@ namespace coracle::detail {
 //   [E2] is_set_now -> not_set acquire  sees what the setter wrote           pairs with E3, B2
 //   [E3] nobody waits: set     release  publishes what the setter wrote,     pairs with E1, E2, B1
 //                                       also if it was set already
+//   [E4] load                  relaxed  nobody uses it meanwhile
 template <class Word>
 class event_word : public locked_word<Word> {
  public:
@@ -104,7 +105,7 @@ class single_waiter_event_state {
   [[nodiscard]] bool is_set() const noexcept { return word_.is_set(); }
   /// Requires: nobody uses it meanwhile.
   [[nodiscard]] bool is_waited_for() const noexcept {
-    return word_.load(memory_order_relaxed) > word_.is_set_now;
+    return word_.load(memory_order_relaxed) > word_.is_set_now; /*E4*/
   }
   bool reset() noexcept { return word_.reset(); }
   /// Sets it; one that `closes` behind its waiter stays not set if that waits. Gives the waiter, for the caller to

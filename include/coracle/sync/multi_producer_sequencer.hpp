@@ -46,7 +46,7 @@ class multi_producer_sequencer {
         claims_{{detail::later_by(initial_sequence, 1)}, {}} {
     for (std::size_t i = 0; i != buffer_size; ++i) {
       const Sequence before = detail::earlier_by(initial_sequence, i);
-      slot(before).store(before, detail::memory_order_relaxed);
+      slot(before).store(before, detail::memory_order_relaxed); /*P5*/
     }
   }
   multi_producer_sequencer(const multi_producer_sequencer&) = delete;
@@ -62,7 +62,7 @@ class multi_producer_sequencer {
   [[nodiscard]] std::size_t buffer_size() const noexcept { return mask_ + 1; }
   /// Whether a claim would find a free place now; another producer may take it at any time.
   [[nodiscard]] bool any_available() const noexcept {
-    return free_places(claims_.value.next.load(detail::memory_order_relaxed),
+    return free_places(claims_.value.next.load(detail::memory_order_relaxed), /*P3*/
                        consumer_barrier_.last_published()) > 0;
   }
 
@@ -91,7 +91,7 @@ class multi_producer_sequencer {
   /// Publishes each of them, and looks for waiters once.
   void publish(const range& sequences) noexcept {
     if (sequences.empty()) return;
-    for (const Sequence each : sequences.skip(1)) slot(each).store(each, detail::memory_order_relaxed);
+    for (const Sequence each : sequences.skip(1)) slot(each).store(each, detail::memory_order_relaxed); /*P5*/
     publish(sequences.front());
   }
 
@@ -152,10 +152,11 @@ class multi_producer_sequencer {
   //   [P1] publish a number      seq_cst  publish its element, and the rest of its range;   pairs with P2
   //                                       it is S1 of sequence_waiters
   //   [P2] look at a slot        acquire  read its element; seq_cst for those who wait      pairs with P1
-  //   [P3] claim                 relaxed  orders nothing: that a place is free, and what the consumer did
+  //   [P3] claim, or look        relaxed  orders nothing: that a place is free, and what the consumer did
   //                                       there, is seen in consumer_barrier_
   //   [P4] claims that wait      relaxed  a hint not to overtake them; it is exact under the lock of the waiters
   //                                       of consumer_barrier_, where those stand
+  //   [P5] the rest of a range   relaxed  P1 follows; the first numbers of all: nobody else has this yet
   struct claims {
     detail::atomic<Sequence> next;
     detail::atomic<std::uint32_t> waiting{0};

@@ -14,7 +14,7 @@ namespace detail {
 template <class T>
 struct spaced {
   T value;
-  [[maybe_unused]] char rest[64 - sizeof(T)];
+  [[maybe_unused]] char rest[64 - sizeof(T) % 64];
 };
 
 /// Waits for numbers.
@@ -78,12 +78,12 @@ class sequence_waiters {
   }
   static void count_rivals(sequence_waiter& one, int more) noexcept {
     if (!one.rivals) return;
-    const std::uint32_t count = one.rivals->load(memory_order_relaxed);
-    one.rivals->store(count + static_cast<std::uint32_t>(more), memory_order_relaxed);
+    const std::uint32_t count = one.rivals->load(memory_order_relaxed);                /*S4*/
+    one.rivals->store(count + static_cast<std::uint32_t>(more), memory_order_relaxed); /*S4*/
   }
   /// A lost one is none: nobody might come by to serve those behind it.
   bool has_rival(const sequence_waiter& arriving) const noexcept {
-    if (!arriving.rivals || arriving.rivals->load(memory_order_relaxed) == 0) return false;
+    if (!arriving.rivals || arriving.rivals->load(memory_order_relaxed) == 0) return false; /*S4*/
     auto* each = static_cast<const sequence_waiter*>(queue_.front());
     while (each && (each->rivals != arriving.rivals || each->is_lost())) {
       each = static_cast<const sequence_waiter*>(each->next);
@@ -97,9 +97,10 @@ class sequence_waiters {
   // means that there may be one. Whichever of S3 and S1 comes second is followed by a look that sees the other.
   // Of several publishers the last one has seen the waiter or been seen by it; under the lock it sees the numbers
   // of all.
-  //   [S1] publish a number   seq_cst  (in the owner) publish what belongs to it   pairs with the looks
+  // S1, the publication, and the looks are the owner's: N3 and N2, or P1 and P2 of multi_producer_sequencer.
   //   [S2] look for waiters   seq_cst  comes after S1
   //   [S3] lock, to wait      seq_cst  comes before the look at the numbers; else as B1
+  //   [S4] count of rivals    relaxed  under the lock; others take it as a hint
   static constexpr std::uint32_t nobody = 0, waited_for = 2;
   locked_word<std::uint32_t> state_{nobody};
   wait_queue queue_;
@@ -140,8 +141,8 @@ class waits_for_sequence : public stoppable_wait<Operation, sequence_waiter> {
   }
 
   executor* place_ = nullptr;  // null: home_
-  executor* home_;             // where it suspended
-  bool has_waited_ = false;
+  plain<executor*> home_;      // where it suspended
+  plain<bool> has_waited_ = false;
 };
 
 /// Awaits a number of `Numbers` and gives the last one published, which may be later.
@@ -226,7 +227,7 @@ class sequence_barrier {
 
   /// It and all numbers before it are published, and what was written before that is seen.
   [[nodiscard]] Sequence last_published() const noexcept {
-    return last_published_.value.load(detail::memory_order_acquire);
+    return last_published_.value.load(detail::memory_order_acquire); /*N1*/
   }
   /// Awaitable of the last number published, which does not precede `target`.
   wait_operation wait_until_published(Sequence target) const noexcept {
@@ -243,7 +244,7 @@ class sequence_barrier {
   void publish(Sequence sequence) noexcept {
     CORACLE_CHECK(!Traits::precedes(sequence, last_published_.value.load(detail::memory_order_relaxed)),
                   "sequence_barrier::publish() of a number before the last one");
-    last_published_.value.store(sequence, detail::memory_order_seq_cst); /*S1*/
+    last_published_.value.store(sequence, detail::memory_order_seq_cst); /*N3*/
     if (waiters_.value.any()) waiters_.value.serve();
   }
 
@@ -254,7 +255,7 @@ class sequence_barrier {
   Sequence last_published_after(Sequence) const noexcept { return last_published(); }
   /// For a waiter, with the lock of the waiters held.
   Sequence last_published_now() const noexcept {
-    return last_published_.value.load(detail::memory_order_seq_cst);
+    return last_published_.value.load(detail::memory_order_seq_cst); /*N2*/
   }
   bool is_published(Sequence target, Sequence) const noexcept {
     return !Traits::precedes(last_published_now(), target);
@@ -262,6 +263,9 @@ class sequence_barrier {
   detail::sequence_waiters& waiters() const noexcept { return waiters_.value; }
 
   // Written by the publisher alone; the line next to it by those who wait, too.
+  //   [N1] look           acquire  see what was written before it was published                     pairs with N3
+  //   [N2] look, to wait  seq_cst  the same, after S3 of sequence_waiters                           pairs with N3
+  //   [N3] publish        seq_cst  publish what was written; it is S1 of sequence_waiters           pairs with N1, N2
   detail::spaced<detail::atomic<Sequence>> last_published_;
   mutable detail::spaced<detail::sequence_waiters> waiters_{};
 };

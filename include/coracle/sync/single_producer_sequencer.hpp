@@ -98,12 +98,12 @@ single_producer_sequencer<Sequence, Traits>::claim_one_operation : public wait_o
  public:
   explicit claim_one_operation(single_producer_sequencer& sequencer) noexcept
       : wait_operation(sequencer.consumer_barrier_,
-                       detail::earlier_by(sequencer.next_to_claim_, sequencer.buffer_size_),
+                       detail::earlier_by<Sequence>(sequencer.next_to_claim_, sequencer.buffer_size_),
                        sequencer.known_consumed_),
         sequencer_(sequencer) {}
   Sequence await_resume() {
     sequencer_.known_consumed_ = wait_operation::await_resume();
-    return std::exchange(sequencer_.next_to_claim_, detail::later_by(sequencer_.next_to_claim_, 1));
+    return std::exchange(sequencer_.next_to_claim_, detail::later_by<Sequence>(sequencer_.next_to_claim_, 1));
   }
 
  private:
@@ -116,7 +116,7 @@ single_producer_sequencer<Sequence, Traits>::claim_operation : public wait_opera
  public:
   claim_operation(single_producer_sequencer& sequencer, std::size_t count) noexcept
       : wait_operation(sequencer.consumer_barrier_,
-                       detail::earlier_by(sequencer.next_to_claim_, sequencer.buffer_size_),
+                       detail::earlier_by<Sequence>(sequencer.next_to_claim_, sequencer.buffer_size_),
                        sequencer.known_consumed_),
         sequencer_(sequencer),
         count_(count) {

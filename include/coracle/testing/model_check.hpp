@@ -11,19 +11,23 @@
 namespace coracle::testing {
 /// How far model_check() goes.
 struct model_limits {
-  /// How often in one execution a thread may be interrupted where it could have gone on. Without bound: all.
+  /// How often in one execution a thread may be interrupted where it could have gone on. Without bound: one of all
+  /// executions that no program can tell from each other is run.
   unsigned preemptions = ~0U;
   std::uint64_t executions = 10'000'000;  ///< after which it gives up: the result is not complete
   std::uint64_t steps = 10'000;           ///< of one execution, after which it counts as a livelock
   bool spurious_failures = true;  ///< compare_exchange_weak also fails without a reason, once an execution
   /// Not 0: the choices are random, from this seed, and `executions` says how many runs there are.
   std::uint64_t random_seed = 0;
+  unsigned random_depth =
+      3;  ///< then: in how many places of a run the order of its threads has to be unlucky
 };
 
 struct model_result {
   bool passed = false;
   bool complete = false;           ///< every execution within the bounds has been run
   std::uint64_t executions = 0;    ///< so many
+  std::uint64_t pruned = 0;        ///< more were begun and given up, because they could only repeat others
   std::uint64_t steps = 0;         ///< accesses to atomics, in all of them
   std::set<std::string> outcomes;  ///< what model_record() was told, in all of them
   std::string failure;             ///< what is wrong; empty if it passed
@@ -47,13 +51,18 @@ struct model_result {
 /// The program is compiled as a whole with CORACLE_MODEL, which swaps coracle's atomics and everything that waits for
 /// those of the checker, and linked with coracle::model. `body` does the same each time but for the order of
 /// its threads: no clock, no random numbers, no real threads.
-/// Limits: a load never sees a store that has not been made yet (no load buffering); stores to one location are
-/// ordered as they are executed; a load sees one of the last 8; seq_cst fences are a little stronger than C++'s;
-/// up to 5 threads beside the body. What a failed execution holds is freed
-/// without its destructors.
-/// Source: B. Norris, B. Demsky, "CDSChecker", OOPSLA 2013; D. Vyukov, Relacy.
+/// Limits: a load never sees a store that has not been made yet (no load buffering); stores to one location, and seq_cst
+/// accesses, are ordered as they are executed; a load sees one of the last 8; up to 5 threads beside the body. What a
+/// failed execution holds is freed without its destructors. More, and how to read a schedule: docs/model-checking.md.
+/// Source: P. Abdulla et al., "Optimal Dynamic Partial Order Reduction", POPL 2014; B. Norris, B. Demsky, "CDSChecker",
+/// OOPSLA 2013; D. Vyukov, Relacy.
 model_result model_check(const model_limits& limits, std::function<void()> body);
 inline model_result model_check(std::function<void()> body) { return model_check({}, std::move(body)); }
+
+namespace model {
+/// For the tests of the checker itself: runs those, too, that could only repeat others, as often as it can be done.
+model_result check_without_reduction(const model_limits& limits, std::function<void()> body);
+}  // namespace model
 
 /// Runs the one execution that `replay` of a result names, for a debugger.
 model_result model_replay(const std::string& replay, std::function<void()> body,

@@ -14,62 +14,104 @@
 namespace coracle::testing::model {
 using site = std::source_location;
 
+/// A memory order, and where in the program it is written: an argument of that type converts to it where the call is.
+struct model_order {
+  model_order(std::memory_order given, site place = site::current()) : is(given), where(place) {}  // NOLINT
+  std::memory_order is;
+  site where;
+};
+
 /// Threads of one execution, the body of the test among them.
 inline constexpr std::size_t model_threads = 6;
 /// How many stores a location remembers: how stale a load can be.
 inline constexpr std::size_t model_history = 8;
 
-/// How much of each thread's past is known: a vector clock.
-struct model_clock {
-  std::array<std::uint32_t, model_threads> at{};
+/// A moment of each thread. Threads count the accesses to atomics that they make, from 1 on.
+struct alignas(16) model_clock {
+  std::array<std::int16_t, 8> at{};
   void join(const model_clock& other) noexcept {
-    for (std::size_t i = 0; i != model_threads; ++i) at[i] = at[i] < other.at[i] ? other.at[i] : at[i];
+    for (std::size_t i = 0; i != at.size(); ++i) at[i] = at[i] < other.at[i] ? other.at[i] : at[i];
   }
 };
 
-/// A store, for as long as some load may still see it.
+/// What a thread has learnt of the others.
+struct model_view {
+  model_clock knows;  ///< it happens before what the thread does now
+  model_clock sees;   ///< so far, at least, its loads see; further than it knows after a seq_cst fence
+  std::uint32_t fence =
+      0;  ///< seq_cst accesses made by anybody until the last seq_cst fence that it knows of
+  void join(const model_view& other) noexcept {
+    knows.join(other.knows);
+    sees.join(other.sees);
+    fence = fence < other.fence ? other.fence : fence;
+  }
+};
+
+/// What has touched something so far, of which the order matters. A touch that writes depends on all before it, one
+/// that reads on those that write.
+struct model_touches {
+  model_clock writes, all;                ///< the past of the last write, and of all
+  std::int16_t writer = 0;                ///< the number of the event; 0: none
+  std::array<std::int16_t, 8> readers{};  ///< since then, of each thread
+};
+
+/// A store, for as long as some load may still see it. Not initialised: locations are made often.
 struct model_store {
-  std::uint64_t value = 0;
-  model_clock release;       ///< what a load with acquire learns
-  model_clock first_seen;    ///< when each thread first saw it; 0: not yet
-  std::uint64_t number = 0;  ///< of all stores of the execution
-  std::uint32_t thread = 0, time = 0;
-  bool sequential = false;
+  std::uint64_t value;
+  model_view release;        ///< what a load with acquire learns
+  model_clock first_seen;    ///< when each thread first saw it
+  std::uint32_t sequential;  ///< the number of the first seq_cst access that wrote or saw it; 0: none
+  std::int16_t time;
+  std::uint8_t thread;
 };
 
 /// An atomic object: its stores in modification order, the newest of them.
 struct model_location {
-  std::array<model_store, model_history> stores{};
+  model_location() noexcept {}  // NOLINT: the stores begin with the first
   std::uint32_t count = 0;
   std::uint32_t name = 0;
   std::uint64_t execution = 0;  ///< in which this is valid; before it only the last value is
+  std::int16_t made = 0;        ///< when, by which thread
+  std::uint8_t maker = 0;
+  model_clock accesses;  ///< the last of each thread
+  model_touches touches;
+  std::array<model_store, model_history> stores;
 };
 
 /// A plain object: who wrote it last, and who has read it since.
 struct model_cell {
   model_clock reads;
-  std::uint32_t writer = 0, written = 0;
-  std::uint32_t name = 0;
+  std::int16_t written = 0;
+  std::uint8_t writer = 0;
   std::uint64_t execution = 0;
 };
 
 // The engine, src/testing/model_engine.cpp. Outside of a model_check() these act as on ordinary memory.
 std::uint64_t model_load(model_location& at, std::memory_order order, const site& where);
 void model_store_to(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-/// A read-modify-write in two steps, which no other thread comes between.
-std::uint64_t model_rmw_read(model_location& at, const char* what, const site& where);
+/// A read-modify-write in two steps, which no other thread comes between. `expected`: it happens only if that is the value.
+std::uint64_t model_rmw_read(model_location& at, std::memory_order order,
+                             const std::uint64_t* expected = nullptr);
 void model_rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-/// The read-modify-write does not happen: what was read counts as a load of the newest value.
+/// The read-modify-write does not happen: it was a load.
 void model_rmw_fail(model_location& at, std::memory_order order, const site& where);
 /// Whether a compare_exchange_weak fails for no reason.
 [[nodiscard]] bool model_fails_spuriously();
 void model_init(model_location& at, std::uint64_t value);
+/// The object's end: every access to it must happen before that.
+void model_end(model_location& at);
 void model_fence(std::memory_order order, const site& where);
+/// Every thread passes a seq_cst fence at some moment between two of the caller's: membarrier(2).
+void model_fence_everywhere(const site& where);
 void model_read(model_cell& at, const site& where);
 void model_write(model_cell& at, const site& where);
 void model_pause();
-bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout);
-void model_unpark_at(const model_location* at, unsigned count);
+/// One of `count` ways, each of which is tried.
+[[nodiscard]] unsigned model_choose(unsigned count);
+/// How long the next model_park_at() with a time-out sleeps, in nanoseconds.
+void model_set_timeout(std::int64_t nanoseconds);
+bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout, const site& where);
+void model_unpark_at(const model_location* at, unsigned count, const site& where);
 
 /// std::atomic, every access of which the engine sees.
 template <class T>
@@ -83,71 +125,69 @@ class model_atomic {
   model_atomic(T initial) { model_init(location_, encode(initial)); }  // NOLINT: as std::atomic's
   model_atomic(const model_atomic&) = delete;
   model_atomic& operator=(const model_atomic&) = delete;
+  ~model_atomic() { model_end(location_); }
 
-  T load(std::memory_order order, site where = site::current()) const {
-    return decode(model_load(location_, order, where));
+  T load(model_order order) const { return decode(model_load(location_, order.is, order.where)); }
+  void store(T value, model_order order) { model_store_to(location_, encode(value), order.is, order.where); }
+  T exchange(T value, model_order order) {
+    return change([value](T) { return value; }, order);
   }
-  void store(T value, std::memory_order order, site where = site::current()) {
-    model_store_to(location_, encode(value), order, where);
-  }
-  T exchange(T value, std::memory_order order, site where = site::current()) {
-    return change([value](T) { return value; }, "exchange", order, where);
-  }
-  bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure,
-                               site where = site::current()) {
-    const T found = decode(model_rmw_read(location_, "compare_exchange", where));
-    if (encode(found) == encode(expected)) {
-      model_rmw_write(location_, encode(desired), success, where);
+  bool compare_exchange_strong(T& expected, T desired, model_order success, model_order failure) {
+    const std::uint64_t wanted = encode(expected);
+    const T found = decode(model_rmw_read(location_, success.is, &wanted));
+    if (encode(found) == wanted) {
+      model_rmw_write(location_, encode(desired), success.is, success.where);
       return true;
     }
-    model_rmw_fail(location_, failure, where);
+    model_rmw_fail(location_, failure.is, failure.where);
     expected = found;
     return false;
   }
-  bool compare_exchange_strong(T& expected, T desired, std::memory_order order,
-                               site where = site::current()) {
-    return compare_exchange_strong(expected, desired, order, on_failure(order), where);
+  bool compare_exchange_strong(T& expected, T desired, model_order order) {
+    return compare_exchange_strong(expected, desired, order, on_failure(order));
   }
-  bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure,
-                             site where = site::current()) {
+  bool compare_exchange_weak(T& expected, T desired, model_order success, model_order failure) {
     if (model_fails_spuriously()) {
-      expected = load(failure, where);
+      expected = load(failure);
       return false;
     }
-    return compare_exchange_strong(expected, desired, success, failure, where);
+    return compare_exchange_strong(expected, desired, success, failure);
   }
-  bool compare_exchange_weak(T& expected, T desired, std::memory_order order, site where = site::current()) {
-    return compare_exchange_weak(expected, desired, order, on_failure(order), where);
+  bool compare_exchange_weak(T& expected, T desired, model_order order) {
+    return compare_exchange_weak(expected, desired, order, on_failure(order));
   }
-  T fetch_add(T value, std::memory_order order, site where = site::current()) {
-    return change([value](T old) { return static_cast<T>(old + value); }, "fetch_add", order, where);
+  T fetch_add(T value, model_order order) {
+    return change([value](T old) { return static_cast<T>(old + value); }, order);
   }
-  T fetch_sub(T value, std::memory_order order, site where = site::current()) {
-    return change([value](T old) { return static_cast<T>(old - value); }, "fetch_sub", order, where);
+  T fetch_sub(T value, model_order order) {
+    return change([value](T old) { return static_cast<T>(old - value); }, order);
   }
-  T fetch_or(T value, std::memory_order order, site where = site::current()) {
-    return change([value](T old) { return static_cast<T>(old | value); }, "fetch_or", order, where);
+  T fetch_or(T value, model_order order) {
+    return change([value](T old) { return static_cast<T>(old | value); }, order);
   }
-  T fetch_and(T value, std::memory_order order, site where = site::current()) {
-    return change([value](T old) { return static_cast<T>(old & value); }, "fetch_and", order, where);
+  T fetch_and(T value, model_order order) {
+    return change([value](T old) { return static_cast<T>(old & value); }, order);
   }
 
-  friend bool model_park(model_atomic& word, T expected, bool has_timeout) {
-    return model_park_at(word.location_, encode(expected), has_timeout);
+  friend bool model_park(model_atomic& word, T expected, bool has_timeout, const site& where) {
+    return model_park_at(word.location_, encode(expected), has_timeout, where);
   }
   /// The word may be gone: only its address is used.
-  friend void model_unpark(model_atomic* word, unsigned count) { model_unpark_at(&word->location_, count); }
+  friend void model_unpark(model_atomic* word, unsigned count, const site& where) {
+    model_unpark_at(&word->location_, count, where);
+  }
 
  private:
   template <class F>
-  T change(F f, const char* what, std::memory_order order, const site& where) {
-    const T old = decode(model_rmw_read(location_, what, where));
-    model_rmw_write(location_, encode(f(old)), order, where);
+  T change(F f, const model_order& order) {
+    const T old = decode(model_rmw_read(location_, order.is));
+    model_rmw_write(location_, encode(f(old)), order.is, order.where);
     return old;
   }
-  static constexpr std::memory_order on_failure(std::memory_order order) {
-    if (order == std::memory_order_release) return std::memory_order_relaxed;
-    return order == std::memory_order_acq_rel ? std::memory_order_acquire : order;
+  static model_order on_failure(model_order order) {
+    if (order.is == std::memory_order_release) return {std::memory_order_relaxed, order.where};
+    return order.is == std::memory_order_acq_rel ? model_order{std::memory_order_acquire, order.where}
+                                                 : order;
   }
   static std::uint64_t encode(T value) {
     std::uint64_t bits = 0;
@@ -162,6 +202,12 @@ class model_atomic {
 
   mutable model_location location_;
 };
+
+/// What can be a model_plain: numbers, pointers and the handles of coroutines.
+template <class T>
+inline constexpr bool is_model_field = std::is_scalar_v<T>;
+template <class Promise>
+inline constexpr bool is_model_field<std::coroutine_handle<Promise>> = true;
 
 /// A plain field that a protocol hands from thread to thread: the engine reports two accesses that nothing orders.
 template <class T>

@@ -6,7 +6,7 @@
 #include <coracle/core/nested_starts.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/detail/intrusive_queue.hpp>
-#include <coracle/exec/timer_queue.hpp>
+#include <coracle/testing/virtual_clock.hpp>
 
 namespace coracle::testing {
 /// An executor of one thread with a clock of its own, which stands still while anything can run, and then
@@ -22,19 +22,19 @@ namespace coracle::testing {
 /// Exceptions    run(): those of the awaitable.
 /// Threads       one: all that it runs must happen on the thread that made it.
 /// Cost          no allocation.
-class virtual_time_loop final : public executor, timer_service {
+class virtual_time_loop final : public executor {
  public:
-  using timer_service::time_point;
-  using duration = std::chrono::steady_clock::duration;
+  using time_point = virtual_clock::time_point;
+  using duration = virtual_clock::duration;
   /// What the clock shows at first.
-  static constexpr time_point start{std::chrono::hours{1}};
+  static constexpr time_point start = virtual_clock::start;
 
   virtual_time_loop() noexcept = default;
   virtual_time_loop(const virtual_time_loop&) = delete;
   virtual_time_loop& operator=(const virtual_time_loop&) = delete;
   /// Requires: nothing is queued, and no timer is set.
   ~virtual_time_loop() {
-    CORACLE_CHECK(queue_.empty() && timers_.empty(),
+    CORACLE_CHECK(queue_.empty() && clock_.empty(),
                   "a virtual_time_loop was destroyed with coroutines in its queue or timers set");
   }
 
@@ -50,15 +50,15 @@ class virtual_time_loop final : public executor, timer_service {
   /// far.
   template <class Rep, class Period>
   void advance(std::chrono::duration<Rep, Period> step) {
-    advance_to(detail::later_by(now_, detail::clock_duration(step)));
+    advance_to(detail::later_by(now(), detail::clock_duration(step)));
   }
 
-  [[nodiscard]] time_point now() noexcept override { return now_; }
+  [[nodiscard]] time_point now() noexcept { return clock_.now(); }
   void post(resumption& item) noexcept override {
     check_thread();
     queue_.push(item);
   }
-  [[nodiscard]] timer_service* timers() noexcept override { return this; }
+  [[nodiscard]] timer_service* timers() noexcept override { return &clock_; }
 
   /// Awaitable of nothing: continues on this loop, behind what is queued already.
   schedule_operation<virtual_time_loop> schedule() noexcept {
@@ -66,14 +66,6 @@ class virtual_time_loop final : public executor, timer_service {
   }
 
  private:
-  bool add(detail::timer& each, time_point deadline) noexcept override {
-    check_thread();
-    return timers_.add(each, deadline);
-  }
-  bool remove(detail::timer& each) noexcept override {
-    check_thread();
-    return timers_.remove(each);
-  }
   void check_thread() const noexcept {
     CORACLE_CHECK(owner_ == &detail::this_thread(),
                   "a virtual_time_loop was used by a thread other than its own");
@@ -82,8 +74,7 @@ class virtual_time_loop final : public executor, timer_service {
   void advance_to(time_point end);
 
   detail::intrusive_queue<resumption> queue_;
-  time_point now_ = start;
-  detail::timer_queue timers_{start};
+  virtual_clock clock_;
   [[maybe_unused]] const detail::thread_state* const owner_ = &detail::this_thread();
 };
 
@@ -96,17 +87,16 @@ inline std::size_t virtual_time_loop::run_pending() {
 
 /// Moves the clock to the next timers and fires them. False: there are none until `latest`.
 inline bool virtual_time_loop::fire_next(time_point latest) {
-  const time_point next = timers_.next();
-  if (next > latest || next == time_point::max()) return false;
-  if (next > now_) now_ = next;
-  while (detail::timer* const due = timers_.pop_due(now_)) detail::fire(*due);
+  if (!clock_.jump(latest)) return false;
+  while (clock_.fire_due()) {
+  }
   return true;
 }
 
 inline void virtual_time_loop::advance_to(time_point end) {
   do run_pending();
   while (fire_next(end));
-  now_ = end;
+  clock_.advance_to(end);
 }
 
 template <awaitable Awaitable>

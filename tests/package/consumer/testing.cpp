@@ -1,8 +1,10 @@
 #include <chrono>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/sleep.hpp>
-#include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/testing.hpp>
 #include <cstdio>
+
+CORACLE_COUNT_ALLOCATIONS();
 
 coracle::task<int> answer_in_a_day() {
   co_await coracle::sleep_for(std::chrono::hours(24));
@@ -11,5 +13,9 @@ coracle::task<int> answer_in_a_day() {
 
 int main() {
   coracle::testing::virtual_time_loop loop;
-  std::printf("%d\n", loop.run(answer_in_a_day()));
+  coracle::testing::virtual_clock clock;
+  coracle::testing::manual_scheduler place{clock};
+  auto polled = coracle::testing::poll(place, answer_in_a_day());
+  clock.advance(std::chrono::hours(24));
+  std::printf("%d\n", polled.run() && coracle::testing::allocations() != 0 ? loop.run(answer_in_a_day()) : 0);
 }

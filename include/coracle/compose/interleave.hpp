@@ -1,0 +1,223 @@
+// coracle/compose/interleave.hpp -- lookups that take turns, each going on while the memory of the others arrives.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <concepts>
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace coracle {
+class lookup;
+
+namespace detail {
+class lookup_promise;
+using lookup_handle = std::coroutine_handle<lookup_promise>;
+
+/// What the lookups of one interleave() have in common.
+class lookup_ring {
+ public:
+  virtual void hand_out_nothing_more() noexcept = 0;
+  std::exception_ptr first_error;
+
+ protected:
+  ~lookup_ring() = default;
+};
+
+class lookup_promise : public recycled_frames {
+  struct unlink {
+    constexpr unlink() noexcept {}
+    bool await_ready() const noexcept { return false; }
+    CORACLE_TRANSFER_ABI() std::coroutine_handle<> await_suspend(lookup_handle self) const noexcept {
+      return self.promise().leave(self);
+    }
+    void await_resume() const noexcept {}
+  };
+
+ public:
+  lookup get_return_object() noexcept;
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  unlink final_suspend() const noexcept { return {}; }
+  void return_void() const noexcept {}
+  CORACLE_COLD() void unhandled_exception() noexcept {
+#if CORACLE_EXCEPTIONS()
+    if (!ring->first_error) ring->first_error = std::current_exception();
+    ring->hand_out_nothing_more();
+#endif
+  }
+  template <class T>
+  decltype(auto) await_transform(T&& value) const noexcept;
+
+  lookup_handle next, previous;
+  lookup_ring* ring = nullptr;
+
+ private:
+  /// The turn is the next one's; nobody's, if this was the last.
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> leave(lookup_handle self) noexcept {
+    if (next == self) return std::noop_coroutine();
+    previous.promise().next = next;
+    next.promise().previous = previous;
+    return transfer_to(next);
+  }
+};
+}  // namespace detail
+
+/// A coroutine for interleave(): it looks up one element after the other, and gives its turn away at each prefetch().
+/// It awaits nothing else.
+class [[nodiscard("a lookup runs only inside interleave()")]] lookup {
+ public:
+  using promise_type = detail::lookup_promise;
+
+  explicit lookup(detail::lookup_handle body) noexcept : body_(body) {}
+  lookup(lookup&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  lookup& operator=(lookup&&) = delete;
+  ~lookup() {
+    if (body_) body_.destroy();
+  }
+  /// Requires: not moved from.
+  [[nodiscard]] detail::lookup_handle body() const noexcept { return body_; }
+
+ private:
+  detail::lookup_handle body_;
+};
+inline lookup detail::lookup_promise::get_return_object() noexcept {
+  return lookup{lookup_handle::from_promise(*this)};
+}
+
+/// Awaitable of nothing, in a lookup: asks the processor for the cache line at `address`, and lets the others go on until
+/// it may have arrived. The address need not be valid.
+class [[nodiscard("nothing is prefetched until this is awaited")]] prefetch {
+ public:
+  explicit prefetch(const void* address) noexcept : address_(address) {}
+  bool await_ready() const noexcept { return false; }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(detail::lookup_handle self) const noexcept {
+    __builtin_prefetch(address_, 0, 3);
+    return transfer_to(self.promise().next);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  const void* address_;
+};
+
+template <class T>
+decltype(auto) detail::lookup_promise::await_transform(T&& value) const noexcept {
+  static_assert(
+      std::is_same_v<std::remove_cvref_t<T>, prefetch>,
+      "a lookup awaits nothing but coracle::prefetch(): what waits longer than for memory belongs in a task");
+  return static_cast<T&&>(value);
+}
+
+/// The elements that the lookups of one interleave() share: each is handed out once, in order.
+template <class Iterator>
+class lookup_elements {
+ public:
+  using pointer = std::add_pointer_t<std::iter_reference_t<Iterator>>;
+
+  lookup_elements(Iterator first, Iterator last) noexcept : at_(first), end_(last) {}
+  /// The next element; null: there are no more.
+  CORACLE_ALWAYS_INLINE() pointer next() {
+    if (at_ == end_) return nullptr;
+    return std::addressof(*at_++);
+  }
+
+ protected:
+  Iterator at_, end_;
+};
+
+namespace detail {
+template <class Iterator>
+class elements_of_ring final : public lookup_elements<Iterator>, public lookup_ring {
+ public:
+  using lookup_elements<Iterator>::lookup_elements;
+  void hand_out_nothing_more() noexcept override { this->at_ = this->end_; }
+};
+
+template <class Range>
+using lookup_elements_of = lookup_elements<decltype(std::begin(std::declval<Range&>()))>;
+template <class Function, class Range>
+concept makes_lookups = requires(Function& f, lookup_elements_of<Range>& elements) {
+  { f(elements) } -> std::same_as<lookup>;
+} && std::is_lvalue_reference_v<decltype(*std::begin(std::declval<Range&>()))>;
+
+template <class Iterator, class Function>
+void run_lookups(std::size_t group, Iterator first, Iterator last, Function& make) {
+  elements_of_ring<Iterator> elements{first, last};
+  std::vector<lookup> ring;
+  ring.reserve(group);
+  for (std::size_t i = 0; i != group; ++i) ring.push_back(make(elements));
+  for (std::size_t i = 0; i != group; ++i) {
+    lookup_promise& each = ring[i].body().promise();
+    each.ring = &elements;
+    each.next = ring[i + 1 == group ? 0 : i + 1].body();
+    each.previous = ring[i == 0 ? group - 1 : i - 1].body();
+  }
+  resume(ring.front().body());
+  if (elements.first_error) std::rethrow_exception(elements.first_error);
+}
+}  // namespace detail
+
+/// Runs `group` lookups at the same time on this thread, until all elements have been handed out and looked up.
+///
+///     coracle::lookup find_all(auto& keys, const table& in, std::vector<value>& found) {
+///       while (const key* each = keys.next()) {
+///         const node* at = in.bucket_of(*each);
+///         co_await coracle::prefetch(at);  // the others go on meanwhile
+///         ...
+///       }
+///     }
+///     coracle::interleave(48, keys, [&](auto& next) { return find_all(next, table, found); });
+///
+/// Prefer it where each step follows a pointer into more memory than the caches hold: bench/README.md has figures for
+/// 1 GiB. A small group gains little, so measure, or let it find one by itself.
+/// Order       elements are handed out in order; lookups end in any.
+/// Resumes on  the calling thread; a prefetch goes straight to the next lookup, as a jump.
+/// Exceptions  the first that leaves a lookup, once the others have finished the element that they have; those of
+///             `make`, std::bad_alloc.
+/// Threads     none of its own: several threads may each run an interleave() over a part.
+/// Cost        one frame for each lookup in the group, not for each element.
+/// Source      G. Psaropoulos et al., "Interleaving with coroutines", PVLDB 11(2), 2017.
+template <std::integral Group, class Range, class Function>
+  requires(detail::makes_lookups<Function, Range>)
+void interleave(Group group, Range&& elements, Function make) {
+  CORACLE_CHECK(group > 0, "an interleave() without lookups never ends: the group must be at least 1");
+  detail::run_lookups(static_cast<std::size_t>(group), std::begin(elements), std::end(elements), make);
+}
+/// With a group that it finds by itself: of the first elements it gives some thousands to each of several sizes, and goes
+/// on with the fastest. It has no effect on what is found.
+template <class Range, class Function>
+  requires(detail::makes_lookups<Function, Range>)
+void interleave(Range&& elements, Function make) {
+  constexpr std::size_t sizes[] = {64, 16, 24, 32, 48, 96, 128};
+  constexpr std::ptrdiff_t tried_with_each = 4096;
+  auto at = std::begin(elements);
+  const auto end = std::end(elements);
+  std::size_t best = sizes[0];
+  auto least = std::chrono::steady_clock::duration::max();
+  for (const std::size_t size : sizes) {
+    if (std::distance(at, end) < 4 * tried_with_each) break;
+    const auto part_end = std::next(at, tried_with_each);
+    const auto start = std::chrono::steady_clock::now();
+    detail::run_lookups(size, at, part_end, make);
+    if (const auto taken = std::chrono::steady_clock::now() - start; taken < least) {
+      least = taken;
+      best = size;
+    }
+    at = part_end;
+  }
+  detail::run_lookups(best, at, end, make);
+}
+template <class... Ts>
+void interleave(Ts&&...) {
+  static_assert(sizeof...(Ts) == ~std::size_t{0},
+                "interleave needs a group size (or none), a range whose elements stay where they are, and a "
+                "function that takes the lookup_elements and returns a coracle::lookup");
+}
+}  // namespace coracle

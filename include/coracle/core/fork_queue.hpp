@@ -1,0 +1,140 @@
+// coracle/core/fork_queue.hpp -- what a thread has left to do while it does the newest part first.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/executor.hpp>
+#include <coracle/detail/asymmetric_fence.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace coracle::detail {
+/// A double-ended queue: its owner puts entries in and takes the newest back, others take the oldest. The owner pays
+/// for no fence, and for a compare-and-swap only where it takes the last entry. When there are more than `capacity`,
+/// the newest are not for others.
+/// Source: D. Chase, Y. Lev, "Dynamic circular work-stealing deque", SPAA 2005, with a lighter fence for the owner.
+class fork_queue {
+ public:
+  static constexpr std::size_t capacity = is_modelled ? 2 : 256;
+
+  /// What is taken from it belongs to `place`. An entry that is put in calls for help where `counts` says that somebody
+  /// sleeps and nobody searches: where it is below `one_searching`, and not 0.
+  fork_queue(executor& place, const atomic<std::uint32_t>& counts, std::uint32_t one_searching) noexcept
+      : place_(place), counts_(counts), one_searching_(one_searching) {}
+  fork_queue(const fork_queue&) = delete;
+  fork_queue& operator=(const fork_queue&) = delete;
+
+  [[nodiscard]] const executor* place() const noexcept { return &place_; }
+
+  // ---- the owner ----
+
+  void push(resumption& item) noexcept {
+    const std::size_t bottom = bottom_.load(memory_order_relaxed);                          /*F7*/
+    if (bottom - top_.load(memory_order_acquire) >= capacity || not_shared_) [[unlikely]] { /*F9*/
+      item.next = std::exchange(not_shared_, &item);
+      return;
+    }
+    slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
+    bottom_.store(bottom + 1, memory_order_release);              /*F1*/
+    fence_.light();
+    const std::uint32_t counts = counts_.load(memory_order_relaxed); /*F8*/
+    if (counts != 0 && counts < one_searching_) [[unlikely]]
+      call_for_help();
+  }
+  /// True: `item` was the newest entry, and is the owner's again.
+  bool take_back(const resumption& item) noexcept {
+    if (not_shared_) [[unlikely]] {
+      if (not_shared_ != &item) return false;
+      not_shared_ = item.next;
+      return true;
+    }
+    const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;                            /*F7*/
+    return slots_[newest % capacity].load(memory_order_relaxed) == &item && take_back_at(newest); /*F7*/
+  }
+  /// The newest entry; null: there is none.
+  resumption* take_back() noexcept {
+    if (not_shared_) [[unlikely]]
+      return std::exchange(not_shared_, not_shared_->next);
+    const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;                             /*F7*/
+    resumption* const item = slots_[newest % capacity].load(memory_order_relaxed);                 /*F7*/
+    return newest + 1 != top_.load(memory_order_relaxed) && take_back_at(newest) ? item : nullptr; /*F7*/
+  }
+
+  /// How far it is filled.
+  struct level {
+    std::size_t bottom;
+    const resumption* not_shared;
+  };
+  [[nodiscard]] level filled() const noexcept {
+    return {bottom_.load(memory_order_relaxed), not_shared_}; /*F7*/
+  }
+  /// The newest entry that was put in since then; null: there is none.
+  resumption* take_back_above(level mark) noexcept {
+    const level now = filled();
+    return now.bottom != mark.bottom || now.not_shared != mark.not_shared ? take_back() : nullptr;
+  }
+  /// For a coroutine that has to wait on its thread for a child: runs something of the pool's that is not its parent's,
+  /// nor that of a parent further up, as those in turn would wait for it. Those are the entries below `mark`, which was
+  /// read when the wait began. False: there is nothing.
+  virtual bool run_other_work(level mark) noexcept = 0;
+
+  // ---- everybody ----
+
+  /// The oldest entry; null: there is none, or somebody else was faster.
+  resumption* steal() noexcept {
+    std::size_t top = top_.load(memory_order_relaxed);             /*F6*/
+    if (top == bottom_.load(memory_order_relaxed)) return nullptr; /*F6*/
+    fence_.heavy();
+    if (is_above(top, bottom_.load(memory_order_acquire))) return nullptr;                        /*F2*/
+    resumption* const item = slots_[top % capacity].load(memory_order_relaxed);                   /*F7*/
+    return top_.compare_exchange_strong(top, top + 1, memory_order_release, memory_order_relaxed) /*F4*/
+               ? item
+               : nullptr;
+  }
+  /// Of what was put in before a light fence that comes before the caller's heavy one.
+  [[nodiscard]] bool is_empty() const noexcept {
+    return is_above(top_.load(memory_order_relaxed), bottom_.load(memory_order_relaxed)); /*F6*/
+  }
+
+ protected:
+  ~fork_queue() = default;
+
+ private:
+  virtual void call_for_help() noexcept = 0;
+  /// No entry is left between them: the owner may have taken the last one before it sees that it was stolen.
+  static bool is_above(std::size_t top, std::size_t bottom) noexcept {
+    return static_cast<std::ptrdiff_t>(bottom - top) <= 0;
+  }
+  bool take_back_at(std::size_t newest) noexcept {
+    bottom_.store(newest, memory_order_release); /*F3*/
+    fence_.light();
+    std::size_t top = top_.load(memory_order_relaxed); /*F10*/
+    if (!is_above(top, newest)) [[likely]]
+      return true;
+    const bool mine =
+        top == newest && top_.compare_exchange_strong(top, top + 1, memory_order_relaxed); /*F5*/
+    bottom_.store(newest + 1, memory_order_relaxed);                                       /*F7*/
+    return mine;
+  }
+
+  // The ring holds the entries [top_, bottom_). The owner takes at the bottom, the others at the top; both meet only at
+  // the last entry, and there top_'s compare_exchange decides. The fences see to it that the owner, which has taken
+  // bottom_ down, or a thief, which has read top_ before, knows of the other.
+  //   [F1] bottom + 1        release  publish the slot and the entry's fields                 pairs with F2
+  //   [F2] bottom            acquire  see them; after the heavy fence                         pairs with F1
+  //   [F3] bottom - 1        release  who reads it has the older entries' fields from it      pairs with F2
+  //   [F4] top + 1           release  the slot was read before it is written again             pairs with F9
+  //   [F5] top + 1           relaxed  only decides who has the last one
+  //   [F6] a look            relaxed  in steal() a fence and F4 follow; in is_empty() the caller's fence is before it
+  //   [F7] what is the owner's, and slots  relaxed  ordered by the others
+  //   [F8] who is idle       relaxed  after a light fence: whoever went to sleep meanwhile sees F1
+  //   [F9] top               acquire  the slot's last entry was read                           pairs with F4
+  //   [F10] then top         relaxed  a light fence after F3                                   meets F4, F2
+  executor& place_;
+  const atomic<std::uint32_t>& counts_;
+  const std::uint32_t one_searching_;
+  const asymmetric_fence fence_;
+  resumption* not_shared_ = nullptr;  // the newest; the owner's alone
+  atomic<std::size_t> bottom_{0};
+  atomic<resumption*> slots_[capacity] = {};
+  alignas(64) atomic<std::size_t> top_{0};
+};
+}  // namespace coracle::detail

@@ -1,0 +1,152 @@
+// coracle/testing/allocations.hpp -- what the global operator new does, counted; and made to fail.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+// clang's ThreadSanitizer brings an operator new that cannot be replaced.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CORACLE_CAN_COUNT_ALLOCATIONS() 0
+#endif
+#endif
+#if !defined(CORACLE_CAN_COUNT_ALLOCATIONS)
+#define CORACLE_CAN_COUNT_ALLOCATIONS() 1
+#endif
+
+namespace coracle::testing {
+namespace heap {
+struct allocation_counts {
+  std::size_t made = 0;
+  std::size_t until_failure = 0;  // 1: the next allocation fails; 0: none does
+};
+CORACLE_VISIBLE() inline constinit thread_local allocation_counts allocations_of_this_thread{};
+CORACLE_VISIBLE() inline constinit coracle::detail::atomic<long long> live_blocks{0};
+
+inline void* allocate_counted(std::size_t size) noexcept {
+  allocation_counts& mine = allocations_of_this_thread;
+  if (mine.until_failure != 0 && --mine.until_failure == 0) return nullptr;
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  if (!memory) return nullptr;
+  ++mine.made;
+  live_blocks.fetch_add(1, detail::memory_order_relaxed);
+  return memory;
+}
+inline void* allocate_counted_or_throw(std::size_t size) {
+  void* const memory = allocate_counted(size);
+  if (!memory) throw std::bad_alloc{};
+  return memory;
+}
+inline void free_counted(void* memory) noexcept {
+  if (!memory) return;
+  live_blocks.fetch_sub(1, detail::memory_order_relaxed);
+  std::free(memory);
+}
+}  // namespace heap
+
+/// False: a program with this sanitizer cannot count. Skip the tests that do, so that its run says how many:
+///
+///     TEST_CASE("..." * doctest::skip(!coracle::testing::allocations_are_counted))
+inline constexpr bool allocations_are_counted = CORACLE_CAN_COUNT_ALLOCATIONS();
+
+/// How many blocks the calling thread has got from the global operator new so far, over-aligned ones not among them.
+/// Read it before an assertion: that may allocate too. Needs CORACLE_COUNT_ALLOCATIONS().
+[[nodiscard]] inline std::size_t allocations() noexcept { return heap::allocations_of_this_thread.made; }
+/// How many of the program's blocks, on all threads, are allocated and not freed.
+[[nodiscard]] inline long long live_allocations() noexcept {
+  return heap::live_blocks.load(detail::memory_order_relaxed);
+}
+
+/// While it lives, the k-th allocation of this thread from now on throws std::bad_alloc, k counted from 1; only that
+/// one. Frames count only where none is recycled: see trim_frame_memory().
+///
+///     const coracle::testing::failing_allocation third{3};
+class failing_allocation {
+ public:
+  explicit failing_allocation(std::size_t k) noexcept { heap::allocations_of_this_thread.until_failure = k; }
+  failing_allocation(const failing_allocation&) = delete;
+  failing_allocation& operator=(const failing_allocation&) = delete;
+  ~failing_allocation() { heap::allocations_of_this_thread.until_failure = 0; }
+  /// False: there were fewer than k allocations until now.
+  [[nodiscard]] bool happened() const noexcept { return heap::allocations_of_this_thread.until_failure == 0; }
+};
+
+/// While it lives, the allocations of this thread are neither among allocations() nor made to fail: for what plays the
+/// part of the system, whose memory is not the program's.
+///
+///     const coracle::testing::allocations_aside of_the_device;
+class allocations_aside {
+ public:
+  allocations_aside() noexcept : before_(heap::allocations_of_this_thread) {
+    heap::allocations_of_this_thread.until_failure = 0;
+  }
+  allocations_aside(const allocations_aside&) = delete;
+  allocations_aside& operator=(const allocations_aside&) = delete;
+  ~allocations_aside() { heap::allocations_of_this_thread = before_; }
+
+ private:
+  const heap::allocation_counts before_;
+};
+
+/// Calls `f` with its 1st, 2nd, 3rd ... allocation failing, until it makes no more. Returns how many failed, or -1 if
+/// a failure left memory behind.
+///
+///     CHECK(coracle::testing::fail_each_allocation([] {
+///       try { serve_one(); } catch (const std::bad_alloc&) {}
+///     }) >= 3);
+///
+/// Exceptions  `f` throws none.
+/// Threads     allocations of other threads do not fail; none may come or go meanwhile.
+template <class F>
+int fail_each_allocation(F f) {
+  const std::size_t before_one = allocations();
+  ::operator delete(::operator new(1));
+  if (allocations() == before_one) {
+    detail::fail("nothing counts allocations: one file of the program has CORACLE_COUNT_ALLOCATIONS()");
+  }
+  for (std::size_t k = 1;; ++k) {
+    trim_frame_memory();
+    const long long before = live_allocations();
+    bool happened;
+    {
+      const failing_allocation failing{k};
+      f();
+      happened = failing.happened();
+    }
+    trim_frame_memory();
+    if (live_allocations() != before) return -1;
+    if (!happened) return static_cast<int>(k) - 1;
+  }
+}
+}  // namespace coracle::testing
+
+/// In one file of a program, outside any namespace: replaces its global operator new and delete by those that count.
+#if CORACLE_CAN_COUNT_ALLOCATIONS()
+// clang-format off
+#define CORACLE_COUNT_ALLOCATIONS()                                                                              \
+  void* operator new(std::size_t size) { return coracle::testing::heap::allocate_counted_or_throw(size); }      \
+  void* operator new[](std::size_t size) { return coracle::testing::heap::allocate_counted_or_throw(size); }    \
+  void* operator new(std::size_t size, const std::nothrow_t&) noexcept {                                          \
+    return coracle::testing::heap::allocate_counted(size);                                                      \
+  }                                                                                                              \
+  void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {                                        \
+    return coracle::testing::heap::allocate_counted(size);                                                      \
+  }                                                                                                              \
+  void operator delete(void* memory) noexcept { coracle::testing::heap::free_counted(memory); }                 \
+  void operator delete[](void* memory) noexcept { coracle::testing::heap::free_counted(memory); }               \
+  void operator delete(void* memory, std::size_t) noexcept { coracle::testing::heap::free_counted(memory); }    \
+  void operator delete[](void* memory, std::size_t) noexcept { coracle::testing::heap::free_counted(memory); }  \
+  void operator delete(void* memory, const std::nothrow_t&) noexcept {                                            \
+    coracle::testing::heap::free_counted(memory);                                                               \
+  }                                                                                                              \
+  void operator delete[](void* memory, const std::nothrow_t&) noexcept {                                          \
+    coracle::testing::heap::free_counted(memory);                                                               \
+  }                                                                                                              \
+  static_assert(true, "a semicolon follows")
+// clang-format on
+#else
+#define CORACLE_COUNT_ALLOCATIONS() static_assert(true, "a semicolon follows")
+#endif

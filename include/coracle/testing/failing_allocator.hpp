@@ -1,0 +1,58 @@
+// coracle/testing/failing_allocator.hpp -- an allocator that counts, and whose k-th allocation fails.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <new>
+
+namespace coracle::testing {
+/// What all copies of one failing_allocator did, and are to do.
+struct allocator_log {
+  int allocated = 0;
+  int freed = 0;
+  std::size_t bytes = 0;  ///< allocated and not freed
+  int until_failure = 0;  ///< 1: the next allocation throws std::bad_alloc; k: the k-th; 0: none does
+};
+
+/// For coroutines that take `std::allocator_arg`, and for containers.
+///
+///     coracle::testing::allocator_log log;
+///     log.until_failure = 2;
+///     auto work = serve(std::allocator_arg, coracle::testing::failing_allocator<int>{log});
+///     // ... the second frame of it throws std::bad_alloc; at the end:
+///     CHECK(log.bytes == 0);
+///
+/// Prefer fail_each_allocation() for what allocates from the global heap.
+/// Threads  one at a time for all that share a log.
+template <class T>
+class failing_allocator {
+ public:
+  using value_type = T;
+
+  /// `log` outlives all copies.
+  explicit failing_allocator(allocator_log& log) noexcept : log_(&log) {}
+  template <class U>
+  failing_allocator(const failing_allocator<U>& other) noexcept : log_(other.log()) {}
+
+  T* allocate(std::size_t count) {
+    if (log_->until_failure != 0 && --log_->until_failure == 0) throw std::bad_alloc{};
+    T* const memory = std::allocator<T>().allocate(count);
+    ++log_->allocated;
+    log_->bytes += count * sizeof(T);
+    return memory;
+  }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    ++log_->freed;
+    log_->bytes -= count * sizeof(T);
+    std::allocator<T>().deallocate(memory, count);
+  }
+  [[nodiscard]] allocator_log* log() const noexcept { return log_; }
+  template <class U>
+  friend bool operator==(const failing_allocator& a, const failing_allocator<U>& b) noexcept {
+    return a.log() == b.log();
+  }
+
+ private:
+  allocator_log* log_;
+};
+}  // namespace coracle::testing

@@ -1,0 +1,94 @@
+// coracle/testing/manual_scheduler.hpp -- an executor that runs what the test says, and nothing else.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/schedule.hpp>
+#include <coracle/testing/virtual_clock.hpp>
+#include <cstddef>
+
+namespace coracle::testing {
+/// Queues coroutines, until the test resumes one of them, whichever it picks.
+///
+///     coracle::testing::manual_scheduler place;
+///     // ... three coroutines wait there: resume the third, then the first
+///     place.run(2);
+///     place.run(0);
+///
+/// Prefer run_loop when first come, first served will do, or other threads post.
+/// Resumes on    the thread that is inside run(), run_one() or run_all().
+/// Cancellation  schedule(): as schedule_operation; it must be run.
+/// Threads       one: all that it runs must happen on the thread that made it.
+/// Cost          no allocation; run(i) looks at i + 1 entries.
+class manual_scheduler final : public executor {
+ public:
+  manual_scheduler() noexcept = default;
+  /// What sleeps here goes by `clock`, which outlives it.
+  explicit manual_scheduler(virtual_clock& clock) noexcept : clock_(&clock) {}
+  manual_scheduler(const manual_scheduler&) = delete;
+  manual_scheduler& operator=(const manual_scheduler&) = delete;
+  /// Requires: nothing is queued.
+  ~manual_scheduler() {
+    CORACLE_CHECK(first_ == nullptr, "a manual_scheduler was destroyed with coroutines in its queue");
+  }
+
+  /// Awaitable of nothing: continues here, when the test says so.
+  schedule_operation<manual_scheduler> schedule() noexcept {
+    return schedule_operation<manual_scheduler>{*this};
+  }
+  void post(resumption& item) noexcept override;
+  [[nodiscard]] timer_service* timers() noexcept override { return clock_; }
+
+  [[nodiscard]] std::size_t queued() const noexcept;
+  /// Resumes the one before which `index` others were posted. Requires: index < queued().
+  void run(std::size_t index);
+  /// Resumes the oldest. False: nothing is queued.
+  bool run_one();
+  /// Resumes the oldest until nothing is queued. Returns how many.
+  std::size_t run_all();
+
+ private:
+  void check_thread() const noexcept {
+    CORACLE_CHECK(owner_ == &detail::this_thread(),
+                  "a manual_scheduler was used by a thread other than its own");
+  }
+
+  resumption* first_ = nullptr;  // oldest first
+  virtual_clock* clock_ = nullptr;
+  [[maybe_unused]] const detail::thread_state* const owner_ = &detail::this_thread();
+};
+
+inline void manual_scheduler::post(resumption& item) noexcept {
+  check_thread();
+  resumption** end = &first_;
+  while (*end) end = &(*end)->next;
+  *end = &item;
+  item.next = nullptr;
+}
+
+inline std::size_t manual_scheduler::queued() const noexcept {
+  std::size_t count = 0;
+  for (const resumption* each = first_; each; each = each->next) ++count;
+  return count;
+}
+
+inline void manual_scheduler::run(std::size_t index) {
+  check_thread();
+  resumption** at = &first_;
+  for (; *at && index != 0; --index) at = &(*at)->next;
+  CORACLE_CHECK(*at, "a manual_scheduler was told to run a coroutine that is not in its queue");
+  resumption& picked = *std::exchange(*at, (*at)->next);
+  const detail::executor_scope here{this};
+  resume(picked.handle);
+}
+
+inline bool manual_scheduler::run_one() {
+  if (!first_) return false;
+  run(0);
+  return true;
+}
+
+inline std::size_t manual_scheduler::run_all() {
+  std::size_t count = 0;
+  while (run_one()) ++count;
+  return count;
+}
+}  // namespace coracle::testing

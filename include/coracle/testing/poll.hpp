@@ -1,0 +1,85 @@
+// coracle/testing/poll.hpp -- await something from plain code, step by step, without threads.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/nested_starts.hpp>
+#include <coracle/testing/manual_scheduler.hpp>
+
+namespace coracle::testing {
+/// An awaitable under way, which goes on only inside step() and run(). What poll() gives.
+template <class Awaitable>
+class [[nodiscard("what is polled is given up when this is destroyed")]] polled : detail::callback_frame {
+ public:
+  using result_type = await_result_t<Awaitable>;
+
+  /// `place` null: one of its own.
+  explicit polled(Awaitable&& value, manual_scheduler* place)
+      : detail::callback_frame(&completed, &environment_),
+        place_(place ? *place : own_place_),
+        value_(static_cast<Awaitable&&>(value)) {
+    environment_.stop = stop_.get_token();
+    const detail::executor_scope here{&place_};
+    const detail::starts_before_blocking nothing_put_off;
+    if (awaiter_.await_ready() || !detail::suspend_into(awaiter_, handle())) ready_ = true;
+  }
+
+  /// It has completed: get() gives its result, or throws.
+  [[nodiscard]] bool ready() const noexcept { return ready_; }
+  /// Something of it has been woken, and waits for step().
+  [[nodiscard]] bool woken() const noexcept { return place_.queued() != 0; }
+  /// Resumes the coroutine that was woken first. False: none was.
+  bool step() { return place_.run_one(); }
+  /// Steps until it is ready, or has to wait. True: it is ready.
+  bool run() {
+    while (!ready_ && step()) {
+    }
+    return ready_;
+  }
+  /// Asks it to stop; what that wakes waits for step().
+  void request_stop() { stop_.request_stop(); }
+  /// The result. Requires: it is ready; called once.
+  result_type get() {
+    CORACLE_CHECK(ready_, "the result of what is polled was taken before it was ready");
+    return awaiter_.await_resume();
+  }
+  /// Where it runs.
+  [[nodiscard]] manual_scheduler& place() noexcept { return place_; }
+
+ private:
+  static void completed(detail::callback_frame* self) { static_cast<polled*>(self)->ready_ = true; }
+
+  manual_scheduler own_place_;
+  manual_scheduler& place_;
+  stop_source stop_;
+  environment environment_;
+  bool ready_ = false;
+  Awaitable value_;  // a reference where poll() was given an lvalue
+  awaiter_type_t<Awaitable> awaiter_ = get_awaiter(static_cast<Awaitable&&>(value_));
+};
+
+/// Starts an awaitable on a manual_scheduler and runs it to its first suspension.
+///
+///     auto waiting = coracle::testing::poll(event);
+///     CHECK_FALSE(waiting.ready());
+///     event.set();
+///     CHECK(waiting.run());
+///
+/// An rvalue is moved in, an lvalue, such as an event, referred to.
+/// Prefer sync_wait where nothing has to happen between the steps.
+/// Resumes on    its `place`, one of its own if none is given: only inside step() and run().
+/// Cancellation  request_stop(); it inherits no other token, and no deadline.
+/// Exceptions    get() throws those of the awaitable.
+/// Threads       one.
+/// Cost          one allocation, for the stop token.
+template <awaitable Awaitable>
+polled<Awaitable> poll(Awaitable&& value) {
+  return polled<Awaitable>{static_cast<Awaitable&&>(value), nullptr};
+}
+/// The same, where the test says, by that place's clock if it has one. `place` outlives it.
+template <awaitable Awaitable>
+polled<Awaitable> poll(manual_scheduler& place, Awaitable&& value) {
+  return polled<Awaitable>{static_cast<Awaitable&&>(value), &place};
+}
+}  // namespace coracle::testing

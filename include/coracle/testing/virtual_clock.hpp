@@ -1,0 +1,77 @@
+// coracle/testing/virtual_clock.hpp -- a clock that stands still until it is told to jump, and its timers.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/check.hpp>
+#include <coracle/exec/timer_queue.hpp>
+
+namespace coracle::testing {
+/// What sleep_for(), with_timeout() and all else that needs time goes by, on an executor whose timers() it is.
+///
+///     coracle::testing::virtual_clock clock;
+///     clock.advance(10ms);  // fires each timer at its moment
+///
+/// Prefer virtual_time_loop or simulation, which have one and move it when nothing is left to run.
+/// Order    timers fire by deadline, equal ones in the order in which they were set.
+/// Threads  one: that which made it.
+/// Cost     no allocation.
+class virtual_clock final : public timer_service {
+ public:
+  using duration = std::chrono::steady_clock::duration;
+  /// What it shows at first.
+  static constexpr time_point start{std::chrono::hours{1}};
+
+  virtual_clock() noexcept = default;
+  virtual_clock(const virtual_clock&) = delete;
+  virtual_clock& operator=(const virtual_clock&) = delete;
+  /// Requires: no timer is set.
+  ~virtual_clock() { CORACLE_CHECK(timers_.empty(), "a virtual clock was destroyed with timers set"); }
+
+  [[nodiscard]] time_point now() noexcept override { return now_; }
+  /// No timer is set.
+  [[nodiscard]] bool empty() const noexcept { return timers_.empty(); }
+  bool add(detail::timer& each, time_point deadline) noexcept override {
+    check_thread();
+    return timers_.add(each, deadline);
+  }
+  bool remove(detail::timer& each) noexcept override {
+    check_thread();
+    return timers_.remove(each);
+  }
+
+  /// Moves to the first deadline, or to a time before it, and fires nothing. False: there is none until `latest`.
+  bool jump(time_point latest = time_point::max()) noexcept {
+    const time_point next = timers_.next();
+    if (next > latest || next == time_point::max()) return false;
+    if (next > now_) now_ = next;
+    return true;
+  }
+  /// Fires the first timer that is due. False: none is.
+  bool fire_due() noexcept {
+    detail::timer* const due = timers_.pop_due(now_);
+    if (due) detail::fire(*due);
+    return due != nullptr;
+  }
+  /// Fires all that is to happen until `end`, each at its moment; then it shows `end`.
+  void advance_to(time_point end) noexcept {
+    do {
+      while (fire_due()) {
+      }
+    } while (jump(end));
+    if (end > now_) now_ = end;
+  }
+  template <class Rep, class Period>
+  void advance(std::chrono::duration<Rep, Period> step) noexcept {
+    advance_to(detail::later_by(now_, detail::clock_duration(step)));
+  }
+
+ private:
+  void check_thread() const noexcept {
+    CORACLE_CHECK(owner_ == &detail::this_thread(),
+                  "a virtual clock was used by a thread other than its own");
+  }
+
+  time_point now_ = start;
+  detail::timer_queue timers_{start};
+  [[maybe_unused]] const detail::thread_state* const owner_ = &detail::this_thread();
+};
+}  // namespace coracle::testing

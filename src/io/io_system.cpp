@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "io_system.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "epoll_backend.hpp"
+
+namespace coracle::detail {
+namespace {
+/// Calls again while a signal interrupts.
+template <class Call>
+int call(Call system_call) noexcept {
+  for (;;) {
+    const int result = system_call();
+    if (result >= 0) return result;
+    if (errno != EINTR) return -errno;
+  }
+}
+sockaddr* as_sockaddr(sockaddr_storage& storage) noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+
+class the_linux_system final : public io_system {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override { return std::chrono::steady_clock::now(); }
+  std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
+    return std::make_unique<epoll_backend>(loop);
+  }
+
+  int open(const std::filesystem::path& path, int flags) noexcept override {
+    constexpr mode_t less_the_umask = 0666;
+    return call([&] { return ::open(path.c_str(), flags, less_the_umask); });
+  }
+  int status(int fd, struct ::stat& about) noexcept override {
+    return call([&] { return ::fstat(fd, &about); });
+  }
+  int set_size(int fd, std::uint64_t size) noexcept override {
+    return call([&] { return ::ftruncate(fd, static_cast<off_t>(size)); });
+  }
+  int open_socket(int family, int type) noexcept override {
+    return call([&] { return ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  }
+  int bind(int fd, const sockaddr* address, socklen_t size) noexcept override {
+    return call([&] { return ::bind(fd, address, size); });
+  }
+  void reuse_address(int fd) noexcept override {
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
+  int listen(int fd, int backlog) noexcept override {
+    return call([&] { return ::listen(fd, backlog); });
+  }
+  int local_address(int fd, sockaddr_storage& address) noexcept override {
+    socklen_t size = sizeof address;
+    return call([&] { return ::getsockname(fd, as_sockaddr(address), &size); });
+  }
+  int shut_down(int fd, int how) noexcept override {
+    return call([&] { return ::shutdown(fd, how); });
+  }
+  int dissolve(int fd) noexcept override {
+    sockaddr_storage nowhere{};
+    nowhere.ss_family = AF_UNSPEC;
+    return call([&] { return ::connect(fd, as_sockaddr(nowhere), sizeof(sa_family_t)); });
+  }
+  void close(int fd) noexcept override { ::close(fd); }
+};
+}  // namespace
+
+io_system& io_system::linux_system() noexcept {
+  static the_linux_system its;
+  return its;
+}
+}  // namespace coracle::detail

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "disk.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+namespace coracle::detail::simulated {
+namespace {
+/// What a device writes as one.
+constexpr std::size_t sector = 512;
+
+void carry_over(std::string& to, const stored_file::change& what) {
+  if (what.is_size) return to.resize(what.offset);
+  if (to.size() < what.offset + what.bytes.size()) to.resize(what.offset + what.bytes.size());
+  to.replace(what.offset, what.bytes.size(), what.bytes);
+}
+bool can_read(int flags) noexcept { return (flags & O_ACCMODE) != O_WRONLY; }
+bool can_write(int flags) noexcept { return (flags & O_ACCMODE) != O_RDONLY; }
+}  // namespace
+
+std::shared_ptr<stored_file> disk::open(const std::string& path, int flags, int& error) {
+  const auto found = files_.find(path);
+  if (found == files_.end()) {
+    error = ENOENT;
+    if ((flags & O_CREAT) == 0 || path.empty()) return nullptr;
+    return files_.emplace(path, std::make_shared<stored_file>()).first->second;
+  }
+  error = EEXIST;
+  if ((flags & O_EXCL) != 0) return nullptr;
+  if ((flags & O_TRUNC) != 0) set_size(*found->second, 0);
+  return found->second;
+}
+
+const stored_file* disk::find(std::string_view path) const {
+  const auto found = files_.find(path);
+  return found == files_.end() ? nullptr : found->second.get();
+}
+
+void disk::put(std::string_view path, std::string_view text) {
+  int ignored = 0;
+  stored_file& file = *open(std::string(path), O_CREAT, ignored);
+  file.now = file.durable = text;
+  file.name_is_durable = true;
+  file.changes.clear();
+}
+
+std::uint64_t disk::used() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, file] : files_) bytes += file->now.size();
+  return bytes;
+}
+std::size_t disk::moved(std::size_t possible) {
+  return possible != 0 && chance(faults.short_transfers) ? sim.random().between(std::size_t{1}, possible)
+                                                         : possible;
+}
+
+std::int64_t disk::read(const stored_file& file, std::uint64_t offset, void* to, std::size_t size) {
+  if (chance(faults.read_errors)) return -EIO;
+  if (offset >= file.now.size()) return 0;
+  const std::size_t taken = moved(std::min(size, file.now.size() - static_cast<std::size_t>(offset)));
+  std::memcpy(to, file.now.data() + offset, taken);
+  return static_cast<std::int64_t>(taken);
+}
+
+std::int64_t disk::write(stored_file& file, std::uint64_t offset, const void* from, std::size_t size) {
+  if (chance(faults.write_errors)) return -EIO;
+  const std::uint64_t end = offset + size;
+  const std::uint64_t others = used() - file.now.size();
+  const std::uint64_t room = faults.capacity > others ? faults.capacity - others : 0;
+  // What is overwritten needs no room.
+  const std::uint64_t most = std::max<std::uint64_t>(room, file.now.size());
+  const std::uint64_t possible = end <= most ? size : (offset < most ? most - offset : 0);
+  if (possible == 0 && size != 0) return -ENOSPC;
+  const std::size_t taken = moved(static_cast<std::size_t>(possible));
+  file.changes.push_back({next_change_++, offset, std::string(static_cast<const char*>(from), taken), false});
+  carry_over(file.now, file.changes.back());
+  return static_cast<std::int64_t>(taken);
+}
+
+int disk::set_size(stored_file& file, std::uint64_t size) {
+  if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return -EINVAL;
+  if (size > faults.capacity) return -EFBIG;
+  file.changes.push_back({next_change_++, size, {}, true});
+  carry_over(file.now, file.changes.back());
+  return 0;
+}
+
+int disk::sync(stored_file& file, std::uint64_t end) {
+  const auto covered = [&](const stored_file::change& each) { return each.number < end; };
+  if (chance(faults.sync_errors)) {
+    // The system takes the pages for clean, and does not write them again.
+    std::erase_if(file.changes, covered);
+    return -EIO;
+  }
+  for (const stored_file::change& each : file.changes) {
+    if (covered(each)) carry_over(file.durable, each);
+  }
+  std::erase_if(file.changes, covered);
+  file.name_is_durable = true;
+  return 0;
+}
+
+/// What each change leaves behind is chance. False: not even the name.
+bool disk::survive(stored_file& file) {
+  bool exists = file.name_is_durable || chance(2);
+  for (const stored_file::change& each : file.changes) {
+    const bool whole = chance(2);
+    if (each.is_size) {
+      if (whole) carry_over(file.durable, each);
+      continue;
+    }
+    for (std::size_t from = 0; from < each.bytes.size();) {
+      const std::size_t size = std::min(each.bytes.size() - from,
+                                        sector - static_cast<std::size_t>((each.offset + from) % sector));
+      if (whole || chance(4)) {
+        carry_over(file.durable, {0, each.offset + from, each.bytes.substr(from, size), false});
+        exists = true;
+      }
+      from += size;
+    }
+  }
+  file.changes.clear();
+  file.now = file.durable;
+  file.name_is_durable = exists;
+  return exists;
+}
+
+void disk::crash() {
+  sim.note("disk: a loss of power");
+  std::erase_if(files_, [&](auto& each) { return !survive(*each.second); });
+}
+
+std::int64_t open_file::try_now(io_request& request) {
+  const std::int64_t result = carry_out(request);
+  const bool at_once = (flags_ & O_DSYNC) != 0 && request.opcode == io_opcode::write_at && result > 0;
+  if (!at_once) return result;
+  const int synced = disk_.sync(*file_, disk_.next_change());
+  return synced < 0 ? synced : result;
+}
+
+void open_file::begin(io_request& request) {
+  // What is written while the sync is under way is none of its business.
+  if (request.opcode == io_opcode::sync) request.offset = disk_.next_change();
+}
+
+std::int64_t open_file::carry_out(io_request& request) {
+  if (dead_) return -EIO;
+  switch (request.opcode) {
+    case io_opcode::read_at:
+      return can_read(flags_) ? disk_.read(*file_, request.offset, request.buffer, request.size) : -EBADF;
+    case io_opcode::write_at:
+      return can_write(flags_) ? disk_.write(*file_, request.offset, request.buffer, request.size) : -EBADF;
+    case io_opcode::sync:
+      return disk_.sync(*file_, request.offset);
+    default:
+      return -EINVAL;
+  }
+}
+
+int open_file::set_size(std::uint64_t size) {
+  if (dead_) return -EIO;
+  return can_write(flags_) ? disk_.set_size(*file_, size) : -EINVAL;
+}
+}  // namespace coracle::detail::simulated
+
+namespace coracle::testing {
+disk_faults disk_faults::harsh() noexcept {
+  disk_faults all;
+  all.most_latency = std::chrono::milliseconds{100};
+  all.read_errors = 50;
+  all.write_errors = 50;
+  all.sync_errors = 50;
+  all.short_transfers = 3;
+  return all;
+}
+
+simulated_disk::simulated_disk(simulation& sim) : its_(std::make_unique<detail::simulated::disk>(sim)) {}
+simulated_disk::~simulated_disk() = default;
+
+void simulated_disk::set_faults(const disk_faults& faults) noexcept { its_->faults = faults; }
+std::optional<std::string> simulated_disk::contents(std::string_view path) const {
+  const auto* const found = its_->find(path);
+  if (!found) return std::nullopt;
+  return found->now;
+}
+void simulated_disk::put(std::string_view path, std::string_view text) { its_->put(path, text); }
+}  // namespace coracle::testing

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// What each access sees, and what it leaves behind. Stores to a location are ordered as they are executed, and so are all
+// seq_cst accesses and fences. By C++20 [atomics.order]:
+//   - an acquire that sees a store learns its `release` view; a read-modify-write hands on that of what it replaces;
+//   - a seq_cst load sees nothing older than what an earlier seq_cst access to the location has stored or seen, or what
+//     was known at an earlier seq_cst fence;
+//   - a load after a seq_cst fence sees nothing older than what a seq_cst access before the fence has stored or seen, or
+//     what was known at an earlier seq_cst fence. That orders what loads see; it does not make it happen before.
+#include <algorithm>
+#include <limits>
+
+#include "model_engine.hpp"
+#include "model_mutation.hpp"
+
+namespace coracle::testing::model {
+namespace {
+constexpr std::int16_t never = std::numeric_limits<std::int16_t>::max();
+
+bool acquires(std::memory_order order) {
+  return order == std::memory_order_acquire || order == std::memory_order_acq_rel ||
+         order == std::memory_order_seq_cst;
+}
+bool releases(std::memory_order order) {
+  return order == std::memory_order_release || order == std::memory_order_acq_rel ||
+         order == std::memory_order_seq_cst;
+}
+/// Some moment of `when` is in `past`.
+bool reaches(const model_clock& past, const model_clock& when) {
+  bool result = false;
+  for (std::size_t i = 0; i != when.at.size(); ++i) result |= when.at[i] <= past.at[i];
+  return result;
+}
+}  // namespace
+
+void model_engine::tick(unsigned index) noexcept {
+  thread& one = threads_[index];
+  one.now.knows.at[index] = one.now.sees.at[index] = ++one.time;
+}
+
+void model_engine::init(model_location& at, std::uint64_t value) {
+  at.execution = execution_;
+  at.count = 0;
+  at.name = new_name();
+  at.made = me().time;
+  at.maker = static_cast<std::uint8_t>(running_);
+  at.accesses = {};
+  at.touches = {};
+  at.touches.writes = at.touches.all = me().past;
+  add_store(at, value, std::memory_order_relaxed, nullptr);
+}
+
+/// The newest store; of an object that is older than this execution the last value, which everybody sees.
+model_store& model_engine::newest(model_location& at) {
+  if (at.execution == ended) fail("use of #" + std::to_string(at.name) + " after its end", site::current());
+  if (at.execution != execution_) {
+    const std::uint64_t last = at.count == 0 ? 0 : at.stores[(at.count - 1) % model_history].value;
+    at.execution = execution_;
+    at.name = new_name();
+    at.made = 0;
+    at.maker = 0;
+    at.accesses = {};
+    at.touches = {};
+    at.count = 1;
+    at.stores[0] = {last, {}, {}, 0, 0, 0};
+  }
+  return at.stores[(at.count - 1) % model_history];
+}
+
+void model_engine::add_store(model_location& at, std::uint64_t value, std::memory_order order,
+                             const model_store* replaced) {
+  thread& writer = me();
+  model_store& made = at.stores[at.count % model_history];
+  model_view release = releases(order) ? writer.now : writer.released;
+  if (replaced) release.join(replaced->release);  // a release sequence goes on
+  made.value = value;
+  made.release = release;
+  made.first_seen.at.fill(never);
+  made.first_seen.at[running_] = made.time = writer.time;
+  made.thread = static_cast<std::uint8_t>(running_);
+  made.sequential = order == std::memory_order_seq_cst ? ++sequentials_ : 0;
+  ++at.count;
+}
+
+/// Whether a load has to be tried with old values; see model_dependence.cpp.
+bool model_engine::may_be_old(model_location& at, bool sequential) {
+  const model_store& last = newest(at);
+  if (!reduces_ || is_past(last.thread, last.time)) return true;
+  return sequential && sequential_touches_.all.at[last.thread] >= last.time;
+}
+/// Nothing older than `store`: it happens before the load, or a load that saw it does, and so on.
+bool model_engine::must_be_seen(const model_store& store, bool sequential) const {
+  const thread& reader = threads_[running_];
+  if (reaches(reader.now.sees, store.first_seen)) return true;
+  if (reader.must_see.at[store.thread] >= store.time) return true;
+  if (sequential && (store.sequential != 0 || reaches(at_fences_, store.first_seen))) return true;
+  return store.sequential != 0 && store.sequential <= reader.now.fence;
+}
+/// How many of the newest stores a load may see.
+unsigned model_engine::visible_stores(model_location& at, bool sequential) const {
+  const auto kept = static_cast<unsigned>(std::min<std::size_t>(at.count, model_history));
+  for (unsigned back = 0; back + 1 < kept; ++back) {
+    if (must_be_seen(at.stores[(at.count - 1 - back) % model_history], sequential)) return back + 1;
+  }
+  return kept;
+}
+
+void model_engine::touch_location(model_location& at, bool writes, bool sequential) {
+  if (me().now.knows.at[at.maker] < at.made)
+    fail("data race: an atomic is used by a thread that need not see it made", site::current());
+  at.accesses.at[running_] = me().time;
+  if (sequential) {
+    touch({{&sequential_touches_, true}, {&at.touches, writes}});
+  } else {
+    touch({{&at.touches, writes}});
+  }
+}
+void model_engine::see(model_store& seen, std::memory_order order) {
+  thread& reader = me();
+  seen.first_seen.at[running_] = std::min(seen.first_seen.at[running_], reader.time);
+  if (order == std::memory_order_seq_cst) {
+    ++sequentials_;
+    if (seen.sequential == 0) seen.sequential = sequentials_;
+  }
+  (acquires(order) ? reader.now : reader.acquired).join(seen.release);
+}
+
+void model_engine::note(const char* what, const model_location& at, std::uint64_t value,
+                        std::memory_order order, const site& where) {
+  if (!tracing_) return;
+  trace_.add(
+      running_,
+      std::string(what) + " #" + std::to_string(at.name) + " = " + text_of(value) + " " + name_of(order),
+      where);
+}
+
+void model_engine::end(model_location& at) {
+  newest(at);
+  for (unsigned i = 0; i != count_; ++i) {
+    if (me().now.knows.at[i] < at.accesses.at[i]) {
+      fail("data race: the end of #" + std::to_string(at.name) + ", which thread " + std::to_string(i) +
+               " has used",
+           site::current());
+    }
+  }
+  at.execution = ended;
+}
+
+std::uint64_t model_engine::load(model_location& at, std::memory_order order, const site& where) {
+  order = model_mutation::look(access::load, order, where).order;
+  const bool sequential = order == std::memory_order_seq_cst;
+  point({&at, false, sequential});
+  const unsigned back = choices_.choose(may_be_old(at, sequential) ? visible_stores(at, sequential) : 1);
+  model_store& seen = at.stores[(at.count - 1 - back) % model_history];
+  touch_location(at, false, sequential);
+  see(seen, order);
+  watch(at, back == 0);
+  tick();
+  note(back == 0 ? "load" : "load, stale,", at, seen.value, order, where);
+  return seen.value;
+}
+
+void model_engine::store(model_location& at, std::uint64_t value, std::memory_order order,
+                         const site& where) {
+  const mutated_access as = model_mutation::look(access::store, order, where);
+  const bool sequential = as.order == std::memory_order_seq_cst;
+  point({&at, true, sequential});
+  const model_store& replaced = newest(at);
+  touch_location(at, true, sequential);
+  const bool changes = replaced.value != value;
+  if (as.how != mutation::dropped) add_store(at, value, as.order, nullptr);
+  if (changes) tell_watchers(at);
+  tick();
+  note("store", at, value, order, where);
+}
+
+/// A change that turns out not to happen, because the value is not the one expected, is a load: it may see an old value.
+std::uint64_t model_engine::rmw_read(model_location& at, std::memory_order order,
+                                     const std::uint64_t* expected) {
+  const bool sequential = order == std::memory_order_seq_cst;
+  point({&at, true, sequential});
+  const model_store& last = newest(at);
+  seen_back_ = 0;
+  if (!expected || !may_be_old(at, sequential)) return last.value;
+  std::array<std::uint8_t, model_history> ways{0};
+  unsigned count = 1;
+  const unsigned visible = visible_stores(at, sequential);
+  for (unsigned back = 1; back < visible; ++back) {
+    if (at.stores[(at.count - 1 - back) % model_history].value != *expected)
+      ways[count++] = static_cast<std::uint8_t>(back);
+  }
+  seen_back_ = ways[choices_.choose(count)];
+  return at.stores[(at.count - 1 - seen_back_) % model_history].value;
+}
+void model_engine::rmw_write(model_location& at, std::uint64_t value, std::memory_order order,
+                             const site& where) {
+  const mutated_access as = model_mutation::look(access::change, order, where);
+  const bool sequential = as.order == std::memory_order_seq_cst;
+  if (as.how == mutation::split) {
+    touch_location(at, false, sequential);
+    see(newest(at), as.order);
+    tick();
+    point({&at, true, sequential});
+  }
+  const model_store replaced = newest(at);
+  touch_location(at, true, sequential);
+  if (as.how != mutation::split) see(newest(at), as.order);
+  if (as.how != mutation::dropped)
+    add_store(at, value, as.order, as.how == mutation::split ? nullptr : &replaced);
+  if (replaced.value != value) tell_watchers(at);
+  watch(at, true);
+  tick();
+  note("change", at, value, order, where);
+}
+void model_engine::rmw_fail(model_location& at, std::memory_order order, const site& where) {
+  order = model_mutation::look(access::load, order, where).order;
+  model_store& seen = at.stores[(at.count - 1 - seen_back_) % model_history];
+  touch_location(at, false, order == std::memory_order_seq_cst);
+  see(seen, order);
+  watch(at, seen_back_ == 0);
+  tick();
+  note("no change of", at, seen.value, order, where);
+}
+bool model_engine::fails_spuriously() {
+  if (!limits_.spurious_failures || failed_spuriously_ || choices_.choose(2) == 0) return false;
+  failed_spuriously_ = true;
+  return true;
+}
+
+void model_engine::fence(std::memory_order order, const site& where) {
+  const mutated_access as = model_mutation::look(access::fence, order, where);
+  if (as.how == mutation::dropped) return;
+  const bool sequential = as.order == std::memory_order_seq_cst;
+  point({nullptr, false, sequential});
+  if (sequential) touch({{&sequential_touches_, true}});
+  pass_fence(running_, as.order);
+  if (tracing_) trace_.add(running_, std::string("fence ") + name_of(as.order), where);
+}
+
+void model_engine::pass_fence(unsigned index, std::memory_order order) {
+  thread& self = threads_[index];
+  if (acquires(order)) self.now.join(self.acquired);
+  if (order == std::memory_order_seq_cst) {
+    self.now.sees.join(at_fences_);
+    self.now.fence = ++sequentials_;
+    at_fences_.join(self.now.knows);
+  }
+  if (releases(order)) self.released = self.now;
+  tick(index);
+}
+
+/// Each thread passes a seq_cst fence, at a moment of its own between two of the caller's.
+void model_engine::fence_everywhere(const site& where) {
+  const mutated_access as = model_mutation::look(access::fence_everywhere, std::memory_order_seq_cst, where);
+  if (as.how == mutation::dropped) return;
+  if (!std::exchange(has_fences_everywhere_, true)) {
+    restarts_ = true;  // what has been done so far has left no marks
+    prune();
+  }
+  const auto pass_own = [&] {
+    point({nullptr, false, true});
+    touch({{&sequential_touches_, true}});
+    pass_fence(running_, std::memory_order_seq_cst);
+  };
+  pass_own();
+  for (unsigned i = 0; i != count_; ++i) {
+    if (i == running_) continue;  // what an ended thread has done counts, too
+    point({nullptr, false, true, true});
+    touch({{&sequential_touches_, true}, {&own_touches_[i], true}});
+    tick();
+    pass_fence(i, std::memory_order_seq_cst);
+  }
+  pass_own();
+  if (tracing_) trace_.add(running_, "fence of every thread", where);
+}
+
+namespace {
+/// An object that is older than this execution: nobody has touched it.
+void renew(model_cell& at, std::uint64_t execution) {
+  if (at.execution == execution) return;
+  at = {};
+  at.execution = execution;
+}
+}  // namespace
+
+void model_engine::read(model_cell& at, const site& where) {
+  renew(at, execution_);
+  const thread& self = me();
+  if (self.now.knows.at[at.writer] < at.written) {
+    fail("data race: read of a plain field that thread " + std::to_string(at.writer) + " has written", where);
+  }
+  at.reads.at[running_] = self.time;
+}
+void model_engine::write(model_cell& at, const site& where) {
+  renew(at, execution_);
+  const thread& self = me();
+  if (self.now.knows.at[at.writer] < at.written) {
+    fail("data race: write to a plain field that thread " + std::to_string(at.writer) + " has written",
+         where);
+  }
+  for (unsigned i = 0; i != count_; ++i) {
+    if (self.now.knows.at[i] < at.reads.at[i])
+      fail("data race: write to a plain field that thread " + std::to_string(i) + " has read", where);
+  }
+  at.writer = static_cast<std::uint8_t>(running_);
+  at.written = self.time;
+}
+}  // namespace coracle::testing::model

@@ -1,0 +1,219 @@
+// tests/unit/file_contract.hpp -- what holds for every file, of the system as of a simulated host.
+// Whoever includes it has defined CORACLE_FILE_TEST, how the names of the tests begin, and service_under_test, which has
+// an io_service `io`, or a reference to one, gives paths (`here / "name"`), and has text_of() and write_text() for them.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <doctest/doctest.h>
+
+#include <array>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/read_only_file.hpp>
+#include <coracle/io/read_write_file.hpp>
+#include <coracle/io/write_only_file.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::io_service;
+using coracle::operation_cancelled;
+using coracle::read_only_file;
+using coracle::read_write_file;
+using coracle::stop_source;
+using coracle::task;
+using coracle::write_only_file;
+
+/// Awaits `work`; true if it ended because stop was requested.
+template <class Awaitable>
+task<bool> is_cancelled(Awaitable work) {
+  try {
+    static_cast<void>(co_await std::move(work));
+  } catch (const operation_cancelled&) {
+    co_return true;
+  }
+  co_return false;
+}
+
+TEST_CASE(CORACLE_FILE_TEST
+          ": what is written is read back, from the same file and from another that is opened on it") {
+  service_under_test here;
+  io_service& io = here.io;
+  io.run([&]() -> task<> {
+    auto both = read_write_file::open(io, here / "a");
+    CHECK(co_await both.write(0, "0123456789", 10) == 10);
+    std::array<char, 4> buffer;
+    CHECK(co_await both.read(3, buffer.data(), 4) == 4);
+    CHECK(std::string_view(buffer.data(), 4) == "3456");
+    const auto other = read_only_file::open(io, here / "a");
+    CHECK(other.size() == 10);
+    CHECK(co_await other.read(6, buffer.data(), 4) == 4);
+    CHECK(std::string_view(buffer.data(), 4) == "6789");
+  }());
+  CHECK(here.text_of(here / "a") == "0123456789");
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": a read gives fewer bytes where the file ends, and none beyond") {
+  service_under_test here;
+  here.write_text(here / "a", "abcdef");
+  io_service& io = here.io;
+  io.run([&]() -> task<> {
+    const auto file = read_only_file::open(io, here / "a");
+    std::array<char, 16> buffer;
+    CHECK(co_await file.read(4, buffer.data(), buffer.size()) == 2);
+    CHECK(std::string_view(buffer.data(), 2) == "ef");
+    CHECK(co_await file.read(6, buffer.data(), buffer.size()) == 0);
+    CHECK(co_await file.read(6'000'000, buffer.data(), buffer.size()) == 0);
+    CHECK(co_await file.read(0, buffer.data(), 0) == 0);
+  }());
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": a write beyond the end leaves zeros between, set_size() cuts and extends") {
+  service_under_test here;
+  io_service& io = here.io;
+  io.run([&]() -> task<> {
+    auto file = write_only_file::open(io, here / "a");
+    CHECK(file.size() == 0);
+    CHECK(co_await file.write(3, "xy", 2) == 2);
+    CHECK(file.size() == 5);
+    file.set_size(4);
+    CHECK(file.size() == 4);
+    file.set_size(6);
+    CHECK(file.size() == 6);
+  }());
+  CHECK(here.text_of(here / "a") == std::string("\0\0\0x\0\0", 6));
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": a function takes any file that can be read, or any that can be written") {
+  service_under_test here;
+  io_service& io = here.io;
+  const auto copy = [](const coracle::readable_file& from, coracle::writable_file& to) -> task<> {
+    std::array<char, 64> buffer;
+    const std::size_t size = co_await from.read(0, buffer.data(), buffer.size());
+    CHECK(co_await to.write(0, buffer.data(), size) == size);
+  };
+  here.write_text(here / "a", "copied");
+  io.run([&]() -> task<> {
+    const auto a = read_only_file::open(io, here / "a");
+    auto b = read_write_file::open(io, here / "b");
+    auto c = write_only_file::open(io, here / "c");
+    co_await copy(a, b);
+    co_await copy(b, c);
+  }());
+  CHECK(here.text_of(here / "c") == "copied");
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": operations at the same time on one file each do their own part") {
+  service_under_test here;
+  io_service& io = here.io;
+  constexpr std::size_t parts = 100;
+  std::string found(parts * 2, '?'), wanted;
+  for (std::size_t i = 0; i != parts; ++i) wanted += {static_cast<char>('a' + i % 26), '.'};
+  io.run([&]() -> task<> {
+    auto file = read_write_file::open(io, here / "a");
+    const auto write = [&](std::size_t i) -> task<> {
+      CHECK(co_await file.write(2 * i, &wanted[2 * i], 2) == 2);
+    };
+    const auto read = [&](std::size_t i) -> task<> {
+      CHECK(co_await file.read(2 * i, &found[2 * i], 2) == 2);
+    };
+    std::vector<task<>> writes, reads;
+    for (std::size_t i = 0; i != parts; ++i) {
+      writes.push_back(write(i));
+      reads.push_back(read(i));
+    }
+    co_await coracle::when_all(std::move(writes));
+    co_await coracle::when_all(std::move(reads));
+  }());
+  CHECK(found == wanted);
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": stop requested before: nothing is read and nothing is written") {
+  service_under_test here;
+  io_service& io = here.io;
+  stop_source source;
+  source.request_stop();
+  char byte = '?';
+  io.run([&]() -> task<> {
+    auto file = read_write_file::open(io, here / "a");
+    CHECK(co_await file.write(0, "x", 1) == 1);
+    CHECK(co_await is_cancelled(file.read(0, &byte, 1, source.get_token())));
+    CHECK(co_await is_cancelled(file.write(0, "y", 1, source.get_token())));
+    const auto inherits = [&]() -> task<bool> { co_return co_await is_cancelled(file.write(0, "z", 1)); };
+    CHECK(co_await coracle::with_stop(inherits(), source.get_token()));
+  }());
+  CHECK(byte == '?');
+  CHECK(here.text_of(here / "a") == "x");
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": stop requested during a copy ends it at the next read") {
+  service_under_test here;
+  io_service& io = here.io;
+  stop_source source;
+  std::uint64_t offset = 0;
+  io.run([&]() -> task<> {
+    auto file = read_write_file::open(io, here / "a");
+    file.set_size(1 << 20);
+    const auto read_for_ever = [&]() -> task<> {
+      co_await io.schedule();
+      std::array<char, 512> buffer;
+      for (;;)
+        offset += co_await file.read(offset % (1 << 20), buffer.data(), buffer.size(), source.get_token());
+    };
+    const auto stop = [&]() -> task<> {
+      co_await io.schedule();
+      source.request_stop();
+    };
+    const auto wait = [&]() -> task<> { CHECK(co_await is_cancelled(read_for_ever())); };
+    co_await coracle::when_all(wait(), stop());
+  }());
+  CHECK(offset != 0);
+}
+
+TEST_CASE(CORACLE_FILE_TEST
+          ": stop requested while writes wait for a thread: each has written, or is cancelled") {
+  service_under_test here;
+  io_service& io = here.io;
+  stop_source source;
+  constexpr std::size_t parts = 200;
+  std::array<bool, parts> cancelled{};
+  io.run([&]() -> task<> {
+    auto file = write_only_file::open(io, here / "a");
+    file.set_size(parts);
+    const auto write = [&](std::size_t i) -> task<> {
+      cancelled[i] = co_await is_cancelled(file.write(i, "w", 1, source.get_token()));
+    };
+    const auto stop = [&]() -> task<> {
+      source.request_stop();
+      co_return;
+    };
+    std::vector<task<>> all;
+    for (std::size_t i = 0; i != parts; ++i) all.push_back(write(i));
+    all.push_back(stop());
+    co_await coracle::when_all(std::move(all));
+  }());
+  const std::string text = here.text_of(here / "a");
+  REQUIRE(text.size() == parts);
+  for (std::size_t i = 0; i != parts; ++i) CHECK((text[i] == 'w') == !cancelled[i]);
+}
+
+TEST_CASE(CORACLE_FILE_TEST
+          ": a coroutine that waits may be destroyed: what it wrote from is not touched afterwards") {
+  service_under_test here;
+  io_service& io = here.io;
+  auto file = write_only_file::open(io, here / "a");
+  for (int i = 0; i != 100; ++i) {
+    const auto text = std::make_unique<std::string>(1000, 'x');
+    const auto one = coracle_test::started(file.write(0, text->data(), text->size()));
+    const auto other = coracle_test::started(file.write(0, text->data(), text->size()));
+  }
+  CHECK(io.process_pending_events() == 0);
+}
+}  // namespace

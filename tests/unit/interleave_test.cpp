@@ -1,0 +1,129 @@
+// tests/unit/interleave_test.cpp
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/interleave.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <list>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using coracle::interleave;
+using coracle::lookup;
+using coracle::prefetch;
+
+namespace {
+/// Follows as many links as the element says.
+struct chain {
+  std::vector<std::size_t> next;
+  explicit chain(std::size_t size) : next(size) {
+    for (std::size_t i = 0; i != size; ++i) next[i] = (i * 7 + 3) % size;
+  }
+  [[nodiscard]] std::size_t follow(std::size_t hops) const {
+    std::size_t at = 0;
+    for (; hops != 0; --hops) at = next[at];
+    return at;
+  }
+};
+template <class Elements>
+lookup follow_all(Elements& elements, const chain& links, std::vector<std::size_t>& found,
+                  const std::size_t* first) {
+  while (const std::size_t* each = elements.next()) {
+    std::size_t at = 0;
+    for (std::size_t hops = *each; hops != 0; --hops) {
+      co_await prefetch{&links.next[at]};
+      at = links.next[at];
+    }
+    found[static_cast<std::size_t>(each - first)] = at;
+  }
+}
+std::vector<std::size_t> numbers(std::size_t count) {
+  std::vector<std::size_t> all(count);
+  for (std::size_t i = 0; i != count; ++i) all[i] = i % 23;
+  return all;
+}
+}  // namespace
+
+TEST_CASE("interleave: every element is looked up once, by any group") {
+  const chain links(101);
+  const std::vector<std::size_t> hops = numbers(500);
+  for (const std::size_t group :
+       {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{48}, std::size_t{1000}}) {
+    std::vector<std::size_t> found(hops.size(), ~std::size_t{0});
+    interleave(group, hops, [&](auto& next) { return follow_all(next, links, found, hops.data()); });
+    for (std::size_t i = 0; i != hops.size(); ++i) CHECK(found[i] == links.follow(hops[i]));
+  }
+}
+
+TEST_CASE("interleave: with a group that it finds by itself the same is found") {
+  const chain links(1009);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{10}, std::size_t{100'000}}) {
+    const std::vector<std::size_t> hops = numbers(count);
+    std::vector<std::size_t> found(count, ~std::size_t{0});
+    interleave(hops, [&](auto& next) { return follow_all(next, links, found, hops.data()); });
+    std::size_t right = 0;
+    for (std::size_t i = 0; i != count; ++i) right += found[i] == links.follow(hops[i]) ? 1 : 0;
+    CHECK(right == count);
+  }
+}
+
+TEST_CASE("interleave: no element, and a list") {
+  const auto sum_all = [](auto& elements, long& sum) -> lookup {
+    while (const int* each = elements.next()) {
+      co_await prefetch{each};
+      sum += *each;
+    }
+  };
+  long sum = 0;
+  const std::vector<int> none;
+  interleave(4, none, [&](auto& next) { return sum_all(next, sum); });
+  CHECK(sum == 0);
+  std::list<int> some(100);
+  std::iota(some.begin(), some.end(), 1);
+  interleave(4, some, [&](auto& next) { return sum_all(next, sum); });
+  CHECK(sum == 5050);
+}
+
+TEST_CASE("interleave: they take turns at each prefetch, in a circle") {
+  std::string order;
+  const auto steps = [&order](auto& elements, char name) -> lookup {
+    while (const int* each = elements.next()) {
+      for (int i = 0; i != *each; ++i) {
+        order += name;
+        co_await prefetch{nullptr};
+      }
+    }
+  };
+  const std::vector<int> counts{3, 1, 2};
+  char name = 'a';
+  interleave(3, counts, [&](auto& next) { return steps(next, name++); });
+  CHECK(order == "abcaca");
+}
+
+TEST_CASE("interleave: an error is thrown once the others have finished what they have") {
+  const std::vector<int> all(100, 2);
+  int finished = 0;
+  const auto fails = [&finished](auto& elements) -> lookup {
+    while (const int* each = elements.next()) {
+      for (int i = 0; i != *each; ++i) co_await prefetch{each};
+      if (++finished == 5) throw std::runtime_error("the fifth");
+    }
+  };
+  CHECK_THROWS_WITH(interleave(4, all, fails), "the fifth");
+  CHECK(finished == 8);
+}
+
+TEST_CASE("interleave: a lookup allocates once, not for each element" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const std::vector<int> all(1000, 1);
+  const auto steps = [](auto& elements) -> lookup {
+    while (const int* each = elements.next()) co_await prefetch{each};
+  };
+  interleave(8, all, steps);  // fills the recycler
+  const std::size_t before = coracle::testing::allocations();
+  interleave(8, all, steps);
+  const std::size_t made = coracle::testing::allocations() - before;
+  CHECK(made <= 1);  // the vector of the ring
+}

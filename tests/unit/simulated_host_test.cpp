@@ -1,0 +1,222 @@
+// tests/unit/simulated_host_test.cpp -- what only a simulated host has: a seed, time, partitions, crashes and limits.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <array>
+#include <chrono>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/timer_service.hpp>
+#include <coracle/exec/sleep.hpp>
+#include <coracle/io/read_write_file.hpp>
+#include <coracle/net/socket.hpp>
+#include <coracle/testing/simulated_host.hpp>
+#include <coracle/testing/simulation.hpp>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace {
+using namespace std::chrono_literals;
+using coracle::task;
+using coracle::net::ip_endpoint;
+using coracle::net::socket;
+using coracle::testing::simulated_host;
+using coracle::testing::simulated_network;
+using coracle::testing::simulation;
+
+struct town {
+  explicit town(std::uint64_t seed = 1, const coracle::testing::network_faults& faults = {})
+      : sim(seed), network(sim, faults) {}
+  simulation sim;
+  simulated_network network;
+  simulated_host near{network, "10.0.0.1"}, far{network, "10.0.0.2"};
+  const ip_endpoint address{far.address(), 80};
+};
+struct connection {
+  socket listener, client, server;
+};
+task<connection> connected(town& t) {
+  connection c{socket::create_tcpv4(t.far.io()), socket::create_tcpv4(t.near.io()),
+               socket::create_tcpv4(t.far.io())};
+  c.listener.bind(t.address);
+  c.listener.listen();
+  co_await coracle::when_all(c.client.connect(t.address), c.listener.accept(c.server));
+  co_return c;
+}
+template <class Awaitable>
+task<std::error_code> error_of(Awaitable work) {
+  try {
+    static_cast<void>(co_await std::move(work));
+  } catch (const std::system_error& error) {
+    co_return error.code();
+  }
+  co_return std::error_code{};
+}
+
+task<> exchange(town& t) {
+  connection c = co_await connected(t);
+  std::array<char, 100> buffer{};
+  std::size_t sent = 0, got = 0;
+  while (sent != buffer.size()) {
+    const std::size_t size = co_await c.client.send(buffer.data(), buffer.size() - sent);
+    sent += size;
+  }
+  while (got != buffer.size()) {
+    const std::size_t size = co_await c.server.recv(buffer.data(), buffer.size());
+    got += size;
+  }
+}
+
+TEST_CASE("simulated host: the same seed gives the same trace, another seed another") {
+  const auto hash = [](std::uint64_t seed) {
+    coracle::testing::network_faults faults;
+    faults.short_transfers = 2;
+    town t{seed, faults};
+    t.sim.run(exchange(t));
+    return t.sim.trace().hash();
+  };
+  CHECK(hash(7) == hash(7));
+  CHECK(hash(7) != hash(8));
+}
+
+TEST_CASE("simulated host: nobody at an address: connect() gives up after a minute, as the system does") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    socket client = socket::create_tcpv4(t.near.io());
+    const ip_endpoint nobody{coracle::net::ipv4_address(10, 9, 9, 9), 80};
+    const auto before = coracle::steady_now();
+    CHECK(co_await error_of(client.connect(nobody)) == std::errc::timed_out);
+    CHECK(coracle::steady_now() - before >= 63s);
+    CHECK(coracle::steady_now() - before < 64s);
+  }());
+}
+
+TEST_CASE("simulated host: what is sent in a partition arrives when it has healed") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    connection c = co_await connected(t);
+    t.network.part(t.near.address(), t.far.address());
+    co_await c.client.send("ab", 2);
+    t.sim.at(t.sim.now() + 5min, [&] { t.network.heal(); });
+    char byte = 0;
+    CHECK(co_await c.server.recv(&byte, 1) == 1);
+    CHECK(byte == 'a');
+    CHECK(t.sim.now() - coracle::testing::virtual_clock::start > 5min);
+  }());
+}
+
+TEST_CASE("simulated host: in a partition that does not heal, the sender gives up after 15 minutes") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    connection c = co_await connected(t);
+    t.network.part(t.near.address(), t.far.address());
+    co_await c.client.send("a", 1);
+    char byte = 0;
+    CHECK(co_await error_of(c.client.recv(&byte, 1)) == std::errc::timed_out);
+    CHECK(t.sim.now() - coracle::testing::virtual_clock::start > 15min);
+  }());
+}
+
+TEST_CASE("simulated host: a peer that has crashed is heard of by who sends, and not before") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    connection c = co_await connected(t);
+    t.far.crash();
+    CHECK(co_await error_of(c.server.send("x", 1)) == std::errc::network_down);
+    co_await coracle::sleep_for(1h);
+    CHECK(co_await c.client.send("x", 1) == 1);
+    char byte = 0;
+    CHECK(co_await error_of(c.client.recv(&byte, 1)) == std::errc::connection_reset);
+  }());
+}
+
+TEST_CASE(
+    "simulated host: a receiver that waits for a peer that has crashed waits for ever, and is told so") {
+  town t;
+  const auto wait = [&]() -> task<> {
+    connection c = co_await connected(t);
+    t.far.crash();
+    char byte = 0;
+    co_await c.client.recv(&byte, 1);
+  };
+  CHECK_THROWS_AS(t.sim.run(wait()), coracle::testing::simulation_failure);
+}
+
+TEST_CASE("simulated host: a sender whose peer has crashed does not wait for room for ever") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    connection c = co_await connected(t);
+    const auto fill = [&]() -> task<> {
+      const std::string block(10'000, 'f');
+      for (;;) co_await c.client.send(block.data(), block.size());
+    };
+    const auto crash = [&]() -> task<> {
+      co_await coracle::sleep_for(1s);
+      t.far.crash();
+    };
+    std::error_code error;
+    const auto note = [&]() -> task<> { error = co_await error_of(fill()); };
+    co_await coracle::when_all(note(), crash());
+    CHECK(error == std::errc::connection_reset);
+  }());
+}
+
+TEST_CASE(
+    "simulated host: without a free descriptor accept is an error, and the connection is there afterwards") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    socket listener = socket::create_tcpv4(t.far.io());
+    listener.bind(t.address);
+    listener.listen();
+    socket client = socket::create_tcpv4(t.near.io());
+    co_await client.connect(t.address);
+    t.far.limit_descriptors(1);
+    CHECK(co_await error_of(listener.accept()) == std::errc::too_many_files_open);
+    t.far.limit_descriptors(2);
+    const socket server = co_await listener.accept();
+    CHECK(server.remote_endpoint() == client.local_endpoint());
+    CHECK(t.far.open_descriptors() == 2);
+  }());
+  CHECK(t.far.open_descriptors() == 0);
+}
+
+TEST_CASE("simulated host: a crash keeps what was synced, and files that were open are lost to their owner") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    auto file = coracle::read_write_file::open(t.near.io(), "a");
+    co_await file.write(0, "kept", 4);
+    co_await file.sync();
+    t.near.crash();
+    CHECK(co_await error_of(file.write(4, "!", 1)) == std::errc::io_error);
+    CHECK(t.near.disk().contents("a") == "kept");
+    auto again = coracle::read_write_file::open(t.near.io(), "a");
+    CHECK(again.size() == 4);
+  }());
+}
+
+TEST_CASE(
+    "simulated host: plain code may process the events, until stop(); and io_service::run() drives all") {
+  town t;
+  coracle::io_service& io = t.near.io();
+  bool ran = false;
+  const auto stop = [&]() -> task<> {
+    co_await coracle::sleep_for(1h);
+    ran = true;
+    io.stop();
+  };
+  const auto drive = [&]() -> task<> {
+    co_await io.schedule();
+    co_await stop();
+  };
+  io.run(drive());
+  CHECK(ran);
+  CHECK(io.process_events() == 0);
+  io.reset();
+  CHECK(io.process_pending_events() == 0);
+  ran = false;
+  io.run(stop());
+  CHECK(ran);
+}
+}  // namespace

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Makes the shipped code wrong in one place after the other, and asks the model checks of tests/model whether they notice.
+
+    tools/mutants.py [--budget EXECUTIONS] [--jobs N] [--all] PROGRAM...
+
+Each program is a built one of tests/model; `PROGRAM --mutants EXECUTIONS` tries its cases on every mutant of the places
+that they meet. A mutant is killed if one of the programs kills it. The score is the part that is killed; it fails under
+95 %, and if a survivor stands in no row of docs/design/mutants.md, or a row there names none that survives.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+JUSTIFIED = ROOT / "docs/design/mutants.md"
+LEAST_SCORE = 95.0
+TAG = re.compile(r"/\*(\w+)\*/")
+
+
+def tag_of(file, line):
+    """The tag of the access at that line: at the end of its statement, or of one of its lines. None: it has no order."""
+    lines = (ROOT / file).read_text().splitlines()
+    for text in lines[line - 1 : line + 3]:
+        if found := TAG.search(text):
+            return found[1]
+        if text.rstrip().endswith((";", "{", "}")):
+            break
+    return None
+
+
+def name_of(function):
+    """As lock(), of what source_location calls a function."""
+    names = re.findall(r"([~\w]+)\(", re.sub(r"<[^<>]*>", "", function))
+    return f"{names[0]}()" if names else function
+
+
+class Mutant:
+    def __init__(self, place, function, change):
+        self.file, line, self.column = place.rsplit(":", 2)
+        self.line, self.change = int(line), change
+        tag = tag_of(self.file, self.line)
+        self.where = f"[{tag}]" if tag else name_of(function)
+        self.killed_by = None
+
+    @property
+    def key(self):
+        return self.file, self.where, self.change
+
+    def __str__(self):
+        return f"{self.file}:{self.line}:{self.column} {self.where} {self.change}"
+
+
+def run(program, budget):
+    result = subprocess.run([program, "--mutants", str(budget)], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise SystemExit(f"{program} fails as it is:\n{result.stdout}{result.stderr}")
+    return [line.split("\t") for line in result.stdout.splitlines()]
+
+
+def unite(outputs):
+    """A mutant a place and change, killed if it is in one of the outputs, a dictionary from program to lines."""
+    mutants = {}
+    for program, lines in outputs.items():
+        for verdict, place, function, change, told in lines:
+            mutant = mutants.setdefault((place, change), Mutant(place, function, change))
+            if verdict == "killed" and not mutant.killed_by:
+                mutant.killed_by = f"{program}: {told}"
+    return sorted(mutants.values(), key=lambda each: (each.file, each.line, each.column, each.change))
+
+
+def justified():
+    """The rows `| file | [tag] or function() | change | why |` of the table."""
+    rows = set()
+    for line in JUSTIFIED.read_text().splitlines():
+        cells = [cell.strip().strip("`") for cell in line.strip().strip("|").split("|")]
+        if len(cells) == 4 and cells[0].endswith((".hpp", ".cpp")):
+            rows.add((cells[0], cells[1], cells[2]))
+    return rows
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--budget", type=int, default=1_000_000, help="executions a case and mutant")
+    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--all", action="store_true", help="print the killed ones, too, and by which case")
+    options.add_argument("programs", nargs="+", type=pathlib.Path)
+    arguments = options.parse_args()
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        found = pool.map(lambda program: run(program, arguments.budget), arguments.programs)
+        mutants = unite({program.name: lines for program, lines in zip(arguments.programs, found)})
+    survivors = [each for each in mutants if not each.killed_by]
+    if arguments.all:
+        for each in mutants:
+            print(f"killed    {each}\n          {each.killed_by}" if each.killed_by else f"survived  {each}")
+    known = justified()
+    unexplained = [each for each in survivors if each.key not in known]
+    for each in unexplained:
+        print(f"survived, without a row in {JUSTIFIED.relative_to(ROOT)}: {each}")
+    idle = known - {each.key for each in survivors}
+    for row in sorted(idle):
+        print(f"a row of {JUSTIFIED.relative_to(ROOT)} that no survivor needs: {' '.join(row)}")
+    score = 100 * (len(mutants) - len(survivors)) / len(mutants)
+    print(f"{len(mutants)} mutants in {len({each.file for each in mutants})} files, "
+          f"{len(mutants) - len(survivors)} killed ({score:.1f} %), {len(survivors)} survive, "
+          f"{len(survivors) - len(unexplained)} of them justified")
+    return 1 if unexplained or idle or score < LEAST_SCORE else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Mutants that only a compiler can make: steps of a protocol in another order, or left out.
+
+    tools/source_mutants.py [--jobs N] LIBRARY
+
+Each row of MUTANTS changes one text of a header, which must be there once, in a copy; then the named program of tests/model is
+compiled against the copy and LIBRARY (libcoracle_model.a), and must fail; the first changes nothing, and must not. Those of
+one access tools/mutants.py makes.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILE = ["clang++-22", "-std=c++20", "-O1", "-DCORACLE_MODEL", "-DCORACLE_ENABLE_CHECKS=1", "-pthread", "-w"]
+SECONDS = 300
+
+# header, program, what is wrong then, text, text instead
+MUTANTS = [
+    ("core/shared_task.hpp", "shared_task", "nothing", "    if (starts) add_handle();\n", "    if (starts) add_handle();\n"),
+    ("core/wait_queue.hpp", "events", "the end of a wait does not wait for its stop listener",
+     "      return true;\n    node_.remove();\n", "      return true;\n"),
+    ("core/wait_queue.hpp", "semaphore", "a wait that was stopped on the way into the queue is queued",
+     "    if (progress == state::cancelled) return false;\n    const bool lost", "    const bool lost"),
+    ("core/wait_queue.hpp", "semaphore", "a stop request withdraws who has been served",
+     "    if (progress == state::served) return false;\n", ""),
+    ("core/wait_queue.hpp", "mutex", "a waiter is served although another branch has been",
+     "    while (each && !each->claim()) each = after(*each);\n", ""),
+    ("core/stop.hpp", "stop", "remove() does not wait for the callback that runs",
+     "    waits = true;\n    waits_for_it_ = &returned;\n", ""),
+    ("core/stop.hpp", "stop", "a callback that removes itself waits for itself",
+     "running_ == &listener && requester_ != &this_thread()", "running_ == &listener"),
+    ("core/stop.hpp", "stop", "callbacks run before the reason is there",
+     "  reason_.store(why, memory_order_release); /*R2*/\n  requester_ = &this_thread();\n"
+     "  while (first_) run_next();\n",
+     "  requester_ = &this_thread();\n  while (first_) run_next();\n"
+     "  reason_.store(why, memory_order_release); /*R2*/\n"),
+    ("core/shared_task.hpp", "shared_task", "the body has no handle of its own",
+     "    if (starts) add_handle();\n", ""),
+    ("sync/async_mutex.hpp", "mutex", "the next holder is woken before the lock of the queue is released",
+     "  state_.unlock(next_holder ? held : is_free);\n  if (next_holder) next_holder->wake();\n",
+     "  if (next_holder) next_holder->wake();\n  state_.unlock(next_holder ? held : is_free);\n"),
+    ("sync/async_mutex.hpp", "mutex", "who was stopped on the way holds it",
+     "state_.unlock(queue_.serve_at_once(arriving) ? is_held : is_free);",
+     "static_cast<void>(queue_.serve_at_once(arriving));\n    state_.unlock(is_held);"),
+    ("sync/event_state.hpp", "events", "who was stopped on the way uses the event up",
+     "      const bool passes = queue_.serve_at_once(arriving);\n"
+     "      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);\n",
+     "      static_cast<void>(queue_.serve_at_once(arriving));\n"
+     "      word_.unlock(closes ? word_.not_set : word_.is_set_now);\n"),
+    ("sync/sequence_barrier.hpp", "sequencers", "the look for waiters comes before the number",
+     "    last_published_.value.store(sequence, detail::memory_order_seq_cst); /*N3*/\n"
+     "    if (waiters_.value.any())",
+     "    const bool any = waiters_.value.any();\n"
+     "    last_published_.value.store(sequence, detail::memory_order_seq_cst); /*N3*/\n    if (any)"),
+    ("sync/sequence_barrier.hpp", "sequencers", "who has locked to wait does not look again",
+     "waits = has_rival(arriving) || !try_serve(arriving);", "waits = true;"),
+    ("sync/multi_producer_sequencer.hpp", "sequencers", "the first number of a range is published before the rest",
+     "    for (const Sequence each : sequences.skip(1)) slot(each).store(each, detail::memory_order_relaxed); /*P5*/\n"
+     "    publish(sequences.front());\n",
+     "    publish(sequences.front());\n"
+     "    for (const Sequence each : sequences.skip(1)) slot(each).store(each, detail::memory_order_relaxed); /*P5*/\n"),
+]
+
+
+def run(mutant, library, folder):
+    """None: killed. Else why not."""
+    header, program, what, old, new = mutant
+    text = (ROOT / "include/coracle" / header).read_text()
+    if text.count(old) != 1:
+        return f"the text is there {text.count(old)} times: bring the row up to date"
+    copy = folder / f"{MUTANTS.index(mutant)}"
+    shutil.copytree(ROOT / "include", copy / "include")
+    (copy / "include/coracle" / header).write_text(text.replace(old, new))
+    command = [*COMPILE, f"-I{copy}/include", f"-I{ROOT}/tests", f"{ROOT}/tests/model/{program}.cpp", library, "-o",
+               f"{copy}/program"]
+    built = subprocess.run(command, capture_output=True, text=True)
+    if built.returncode != 0:
+        return f"does not compile:\n{built.stderr[:2000]}"
+    return "survives" if passes(copy / "program") else None
+
+
+def passes(program):
+    """Until the first case that fails; a mutant that hangs fails too."""
+    ran = subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    limit = threading.Timer(SECONDS, ran.kill)
+    limit.start()
+    for line in ran.stdout:
+        if "FAILED" in line:
+            ran.kill()
+    limit.cancel()
+    return ran.wait() == 0
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("library")
+    arguments = options.parse_args()
+    with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        results = list(pool.map(lambda each: run(each, arguments.library, pathlib.Path(name)), MUTANTS))
+    for (header, program, what, *_), result in zip(MUTANTS, results):
+        print(f"{'killed' if result is None else result:9} {header}: {what} (model.{program})", flush=True)
+    wrong = results[1:]
+    print(f"{wrong.count(None)} of {len(wrong)} changes of a protocol killed")
+    return 0 if results[0] == "survives" and wrong.count(None) == len(wrong) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
