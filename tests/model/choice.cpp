@@ -1,21 +1,14 @@
-// tests/model/choice.cpp -- branches of which one is carried out, and the channels in which they meet.
+// tests/model/choice.cpp -- branches of which one is carried out.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/channel.hpp>
 #include <coracle/core/choice.hpp>
 
-#include "model_waits.hpp"
+#include "model_test.hpp"
 
 namespace {
-using coracle::channel;
-using coracle::stop_source;
 using coracle::detail::choice;
-using coracle_test::detached;
 using coracle_test::model_expect;
 using coracle_test::model_test;
 using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::wait_end;
 using meeting = choice::meeting;
 
 /// Each arrives where the other waits: one of them has both, the other none; none waits for ever.
@@ -60,48 +53,48 @@ void claim_in_a_circle() {
   pairs += one + two;
   model_expect(pairs == 1, "one pair");
 }
-
-detached receive(channel<int>& from, plain_int& data, int& seen) {
-  const auto got = co_await from.recv();
-  seen = got ? *got + data : -1;
+/// Four in a circle: one pair, or two that have nobody in common.
+void four_in_a_circle() {
+  choice a, b, c, d;
+  meeting met[4] = {};
+  model_thread first{[&] { met[0] = choice::claim_both(&a, &b); }};
+  model_thread second{[&] { met[1] = choice::claim_both(&b, &c); }};
+  model_thread third{[&] { met[2] = choice::claim_both(&c, &d); }};
+  met[3] = choice::claim_both(&d, &a);
+  first.join();
+  second.join();
+  third.join();
+  const auto both = [&met](int i) { return met[i % 4] == meeting::both; };
+  int pairs = 0;
+  for (int i = 0; i != 4; ++i) {
+    pairs += both(i);
+    model_expect(!(both(i) && both(i + 1)), "nobody is in two pairs");
+  }
+  model_expect(pairs != 0, "and not all give up");
+  model_expect(a.is_claimed() + b.is_claimed() + c.is_claimed() + d.is_claimed() == 2 * pairs,
+               "who is in no pair is open");
 }
-/// Also what was written before the send arrives.
-void send_against_recv() {
-  channel<int> ch{1};
-  plain_int data = 0;
-  int seen = 0;
-  model_thread sender{[&] {
-    data = 40;
-    model_expect(ch.try_send(2), "there is room");
+/// Held for a moment, and then carried out, or not: nobody else claims it meanwhile, or all can again.
+void hold_against_claim(bool carries_out) {
+  choice a;
+  bool held = false, claimed = false;
+  model_thread other{[&] { claimed = a.claim(); }};
+  held = a.hold();
+  if (held) a.settle(carries_out);
+  other.join();
+  model_expect(carries_out ? held != claimed : claimed, "it is claimed once");
+  model_expect(a.is_claimed(), "and stays claimed");
+}
+/// Two that hold it one after the other, or see that it is lost.
+void two_holds() {
+  choice a;
+  model_thread other{[&] {
+    if (a.hold()) a.settle(false);
   }};
-  receive(ch, data, seen);
-  sender.join();
-  model_expect(seen == 42, "the element, and what was written before it");
-}
-void send_against_close() {
-  channel<int> ch{1};
-  plain_int data = 0;
-  int seen = 0;
-  bool sent = false;
-  model_thread sender{[&] { sent = ch.try_send(2); }};
-  model_thread closer{[&] { ch.close(); }};
-  receive(ch, data, seen);
-  sender.join();
-  closer.join();
-  model_expect(seen == (sent ? 2 : -1), "received if it was sent, else told of the end");
-}
-void send_against_stop() {
-  channel<int> ch{1};
-  stop_source source;
-  wait_end end = wait_end::waits;
-  model_thread sender{[&] { model_expect(ch.try_send(2), "there is room"); }};
-  model_thread stopper{[&] { source.request_stop(); }};
-  note_end(ch.recv(), source.get_token(), end);
-  sender.join();
-  stopper.join();
-  model_expect(end != wait_end::waits, "the wait has ended");
-  model_expect(ch.try_recv().has_value() == (end == wait_end::cancelled),
-               "a cancelled recv() has taken nothing");
+  const bool held = a.hold();
+  if (held) a.settle(true);
+  other.join();
+  model_expect(held && a.is_claimed(), "who carries it out has it");
 }
 }  // namespace
 
@@ -111,8 +104,9 @@ int main(int argc, char** argv) {
   run.check("choice: two together, against one of them", model_test::all, claim_two_against_one);
   run.check("choice: two together, against the other", model_test::all, claim_two_against_other);
   run.check("choice: three in a circle", 3, claim_in_a_circle);
-  run.check("channel: send against recv", 4, send_against_recv);
-  run.check("channel: send against close", 1, send_against_close);
-  run.check("channel: send against a stop request", 1, send_against_stop);
+  run.check("choice: four in a circle", 2, four_in_a_circle);
+  run.check("choice: hold and carry out, against a claim", run.all, [] { hold_against_claim(true); });
+  run.check("choice: hold and let go, against a claim", run.all, [] { hold_against_claim(false); });
+  run.check("choice: two hold it", run.all, two_holds);
   return run.finish();
 }

@@ -1,22 +1,25 @@
 // tests/model/events.cpp -- the events, in every interleaving.
 // SPDX-License-Identifier: MIT
 #include <coracle/sync/async_auto_reset_event.hpp>
-#include <coracle/sync/async_barrier.hpp>
-#include <coracle/sync/async_latch.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/single_consumer_async_auto_reset_event.hpp>
 #include <coracle/sync/single_consumer_event.hpp>
+#include <memory>
 
+#include "../support/test_coroutine.hpp"
+#include "model_executor.hpp"
 #include "model_waits.hpp"
 
 namespace {
-using coracle::stop_source;
 using coracle_test::detached;
+using coracle_test::detached_in_place;
+using coracle_test::model_executor;
 using coracle_test::model_expect;
 using coracle_test::model_test;
 using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
+using coracle_test::stoppable_place;
 using coracle_test::wait_end;
 
 template <class Event>
@@ -85,41 +88,211 @@ void auto_event_lets_one_through() {
   model_expect(through == 2, "both go on, one after the other");
 }
 
+/// What is done before each of two set()s is seen by whoever goes on after them, though they count as one.
+template <class Event>
+void two_setters() {
+  Event event;
+  coracle::detail::atomic<int> left{0}, right{0};
+  int first = 0, second = 0;
+  const auto wait = [&](int& seen) -> detached {
+    co_await event;
+    seen =
+        left.load(coracle::detail::memory_order_relaxed) + right.load(coracle::detail::memory_order_relaxed);
+  };
+  model_thread one{[&] {
+    left.store(1, coracle::detail::memory_order_relaxed);
+    event.set();
+  }};
+  model_thread other{[&] {
+    right.store(2, coracle::detail::memory_order_relaxed);
+    event.set();
+  }};
+  wait(first);
+  wait(second);
+  one.join();
+  other.join();
+  model_expect((second != 0 ? second : first) == 3, "the last to go on sees both");
+  if (second == 0) event.set();
+}
+/// The same for one consumer, who waits a second time only after the first.
+void two_setters_one_consumer() {
+  coracle::single_consumer_async_auto_reset_event event;
+  coracle::detail::atomic<int> left{0}, right{0};
+  int seen = 0;
+  const auto wait_twice = [&]() -> detached {
+    for (int i = 0; i != 2; ++i) {
+      co_await event;
+      seen = left.load(coracle::detail::memory_order_relaxed) +
+             right.load(coracle::detail::memory_order_relaxed);
+    }
+  };
+  model_thread one{[&] {
+    left.store(1, coracle::detail::memory_order_relaxed);
+    event.set();
+  }};
+  model_thread other{[&] {
+    right.store(2, coracle::detail::memory_order_relaxed);
+    event.set();
+  }};
+  wait_twice();
+  one.join();
+  other.join();
+  model_expect(seen == 3, "the last time it goes on it sees both");
+  event.set();
+}
+/// Who is let through may destroy it, though set() has not returned.
+template <class Event>
+void waiter_destroys_it() {
+  auto event = std::make_unique<Event>();
+  const auto wait_and_destroy = [&]() -> detached {
+    co_await *event;
+    event.reset();
+  };
+  model_thread setter{[event = event.get()] { event->set(); }};
+  wait_and_destroy();
+  setter.join();
+  model_expect(!event, "it has gone on");
+}
+/// A coroutine that waits is destroyed, while another thread looks at the event.
+void waiting_coroutine_is_destroyed() {
+  coracle::single_consumer_event event;
+  auto waiting = coracle_test::started(event.operator co_await());
+  model_thread other{[&] {
+    model_expect(!event.is_set(), "it is not set");
+    event.reset();
+  }};
+  waiting.destroy();
+  other.join();
+  event.set();
+  model_expect(event.is_set(), "nobody has waited");
+}
+
+template <class Event>
+detached_in_place note_end_on(const stoppable_place&, coracle::executor& executor, Event& event,
+                              wait_end& end) {
+  try {
+    co_await event;
+    end = wait_end::carried_out;
+  } catch (const coracle::operation_cancelled&) {
+    end = wait_end::cancelled;
+  }
+  model_expect(coracle::current_executor() == &executor, "it goes on where it was");
+}
+/// A wait on an executor is posted there, by the setter or by the stop request, once.
+template <class Event>
+void stop_against_set_on_an_executor() {
+  Event event;
+  model_executor executor;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  {
+    const coracle::detail::executor_scope there{&executor};
+    note_end_on(place, executor, event, end);
+  }
+  model_thread setter{[&] { event.set(); }};
+  model_thread stopper{[&] { place.request_stop(); }};
+  executor.run(1);
+  model_expect(end != wait_end::waits, "it ends");
+  setter.join();
+  stopper.join();
+  model_expect(executor.run_posted() == 0, "once");
+}
+/// It is over when the listener has returned: then the event may go.
+template <class Event>
+void stop_on_an_executor() {
+  auto event = std::make_unique<Event>();
+  model_executor executor;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  {
+    const coracle::detail::executor_scope there{&executor};
+    note_end(place, event->operator co_await(), end);
+  }
+  model_thread stopper{[&] { place.request_stop(); }};
+  executor.run(1);
+  event.reset();
+  model_expect(end == wait_end::cancelled, "it ends");
+}
+
+/// Served while a stop request is looking at it: the wait is over when that has returned, and then the event may go.
+template <class Event>
+detached_in_place wait_and_destroy(const stoppable_place&, std::unique_ptr<Event>& event, wait_end& end) {
+  try {
+    co_await *event;
+    end = wait_end::carried_out;
+    event.reset();
+  } catch (const coracle::operation_cancelled&) {
+    end = wait_end::cancelled;
+  }
+}
+template <class Event>
+void served_one_destroys_it_against_stop() {
+  auto event = std::make_unique<Event>();
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  wait_and_destroy(place, event, end);
+  model_thread stopper{[&] { place.request_stop(); }};
+  event->set();
+  stopper.join();
+  model_expect(end != wait_end::waits, "it ends");
+}
+
 /// Completion against a stop request: a set() that the cancelled wait has not used is there for the next.
+template <class Event, bool StaysSet>
+void expect_used_once(Event& event, wait_end first) {
+  model_expect(first != wait_end::waits, "it ends");
+  bool next = false;
+  const auto wait = [&]() -> detached {
+    co_await event;
+    next = true;
+  };
+  wait();
+  model_expect(next == (StaysSet || first == wait_end::cancelled), "a set() is used once, and not lost");
+  if (!next) event.set();
+}
 template <class Event, bool StaysSet>
 void stop_against_set() {
   Event event;
-  stop_source source;
-  wait_end end = wait_end::waits, next = wait_end::waits;
-  note_end(event, source.get_token(), end);
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  note_end(place, event.operator co_await(), end);
   model_thread setter{[&] { event.set(); }};
-  source.request_stop();
+  place.request_stop();
   setter.join();
-  model_expect(end != wait_end::waits, "it ends");
-  note_end(event, coracle::stop_token{}, next);
-  const bool there = StaysSet || end == wait_end::cancelled;
-  model_expect(there == (next == wait_end::carried_out), "a set() is used once, and not lost");
-  if (!there) event.set();
+  expect_used_once<Event, StaysSet>(event, end);
 }
 /// A stop request that comes while the wait begins.
 template <class Event>
 void stop_against_start() {
   Event event;
-  stop_source source;
+  stoppable_place place;
   wait_end end = wait_end::waits;
-  model_thread stopper{[&] { source.request_stop(); }};
-  note_end(event, source.get_token(), end);
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(place, event.operator co_await(), end);
   stopper.join();
   model_expect(end == wait_end::cancelled, "it ends");
+}
+/// Both at once while the wait begins: a set() that comes just then is taken, or left for the next.
+template <class Event, bool StaysSet>
+void stop_and_set_against_start() {
+  Event event;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_thread stopper{[&] { place.request_stop(); }};
+  model_thread setter{[&] { event.set(); }};
+  note_end(place, event.operator co_await(), end);
+  stopper.join();
+  setter.join();
+  expect_used_once<Event, StaysSet>(event, end);
 }
 /// Two waiters, one of which is stopped while one set() comes.
 void auto_event_gives_to_the_other() {
   coracle::async_auto_reset_event event;
-  stop_source source, never;
+  stoppable_place place, never;
   wait_end stopped = wait_end::waits, other = wait_end::waits;
-  note_end(event, source.get_token(), stopped);
-  note_end(event, never.get_token(), other);
-  model_thread stopper{[&] { source.request_stop(); }};
+  note_end(place, event.operator co_await(), stopped);
+  note_end(never, event.operator co_await(), other);
+  model_thread stopper{[&] { place.request_stop(); }};
   event.set();
   stopper.join();
   model_expect(stopped != wait_end::waits, "it ends");
@@ -127,43 +300,39 @@ void auto_event_gives_to_the_other() {
   if (other == wait_end::waits) event.set();
 }
 
-void latch_opens() {
-  coracle::async_latch latch{2};
-  plain_int a = 0, b = 0;
-  int sum = 0;
-  const auto wait = [&]() -> detached {
-    co_await latch;
-    sum = a + b;
-  };
-  model_thread first{[&] {
-    a = 1;
-    latch.count_down();
-  }};
-  model_thread second{[&] {
-    b = 2;
-    latch.count_down();
-  }};
-  wait();
-  first.join();
-  second.join();
-  model_expect(sum == 3, "opened by the last, with the data of both");
+/// A coroutine waits for two of them, each is set: it is let through by one, and the other set() is not used up.
+template <class Event, bool StaysSet>
+void one_of_two() {
+  Event left, right;
+  coracle::detail::choice one_of;
+  stoppable_place place;
+  wait_end ends[2]{};
+  note_end(place, one_of, left.operator co_await(), ends[0]);
+  note_end(place, one_of, right.operator co_await(), ends[1]);
+  model_thread setter{[&] { left.set(); }};
+  right.set();
+  setter.join();
+  const bool by_left = ends[0] == wait_end::carried_out;
+  model_expect(by_left != (ends[1] == wait_end::carried_out), "one of them");
+  expect_used_once<Event, StaysSet>(by_left ? right : left, wait_end::cancelled);
+  place.request_stop();
+  model_expect(ends[by_left ? 1 : 0] == wait_end::cancelled,
+               "the other ends, at the latest when it is stopped");
 }
-
-void barrier_phases() {
-  coracle::async_barrier barrier{2};
-  plain_int a = 0, b = 0;
-  int seen = 0;
-  const auto take_part = [&](plain_int& mine, plain_int& other) -> detached {
-    mine = 1;
-    co_await barrier.arrive_and_wait();
-    seen += other;
-    co_await barrier.arrive_and_wait();
-    mine = 2;
-  };
-  model_thread thread{[&] { take_part(a, b); }};
-  take_part(b, a);
-  thread.join();
-  model_expect(seen == 2, "each sees what the other did before the phase ended");
+/// One that has lost its choice comes to an event that is set, or to be set: it takes nothing.
+template <class Event, bool StaysSet>
+void lost_one_against_set() {
+  Event event;
+  coracle::detail::choice one_of;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_expect(one_of.claim(), "by another branch");
+  model_thread setter{[&] { event.set(); }};
+  note_end(place, one_of, event.operator co_await(), end);
+  setter.join();
+  expect_used_once<Event, StaysSet>(event, wait_end::cancelled);
+  place.request_stop();
+  model_expect(end == wait_end::cancelled, "it ends, at the latest when it is stopped");
 }
 }  // namespace
 
@@ -176,9 +345,17 @@ int main(int argc, char** argv) {
   run.check("single consumer: set against await", run.all, hands_data_over<single_consumer_event>);
   run.check("single consumer, auto reset: set against await", run.all,
             hands_data_over<single_consumer_async_auto_reset_event>);
-  run.check("manual reset: set, two waiters", 2, two_waiters_one_setter<async_manual_reset_event>);
+  run.check("manual reset: set, two waiters", 3, two_waiters_one_setter<async_manual_reset_event>);
   run.check("manual reset: set and reset against await", run.all, set_reset_and_wait);
   run.check("auto reset: two waiters", run.all, auto_event_lets_one_through);
+  run.check("auto reset: two setters", 3, two_setters<async_auto_reset_event>);
+  run.check("single consumer, auto reset: two setters", 3, two_setters_one_consumer);
+  run.check("manual reset: the waiter destroys it", run.all, waiter_destroys_it<async_manual_reset_event>);
+  run.check("auto reset: the waiter destroys it", run.all, waiter_destroys_it<async_auto_reset_event>);
+  run.check("single consumer: the waiter destroys it", run.all, waiter_destroys_it<single_consumer_event>);
+  run.check("single consumer, auto reset: the waiter destroys it", run.all,
+            waiter_destroys_it<single_consumer_async_auto_reset_event>);
+  run.check("single consumer: a waiting coroutine is destroyed", run.all, waiting_coroutine_is_destroyed);
   run.check("manual reset: stop against set", 3, stop_against_set<async_manual_reset_event, true>);
   run.check("auto reset: stop against set", 3, stop_against_set<async_auto_reset_event, false>);
   run.check("single consumer: stop against set", 3, stop_against_set<single_consumer_event, true>);
@@ -187,8 +364,30 @@ int main(int argc, char** argv) {
   run.check("manual reset: stop against start", run.all, stop_against_start<async_manual_reset_event>);
   run.check("auto reset: stop against start", run.all, stop_against_start<async_auto_reset_event>);
   run.check("single consumer: stop against start", run.all, stop_against_start<single_consumer_event>);
-  run.check("auto reset: stop of one, set for the other", run.all, auto_event_gives_to_the_other);
-  run.check("latch: two counts against a wait", 3, latch_opens);
-  run.check("barrier: two phases", run.all, barrier_phases);
+  run.check("manual reset: stop and set against start", 2,
+            stop_and_set_against_start<async_manual_reset_event, true>);
+  run.check("auto reset: stop and set against start", 2,
+            stop_and_set_against_start<async_auto_reset_event, false>);
+  run.check("single consumer, auto reset: stop and set against start", 2,
+            stop_and_set_against_start<single_consumer_async_auto_reset_event, false>);
+  run.check("auto reset: stop of one, set for the other", 3, auto_event_gives_to_the_other);
+  run.check("manual reset: stop on an executor", 3, stop_on_an_executor<async_manual_reset_event>);
+  run.check("single consumer: stop on an executor", 3, stop_on_an_executor<single_consumer_event>);
+  run.check("auto reset: stop against set, on an executor", 2,
+            stop_against_set_on_an_executor<async_auto_reset_event>);
+  run.check("single consumer, auto reset: stop against set, on an executor", 2,
+            stop_against_set_on_an_executor<single_consumer_async_auto_reset_event>);
+  run.check("manual reset: destroyed while a stop request looks at it", 3,
+            served_one_destroys_it_against_stop<async_manual_reset_event>);
+  run.check("single consumer: destroyed while a stop request looks at it", 3,
+            served_one_destroys_it_against_stop<single_consumer_event>);
+  run.check("manual reset: one of two", 3, one_of_two<async_manual_reset_event, true>);
+  run.check("auto reset: one of two", 3, one_of_two<async_auto_reset_event, false>);
+  run.check("single consumer: one of two", 3, one_of_two<single_consumer_event, true>);
+  run.check("single consumer, auto reset: one of two", 3,
+            one_of_two<single_consumer_async_auto_reset_event, false>);
+  run.check("manual reset: a lost one", run.all, lost_one_against_set<async_manual_reset_event, true>);
+  run.check("auto reset: a lost one", run.all, lost_one_against_set<async_auto_reset_event, false>);
+  run.check("single consumer: a lost one", run.all, lost_one_against_set<single_consumer_event, true>);
   return run.finish();
 }

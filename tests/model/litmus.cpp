@@ -134,7 +134,197 @@ void load_buffering() {
   record({a, b});
 }
 
+/// One side has a fence that costs nothing, the other makes everybody pass one.
+void store_buffering_asymmetric() {
+  word x{0}, y{0};
+  int a = 0, b = 0;
+  model_thread first{[&] {
+    x.store(1, order::relaxed);
+    a = y.load(order::relaxed);
+  }};
+  y.store(1, order::relaxed);
+  coracle::testing::model::model_fence_everywhere(std::source_location::current());
+  b = x.load(order::relaxed);
+  first.join();
+  record({a, b});
+}
+
+/// x was written by one, seen by a second that writes y, seen by a third: does that see x?
+void write_to_read_causality(order store, order load) {
+  word x{0}, y{0};
+  int a = 0, b = 0, c = 0;
+  model_thread first{[&] { x.store(1, store); }};
+  model_thread second{[&] {
+    a = x.load(load);
+    y.store(1, store);
+  }};
+  b = y.load(load);
+  c = x.load(order::relaxed);
+  first.join();
+  second.join();
+  record({a, b, c});
+}
+/// The same by two flags.
+void two_hops(order store, order load) {
+  word x{0}, y{0}, z{0};
+  int a = 0, b = 0, c = 0;
+  model_thread first{[&] {
+    x.store(1, order::relaxed);
+    y.store(1, store);
+  }};
+  model_thread second{[&] {
+    a = y.load(load);
+    z.store(1, store);
+  }};
+  b = z.load(load);
+  c = x.load(order::relaxed);
+  first.join();
+  second.join();
+  record({a, b, c});
+}
+void write_read_coherence() {
+  word x{0};
+  model_thread other{[&] { x.store(2, order::relaxed); }};
+  x.store(1, order::relaxed);
+  const int a = x.load(order::relaxed);
+  other.join();
+  record({a, x.load(order::relaxed)});
+}
+void read_write_coherence() {
+  word x{0};
+  model_thread other{[&] { x.store(2, order::relaxed); }};
+  const int a = x.load(order::relaxed);
+  x.store(1, order::relaxed);
+  other.join();
+  record({a, x.load(order::relaxed)});
+}
+/// Two readers agree on the order of two stores to one word.
+void two_readers_of_one_word() {
+  word x{0};
+  int a = 0, b = 0;
+  model_thread first{[&] { x.store(1, order::relaxed); }};
+  model_thread second{[&] { x.store(2, order::relaxed); }};
+  model_thread third{[&] {
+    a = x.load(order::relaxed);
+    b = x.load(order::relaxed);
+  }};
+  const int c = x.load(order::relaxed), d = x.load(order::relaxed);
+  first.join();
+  second.join();
+  third.join();
+  record({a == 1 && b == 2 && c == 2 && d == 1});
+}
+void independent_reads_with_fences(order strength) {
+  word x{0}, y{0};
+  int a = 0, b = 0;
+  model_thread first{[&] { x.store(1, order::relaxed); }};
+  model_thread second{[&] { y.store(1, order::relaxed); }};
+  model_thread third{[&] {
+    a = x.load(order::relaxed);
+    fence(strength);
+    b = y.load(order::relaxed);
+  }};
+  const int c = y.load(order::relaxed);
+  fence(strength);
+  const int d = x.load(order::relaxed);
+  first.join();
+  second.join();
+  third.join();
+  record({a == 1 && b == 0 && c == 1 && d == 0});
+}
+/// What is stored last, and whether the writer of that has seen the other's first store.
+void store_then_store_or_load(bool fences) {
+  word x{0}, y{0};
+  model_thread other{[&] {
+    x.store(1, order::relaxed);
+    if (fences) fence(order::seq_cst);
+    y.store(1, order::relaxed);
+  }};
+  y.store(2, order::relaxed);
+  if (fences) fence(order::seq_cst);
+  const int a = x.load(order::relaxed);
+  other.join();
+  record({a, y.load(order::relaxed)});
+}
+/// By C++20 a store by the same thread does not go on with its release sequence.
+void store_ends_release_sequence() {
+  word data{0}, flag{0};
+  model_thread sender{[&] {
+    data.store(1, order::relaxed);
+    flag.store(1, order::release);
+    flag.store(2, order::relaxed);
+  }};
+  const int seen = flag.load(order::acquire), value = data.load(order::relaxed);
+  sender.join();
+  record({seen, value});
+}
+/// A fence on one side, seq_cst accesses on the other.
+void store_buffering_fence_against_accesses(order store, order load) {
+  word x{0}, y{0};
+  int a = 0;
+  model_thread other{[&] {
+    x.store(1, order::relaxed);
+    fence(order::seq_cst);
+    a = y.load(order::relaxed);
+  }};
+  y.store(1, store);
+  const int b = x.load(load);
+  other.join();
+  record({a, b});
+}
+/// A strong compare_exchange that fails is a load, of an old value too.
+void failed_change_sees_old_value() {
+  word data{0}, flag{0};
+  model_thread sender{[&] {
+    data.store(1, order::relaxed);
+    flag.store(1, order::relaxed);
+  }};
+  const int seen = flag.load(order::relaxed);
+  int found = 5;
+  data.compare_exchange_strong(found, 6, order::relaxed);
+  sender.join();
+  record({seen, found});
+}
+
+void more_outcome_sets(model_test& run) {
+  const std::set<std::string> causal{"000", "001", "010", "011", "100", "101", "111"};
+  std::set<std::string> any = causal;
+  any.insert("110");
+  run.outcomes("write to read causality, release and acquire", causal,
+               [] { write_to_read_causality(order::release, order::acquire); });
+  run.outcomes("write to read causality, relaxed", any,
+               [] { write_to_read_causality(order::relaxed, order::relaxed); });
+  run.outcomes("two hops, release and acquire", causal, [] { two_hops(order::release, order::acquire); });
+  run.outcomes("two hops, relaxed", any, [] { two_hops(order::relaxed, order::relaxed); });
+  run.outcomes("two hops, only acquire", any, [] { two_hops(order::relaxed, order::acquire); });
+  run.outcomes("write-read coherence", {"11", "12", "22"}, write_read_coherence);
+  run.outcomes("read-write coherence", {"01", "02", "21"}, read_write_coherence);
+  run.outcomes("two readers of one word", {"0"}, two_readers_of_one_word);
+  run.outcomes("independent reads, seq_cst fences", {"0"},
+               [] { independent_reads_with_fences(order::seq_cst); });
+  run.outcomes("independent reads, acquire fences", {"0", "1"},
+               [] { independent_reads_with_fences(order::acquire); });
+  run.outcomes("store and store, store and load, relaxed", {"01", "02", "11", "12"},
+               [] { store_then_store_or_load(false); });
+  run.outcomes("store and store, store and load, seq_cst fences", {"01", "11", "12"},
+               [] { store_then_store_or_load(true); });
+  run.outcomes("a store ends the release sequence", {"00", "01", "11", "20", "21"},
+               store_ends_release_sequence);
+  run.outcomes("store buffering, a fence against seq_cst", {"01", "10", "11"},
+               [] { store_buffering_fence_against_accesses(order::seq_cst, order::seq_cst); });
+  run.outcomes("store buffering, a fence against release and acquire", {"00", "01", "10", "11"},
+               [] { store_buffering_fence_against_accesses(order::release, order::acquire); });
+  run.outcomes("store buffering, seq_cst stores only", {"00", "01", "10", "11"},
+               [] { store_buffering(order::seq_cst, order::acquire, false); });
+  run.outcomes("store buffering, seq_cst loads only", {"00", "01", "10", "11"},
+               [] { store_buffering(order::release, order::seq_cst, false); });
+  run.outcomes("independent reads, only the loads seq_cst", {"0"},
+               [] { independent_reads(order::release, order::seq_cst); });
+  run.outcomes("a change that fails sees an old value", {"00", "01", "10", "11"},
+               failed_change_sees_old_value);
+}
 void outcome_sets(model_test& run) {
+  run.outcomes("store buffering, a fence of every thread", {"01", "10", "11"}, store_buffering_asymmetric);
   run.outcomes("store buffering, relaxed", {"00", "01", "10", "11"},
                [] { store_buffering(order::relaxed, order::relaxed, false); });
   run.outcomes("store buffering, release and acquire", {"00", "01", "10", "11"},
@@ -222,7 +412,7 @@ void replay(model_test& run) {
   };
   const auto found = coracle::testing::model_check(body);
   const auto again = coracle::testing::model_replay(found.replay, body);
-  run.check("a failure is found again by its replay string", 0, [&] {
+  run.check("a failure is found again by its replay string", 0, [found, again] {
     model_expect(!found.passed && !again.passed, "both fail");
     model_expect(found.failure == again.failure && found.schedule == again.schedule, "in the same way");
   });
@@ -232,6 +422,7 @@ void replay(model_test& run) {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   outcome_sets(run);
+  more_outcome_sets(run);
   findings(run);
   replay(run);
   return run.finish();

@@ -4,9 +4,13 @@
 #include <coracle/testing/model_check.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
+
+#include "model_mutants.hpp"
 
 namespace coracle_test {
 using coracle::testing::model_expect;
@@ -15,6 +19,8 @@ using coracle::testing::model_result;
 using coracle::testing::model_thread;
 
 /// A program of model checks: `program [bound added to each case's]`. A line a case; fails if one does.
+/// `program --mutants EXECUTIONS`: instead tries the cases on wrong versions of the shipped code; model_mutants.hpp.
+/// They run in finish() then: what a body captures by reference must live until that.
 ///
 ///     coracle_test::model_test run(argc, argv);
 ///     run.check("event: set against await", 3, [] { ... });
@@ -23,15 +29,23 @@ class model_test {
  public:
   static constexpr unsigned all = ~0U;  ///< no bound on preemptions
 
-  model_test(int argc, char** argv) : more_(argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 0) {}
+  model_test(int argc, char** argv) {
+    if (argc > 2 && std::strcmp(argv[1], "--mutants") == 0) {
+      mutants_.emplace(static_cast<std::uint64_t>(std::atoll(argv[2])));
+    } else if (argc > 1) {
+      more_ = static_cast<unsigned>(std::atoi(argv[1]));
+    }
+  }
   model_test(const model_test&) = delete;
   model_test& operator=(const model_test&) = delete;
 
   /// Everything within so many preemptions must pass, and all of it is run.
   model_result check(const char* name, unsigned preemptions, std::function<void()> body) {
-    model_limits limits;
-    limits.preemptions = preemptions == all ? all : preemptions + more_;
-    limits.executions = 100'000'000;
+    const model_limits limits = limits_for(preemptions);
+    if (mutants_) {
+      mutants_->add({name, limits, std::move(body)});
+      return {};
+    }
     model_result result = coracle::testing::model_check(limits, std::move(body));
     const std::string bound = limits.preemptions == all ? "all" : std::to_string(limits.preemptions);
     std::printf("%-60s preemptions %-3s  executions %10llu  %s\n", name, bound.c_str(),
@@ -48,6 +62,7 @@ class model_test {
   }
   /// As check(), and the body's model_record()s are exactly these.
   void outcomes(const char* name, const std::set<std::string>& wanted, std::function<void()> body) {
+    if (mutants_) return mutants_->add({name, limits_for(all), std::move(body), wanted});
     const model_result result = check(name, all, std::move(body));
     if (result.outcomes == wanted) return;
     ++failed_;
@@ -59,8 +74,8 @@ class model_test {
   }
   /// The checker must find something wrong, and say `what`.
   void finds(const char* name, const char* what, unsigned preemptions, std::function<void()> body) {
-    model_limits limits;
-    limits.preemptions = preemptions;
+    if (mutants_) return;
+    const model_limits limits = limits_for(preemptions);
     const model_result result = coracle::testing::model_check(limits, std::move(body));
     const bool found = result.failure.find(what) != std::string::npos;
     std::printf("%-60s finds \"%s\" after %llu executions: %s\n", name, what,
@@ -71,20 +86,28 @@ class model_test {
     ++cases_;
   }
   /// For main() to return.
-  [[nodiscard]] int finish() const {
+  [[nodiscard]] int finish() {
+    if (mutants_) return mutants_->run();
     std::printf("%d cases, %llu executions, %d failed\n", cases_,
                 static_cast<unsigned long long>(executions_), failed_);
     return failed_ == 0 ? 0 : 1;
   }
 
  private:
+  [[nodiscard]] model_limits limits_for(unsigned preemptions) const {
+    model_limits limits;
+    limits.preemptions = preemptions == all ? all : preemptions + more_;
+    limits.executions = 100'000'000;
+    return limits;
+  }
   static void report(const model_result& result) {
     constexpr std::size_t most = 12'000;
     std::printf("%s\n%s\nreplay: %s\n", result.failure.c_str(), result.schedule.substr(0, most).c_str(),
                 result.replay.substr(0, 400).c_str());
   }
 
-  const unsigned more_;
+  std::optional<model_mutants> mutants_;
+  unsigned more_ = 0;
   int cases_ = 0, failed_ = 0;
   std::uint64_t executions_ = 0;
 };

@@ -1,0 +1,255 @@
+// tests/model/broadcast_watch.cpp -- what is published, and those who wait for more.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/broadcast.hpp>
+#include <coracle/compose/watch.hpp>
+#include <optional>
+
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle::broadcast;
+using coracle::broadcast_subscription;
+using coracle::watch;
+using coracle::watch_observer;
+using coracle_test::detached;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::note_end;
+using coracle_test::plain_int;
+using coracle_test::stoppable_place;
+using coracle_test::wait_end;
+
+/// A value; what its sender has written arrives with it.
+struct item {
+  int value = 0;
+  const plain_int* data = nullptr;
+};
+constexpr int nothing = -1;
+
+detached receive(broadcast_subscription<item>& from, int& seen) {
+  int got = 0;
+  try {
+    const auto next = co_await from.recv();
+    got = next ? next->value + (next->data ? *next->data : plain_int(0)) : nothing;
+  } catch (const coracle::lagged& missed) {
+    got = 100 * static_cast<int>(missed.lost());
+  }
+  seen = got;
+}
+void send_against_recv() {
+  broadcast<item> values{2};
+  auto mine = values.subscribe();
+  plain_int data = 0;
+  int seen = 0;
+  model_thread sender{[&] {
+    data = 40;
+    values.send({2, &data});
+  }};
+  receive(mine, seen);
+  sender.join();
+  model_expect(seen == 42, "the value, and what was written before it");
+}
+void two_subscribers() {
+  broadcast<item> values{2};
+  auto mine = values.subscribe(), others = values.subscribe();
+  int a = 0, b = 0;
+  model_thread sender{[&] { values.send({2, nullptr}); }};
+  model_thread other{[&] { receive(others, b); }};
+  receive(mine, a);
+  sender.join();
+  other.join();
+  model_expect(a == 2 && b == 2, "both get the value");
+}
+void two_senders() {
+  broadcast<item> values{2};
+  auto mine = values.subscribe(), others = values.subscribe();
+  int first = 0, second = 0, a = 0, b = 0;
+  model_thread sender{[&] { values.send({1, nullptr}); }};
+  values.send({2, nullptr});
+  sender.join();
+  receive(mine, first);
+  receive(mine, second);
+  receive(others, a);
+  receive(others, b);
+  model_expect(first * second == 2 && a == first && b == second, "both, in one order for all");
+}
+/// The subscriber is one behind, or has lost the oldest, and is told.
+void lag_against_recv() {
+  broadcast<item> values{1};
+  auto mine = values.subscribe();
+  int first = 0, second = 0;
+  values.send({1, nullptr});
+  model_thread sender{[&] { values.send({2, nullptr}); }};
+  receive(mine, first);
+  sender.join();
+  model_expect(first == 1 || first == 100, "the oldest, or that it is lost");
+  receive(mine, second);
+  model_expect(second == 2, "then the next");
+}
+/// A subscription sees what is sent after it, all of it.
+void subscribe_against_send() {
+  broadcast<item> values{2};
+  int first = 0;
+  model_thread sender{[&] {
+    values.send({1, nullptr});
+    values.send({2, nullptr});
+    values.close();
+  }};
+  auto mine = values.subscribe();
+  receive(mine, first);
+  sender.join();
+  model_expect(first == 1 || first == 2 || first == nothing, "from one of them on");
+  if (first == 1) {
+    int second = 0;
+    receive(mine, second);
+    model_expect(second == 2, "none is left out");
+  }
+}
+void close_against_recv() {
+  broadcast<item> values{1};
+  auto mine = values.subscribe();
+  int first = 0, second = 0;
+  model_thread closer{[&] {
+    values.send({1, nullptr});
+    values.close();
+  }};
+  receive(mine, first);
+  closer.join();
+  receive(mine, second);
+  model_expect(first == 1 && second == nothing, "the value, then the end");
+}
+/// The broadcast goes while its subscriber looks; the state belongs to both.
+void end_against_recv() {
+  std::optional<broadcast<item>> values(std::in_place, std::size_t{1});
+  std::optional<broadcast_subscription<item>> mine(values->subscribe());
+  int seen = 0;
+  model_thread ender{[&] { values.reset(); }};
+  receive(*mine, seen);
+  mine.reset();
+  ender.join();
+  model_expect(seen == nothing, "the end");
+}
+void stop_against_send() {
+  broadcast<item> values{1};
+  auto mine = values.subscribe();
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  note_end(place, mine.recv(), end);
+  model_thread sender{[&] { values.send({2, nullptr}); }};
+  place.request_stop();
+  sender.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+  int next = 0;
+  if (end == wait_end::cancelled) {
+    receive(mine, next);
+    model_expect(next == 2, "no value is lost by it");
+  }
+}
+void stop_and_send_against_start() {
+  broadcast<item> values{1};
+  auto mine = values.subscribe();
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_thread sender{[&] { values.send({2, nullptr}); }};
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(place, mine.recv(), end);
+  sender.join();
+  stopper.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+}
+
+// ---- watch ----
+
+detached follow(watch_observer<item>& from, int& seen) {
+  const auto latest = co_await from.changed();
+  seen = latest ? latest->value + (latest->data ? *latest->data : plain_int(0)) : nothing;
+}
+void set_against_changed() {
+  watch<item> value{item{}};
+  auto mine = value.observe();
+  plain_int data = 0;
+  int seen = 0;
+  model_thread setter{[&] {
+    data = 40;
+    value.set({2, &data});
+  }};
+  follow(mine, seen);
+  setter.join();
+  model_expect(seen == 42, "the value, and what was written before it");
+}
+void two_sets_against_changed() {
+  watch<item> value{item{}};
+  auto mine = value.observe();
+  int first = 0;
+  model_thread setter{[&] {
+    value.set({1, nullptr});
+    value.set({2, nullptr});
+  }};
+  follow(mine, first);
+  setter.join();
+  model_expect(first == 1 || first == 2, "the latest, by then");
+  model_expect(mine.get()->value == 2, "and at last the last");
+}
+void set_against_get() {
+  plain_int data = 0;
+  watch<item> value{item{}};
+  model_thread setter{[&] {
+    data = 40;
+    value.set({2, &data});
+  }};
+  const auto latest = value.get();
+  model_expect(latest->value == 0 || *latest->data == 40, "the one before, or the new one whole");
+  setter.join();
+}
+void end_against_changed() {
+  std::optional<watch<item>> value(std::in_place, item{});
+  std::optional<watch_observer<item>> mine(value->observe());
+  int first = 0, second = 0;
+  model_thread ender{[&] {
+    value->set({1, nullptr});
+    value.reset();
+  }};
+  follow(*mine, first);
+  ender.join();
+  follow(*mine, second);
+  mine.reset();
+  model_expect(first == 1 && second == nothing, "the last value, then the end");
+}
+void stop_against_set() {
+  watch<item> value{item{}};
+  auto mine = value.observe();
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  note_end(place, mine.changed(), end);
+  model_thread setter{[&] { value.set({2, nullptr}); }};
+  place.request_stop();
+  setter.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+  int next = 0;
+  if (end == wait_end::cancelled) {
+    follow(mine, next);
+    model_expect(next == 2, "the next wait sees the change");
+  }
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("broadcast: send against recv", run.all, send_against_recv);
+  run.check("broadcast: two subscribers", 3, two_subscribers);
+  run.check("broadcast: two senders", run.all, two_senders);
+  run.check("broadcast: a subscriber that lags", run.all, lag_against_recv);
+  run.check("broadcast: subscribe against send", run.all, subscribe_against_send);
+  run.check("broadcast: close against recv", run.all, close_against_recv);
+  run.check("broadcast: its end against recv", run.all, end_against_recv);
+  run.check("broadcast: stop against send", run.all, stop_against_send);
+  run.check("broadcast: stop and send against start", 2, stop_and_send_against_start);
+  run.check("watch: set against changed", run.all, set_against_changed);
+  run.check("watch: two sets against changed", run.all, two_sets_against_changed);
+  run.check("watch: set against get", run.all, set_against_get);
+  run.check("watch: its end against changed", run.all, end_against_changed);
+  run.check("watch: stop against set", run.all, stop_against_set);
+  return run.finish();
+}

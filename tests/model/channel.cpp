@@ -1,0 +1,348 @@
+// tests/model/channel.cpp -- senders and receivers, the end of a channel, and stop requests.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/channel.hpp>
+#include <coracle/compose/unbounded_channel.hpp>
+#include <memory>
+
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle::channel;
+using coracle::task;
+using coracle::unbounded_channel;
+using coracle_test::detached;
+using coracle_test::model_executor;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::note_end;
+using coracle_test::plain_int;
+using coracle_test::stoppable_place;
+using coracle_test::wait_end;
+
+/// An element; what its sender has written arrives with it.
+struct item {
+  int value = 0;
+  const plain_int* data = nullptr;
+};
+constexpr int nothing = -1;
+
+template <class Channel>
+detached receive(Channel& from, int& seen) {
+  const auto got = co_await from.recv();
+  seen = got ? got->value + (got->data ? *got->data : plain_int(0)) : nothing;
+}
+enum class sent { waits, well, refused };
+detached send(channel<item>& to, item what, sent& end) {
+  sent how = sent::well;
+  try {
+    co_await to.send(what);
+  } catch (const coracle::channel_closed&) {
+    how = sent::refused;
+  }
+  end = how;
+}
+
+// ---- one sender, one receiver ----
+
+void send_against_recv(std::size_t capacity) {
+  channel<item> ch{capacity};
+  plain_int data = 0;
+  int seen = 0;
+  sent end = sent::waits;
+  model_thread sender{[&] {
+    data = 40;
+    send(ch, {2, &data}, end);
+  }};
+  receive(ch, seen);
+  sender.join();
+  model_expect(seen == 42 && end == sent::well, "the element, and what was written before it");
+}
+void send_now_against_recv() {
+  unbounded_channel<item> ch;
+  plain_int data = 0;
+  int seen = 0;
+  model_thread sender{[&] {
+    data = 40;
+    ch.send({2, &data});
+  }};
+  receive(ch, seen);
+  sender.join();
+  model_expect(seen == 42, "the element, and what was written before it");
+}
+void try_against_try() {
+  channel<item> ch{1};
+  plain_int data = 0;
+  bool was_sent = false;
+  model_thread sender{[&] {
+    data = 40;
+    was_sent = ch.try_send({2, &data});
+  }};
+  const auto got = ch.try_recv();
+  if (got) model_expect(got->value + *got->data == 42, "the element, and what was written before it");
+  sender.join();
+  model_expect(was_sent && ch.try_recv().has_value() == !got, "it is there once");
+}
+/// In order, though the second waits for room.
+void two_sends_in_order(std::size_t capacity) {
+  channel<item> ch{capacity};
+  int first = 0, second = 0;
+  sent a = sent::waits, b = sent::waits;
+  model_thread sender{[&] {
+    send(ch, {1, nullptr}, a);
+    send(ch, {2, nullptr}, b);
+  }};
+  receive(ch, first);
+  receive(ch, second);
+  sender.join();
+  model_expect(first == 1 && second == 2, "first sent, first received");
+  model_expect(a == sent::well && b == sent::well, "both are sent");
+}
+void receiver_on_executor() {
+  channel<item> ch{0};
+  model_executor place;
+  int seen = 0;
+  sent end = sent::waits;
+  const auto wait = [&]() -> detached {
+    co_await place.schedule();
+    const auto got = co_await ch.recv();
+    model_expect(coracle::current_executor() == &place, "it goes on where it was");
+    seen = got->value;
+  };
+  model_thread sender{[&] { send(ch, {2, nullptr}, end); }};
+  wait();
+  while (seen == 0) place.run(1);
+  sender.join();
+  model_expect(seen == 2 && end == sent::well, "it has the element");
+}
+/// The last one to be woken destroys the channel.
+void destroyed_by_the_receiver() {
+  auto ch = std::make_unique<unbounded_channel<item>>();
+  int seen = 0;
+  const auto wait = [&]() -> detached {
+    const auto got = co_await ch->recv();
+    seen = got->value;
+    ch.reset();
+  };
+  wait();
+  model_thread sender{[to = ch.get()] { to->send({2, nullptr}); }};
+  sender.join();
+  model_expect(seen == 2 && !ch, "received");
+}
+
+// ---- two of them ----
+
+void two_senders(std::size_t capacity) {
+  channel<item> ch{capacity};
+  int first = 0, second = 0;
+  sent a = sent::waits, b = sent::waits;
+  model_thread one{[&] { send(ch, {1, nullptr}, a); }};
+  model_thread other{[&] { send(ch, {2, nullptr}, b); }};
+  receive(ch, first);
+  receive(ch, second);
+  one.join();
+  other.join();
+  model_expect(first + second == 3 && first != second && first * second == 2, "each element once");
+  model_expect(a == sent::well && b == sent::well, "both are sent");
+}
+void two_receivers(std::size_t capacity) {
+  channel<item> ch{capacity};
+  int first = 0, second = 0;
+  sent a = sent::waits, b = sent::waits;
+  model_thread one{[&] { receive(ch, first); }};
+  model_thread other{[&] { receive(ch, second); }};
+  send(ch, {1, nullptr}, a);
+  send(ch, {2, nullptr}, b);
+  one.join();
+  other.join();
+  model_expect(first * second == 2, "each element once");
+  model_expect(a == sent::well && b == sent::well, "both are sent");
+}
+void two_and_two() {
+  channel<item> ch{0};
+  int first = 0, second = 0;
+  sent a = sent::waits, b = sent::waits;
+  model_thread one{[&] { receive(ch, first); }};
+  model_thread other{[&] { receive(ch, second); }};
+  model_thread sender{[&] { send(ch, {1, nullptr}, a); }};
+  send(ch, {2, nullptr}, b);
+  one.join();
+  other.join();
+  sender.join();
+  model_expect(first * second == 2, "each element once");
+  model_expect(a == sent::well && b == sent::well, "both are sent");
+}
+/// Both find that there is no chunk yet.
+void two_senders_grow() {
+  unbounded_channel<item> ch;
+  model_thread one{[&] { ch.send({1, nullptr}); }};
+  ch.send({2, nullptr});
+  one.join();
+  const int first = ch.try_recv()->value, second = ch.try_recv()->value;
+  model_expect(first * second == 2 && !ch.try_recv(), "each element once");
+}
+
+// ---- the end ----
+
+void close_against_recv() {
+  channel<item> ch{1};
+  plain_int data = 0;
+  int seen = 0;
+  model_thread closer{[&] {
+    data = 7;
+    ch.close();
+  }};
+  receive(ch, seen);
+  if (ch.is_closed()) model_expect(data == 7, "with what was done before it");
+  closer.join();
+  model_expect(seen == nothing, "the receiver learns of the end");
+}
+void close_against_send() {
+  channel<item> ch{1};
+  int seen = 0;
+  sent end = sent::waits;
+  model_thread sender{[&] { send(ch, {2, nullptr}, end); }};
+  ch.close();
+  sender.join();
+  receive(ch, seen);
+  model_expect(seen == (end == sent::well ? 2 : nothing), "what was sent is received, what was refused not");
+}
+void close_against_send_and_recv(std::size_t capacity) {
+  channel<item> ch{capacity};
+  int seen = 0;
+  sent end = sent::waits;
+  model_thread sender{[&] { send(ch, {2, nullptr}, end); }};
+  model_thread closer{[&] { ch.close(); }};
+  receive(ch, seen);
+  sender.join();
+  closer.join();
+  model_expect(end != sent::waits && seen == (end == sent::well ? 2 : nothing),
+               "received if it was sent, else told");
+}
+/// Senders that wait are refused, and what is in the channel is still received.
+void close_against_waiting_sender() {
+  channel<item> ch{1};
+  int first = 0, second = 0;
+  sent a = sent::waits, b = sent::waits;
+  send(ch, {1, nullptr}, a);
+  send(ch, {2, nullptr}, b);
+  model_expect(b == sent::waits, "it is full");
+  model_thread closer{[&] { ch.close(); }};
+  receive(ch, first);
+  closer.join();
+  receive(ch, second);
+  model_expect(first == 1, "what was in it is received");
+  model_expect(second == (b == sent::well ? 2 : nothing) && b != sent::waits, "and what had room");
+}
+
+// ---- stop requests ----
+
+void stop_recv_against_send() {
+  channel<item> ch{1};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  note_end(place, ch.recv(), end);
+  model_thread sender{[&] { model_expect(ch.try_send({2, nullptr}), "there is room"); }};
+  place.request_stop();
+  sender.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+  model_expect(ch.try_recv().has_value() == (end == wait_end::cancelled),
+               "a cancelled recv() has taken nothing");
+}
+void stop_and_send_against_recv() {
+  channel<item> ch{1};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_thread sender{[&] { model_expect(ch.try_send({2, nullptr}), "there is room"); }};
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(place, ch.recv(), end);
+  sender.join();
+  stopper.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+  model_expect(ch.try_recv().has_value() == (end == wait_end::cancelled),
+               "a cancelled recv() has taken nothing");
+}
+void stop_send_against_recv(std::size_t capacity) {
+  channel<item> ch{capacity};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  if (capacity != 0) model_expect(ch.try_send({1, nullptr}), "there is room");
+  note_end(place, ch.send({2, nullptr}), end);
+  int received = 0;
+  model_thread receiver{[&] {
+    const auto got = ch.try_recv();
+    received = got ? got->value : 0;
+  }};
+  place.request_stop();
+  receiver.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+  const bool is_sent = capacity == 0 ? received == 2 : received == 1 && ch.try_recv().has_value();
+  model_expect(is_sent == (end == wait_end::carried_out), "a cancelled send() has sent nothing");
+}
+void stop_send_against_start() {
+  channel<item> ch{0};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(place, ch.send({2, nullptr}), end);
+  stopper.join();
+  model_expect(end == wait_end::cancelled && !ch.try_recv(), "cancelled, and nothing is sent");
+}
+/// The receiver in front is stopped while an element comes, which the one behind it gets then.
+void stop_the_first_of_two() {
+  channel<item> ch{1};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  int second = 0;
+  note_end(place, ch.recv(), end);
+  receive(ch, second);
+  model_thread sender{[&] { model_expect(ch.try_send({2, nullptr}), "there is room"); }};
+  place.request_stop();
+  sender.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+  model_expect((second == 2) == (end == wait_end::cancelled), "one of them has the element");
+  ch.close();
+}
+void stop_against_close() {
+  channel<item> ch{1};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  note_end(place, ch.recv(), end);
+  model_thread closer{[&] { ch.close(); }};
+  place.request_stop();
+  closer.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("channel: send against recv", run.all, [] { send_against_recv(1); });
+  run.check("channel of 0: send against recv", run.all, [] { send_against_recv(0); });
+  run.check("unbounded channel: send against recv", run.all, send_now_against_recv);
+  run.check("channel: try_send against try_recv", run.all, try_against_try);
+  run.check("channel: two sends in order", 3, [] { two_sends_in_order(1); });
+  run.check("channel of 0: two sends in order", 3, [] { two_sends_in_order(0); });
+  run.check("channel: a receiver on an executor", run.all, receiver_on_executor);
+  run.check("unbounded channel: destroyed by the receiver", run.all, destroyed_by_the_receiver);
+  run.check("channel: two senders", 3, [] { two_senders(1); });
+  run.check("channel of 0: two senders", 3, [] { two_senders(0); });
+  run.check("channel: two receivers", 3, [] { two_receivers(1); });
+  run.check("channel of 0: two receivers", 3, [] { two_receivers(0); });
+  run.check("channel of 0: two senders, two receivers", 2, two_and_two);
+  run.check("unbounded channel: two senders", 3, two_senders_grow);
+  run.check("channel: close against recv", run.all, close_against_recv);
+  run.check("channel: close against send", run.all, close_against_send);
+  run.check("channel: close against send and recv", 3, [] { close_against_send_and_recv(1); });
+  run.check("channel of 0: close against send and recv", 3, [] { close_against_send_and_recv(0); });
+  run.check("channel: close against a sender that waits", run.all, close_against_waiting_sender);
+  run.check("channel: stop of recv against send", run.all, stop_recv_against_send);
+  run.check("channel: stop and send against recv", 2, stop_and_send_against_recv);
+  run.check("channel: stop of send against recv", run.all, [] { stop_send_against_recv(1); });
+  run.check("channel of 0: stop of send against recv", run.all, [] { stop_send_against_recv(0); });
+  run.check("channel of 0: stop of send against its start", run.all, stop_send_against_start);
+  run.check("channel: stop of the first of two", run.all, stop_the_first_of_two);
+  run.check("channel: stop against close", run.all, stop_against_close);
+  return run.finish();
+}

@@ -1,0 +1,230 @@
+// tests/model/latch_barrier.cpp -- async_latch and async_barrier, in every interleaving.
+// SPDX-License-Identifier: MIT
+#include <coracle/sync/async_barrier.hpp>
+#include <coracle/sync/async_latch.hpp>
+#include <memory>
+
+#include "model_waits.hpp"
+
+namespace {
+using coracle::async_barrier;
+using coracle::async_latch;
+using coracle_test::detached;
+using coracle_test::detached_in_place;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::note_end;
+using coracle_test::plain_int;
+using coracle_test::stoppable_place;
+using coracle_test::wait_end;
+
+void latch_opens() {
+  async_latch latch{2};
+  plain_int a = 0, b = 0;
+  int sum = 0;
+  const auto wait = [&]() -> detached {
+    co_await latch;
+    sum = a + b;
+  };
+  model_thread first{[&] {
+    a = 1;
+    latch.count_down();
+  }};
+  model_thread second{[&] {
+    b = 2;
+    latch.count_down();
+  }};
+  wait();
+  first.join();
+  second.join();
+  model_expect(sum == 3, "opened by the last, with the data of both");
+}
+/// Whoever sees is_ready() may destroy it, though the last count_down() has not returned.
+void ready_latch_may_be_destroyed() {
+  auto latch = std::make_unique<async_latch>(2);
+  plain_int a = 0, b = 0;
+  model_thread first{[&, latch = latch.get()] {
+    a = 1;
+    latch->count_down();
+  }};
+  model_thread second{[&, latch = latch.get()] {
+    b = 2;
+    latch->count_down();
+  }};
+  while (!latch->is_ready()) coracle::testing::model_yield();
+  model_expect(a + b == 3, "it sees what both did");
+  latch.reset();
+}
+void waiter_destroys_the_latch() {
+  auto latch = std::make_unique<async_latch>(2);
+  const auto wait_and_destroy = [&]() -> detached {
+    co_await *latch;
+    latch.reset();
+  };
+  model_thread first{[latch = latch.get()] { latch->count_down(); }};
+  model_thread second{[latch = latch.get()] { latch->count_down(); }};
+  wait_and_destroy();
+  first.join();
+  second.join();
+  model_expect(!latch, "it has gone on");
+}
+void stop_against_count_down() {
+  async_latch latch{1};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  note_end(place, latch.operator co_await(), end);
+  model_thread counter{[&] { latch.count_down(); }};
+  place.request_stop();
+  counter.join();
+  model_expect(end != wait_end::waits, "the wait ends");
+  model_expect(latch.is_ready(), "and it is open");
+}
+
+void barrier_phases() {
+  async_barrier barrier{2};
+  plain_int a = 0, b = 0;
+  int seen = 0;
+  const auto take_part = [&](plain_int& mine, plain_int& other) -> detached {
+    mine = 1;
+    co_await barrier.arrive_and_wait();
+    seen += other;
+    co_await barrier.arrive_and_wait();
+    mine = 2;
+  };
+  model_thread thread{[&] { take_part(a, b); }};
+  take_part(b, a);
+  thread.join();
+  model_expect(seen == 2, "each sees what the other did before the phase ended");
+}
+/// The completion function runs once a phase, after all have arrived, before anybody goes on.
+void three_meet_and_complete() {
+  plain_int sum = 0, parts[3] = {};
+  int through = 0, phases = 0;
+  const auto complete = [&]() noexcept {
+    sum = parts[0] + parts[1] + parts[2];
+    ++phases;
+  };
+  async_barrier barrier{3, complete};
+  const auto take_part = [&](plain_int& mine) -> detached {
+    mine = 1;
+    co_await barrier.arrive_and_wait();
+    model_expect(sum == 3, "it sees what was completed");
+    ++through;
+  };
+  model_thread second{[&] { take_part(parts[1]); }};
+  model_thread third{[&] { take_part(parts[2]); }};
+  take_part(parts[0]);
+  second.join();
+  third.join();
+  model_expect(through == 3 && phases == 1, "all go on, after one completion");
+}
+/// Who drops out ends the phase as an arrival does, and is not expected in the next one.
+void drop_against_arrive() {
+  async_barrier barrier{2};
+  plain_int data = 0;
+  int phases = 0;
+  const auto take_part = [&]() -> detached {
+    co_await barrier.arrive_and_wait();
+    phases += data;
+    co_await barrier.arrive_and_wait();
+    phases += data;
+  };
+  model_thread other{[&] {
+    data = 1;
+    barrier.arrive_and_drop();
+  }};
+  take_part();
+  other.join();
+  model_expect(phases == 2, "the second phase needs one only");
+}
+/// Who goes on may destroy it, though the arrival of the other has not returned: it touches nothing any more.
+void waiter_destroys_the_barrier() {
+  auto barrier = std::make_unique<async_barrier<>>(2);
+  const auto wait_and_destroy = [&]() -> detached {
+    co_await barrier->arrive_and_wait();
+    barrier.reset();
+  };
+  model_thread other{[barrier = barrier.get()] { barrier->arrive_and_drop(); }};
+  wait_and_destroy();
+  other.join();
+  model_expect(!barrier, "it has gone on");
+}
+
+/// Either the phase has ended, or the arrival is taken back and the other goes on waiting until it drops out.
+detached_in_place meet_or_drop(const stoppable_place&, async_barrier<>& barrier, wait_end& end) {
+  try {
+    co_await barrier.arrive_and_wait();
+    end = wait_end::carried_out;
+  } catch (const coracle::operation_cancelled&) {
+    end = wait_end::cancelled;
+  }
+  if (end == wait_end::cancelled) barrier.arrive_and_drop();
+}
+void stop_against_the_last_arrival() {
+  async_barrier barrier{2};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  bool met = false;
+  const auto take_part = [&]() -> detached {
+    co_await barrier.arrive_and_wait();
+    met = true;
+  };
+  meet_or_drop(place, barrier, end);
+  model_thread other{[&] { take_part(); }};
+  place.request_stop();
+  other.join();
+  model_expect(end != wait_end::waits && met, "both go on");
+  if (end == wait_end::carried_out) barrier.arrive_and_drop();
+  met = false;
+  take_part();
+  model_expect(met, "the next phase ends with those who are still expected");
+}
+void stop_against_arrival() {
+  async_barrier barrier{2};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  bool met = false;
+  const auto take_part = [&]() -> detached {
+    co_await barrier.arrive_and_wait();
+    met = true;
+  };
+  take_part();
+  model_thread stopper{[&] { place.request_stop(); }};
+  meet_or_drop(place, barrier, end);
+  stopper.join();
+  model_expect(end != wait_end::waits && met, "both go on");
+}
+void stop_and_last_arrival_against_arrival() {
+  async_barrier barrier{2};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  bool met = false;
+  const auto take_part = [&]() -> detached {
+    co_await barrier.arrive_and_wait();
+    met = true;
+  };
+  model_thread stopper{[&] { place.request_stop(); }};
+  model_thread other{[&] { take_part(); }};
+  meet_or_drop(place, barrier, end);
+  stopper.join();
+  other.join();
+  model_expect(end != wait_end::waits && met, "both go on");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("latch: two counts against a wait", 3, latch_opens);
+  run.check("latch: destroyed once it is ready", 3, ready_latch_may_be_destroyed);
+  run.check("latch: the waiter destroys it", 3, waiter_destroys_the_latch);
+  run.check("latch: stop against count_down", 3, stop_against_count_down);
+  run.check("barrier: two phases", run.all, barrier_phases);
+  run.check("barrier: three meet, and one completes", 3, three_meet_and_complete);
+  run.check("barrier: drop against arrive", run.all, drop_against_arrive);
+  run.check("barrier: the waiter destroys it", run.all, waiter_destroys_the_barrier);
+  run.check("barrier: stop against the last arrival", 3, stop_against_the_last_arrival);
+  run.check("barrier: stop against the arrival of the same", 3, stop_against_arrival);
+  run.check("barrier: stop and the last arrival, against arrival", 2, stop_and_last_arrival_against_arrival);
+  return run.finish();
+}

@@ -1,0 +1,65 @@
+// tests/model/model_executor.hpp -- an executor that a thread of a model check runs.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/schedule.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <coracle/testing/model_check.hpp>
+
+namespace coracle_test {
+/// Oldest first, one atomic operation to post: so a case that uses it has few executions.
+class model_executor final : public coracle::executor {
+ public:
+  model_executor() = default;
+  model_executor(const model_executor&) = delete;
+  model_executor& operator=(const model_executor&) = delete;
+  ~model_executor() {
+    coracle::testing::model_expect(posted_.load(coracle::detail::memory_order_relaxed) == nullptr,
+                                   "nothing is left in the queue of an executor");
+  }
+
+  void post(coracle::resumption& item) noexcept override {
+    coracle::resumption* newest = posted_.load(coracle::detail::memory_order_relaxed);
+    do {
+      item.next = newest;
+    } while (!posted_.compare_exchange_strong(newest, &item, coracle::detail::memory_order_release,
+                                              coracle::detail::memory_order_relaxed));
+  }
+  /// Waits for items and runs them, on the calling thread, until it has run so many; and those that came with the last.
+  void run(unsigned count) {
+    for (unsigned ran = 0; ran < count;) {
+      const unsigned more = run_posted();
+      if (more == 0) coracle::testing::model_yield();
+      ran += more;
+    }
+  }
+  /// What is there now, which belongs to `place`. Gives how many it has run.
+  unsigned run_posted() { return run_posted(*this); }
+  unsigned run_posted(coracle::executor& place) {
+    coracle::resumption* each =
+        oldest_first(posted_.exchange(nullptr, coracle::detail::memory_order_acquire));
+    unsigned ran = 0;
+    for (; each; ++ran) {
+      coracle::resumption& item = *std::exchange(each, each->next);
+      const coracle::detail::executor_scope here{&place};
+      coracle::resume(item.handle);
+    }
+    return ran;
+  }
+  coracle::schedule_operation<model_executor> schedule() noexcept {
+    return coracle::schedule_operation<model_executor>{*this};
+  }
+
+ private:
+  static coracle::resumption* oldest_first(coracle::resumption* newest) noexcept {
+    coracle::resumption* oldest = nullptr;
+    while (newest) {
+      coracle::resumption* const earlier = newest->next;
+      newest->next = oldest;
+      oldest = newest;
+      newest = earlier;
+    }
+    return oldest;
+  }
+  coracle::detail::atomic<coracle::resumption*> posted_{nullptr};
+};
+}  // namespace coracle_test

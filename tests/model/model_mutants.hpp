@@ -1,0 +1,165 @@
+// tests/model/model_mutants.hpp -- makes the shipped code wrong in one place after the other: do the cases notice?
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <coracle/testing/model_check.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../../src/testing/model_mutation.hpp"
+
+namespace coracle_test {
+/// A check as a program has asked for it.
+struct model_case {
+  std::string name;
+  coracle::testing::model_limits limits;
+  std::function<void()> body;
+  std::optional<std::set<std::string>> outcomes{};  ///< exactly these; none: whatever they are
+
+  /// What is wrong; empty: nothing.
+  [[nodiscard]] std::string wrong_with(const coracle::testing::model_result& result) const {
+    if (!result.passed) return result.failure;
+    if (!outcomes) return {};
+    for (const std::string& each : result.outcomes) {
+      if (!outcomes->contains(each)) return "outcome " + each;
+    }
+    return result.complete && result.outcomes.size() != outcomes->size() ? "an outcome never comes" : "";
+  }
+};
+
+/// Runs every case once as it is, and notes the places in shipped code that it meets; then every mutant of these
+/// places, in a process of its own, against the cases that meet it, the cheapest first, until one fails. A line
+/// each: "killed" or "survived", the place, its function, what is wrong there, the case that saw it and what it saw. What that
+/// means is for tools/mutants.py to say, which knows the other programs.
+class model_mutants {
+ public:
+  /// `budget`: executions of one case, as it is and with each mutant.
+  explicit model_mutants(std::uint64_t budget) : budget_(budget) {}
+  void add(model_case each) { cases_.push_back({std::move(each), 0, {}}); }
+
+  /// 1: a case fails as it is.
+  int run() {
+    for (tried& each : cases_) {
+      if (!collect(each)) return 1;
+    }
+    std::sort(cases_.begin(), cases_.end(),
+              [](const tried& a, const tried& b) { return a.executions < b.executions; });
+    for (const model_place& place : places_) {
+      for (const model_mutant& mutant : mutants_of(place)) try_out(mutant);
+    }
+    return 0;
+  }
+
+ private:
+  using model_place = coracle::testing::model::model_place;
+  using model_mutant = coracle::testing::model::model_mutant;
+  using model_mutation = coracle::testing::model::model_mutation;
+  struct tried {
+    model_case what;
+    std::uint64_t executions;
+    std::vector<model_place> places;
+  };
+
+  static bool is_shipped(const std::string& file) {
+    return (file.find("include/coracle/") != file.npos || file.find("src/exec/") != file.npos) &&
+           file.find("/testing/") == file.npos;
+  }
+  static bool is_among(const std::vector<model_place>& places, const model_place& place) {
+    return std::find(places.begin(), places.end(), place) != places.end();
+  }
+
+  bool collect(tried& each) {
+    coracle::testing::model_limits limits = each.what.limits;
+    limits.executions = std::min(limits.executions, budget_);
+    model_mutation::begin_to_collect();
+    const auto result = coracle::testing::model_check(limits, each.what.body);
+    each.places = model_mutation::end_to_collect();
+    std::erase_if(each.places, [](const model_place& place) { return !is_shipped(place.file); });
+    each.executions = result.executions;
+    for (const model_place& place : each.places) {
+      if (!is_among(places_, place)) places_.push_back(place);
+    }
+    const std::string wrong = each.what.wrong_with(result);
+    if (!wrong.empty()) std::printf("FAILED as it is: %s: %s\n", each.what.name.c_str(), wrong.c_str());
+    return wrong.empty();
+  }
+
+  void try_out(const model_mutant& mutant) const {
+    int ends[2];
+    std::fflush(stdout);
+    if (::pipe(ends) != 0) std::abort();
+    const pid_t child = ::fork();
+    if (child < 0) std::abort();
+    if (child == 0) {
+      ::close(ends[0]);
+      run_mutant(mutant, ends[1]);
+    }
+    ::close(ends[1]);
+    std::string told;
+    char buffer[4096];
+    for (ssize_t count; (count = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+      told.append(buffer, static_cast<std::size_t>(count));
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) told += std::string("crash: ") + ::strsignal(WTERMSIG(status));
+    const std::string file = mutant.at.file.substr(mutant.at.file.rfind(
+        mutant.at.file.find("include/coracle/") != std::string::npos ? "include/coracle/" : "src/exec/"));
+    const bool survived = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    std::printf("%s\t%s:%u:%u\t%s\t%s\t%s\n", survived ? "survived" : "killed", file.c_str(), mutant.at.line,
+                mutant.at.column, mutant.at.function.c_str(), mutant.text().c_str(), told.c_str());
+  }
+
+  /// In the child: tells which case runs, and what is wrong with it.
+  [[noreturn]] void run_mutant(const model_mutant& mutant, int to) const {
+    const auto tell = [to](std::string text) {
+      std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+      if (::write(to, text.data(), text.size()) < 0) ::_exit(2);
+    };
+    watch_for_hang();
+    model_mutation::begin(mutant);
+    for (const tried& each : cases_) {
+      if (!is_among(each.places, mutant.at)) continue;
+      coracle::testing::model_limits limits = each.what.limits;
+      limits.executions = std::min({limits.executions, budget_, each.executions * 2 + 1000});
+      const auto result = coracle::testing::model_check(limits, each.what.body);
+      const std::string wrong = each.what.wrong_with(result);
+      if (wrong.empty()) continue;
+      tell(each.what.name + ": " + wrong);
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  /// A mutant that runs in a circle without any access to memory that is shared, or that eats up the machine.
+  static void watch_for_hang() {
+    rlimit memory{};
+    memory.rlim_cur = memory.rlim_max = rlim_t{4} << 30;
+    ::setrlimit(RLIMIT_AS, &memory);
+    std::signal(SIGVTALRM, [](int) {
+      static std::uint64_t before = ~std::uint64_t{0};
+      const std::uint64_t now = model_mutation::accesses();
+      if (now == before) ::_exit(3);
+      before = now;
+    });
+    itimerval each_second{};
+    each_second.it_interval.tv_sec = each_second.it_value.tv_sec = 1;
+    ::setitimer(ITIMER_VIRTUAL, &each_second, nullptr);
+    if (!std::freopen("/dev/null", "w", stderr)) ::_exit(2);
+  }
+
+  const std::uint64_t budget_;
+  std::vector<tried> cases_;
+  std::vector<model_place> places_;
+};
+}  // namespace coracle_test

@@ -1,0 +1,277 @@
+// tests/model/mutex.cpp -- async_mutex, in every interleaving.
+// SPDX-License-Identifier: MIT
+#include <coracle/sync/async_mutex.hpp>
+#include <memory>
+
+#include "model_waits.hpp"
+
+namespace {
+using coracle::async_mutex;
+using coracle_test::detached;
+using coracle_test::detached_in_place;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::note_end;
+using coracle_test::plain_int;
+using coracle_test::stoppable_place;
+using coracle_test::wait_end;
+
+/// What the lock guards: a data race is reported where two hold it at once.
+struct guarded {
+  async_mutex mutex;
+  plain_int entered = 0;
+};
+detached enter(guarded& at) {
+  co_await at.mutex.lock_async();
+  ++at.entered;
+  at.mutex.unlock();
+}
+void try_to_enter(guarded& at, int& entered) {
+  if (!at.mutex.try_lock()) return;
+  ++at.entered;
+  ++entered;
+  at.mutex.unlock();
+}
+/// Nobody holds it and nobody waits: whoever tries gets it, and the next one too.
+void expect_free(async_mutex& mutex) {
+  for (int i = 0; i != 2; ++i) {
+    model_expect(mutex.try_lock(), "it is free");
+    mutex.unlock();
+  }
+}
+
+void two_lock() {
+  guarded at;
+  model_thread other{[&] { enter(at); }};
+  enter(at);
+  other.join();
+  model_expect(at.entered == 2, "each has had it");
+  expect_free(at.mutex);
+}
+void three_lock() {
+  guarded at;
+  model_thread second{[&] { enter(at); }};
+  model_thread third{[&] { enter(at); }};
+  enter(at);
+  second.join();
+  third.join();
+  model_expect(at.entered == 3, "each has had it");
+  expect_free(at.mutex);
+}
+void four_lock() {
+  guarded at;
+  model_thread second{[&] { enter(at); }};
+  model_thread third{[&] { enter(at); }};
+  model_thread fourth{[&] { enter(at); }};
+  enter(at);
+  second.join();
+  third.join();
+  fourth.join();
+  model_expect(at.entered == 4, "each has had it");
+}
+void lock_against_try_lock() {
+  guarded at;
+  int tried = 0;
+  model_thread other{[&] { try_to_enter(at, tried); }};
+  enter(at);
+  other.join();
+  model_expect(at.entered == 1 + tried, "excluded, or told that it is held");
+  expect_free(at.mutex);
+}
+void two_lock_and_one_tries() {
+  guarded at;
+  int tried = 0;
+  model_thread second{[&] { enter(at); }};
+  model_thread third{[&] { try_to_enter(at, tried); }};
+  enter(at);
+  second.join();
+  third.join();
+  model_expect(at.entered == 2 + tried, "excluded, or told that it is held");
+}
+
+/// One in the queue already, another comes while it is unlocked: the first is the next holder.
+void first_come_first_served() {
+  async_mutex mutex;
+  model_expect(mutex.try_lock(), "it is free");
+  plain_int turn = 0;
+  int first = 0, second = 0;
+  const auto enter_in_turn = [&](int& mine) -> detached {
+    co_await mutex.lock_async();
+    mine = ++turn;
+    mutex.unlock();
+  };
+  enter_in_turn(first);
+  model_thread later{[&] { enter_in_turn(second); }};
+  mutex.unlock();
+  later.join();
+  model_expect(first == 1 && second == 2, "handed over in the order of arrival");
+}
+/// The holder's writes reach the next one through unlock(), and the last one may destroy the mutex.
+void last_holder_destroys_it() {
+  auto at = std::make_unique<guarded>();
+  model_expect(at->mutex.try_lock(), "it is free");
+  int seen = 0;
+  const auto enter_and_destroy = [&]() -> detached {
+    co_await at->mutex.lock_async();
+    seen = at->entered;
+    at->mutex.unlock();
+    at.reset();
+  };
+  model_thread holder{[mutex = &at->mutex, &entered = at->entered] {
+    entered = 7;
+    mutex->unlock();
+  }};
+  enter_and_destroy();
+  holder.join();
+  model_expect(!at && seen == 7, "it has seen what the last holder wrote");
+}
+
+void stopped_before() {
+  async_mutex mutex;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  place.request_stop();
+  model_thread other{[&] {
+    if (mutex.try_lock()) mutex.unlock();
+  }};
+  note_end(place, mutex.lock_async(), end);
+  other.join();
+  model_expect(end == wait_end::cancelled, "not even a free one is locked");
+  expect_free(mutex);
+}
+/// It either has the lock or it has not, and in no case is the lock lost.
+detached_in_place lock_until_stopped(const stoppable_place&, async_mutex& mutex, wait_end& end) {
+  try {
+    const auto lock = co_await mutex.scoped_lock_async();
+    end = wait_end::carried_out;
+  } catch (const coracle::operation_cancelled&) {
+    end = wait_end::cancelled;
+  }
+}
+void stop_against_unlock() {
+  async_mutex mutex;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_expect(mutex.try_lock(), "it is free");
+  lock_until_stopped(place, mutex, end);
+  model_thread holder{[&] { mutex.unlock(); }};
+  place.request_stop();
+  holder.join();
+  model_expect(end != wait_end::waits, "the wait ends");
+  expect_free(mutex);
+}
+/// The next in the queue gets it, whether the first was served or cancelled.
+void stop_of_the_first_of_two() {
+  guarded at;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_expect(at.mutex.try_lock(), "it is free");
+  lock_until_stopped(place, at.mutex, end);
+  enter(at);
+  model_thread holder{[&] { at.mutex.unlock(); }};
+  place.request_stop();
+  holder.join();
+  model_expect(end != wait_end::waits, "the wait ends");
+  model_expect(at.entered == 1, "the second has had it");
+  expect_free(at.mutex);
+}
+void stop_of_the_last_of_two() {
+  guarded at;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_expect(at.mutex.try_lock(), "it is free");
+  enter(at);
+  lock_until_stopped(place, at.mutex, end);
+  model_thread holder{[&] { at.mutex.unlock(); }};
+  place.request_stop();
+  holder.join();
+  model_expect(end != wait_end::waits && at.entered == 1, "both waits end");
+  expect_free(at.mutex);
+}
+void stop_against_start() {
+  async_mutex mutex;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_expect(mutex.try_lock(), "it is free");
+  model_thread stopper{[&] { place.request_stop(); }};
+  lock_until_stopped(place, mutex, end);
+  stopper.join();
+  model_expect(end == wait_end::cancelled, "the wait ends");
+  mutex.unlock();
+  expect_free(mutex);
+}
+/// Becomes free, and is stopped, while it begins to wait.
+void stop_and_unlock_against_start() {
+  async_mutex mutex;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_expect(mutex.try_lock(), "it is free");
+  model_thread stopper{[&] { place.request_stop(); }};
+  model_thread holder{[&] { mutex.unlock(); }};
+  lock_until_stopped(place, mutex, end);
+  stopper.join();
+  holder.join();
+  model_expect(end != wait_end::waits, "the wait ends");
+  expect_free(mutex);
+}
+
+/// A coroutine waits for two of them, one is unlocked while the other is: it gets exactly one.
+void one_of_two() {
+  async_mutex left, right;
+  coracle::detail::choice one_of;
+  stoppable_place place;
+  wait_end ends[2]{};
+  model_expect(left.try_lock() && right.try_lock(), "they are free");
+  note_end(place, one_of, left.lock_async(), ends[0]);
+  note_end(place, one_of, right.lock_async(), ends[1]);
+  model_thread holder{[&] { left.unlock(); }};
+  right.unlock();
+  holder.join();
+  const bool got_left = ends[0] == wait_end::carried_out;
+  model_expect(got_left != (ends[1] == wait_end::carried_out), "one of them");
+  place.request_stop();
+  model_expect(ends[got_left ? 1 : 0] == wait_end::cancelled, "the other ends when it is stopped");
+  (got_left ? left : right).unlock();
+  expect_free(left);
+  expect_free(right);
+}
+/// One that has lost its choice finds it free, and leaves it so, while two others try.
+void a_lost_one_takes_nothing() {
+  guarded at;
+  coracle::detail::choice one_of;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  int first = 0, second = 0;
+  model_expect(one_of.claim(), "by another branch");
+  model_thread one{[&] { try_to_enter(at, first); }};
+  model_thread other{[&] { try_to_enter(at, second); }};
+  note_end(place, one_of, at.mutex.lock_async(), end);
+  one.join();
+  other.join();
+  place.request_stop();
+  model_expect(end == wait_end::cancelled, "it ends, at the latest when it is stopped");
+  model_expect(first + second != 0 && at.entered == first + second, "the others are told that it is free");
+  expect_free(at.mutex);
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("mutex: two lock", run.all, two_lock);
+  run.check("mutex: lock against try_lock", run.all, lock_against_try_lock);
+  run.check("mutex: three lock", 3, three_lock);
+  run.check("mutex: two lock and one tries", 3, two_lock_and_one_tries);
+  run.check("mutex: four lock", 2, four_lock);
+  run.check("mutex: first come, first served", run.all, first_come_first_served);
+  run.check("mutex: the last holder destroys it", run.all, last_holder_destroys_it);
+  run.check("mutex: stopped before", run.all, stopped_before);
+  run.check("mutex: stop against unlock", 3, stop_against_unlock);
+  run.check("mutex: stop of the first of two, against unlock", 3, stop_of_the_first_of_two);
+  run.check("mutex: stop of the last of two, against unlock", 3, stop_of_the_last_of_two);
+  run.check("mutex: stop against start", 3, stop_against_start);
+  run.check("mutex: stop and unlock against start", 2, stop_and_unlock_against_start);
+  run.check("mutex: one of two", 3, one_of_two);
+  run.check("mutex: a lost one takes nothing", 3, a_lost_one_takes_nothing);
+  return run.finish();
+}

@@ -1,0 +1,211 @@
+// tests/model/shared_task.cpp -- handles, awaiters and the end of a shared coroutine.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/shared_task.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <optional>
+
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle::shared_task;
+using coracle_test::detached;
+using coracle_test::hand_out;
+using coracle_test::model_executor;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::note_end;
+using coracle_test::plain_int;
+using coracle_test::stoppable_place;
+using coracle_test::wait_end;
+
+/// A result whose end the checker sees, so that it is after what everybody does with it.
+struct watched {
+  explicit watched(int initial) : value(initial) {}
+  watched(const watched&) = default;
+  watched& operator=(const watched&) = default;
+  ~watched() { value = 0; }
+  plain_int value;
+};
+shared_task<watched> once(plain_int& runs) {
+  ++runs;
+  co_return watched(7);
+}
+shared_task<watched> later(std::coroutine_handle<>& body, plain_int& runs) {
+  ++runs;
+  co_await hand_out{body};
+  co_return watched(7);
+}
+detached look(shared_task<watched> task, int& seen) {
+  const watched& result = co_await task;
+  seen = result.value;
+}
+detached look_and_drop(shared_task<watched>& task, int& seen) {
+  shared_task<watched> mine = std::move(task);
+  const watched& result = co_await mine;
+  seen = result.value;
+}
+
+/// Whoever comes first starts it; each sees the result.
+void two_awaiters() {
+  plain_int runs = 0;
+  int a = 0, b = 0;
+  auto task = once(runs);
+  {
+    model_thread other{[mine = task, &a]() mutable { look_and_drop(mine, a); }};
+    look(std::move(task), b);
+  }
+  model_expect(runs == 1, "it runs once");
+  model_expect(a == 7 && b == 7, "each sees the result");
+}
+/// The body ends on one thread while another begins to wait.
+void await_against_end() {
+  plain_int runs = 0;
+  int first = 0, second = 0;
+  std::coroutine_handle<> body;
+  auto task = later(body, runs);
+  look(task, first);
+  model_thread ender{[&] { body.resume(); }};
+  look_and_drop(task, second);
+  ender.join();
+  model_expect(runs == 1 && first == 7 && second == 7, "both see the result");
+}
+/// A third comes from another thread.
+void two_awaits_against_end() {
+  plain_int runs = 0;
+  int first = 0, second = 0, third = 0;
+  std::coroutine_handle<> body;
+  auto task = later(body, runs);
+  look(task, first);
+  model_thread ender{[&] { body.resume(); }};
+  model_thread other{[mine = task, &third]() mutable { look_and_drop(mine, third); }};
+  look_and_drop(task, second);
+  ender.join();
+  other.join();
+  model_expect(runs == 1 && first == 7 && second == 7 && third == 7, "all see the result");
+}
+void look_against_end() {
+  plain_int runs = 0;
+  int seen = 0;
+  std::coroutine_handle<> body;
+  auto task = later(body, runs);
+  look(task, seen);
+  model_thread ender{[&] { body.resume(); }};
+  if (task.is_ready()) {
+    int second = 0;
+    look(task, second);
+    model_expect(second == 7, "it is ready, with the result");
+  }
+  ender.join();
+}
+/// An awaiter goes on where it was, though the body ends on another thread, whether it waits alone or not.
+detached look_on(model_executor& place, shared_task<watched> task, int& seen) {
+  co_await place.schedule();
+  const watched& result = co_await task;
+  model_expect(coracle::current_executor() == &place, "it goes on where it was");
+  seen = result.value;
+}
+void awaiters_on_executor(bool alone) {
+  plain_int runs = 0;
+  int first = 0, second = 0;
+  std::coroutine_handle<> body;
+  model_executor place;
+  auto task = later(body, runs);
+  look_on(place, task, first);
+  place.run(1);
+  model_thread ender{[&] { body.resume(); }};
+  if (!alone) look_on(place, task, second);
+  task = {};
+  while (first == 0 || (second == 0 && !alone)) place.run(1);
+  ender.join();
+  model_expect(first == 7 && second == (alone ? 0 : 7), "each sees the result");
+}
+/// The last handle, whoever drops it, frees the frame after what the others did to the result.
+void drop_handles() {
+  plain_int runs = 0;
+  int first = 0, second = 0;
+  auto task = once(runs);
+  look(task, first);
+  model_thread other{[mine = task, &second]() mutable {
+    look(mine, second);
+    mine = {};
+  }};
+  task = {};
+  other.join();
+  model_expect(first == 7 && second == 7, "both see the result");
+}
+/// Copies are made and dropped on both sides.
+void copy_and_drop() {
+  plain_int runs = 0;
+  auto task = once(runs);
+  model_thread other{[mine = task]() mutable {
+    auto copy = mine;
+    mine = {};
+  }};
+  auto copy = task;
+  task = {};
+  copy = {};
+  other.join();
+  model_expect(runs == 0, "nobody has started it");
+}
+/// The body holds a handle of its own: its end frees the frame, if nobody else is left.
+void drop_against_end() {
+  plain_int runs = 0;
+  wait_end end = wait_end::waits;
+  std::coroutine_handle<> body;
+  auto task = later(body, runs);
+  stoppable_place place;
+  note_end(place, task.when_ready(), end);
+  place.request_stop();
+  model_expect(end == wait_end::cancelled, "nobody waits any more");
+  model_thread ender{[&] { body.resume(); }};
+  task = {};
+  ender.join();
+  model_expect(runs == 1, "it ran");
+}
+/// A stop request ends one wait, and only that.
+void stop_against_end() {
+  plain_int runs = 0;
+  wait_end end = wait_end::waits;
+  int other = 0;
+  std::coroutine_handle<> body;
+  auto task = later(body, runs);
+  look(task, other);
+  stoppable_place place;
+  note_end(place, task.when_ready(), end);
+  model_thread ender{[&] { body.resume(); }};
+  place.request_stop();
+  ender.join();
+  model_expect(end != wait_end::waits, "the wait has ended");
+  model_expect(other == 7, "and the other one with the result");
+}
+void stop_against_start() {
+  plain_int runs = 0;
+  wait_end end = wait_end::waits;
+  auto task = once(runs);
+  stoppable_place place;
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(place, task.when_ready(), end);
+  stopper.join();
+  model_expect(end != wait_end::waits, "it ends");
+  model_expect((runs == 1) == task.is_ready(), "it was carried out, or not started");
+  model_expect(end == wait_end::cancelled || task.is_ready(), "who was not cancelled has the result");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("shared_task: two awaiters", run.all, two_awaiters);
+  run.check("shared_task: await against end", run.all, await_against_end);
+  run.check("shared_task: two awaits against end", 3, two_awaits_against_end);
+  run.check("shared_task: a look against end", run.all, look_against_end);
+  run.check("shared_task: an awaiter on an executor", run.all, [] { awaiters_on_executor(true); });
+  run.check("shared_task: two awaiters on an executor", run.all, [] { awaiters_on_executor(false); });
+  run.check("shared_task: two handles are dropped", run.all, drop_handles);
+  run.check("shared_task: copies are made and dropped", run.all, copy_and_drop);
+  run.check("shared_task: the last handle against end", run.all, drop_against_end);
+  run.check("shared_task: stop against end", run.all, stop_against_end);
+  run.check("shared_task: stop against start", run.all, stop_against_start);
+  return run.finish();
+}

@@ -1,0 +1,319 @@
+// tests/model/stop.cpp -- stop requests against callbacks that come, go and run.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/stop.hpp>
+#include <coracle/core/subtree.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <optional>
+
+#include "model_waits.hpp"
+
+namespace {
+using coracle::environment;
+using coracle::stop_callback;
+using coracle::stop_reason;
+using coracle::stop_source;
+using coracle::stop_token;
+using coracle::detail::linked_stop_source;
+using coracle::detail::plain;
+using coracle::detail::subtree;
+using coracle_test::detached;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::plain_int;
+
+/// Two requests at once: one of them is the first, and it returns after the callback.
+void two_requests() {
+  stop_source source;
+  plain_int runs = 0;
+  bool first = false;
+  stop_callback counts{source.get_token(), [&] { ++runs; }};
+  model_thread other{[&] {
+    first = source.request_stop(stop_reason::lost_race);
+    if (first) model_expect(runs == 1, "the callback has returned");
+  }};
+  const bool second = source.request_stop(stop_reason::timed_out);
+  if (second) model_expect(runs == 1, "the callback has returned");
+  other.join();
+  model_expect(first != second, "one is the first");
+  model_expect(source.reason() == (first ? stop_reason::lost_race : stop_reason::timed_out),
+               "and gives the reason");
+}
+/// Who sees the request sees what its thread did before.
+void look_at_request() {
+  stop_source source;
+  const stop_token token = source.get_token();
+  plain_int data = 0;
+  model_thread requester{[&] {
+    data = 7;
+    source.request_stop(stop_reason::timed_out);
+  }};
+  const bool seen = token.stop_requested();
+  if (seen) model_expect(data == 7, "with what came before");
+  const stop_reason why = token.reason();
+  model_expect(seen ? why == stop_reason::timed_out : true, "once true, always true");
+  requester.join();
+}
+/// A callback that is registered while the request comes runs once, and sees what the requester did before.
+void register_against_request() {
+  stop_source source;
+  plain_int data = 0, runs = 0;
+  model_thread requester{[&] {
+    data = 7;
+    source.request_stop();
+  }};
+  {
+    stop_callback notes{source.get_token(), [&] {
+                          runs = runs + 1;
+                          model_expect(data == 7, "sees what the requester did");
+                        }};
+    requester.join();
+  }
+  model_expect(runs == 1, "it runs once");
+}
+/// Once the callback is gone it does not run; what it wrote is there.
+void deregister_against_request() {
+  stop_source source;
+  plain_int data = 0;
+  std::optional<stop_callback<std::function<void()>>> writes;
+  writes.emplace(source.get_token(), [&] { data = 7; });
+  model_thread requester{[&] { source.request_stop(); }};
+  writes.reset();
+  const bool has_run = data == 7;
+  data = 1;  // a race, if it still runs
+  requester.join();
+  model_expect(data == 1 && (!has_run || source.stop_requested()), "it does not run later");
+}
+/// Registered and deregistered, while the request comes.
+void come_and_go_against_request() {
+  stop_source source;
+  plain_int runs = 0;
+  model_thread requester{[&] { source.request_stop(); }};
+  {
+    stop_callback counts{source.get_token(), [&] { ++runs; }};
+  }
+  const int seen = runs;
+  model_expect(seen <= 1, "at most once");
+  requester.join();
+  model_expect(runs == seen, "and not later");
+}
+/// A callback takes itself out, while another one is taken out, or comes, on another thread.
+void callback_removes_itself() {
+  stop_source source;
+  using callback = stop_callback<std::function<void()>>;
+  std::optional<callback> self, other;
+  plain_int runs = 0, others = 0;
+  self.emplace(source.get_token(), [&] {
+    ++runs;
+    self.reset();
+  });
+  other.emplace(source.get_token(), [&] { ++others; });
+  model_thread remover{[&] {
+    other.reset();
+    ++others;  // a race, if it still runs
+  }};
+  source.request_stop();
+  remover.join();
+  model_expect(runs == 1 && !self, "it runs once, and does not wait for itself");
+  model_expect(others >= 1 && others <= 2, "the other at most once");
+}
+/// A callback takes the next one out that has not run yet; its thread comes too late for the one behind it.
+void callback_removes_the_next() {
+  stop_source source;
+  using callback = stop_callback<std::function<void()>>;
+  std::optional<callback> first, next, last;
+  plain_int runs = 0, lasts = 0;
+  first.emplace(source.get_token(), [&] { next.reset(); });
+  next.emplace(source.get_token(), [&] { ++runs; });
+  last.emplace(source.get_token(), [&] { ++lasts; });
+  model_thread remover{[&] {
+    last.reset();
+    lasts += 2;
+  }};
+  source.request_stop();
+  remover.join();
+  model_expect(runs == 0, "removed in time");
+  model_expect(lasts == 2 || lasts == 3, "the last runs at most once");
+}
+/// Three in the list, two of which are removed by others while the request runs through it.
+void two_removals_against_request() {
+  stop_source source;
+  using callback = stop_callback<std::function<void()>>;
+  plain_int a = 0, b = 0, kept = 0;
+  std::optional<callback> first, second;
+  first.emplace(source.get_token(), [&] { ++a; });
+  stop_callback stays{source.get_token(), [&] { ++kept; }};
+  second.emplace(source.get_token(), [&] { ++b; });
+  model_thread one{[&] {
+    first.reset();
+    a += 2;
+  }};
+  model_thread other{[&] {
+    second.reset();
+    b += 2;
+  }};
+  source.request_stop();
+  one.join();
+  other.join();
+  model_expect(kept == 1, "who stays runs once");
+  model_expect((a == 2 || a == 3) && (b == 2 || b == 3), "who goes at most once");
+}
+/// The last reference may be anybody's.
+void last_reference() {
+  stop_source source;
+  std::optional<stop_token> token(source.get_token());
+  model_thread dropper{[&] { token.reset(); }};
+  model_thread requester{[source] { stop_source(source).request_stop(); }};
+  static_cast<void>(std::exchange(source, stop_source(std::move(source))));
+}
+/// What a holder has done is done before the state goes.
+void last_of_two_references() {
+  auto* const source = new stop_source;
+  model_thread dropper{[token = source->get_token()]() mutable {
+    static_cast<void>(token.stop_requested());
+    token = {};
+  }};
+  source->request_stop();
+  delete source;
+}
+
+/// Stop is possible as long as a source is left, and no longer.
+void sources_come_and_go() {
+  std::optional<stop_source> source(std::in_place);
+  const stop_token token = source->get_token();
+  model_thread other{[&token, copy = *source] {
+    const stop_source another = copy;
+    model_expect(token.stop_possible(), "here is one");
+  }};
+  {
+    const stop_source another = *source;
+  }
+  model_expect(token.stop_possible(), "here is one");
+  source.reset();
+  other.join();
+  model_expect(!token.stop_possible(), "the last one has gone");
+}
+void linked_source_goes() {
+  const stop_token none;
+  std::optional<linked_stop_source> source(std::in_place, none);
+  const stop_token token = source->get_token();
+  model_thread looker{[&] { static_cast<void>(token.stop_possible()); }};
+  source.reset();
+  looker.join();
+  model_expect(!token.stop_possible(), "the only one has gone");
+}
+
+/// Requests from outside and from inside: the callback runs once, for the reason of the first.
+void linked_requests() {
+  stop_source outer;
+  const stop_token token = outer.get_token();
+  linked_stop_source inner{token};
+  plain_int runs = 0;
+  stop_callback counts{inner.get_token(), [&] { ++runs; }};
+  model_thread requester{[&] { outer.request_stop(stop_reason::timed_out); }};
+  const bool mine = inner.request_stop(stop_reason::lost_race);
+  requester.join();
+  model_expect(runs == 1, "once");
+  model_expect(inner.reason() == (mine ? stop_reason::lost_race : stop_reason::timed_out), "for one reason");
+}
+/// Made while the outer request comes.
+void link_against_request() {
+  stop_source outer;
+  const stop_token token = outer.get_token();
+  model_thread requester{[&] { outer.request_stop(stop_reason::timed_out); }};
+  linked_stop_source inner{token};
+  requester.join();
+  model_expect(inner.reason() == stop_reason::timed_out, "it is stopped, whichever came first");
+}
+/// Goes while the outer request comes, as the last who has its state, or not.
+void unlink_against_request() {
+  stop_source outer;
+  const stop_token token = outer.get_token();
+  std::optional<linked_stop_source> inner(std::in_place, token);
+  plain_int runs = 0;
+  auto* const counts = new stop_callback{inner->get_token(), [&] { ++runs; }};
+  model_thread requester{[&] { outer.request_stop(); }};
+  delete counts;
+  inner.reset();
+  const int seen = runs;
+  requester.join();
+  model_expect(seen <= 1 && runs == seen, "at most once, and not later");
+}
+/// Linked to two states, both of which are stopped so deep inside other requests that it is put off: it is in the list
+/// of one of the two threads.
+void link_twice_too_deep() {
+  const stop_token none;
+  linked_stop_source inner{none};
+  stop_source one, other;
+  plain_int runs = 0;
+  stop_callback counts{inner.get_token(), [&] { ++runs; }};
+  const auto request_deep = [&inner] {
+    unsigned& depth = coracle::detail::this_thread().requests.depth;
+    const unsigned outer = std::exchange(depth, coracle::detail::linked_requests::most);
+    inner.request_linked(stop_reason::timed_out);
+    depth = outer;
+  };
+  stop_callback first{one.get_token(), request_deep};
+  stop_callback second{other.get_token(), request_deep};
+  model_thread requester{[&] { one.request_stop(); }};
+  other.request_stop();
+  requester.join();
+  model_expect(runs == 1 && inner.reason() == stop_reason::timed_out, "it is stopped once");
+}
+/// The source goes while another thread drops a token of it.
+void only_source_against_token() {
+  const stop_token none;
+  std::optional<linked_stop_source> source(std::in_place, none);
+  model_thread dropper{[token = source->get_token()]() mutable {
+    static_cast<void>(token.stop_possible());
+    token = {};
+  }};
+  source->request_stop(stop_reason::requested);
+  source.reset();
+}
+/// Each waits for an event that the other's callback sets, and both are stopped at once: no callback waits for a
+/// coroutine, so none waits for the other.
+detached wait_with_callback(coracle::async_manual_reset_event& mine, const stop_token& token,
+                            coracle::async_manual_reset_event& others, int& ended) {
+  stop_callback sets{token, [&others]() noexcept { others.set(); }};
+  co_await mine;
+  ++ended;
+}
+void callbacks_that_wake_each_other() {
+  coracle::async_manual_reset_event a, b;
+  stop_source first, second;
+  int ended_a = 0, ended_b = 0;
+  wait_with_callback(a, first.get_token(), b, ended_a);
+  wait_with_callback(b, second.get_token(), a, ended_b);
+  model_thread stopper{[&] { first.request_stop(); }};
+  second.request_stop();
+  stopper.join();
+  model_expect(ended_a + ended_b != 0, "one callback has run at least, and its coroutine goes on");
+  a.set();
+  b.set();
+  model_expect(ended_a == 1 && ended_b == 1, "each goes on once");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("stop: two requests", run.all, two_requests);
+  run.check("stop: a look at a request", run.all, look_at_request);
+  run.check("stop: register against request", run.all, register_against_request);
+  run.check("stop: deregister against request", run.all, deregister_against_request);
+  run.check("stop: come and go against request", run.all, come_and_go_against_request);
+  run.check("stop: a callback removes itself, another goes", run.all, callback_removes_itself);
+  run.check("stop: a callback removes the next, the last goes", run.all, callback_removes_the_next);
+  run.check("stop: two removals against request", 3, two_removals_against_request);
+  run.check("stop: the last reference of three", run.all, last_reference);
+  run.check("stop: the last reference of two", run.all, last_of_two_references);
+  run.check("stop: sources come and go", run.all, sources_come_and_go);
+  run.check("linked stop: its end", run.all, linked_source_goes);
+  run.check("linked stop: two requests", run.all, linked_requests);
+  run.check("linked stop: link against request", run.all, link_against_request);
+  run.check("linked stop: unlink against request", run.all, unlink_against_request);
+  run.check("linked stop: linked to two, too deep", run.all, link_twice_too_deep);
+  run.check("linked stop: the only source against a token", run.all, only_source_against_token);
+  run.check("stop: callbacks that wake each other's owners", run.all, callbacks_that_wake_each_other);
+  return run.finish();
+}

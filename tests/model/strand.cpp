@@ -1,0 +1,99 @@
+// tests/model/strand.cpp -- one at a time, whichever thread runs it, and gone as soon as the last has left.
+// SPDX-License-Identifier: MIT
+#include <coracle/exec/strand.hpp>
+#include <memory>
+
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle::strand;
+using coracle_test::detached;
+using coracle_test::model_executor;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::plain_int;
+
+/// Two accesses to `turns` that nothing orders are a data race.
+detached note_turn(strand& alone, plain_int& turns, int& mine) {
+  co_await alone.schedule();
+  turns += 1;
+  mine = turns;
+}
+
+/// Either thread posts, and runs what is there: so one run may follow another on the other thread, or be under way
+/// while a post arrives.
+void two_threads() {
+  model_executor below;
+  plain_int turns = 0;
+  int first = 0, second = 0;
+  strand alone{below};
+  {
+    model_thread other{[&] {
+      note_turn(alone, turns, first);
+      below.run_posted();
+    }};
+    note_turn(alone, turns, second);
+    below.run_posted();
+  }
+  below.run_posted();
+  model_expect(first + second == 3, "each has run once");
+}
+void in_order() {
+  model_executor below;
+  plain_int turns = 0;
+  int first = 0, second = 0;
+  strand alone{below};
+  {
+    model_thread other{[&] {
+      note_turn(alone, turns, first);
+      note_turn(alone, turns, second);
+    }};
+    below.run_posted();
+  }
+  below.run_posted();
+  model_expect(first == 1 && second == 2, "both have run, first posted first");
+}
+/// More than may run in a row.
+void gives_way() {
+  model_executor below;
+  plain_int turns = 0;
+  int mine[3] = {};
+  strand alone{below};
+  for (int& each : mine) note_turn(alone, turns, each);
+  {
+    model_thread other{[&] { below.run_posted(); }};
+    below.run_posted();
+  }
+  below.run_posted();
+  for (int i = 0; i != 3; ++i) model_expect(mine[i] == i + 1, "all have run, in order");
+}
+/// Leaves the strand and destroys it, on another thread, while the run that it has left comes to its end.
+detached leave(std::unique_ptr<strand> alone, model_executor& elsewhere, plain_int& turns) {
+  co_await alone->schedule();
+  turns += 1;
+  co_await elsewhere.schedule();
+  alone.reset();
+  turns += 1;
+}
+void destroyed_behind_a_run() {
+  model_executor below, elsewhere;
+  plain_int turns = 0;
+  {
+    model_thread other{[&] { elsewhere.run(1); }};
+    leave(std::make_unique<strand>(below), elsewhere, turns);
+    below.run_posted();
+  }
+  model_expect(turns == 2, "it has left");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("strand: two threads post and run", model_test::all, two_threads);
+  run.check("strand: in order", model_test::all, in_order);
+  run.check("strand: gives way", model_test::all, gives_way);
+  run.check("strand: destroyed behind a run", model_test::all, destroyed_behind_a_run);
+  return run.finish();
+}

@@ -1,0 +1,130 @@
+// tests/model/timer_thread.cpp -- the program's timers: added, removed and fired across threads, and the thread's end.
+// SPDX-License-Identifier: MIT
+#include "../../src/exec/timer_thread.hpp"
+
+#include <chrono>
+
+#include "model_waits.hpp"
+
+namespace {
+using coracle::detail::one_shot;
+using coracle::detail::timer;
+using coracle::detail::timer_thread;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::plain_int;
+using time_point = coracle::timer_service::time_point;
+
+constexpr time_point at(int seconds) { return time_point{std::chrono::seconds{seconds}}; }
+
+/// Says when it has fired, never early, and gives what was written before add().
+struct alarm : timer {
+  explicit alarm(timer_thread& its_service, int seconds) noexcept
+      : timer(&alarm::ring), service(its_service), deadline(at(seconds)) {}
+  static void ring(timer& self) noexcept {
+    auto& mine = static_cast<alarm&>(self);
+    model_expect(mine.service.now() >= mine.deadline, "not before its time");
+    mine.rings += 1;
+    mine.rung.set();
+  }
+  bool add() noexcept { return service.add(*this, deadline); }
+
+  timer_thread& service;
+  const time_point deadline;
+  plain_int rings = 0;
+  one_shot rung;
+};
+/// For the end of the program there is nothing to arrange: the bodies end the thread.
+void nothing() {}
+
+void fires() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 5};
+  model_expect(one.add(), "added");
+  one.rung.wait();
+  model_expect(one.rings == 1, "once");
+  timers.end();
+}
+/// The second has the earlier deadline: it wakes the thread, which sleeps until the first.
+void earlier_one_comes() {
+  timer_thread timers{&nothing};
+  alarm late{timers, 9}, early{timers, 5};
+  late.add();
+  early.add();
+  early.rung.wait();
+  late.rung.wait();
+  model_expect(late.rings == 1 && early.rings == 1, "each once");
+  timers.end();
+}
+void two_threads_add() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 5}, other{timers, 5};
+  model_thread adder{[&] { one.add(); }};
+  other.add();
+  other.rung.wait();
+  one.rung.wait();
+  adder.join();
+  timers.end();
+}
+/// It is removed in time, or fires; and then remove() says so, and its end can be waited for.
+void remove_against_fire() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 5};
+  one.add();
+  if (timers.remove(one)) {
+    model_expect(one.rings == 0, "it has not fired");
+  } else {
+    one.rung.wait();
+  }
+  timers.end();
+  model_expect(one.rings <= 1, "at most once");
+}
+/// On another thread, even before it is added.
+void remove_against_add() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 5};
+  bool removed = false;
+  model_thread remover{[&] { removed = timers.remove(one); }};
+  const bool added = one.add();
+  remover.join();
+  if (added && !removed) one.rung.wait();
+  model_expect(added || !removed, "refused because it was removed before");
+  timers.end();
+  model_expect(one.rings == (added && !removed ? 1 : 0), "once, unless it was removed");
+}
+/// A timer that comes as the thread ends keeps it, or starts another.
+void add_against_end() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 5}, other{timers, 6};
+  one.add();
+  one.rung.wait();
+  model_thread adder{[&] { other.add(); }};
+  timers.end();
+  other.rung.wait();
+  adder.join();
+  timers.end();
+}
+/// Where the timer has not fired yet, the thread stays.
+void end_against_fire() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 5};
+  one.add();
+  model_thread ender{[&] { timers.end(); }};
+  one.rung.wait();
+  ender.join();
+  timers.end();
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("timer_thread: fires", model_test::all, fires);
+  run.check("timer_thread: an earlier one comes", 3, earlier_one_comes);
+  run.check("timer_thread: two threads add", 2, two_threads_add);
+  run.check("timer_thread: remove against fire", 3, remove_against_fire);
+  run.check("timer_thread: remove against add", 3, remove_against_add);
+  run.check("timer_thread: add against its end", 2, add_against_end);
+  run.check("timer_thread: its end against a timer", 3, end_against_fire);
+  return run.finish();
+}

@@ -1,0 +1,59 @@
+// tests/model/two_workers.hpp -- a pool of two threads as far as forked work goes.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/fork_queue.hpp>
+#include <coracle/core/schedule.hpp>
+
+#include "model_executor.hpp"
+
+namespace coracle_test {
+/// Two threads, of which the second takes what the first has forked.
+class two_workers final : public coracle::executor {
+ public:
+  void post(coracle::resumption& item) noexcept override { posted_.post(item); }
+  coracle::schedule_operation<two_workers> schedule() noexcept {
+    return coracle::schedule_operation<two_workers>{*this};
+  }
+  /// The first worker: until there is nothing for it.
+  void run_some() {
+    const on_worker here{*this, first_};
+    coracle::resumption* mine = nullptr;
+    do {
+      mine = first_.take_back();
+      if (mine) coracle::resume(mine->handle);
+    } while (mine || posted_.run_posted(*this) != 0);
+  }
+  /// The second: looks once, and starts the rest if it gets it.
+  void help() {
+    const on_worker here{*this, second_};
+    coracle::resumption* next = first_.steal();
+    while (next) {
+      coracle::resume(next->handle);
+      next = second_.take_back();
+    }
+  }
+
+ private:
+  struct queue final : coracle::detail::fork_queue {
+    using fork_queue::fork_queue;
+    bool run_other_work(level) noexcept override { return false; }
+    void call_for_help() noexcept override {}
+  };
+  class on_worker {
+   public:
+    on_worker(two_workers& place, queue& mine) : scope_(&place) {
+      coracle::detail::this_thread().forks = &mine;
+    }
+    on_worker(const on_worker&) = delete;
+    on_worker& operator=(const on_worker&) = delete;
+    ~on_worker() { coracle::detail::this_thread().forks = nullptr; }
+
+   private:
+    coracle::detail::executor_scope scope_;
+  };
+
+  coracle::detail::atomic<std::uint32_t> nobody_sleeps_{0};
+  queue first_{*this, nobody_sleeps_, 1}, second_{*this, nobody_sleeps_, 1};
+  model_executor posted_;
+};
+}  // namespace coracle_test

@@ -1,0 +1,257 @@
+// tests/model/when_any.cpp -- children of which the first to end decides, and branches of which one is carried out.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/channel.hpp>
+#include <coracle/compose/select.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/error_group.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle::async_auto_reset_event;
+using coracle::async_manual_reset_event;
+using coracle::channel;
+using coracle::task;
+using coracle_test::detached;
+using coracle_test::hand_out;
+using coracle_test::model_executor;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::note_end;
+using coracle_test::plain_int;
+using coracle_test::stoppable_place;
+using coracle_test::wait_end;
+
+task<int> later(std::coroutine_handle<>& handle, plain_int& data, int value) {
+  co_await hand_out{handle};
+  data = value;
+  co_return value;
+}
+task<int> fails(std::coroutine_handle<>& handle) {
+  co_await hand_out{handle};
+  throw std::runtime_error("failed");
+}
+
+/// Both end at once: one wins, both are joined.
+void two_ends() {
+  std::coroutine_handle<> a, b;
+  plain_int first = 0, second = 0;
+  int won = 0, ended = 0;
+  const auto wait = [&]() -> detached {
+    auto one = co_await coracle::when_any(later(a, first, 1), later(b, second, 2));
+    ++ended;
+    won = one.index() == 0 ? std::get<0>(one) : std::get<1>(one);
+    model_expect(won == static_cast<int>(one.index()) + 1, "the winner's value");
+    model_expect(first == 1 && second == 2, "both have ended");
+  };
+  wait();
+  model_thread thread{[&] { coracle::resume(a); }};
+  coracle::resume(b);
+  thread.join();
+  model_expect(ended == 1 && won != 0, "it goes on once");
+}
+void value_against_error() {
+  std::coroutine_handle<> a, b;
+  plain_int data = 0;
+  int failed = 0, ended = 0;
+  const auto wait = [&]() -> detached {
+    try {
+      co_await coracle::when_any(later(a, data, 1), fails(b));
+    } catch (const std::runtime_error&) {
+      ++failed;
+    }
+    ++ended;
+  };
+  wait();
+  model_thread thread{[&] { coracle::resume(a); }};
+  coracle::resume(b);
+  thread.join();
+  model_expect(failed == 1 && ended == 1, "no error is lost, whoever wins");
+}
+void two_errors() {
+  std::coroutine_handle<> a, b;
+  std::size_t failed = 0;
+  const auto wait = [&]() -> detached {
+    std::size_t errors = 0;
+    try {
+      co_await coracle::when_any(fails(a), fails(b));
+    } catch (const coracle::error_group& all) {
+      errors = all.errors().size();
+    }
+    failed += errors;
+  };
+  wait();
+  model_thread thread{[&] { coracle::resume(a); }};
+  coracle::resume(b);
+  thread.join();
+  model_expect(failed == 2, "both errors arrive");
+}
+
+/// Of two events that are set at once one is taken, the other stays set: a branch that loses takes nothing.
+task<> either(async_auto_reset_event& a, async_auto_reset_event& b, int& index) {
+  auto one = co_await coracle::when_any(a, b);
+  index = static_cast<int>(one.index());
+}
+/// Whether it was set; it is not any more.
+bool take(async_auto_reset_event& event) {
+  wait_end end = wait_end::waits;
+  stoppable_place place;
+  note_end(place, event.operator co_await(), end);
+  place.request_stop();
+  return end == wait_end::carried_out;
+}
+void two_events() {
+  async_auto_reset_event a, b;
+  int index = -1;
+  coracle_test::run_detached(either(a, b, index));
+  model_thread setter{[&] { a.set(); }};
+  b.set();
+  setter.join();
+  model_expect(index != -1, "it goes on");
+  model_expect(take(a) == (index == 1) && take(b) == (index == 0), "one event is taken, the other is not");
+}
+void events_against_start() {
+  async_auto_reset_event a, b;
+  int index = -1;
+  model_thread setter{[&] {
+    a.set();
+    b.set();
+  }};
+  coracle_test::run_detached(either(a, b, index));
+  setter.join();
+  model_expect(index != -1, "it goes on");
+  model_expect(take(a) == (index == 1) && take(b) == (index == 0), "one event is taken, the other is not");
+}
+void event_against_stop() {
+  async_auto_reset_event a, b;
+  int index = -1;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  note_end(place, either(a, b, index), end);
+  model_thread setter{[&] { a.set(); }};
+  place.request_stop();
+  setter.join();
+  model_expect(end != wait_end::waits, "it ends");
+  model_expect(take(a) == (end == wait_end::cancelled), "the set() is used once, and not lost");
+  model_expect((index == 0) == (end == wait_end::carried_out), "by the one that was set");
+}
+/// A stop request before the children are started, or between their starts.
+void stop_against_start() {
+  async_auto_reset_event a, b;
+  int index = -1;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(place, either(a, b, index), end);
+  stopper.join();
+  model_expect(end == wait_end::cancelled && index == -1, "it ends as cancelled");
+}
+/// A child that is a task is stopped and joined; one that has its end already keeps it.
+void event_against_task() {
+  async_manual_reset_event a;
+  std::coroutine_handle<> b;
+  plain_int data = 0;
+  int index = -1;
+  const auto wait = [&]() -> detached {
+    auto one = co_await coracle::when_any(a, later(b, data, 1));
+    model_expect(data == 1, "the task is joined");
+    index = static_cast<int>(one.index());
+  };
+  wait();
+  model_thread setter{[&] { a.set(); }};
+  coracle::resume(b);
+  setter.join();
+  model_expect(index != -1, "it goes on");
+}
+
+// ---- select ----
+
+/// Exactly one of two receives happens.
+detached receive_one(channel<int>& a, channel<int>& b, int& got) {
+  auto one = co_await coracle::select(a.recv(), b.recv());
+  got = one.index() == 0 ? std::get<0>(one).value_or(-1) : std::get<1>(one).value_or(-1);
+}
+void select_two_receives() {
+  channel<int> a{1}, b{1};
+  int got = 0;
+  receive_one(a, b, got);
+  model_thread sender{[&] { model_expect(a.try_send(1), "there is room"); }};
+  model_expect(b.try_send(2), "there is room");
+  sender.join();
+  const int left_a = a.try_recv().value_or(0), left_b = b.try_recv().value_or(0);
+  model_expect(got != 0 && got + left_a + left_b == 3, "one element is received, the other stays");
+}
+void select_against_start() {
+  channel<int> a{1}, b{1};
+  int got = 0;
+  model_thread sender{[&] {
+    model_expect(a.try_send(1), "there is room");
+    model_expect(b.try_send(2), "there is room");
+  }};
+  receive_one(a, b, got);
+  sender.join();
+  const int left_a = a.try_recv().value_or(0), left_b = b.try_recv().value_or(0);
+  model_expect(got != 0 && got + left_a + left_b == 3, "one element is received, the other stays");
+}
+/// A select that sends meets one that receives: both take effect, or neither.
+detached send_either(channel<int>& a, channel<int>& b, int& sent) {
+  auto one = co_await coracle::select(a.send(1), b.send(2));
+  sent = static_cast<int>(one.index()) + 1;
+}
+void select_meets_select() {
+  channel<int> a{0}, b{0};
+  int got = 0, sent = 0;
+  model_thread sender{[&] { send_either(a, b, sent); }};
+  receive_one(a, b, got);
+  sender.join();
+  model_expect(got != 0 && got == sent, "what is received is what was sent");
+}
+/// In opposite orders, and somebody else takes one of the channels.
+detached receive_other_way(channel<int>& a, channel<int>& b, int& got) {
+  auto one = co_await coracle::select(b.recv(), a.recv());
+  got = one.index() == 0 ? std::get<0>(one).value_or(-1) : std::get<1>(one).value_or(-1);
+}
+void select_meets_select_crosswise() {
+  channel<int> a{0}, b{0};
+  int got = 0, sent = 0;
+  model_thread sender{[&] { send_either(a, b, sent); }};
+  receive_other_way(a, b, got);
+  sender.join();
+  model_expect(got != 0 && got == sent, "what is received is what was sent");
+}
+void select_against_close() {
+  channel<int> a{1}, b{1};
+  int got = 0;
+  receive_one(a, b, got);
+  model_thread closer{[&] { a.close(); }};
+  model_expect(b.try_send(2), "there is room");
+  closer.join();
+  const int left = b.try_recv().value_or(0);
+  model_expect((got == -1 && left == 2) || (got == 2 && left == 0),
+               "the end of one, or the element of the other");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("when_any: two ends", run.all, two_ends);
+  run.check("when_any: a value against an error", run.all, value_against_error);
+  run.check("when_any: two errors", run.all, two_errors);
+  run.check("when_any: two events", run.all, two_events);
+  run.check("when_any: events against start", 3, events_against_start);
+  run.check("when_any: an event against a stop request", 2, event_against_stop);
+  run.check("when_any: stop against start", 3, stop_against_start);
+  run.check("when_any: an event against a task", run.all, event_against_task);
+  run.check("select: two receives", run.all, select_two_receives);
+  run.check("select: two sends against its start", 3, select_against_start);
+  run.check("select: meets a select", 3, select_meets_select);
+  run.check("select: meets a select crosswise", 2, select_meets_select_crosswise);
+  run.check("select: an element against an end", run.all, select_against_close);
+  return run.finish();
+}
