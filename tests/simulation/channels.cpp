@@ -1,0 +1,169 @@
+// tests/simulation/channels.cpp -- what is sent arrives once or not at all, in order, whoever is cancelled or closes.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/channel.hpp>
+#include <coracle/compose/select.hpp>
+#include <coracle/compose/unbounded_channel.hpp>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "world.hpp"
+
+namespace {
+using namespace std::chrono_literals;
+using coracle_test::task;
+using coracle_test::world;
+using item = std::unique_ptr<int>;
+
+/// What was sent and what was received. An item's number: its sender, and how many it has sent before.
+class ledger {
+ public:
+  static int number(int sender, int count) noexcept { return sender * 1000 + count; }
+  void sent(int number) { sent_.push_back(number); }
+  void received(int number) { received_.push_back(number); }
+  /// Each exactly once, and those of one sender in order as far as one receiver has got them.
+  void check(world& w, bool in_order) {
+    if (in_order) {
+      std::map<int, int> last;
+      for (const int each : received_) {
+        const auto before = last.emplace(each / 1000, -1).first;
+        w.expect(before->second < each, "the items of a sender arrive in order");
+        before->second = each;
+      }
+    }
+    std::ranges::sort(sent_);
+    std::ranges::sort(received_);
+    w.expect(sent_ == received_, "every item that was sent is received, once, and no other");
+  }
+
+ private:
+  std::vector<int> sent_, received_;
+};
+
+template <class Channel>
+task<> send_some(world& w, Channel& to, ledger& book, int sender) {
+  for (int count = 0; count != 6; ++count) {
+    co_await w.pause();
+    const int number = ledger::number(sender, count);
+    item mine = std::make_unique<int>(number);
+    try {
+      const bool sent = co_await w.attempt(to.send(std::move(mine)));
+      if (sent) book.sent(number);
+      w.expect(sent == !mine, "a send that was cancelled has left the item as it was");
+    } catch (const coracle::channel_closed&) {
+      w.expect(mine != nullptr, "a send that was refused has left the item as it was");
+      co_return;
+    }
+  }
+}
+
+template <class Channel>
+task<> receive_all(world& w, Channel& from, ledger& book) {
+  for (bool open = true; open;) {
+    co_await w.pause();
+    auto got = co_await w.attempt(from.recv());
+    if (!got) continue;  // cancelled
+    open = got->has_value();
+    if (open) book.received(***got);
+  }
+}
+
+task<> close_in_a_while(world& w, coracle::channel<item>& channel) {
+  co_await coracle::sleep_for(4 * w.a_while());
+  channel.close();
+}
+
+/// Any capacity, any number of senders and receivers, closed at the end or in the middle.
+void conservation(coracle_test::simulation& sim) {
+  world w{sim};
+  coracle::channel<item> channel{w.below(4)};
+  ledger book;
+  const int senders = 1 + static_cast<int>(w.below(3)), receivers = 1 + static_cast<int>(w.below(3));
+  const bool closed_early = w.one_in(4);
+  const auto all = [&]() -> task<> {
+    coracle::async_scope readers, writers;
+    for (int i = 0; i != receivers; ++i) readers.spawn(w.place(), receive_all(w, channel, book));
+    for (int i = 0; i != senders; ++i) writers.spawn(w.place(), send_some(w, channel, book, i));
+    if (closed_early) writers.spawn(close_in_a_while(w, channel));
+    co_await writers.join();
+    channel.close();
+    co_await readers.join();
+  };
+  sim.run(all());
+  book.check(w, receivers == 1);
+}
+
+/// Receives from two, sends to two, of which at most one takes effect; against plain senders and receivers.
+task<> choose(world& w, coracle::channel<item>& a, coracle::channel<item>& b, ledger& book, int name) {
+  for (int count = 0; count != 6; ++count) {
+    co_await w.pause();
+    const int number = ledger::number(name, count);
+    item mine = std::make_unique<int>(number);
+    try {
+      auto chosen =
+          co_await w.attempt(coracle::select(a.recv(), b.send(std::move(mine)), coracle::sleep_for(3us)));
+      if (!chosen) continue;  // cancelled
+      if (chosen->index() == 0 && std::get<0>(*chosen)) book.received(**std::get<0>(*chosen));
+      if (chosen->index() == 1) book.sent(number);
+      w.expect((chosen->index() == 1) == !mine, "only the branch that has won has taken the item");
+    } catch (const coracle::channel_closed&) {
+      w.expect(mine != nullptr, "a send that was refused has left the item as it was");
+    }
+  }
+}
+
+void selections(coracle_test::simulation& sim) {
+  world w{sim};
+  coracle::channel<item> a{w.below(2)}, b{w.below(2)};
+  ledger book;
+  const auto all = [&]() -> task<> {
+    coracle::async_scope readers, others;
+    readers.spawn(w.place(), receive_all(w, a, book));
+    readers.spawn(w.place(), receive_all(w, b, book));
+    others.spawn(w.place(), choose(w, a, b, book, 1));
+    others.spawn(w.place(), choose(w, b, a, book, 2));
+    others.spawn(w.place(), send_some(w, a, book, 3));
+    co_await others.join();
+    a.close();
+    b.close();
+    co_await readers.join();
+  };
+  sim.run(all());
+  book.check(w, false);
+}
+
+void unbounded(coracle_test::simulation& sim) {
+  world w{sim};
+  coracle::unbounded_channel<item> channel;
+  ledger book;
+  const auto send_all = [&](int sender) -> task<> {
+    for (int count = 0; count != 6; ++count) {
+      co_await w.pause();
+      item mine = std::make_unique<int>(ledger::number(sender, count));
+      const bool sent = channel.try_send(std::move(mine));
+      if (sent) book.sent(ledger::number(sender, count));
+    }
+  };
+  const auto all = [&]() -> task<> {
+    coracle::async_scope readers, writers;
+    readers.spawn(w.place(), receive_all(w, channel, book));
+    readers.spawn(w.place(), receive_all(w, channel, book));
+    for (int i = 0; i != 3; ++i) writers.spawn(w.place(), send_all(i));
+    co_await writers.join();
+    channel.close();
+    co_await readers.join();
+  };
+  sim.run(all());
+  book.check(w, false);
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  return coracle::testing::simulate_main(
+      argc, argv,
+      {{"channel: nothing is lost", conservation, {.stalls = true}},
+       {"channel: one branch of a select takes effect", selections, {.stalls = true}},
+       {"unbounded_channel: nothing is lost", unbounded}});
+}

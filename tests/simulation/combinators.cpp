@@ -1,0 +1,164 @@
+// tests/simulation/combinators.cpp -- when_all and when_any: all are joined, the first wins, no error is lost.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/error_group.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/sync/async_semaphore.hpp>
+#include <vector>
+
+#include "world.hpp"
+
+namespace {
+using namespace std::chrono_literals;
+using coracle_test::scenario_error;
+using coracle_test::task;
+using coracle_test::world;
+
+/// Work of which it is known how often it began, ended, failed and was cancelled.
+class workers {
+ public:
+  explicit workers(world& its_world) : w(its_world) {}
+  task<int> work(int number) {
+    ++begun;
+    try {
+      for (unsigned i = w.below(4); i != 0; --i) co_await w.pause();
+    } catch (const coracle::operation_cancelled&) {
+      ++cancelled;
+      throw;
+    }
+    if (w.one_in(6)) {
+      ++failed;
+      throw scenario_error(number);
+    }
+    ended.push_back(number);
+    co_return number;
+  }
+  std::vector<task<int>> some(unsigned count) {
+    std::vector<task<int>> all;
+    for (unsigned i = 0; i != count; ++i)
+      all.push_back(coracle::schedule_on(w.place(), work(static_cast<int>(i))));
+    return all;
+  }
+  void expect_joined() const {
+    w.expect(begun == static_cast<int>(ended.size()) + failed + cancelled, "all that began has ended");
+  }
+
+  world& w;
+  int begun = 0, failed = 0, cancelled = 0;
+  std::vector<int> ended;
+};
+
+/// How many errors are in what was thrown; 0: it was cancelled.
+int count_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const scenario_error&) {
+    return 1;
+  } catch (const coracle::error_group& group) {
+    return static_cast<int>(group.errors().size());
+  } catch (const coracle::operation_cancelled&) {
+    return 0;
+  }
+}
+
+void when_all(coracle_test::simulation& sim) {
+  world w{sim};
+  workers team{w};
+  const unsigned count = 1 + w.below(5);
+  const auto all = [&]() -> task<> {
+    const auto token = w.a_token();
+    try {
+      const std::vector<int> results =
+          co_await coracle::with_stop(coracle::when_all(team.some(count)), token);
+      team.expect_joined();
+      w.expect(results.size() == count && team.ended.size() == count, "all results are there");
+      for (unsigned i = 0; i != count; ++i) w.expect(results[i] == static_cast<int>(i), "each at its place");
+    } catch (...) {
+      team.expect_joined();
+      const int errors = count_of(std::current_exception());
+      w.expect(errors == team.failed, "each error arrives");
+      if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+    }
+  };
+  sim.run(all());
+}
+
+void when_any(coracle_test::simulation& sim) {
+  world w{sim};
+  workers team{w};
+  const unsigned count = 1 + w.below(5);
+  const auto all = [&]() -> task<> {
+    const auto token = w.a_token();
+    try {
+      auto first = co_await coracle::with_stop(coracle::when_any(team.some(count)), token);
+      team.expect_joined();
+      w.expect(!team.ended.empty() && team.ended.front() == first.value, "the first to end wins");
+      w.expect(static_cast<int>(first.index) == first.value, "its index is its own");
+    } catch (...) {
+      team.expect_joined();
+      const int errors = count_of(std::current_exception());
+      w.expect(errors == team.failed, "each error arrives");
+      if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+    }
+  };
+  sim.run(all());
+}
+
+/// A race for permits, a lock, a signal and a time: only the winner's branch takes what it waits for.
+void races(coracle_test::simulation& sim) {
+  world w{sim};
+  coracle::async_semaphore permits{1};
+  coracle::async_mutex mutex;
+  coracle::async_auto_reset_event signal;
+  int held_permits = 0, signals_sent = 0, signals_taken = 0;
+  bool locked = false;
+  const auto racer = [&]() -> task<> {
+    for (int i = 0; i != 5; ++i) {
+      co_await w.pause();
+      auto chosen = co_await w.attempt(coracle::when_any(
+          permits.acquire(), mutex.lock_async(), signal.operator co_await(), coracle::sleep_for(4us)));
+      if (!chosen) continue;
+      const std::size_t which = chosen->index();
+      if (which == 0) {
+        w.expect(++held_permits == 1, "one permit, one holder");
+        co_await w.pause();
+        --held_permits;
+        permits.release();
+      } else if (which == 1) {
+        w.expect(!std::exchange(locked, true), "one lock, one holder");
+        co_await w.pause();
+        locked = false;
+        mutex.unlock();
+      } else if (which == 2) {
+        ++signals_taken;
+      }
+    }
+  };
+  const auto signaller = [&]() -> task<> {
+    for (int i = 0; i != 4; ++i) {
+      co_await w.pause();
+      signal.set();
+      ++signals_sent;
+    }
+  };
+  const auto all = [&]() -> task<> {
+    co_await coracle::when_all(coracle::schedule_on(w.place(), racer()),
+                               coracle::schedule_on(w.place(), racer()),
+                               coracle::schedule_on(w.place(), racer()), signaller());
+    w.expect(permits.try_acquire(), "the permit has come back");
+    permits.release();
+    w.expect(mutex.try_lock(), "the lock is free");
+    mutex.unlock();
+    w.expect(signals_taken <= signals_sent, "no signal wakes two");
+  };
+  sim.run(all());
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  return coracle::testing::simulate_main(
+      argc, argv,
+      {{"when_all", when_all}, {"when_any", when_any}, {"when_any of waits", races, {.stalls = true}}});
+}

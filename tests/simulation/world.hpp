@@ -1,0 +1,92 @@
+// tests/simulation/world.hpp -- what surrounds the coroutines of a scenario: places to run, pauses, and stop requests
+// at any moment.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/via.hpp>
+#include <coracle/core/schedule.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/sleep.hpp>
+#include <coracle/exec/strand.hpp>
+#include <coracle/testing/simulate.hpp>
+#include <coracle/testing/simulated_loop.hpp>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+
+namespace coracle_test {
+using namespace std::chrono_literals;
+using coracle::task;
+using coracle::testing::simulation;
+
+/// The error of a scenario, with a number by which it is known again.
+struct scenario_error : std::runtime_error {
+  explicit scenario_error(int its_number) : runtime_error("a scenario's error"), number(its_number) {}
+  int number;
+};
+
+class world {
+ public:
+  explicit world(simulation& its_sim) : sim(its_sim), strand_(its_sim) {}
+
+  unsigned below(unsigned count) noexcept { return static_cast<unsigned>(sim.random().below(count)); }
+  bool one_in(unsigned count) noexcept { return below(count) == 0; }
+  /// Whole microseconds, and few, so that things often happen at the same moment.
+  std::chrono::microseconds a_while() noexcept { return std::chrono::microseconds{below(8)}; }
+  /// A pool, two threads of their own, or a strand.
+  coracle::scheduler_ref place() noexcept {
+    coracle::executor* const places[] = {&sim, &first_, &second_, &strand_};
+    return coracle::scheduler_ref{places[below(4)]};
+  }
+  /// No time, a turn, or a while. A stop request ends it.
+  task<> pause() {
+    const unsigned kind = below(3);
+    if (kind == 1) co_await sim.schedule();
+    if (kind == 2) co_await coracle::sleep_for(a_while());
+  }
+  /// A token that is asked to stop after a while, or now; in half of the cases never.
+  coracle::stop_token a_token() {
+    coracle::stop_source source;
+    const auto token = source.get_token();
+    kept_.push_back(source);
+    if (one_in(16)) source.request_stop();
+    if (one_in(2)) {
+      sim.at(sim.now() + a_while(), [source = std::move(source)]() mutable { source.request_stop(); });
+    }
+    return token;
+  }
+  /// Awaits `operation` with such a token. Empty, or false: it was cancelled.
+  template <class Awaitable>
+  auto attempt(Awaitable operation)
+      -> task<std::conditional_t<std::is_void_v<coracle::await_result_t<Awaitable>>, bool,
+                                 std::optional<std::remove_cvref_t<coracle::await_result_t<Awaitable>>>>> {
+    const coracle::stop_token token = a_token();
+    try {
+      if constexpr (std::is_void_v<coracle::await_result_t<Awaitable>>) {
+        co_await coracle::with_stop(std::move(operation), token);
+        co_return true;
+      } else {
+        co_return co_await coracle::with_stop(std::move(operation), token);
+      }
+    } catch (const coracle::operation_cancelled&) {
+      if (!token.stop_requested()) throw;
+    }
+    if constexpr (std::is_void_v<coracle::await_result_t<Awaitable>>) {
+      co_return false;
+    } else {
+      co_return std::nullopt;
+    }
+  }
+  void expect(bool condition, std::string_view what,
+              std::source_location where = std::source_location::current()) {
+    sim.expect(condition, what, where);
+  }
+
+  simulation& sim;
+
+ private:
+  coracle::testing::simulated_loop first_{sim}, second_{sim};
+  coracle::strand strand_;
+  std::vector<coracle::stop_source> kept_;
+};
+}  // namespace coracle_test
