@@ -1,0 +1,34 @@
+// examples/26_fork_join.cpp -- a sort that divides itself among the threads of a pool.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <coracle/coracle.hpp>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+coracle::task<> sort(std::span<int> all) {
+  if (all.size() <= 1000) {
+    std::sort(all.begin(), all.end());
+    co_return;
+  }
+  const std::size_t half = all.size() / 2;
+  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half), all.end());
+  coracle::forked left{sort(all.first(half))};
+  co_await left.fork();  // runs here, at once; a thread that is idle takes what follows
+  co_await sort(all.subspan(half));
+  co_await left.join();
+}
+
+int main() {
+  std::vector<int> numbers(200'000);
+  unsigned next = 1;
+  for (int& each : numbers) each = static_cast<int>((next = next * 1664525 + 1013904223) >> 12);
+
+  coracle::static_thread_pool pool{4};
+  coracle::sync_wait(coracle::schedule_on(pool, sort(numbers)));
+  std::printf("%zu numbers, %s\n", numbers.size(),
+              std::is_sorted(numbers.begin(), numbers.end()) ? "sorted" : "NOT sorted");
+}
+
+// Output:
+//   200000 numbers, sorted
