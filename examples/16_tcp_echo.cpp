@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/with_scope.hpp>
 #include <coracle/coracle.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/stop.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstdio>
@@ -46,47 +47,44 @@ class ctrl_c {
   std::thread waits_;
 };
 
-coracle::task<> send_all(socket& to, std::string_view text, coracle::stop_token stop) {
-  while (!text.empty()) {
-    const std::size_t sent = co_await to.send(text.data(), text.size(), stop);
-    text.remove_prefix(sent);
-  }
+coracle::task<> send_all(socket& to, std::string_view text) {
+  while (!text.empty()) text.remove_prefix(co_await to.send(text.data(), text.size()));
 }
 
-/// Sends back what comes, until the client has no more to say, or stop is requested.
-coracle::task<> echo(socket client, coracle::stop_token stop) {
+/// Sends back what comes, until the client has no more to say.
+coracle::task<> echo(socket client) {
   std::array<char, 4096> buffer;
   try {
     for (;;) {
-      const std::size_t size = co_await client.recv(buffer.data(), buffer.size(), stop);
+      const std::size_t size = co_await client.recv(buffer.data(), buffer.size());
       if (size == 0) break;
-      co_await send_all(client, {buffer.data(), size}, stop);
+      co_await send_all(client, {buffer.data(), size});
     }
-  } catch (const coracle::operation_cancelled&) {
   } catch (const std::system_error& error) {
     std::printf("a client is gone: %s\n", error.what());  // and the others are served on
   }
 }
 
-coracle::task<> serve(socket& listener, coracle::stop_token stop) {
-  coracle::async_scope clients;
+/// Serves until stop is requested, which each accept(), recv() and send() below sees. No client outlives it.
+coracle::task<> serve(socket& listener) {
   int served = 0;
-  try {
+  const auto accept_all = [&](coracle::async_scope& clients) -> coracle::task<> {
     for (;; ++served) {
-      socket client = co_await listener.accept(stop);
-      clients.spawn(echo(std::move(client), stop));
+      socket client = co_await listener.accept();
+      clients.spawn(echo(std::move(client)));
     }
+  };
+  try {
+    co_await coracle::with_scope(accept_all);
   } catch (const coracle::operation_cancelled&) {
-    std::puts("the server stops");
+    std::printf("the server stops; clients served: %d\n", served);
   }
-  co_await clients.join();
-  std::printf("clients served: %d\n", served);
 }
 
 coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, std::string_view text) {
   socket connection = socket::create_tcpv4(io);
   co_await connection.connect(server);
-  co_await send_all(connection, text, {});
+  co_await send_all(connection, text);
   connection.close_send();
   std::array<char, 64> buffer;
   for (;;) {
@@ -101,15 +99,15 @@ coracle::task<> talk_and_interrupt(coracle::io_service& io, coracle::net::ip_end
   kill(getpid(), SIGINT);  // as if Ctrl-C had been pressed
 }
 
-coracle::task<> run(coracle::io_service& io, int port, coracle::stop_token stop) {
+coracle::task<> run(coracle::io_service& io, int port) {
   socket listener = socket::create_tcpv4(io);
   listener.bind(
       coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), static_cast<std::uint16_t>(port)});
   listener.listen();
   if (port != 0) {
-    co_await serve(listener, stop);
+    co_await serve(listener);
   } else {  // a free port, and clients of its own
-    co_await coracle::when_all(serve(listener, stop), talk_and_interrupt(io, listener.local_endpoint()));
+    co_await coracle::when_all(serve(listener), talk_and_interrupt(io, listener.local_endpoint()));
   }
 }
 
@@ -118,11 +116,10 @@ int main(int argc, char** argv) {
   const ctrl_c interrupt;
   coracle::io_service io;
   const int port = argc > 1 ? std::atoi(argv[1]) : 0;
-  io.run(run(io, port, interrupt.token()));
+  io.run(coracle::with_stop(run(io, port), interrupt.token()));
 }
 
 // Output:
 //   the echo: hello
 //   the echo: is anybody there?
-//   the server stops
-//   clients served: 2
+//   the server stops; clients served: 2

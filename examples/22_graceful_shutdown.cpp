@@ -3,13 +3,13 @@
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <chrono>
-#include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/compose/with_scope.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/sleep.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/sync/async_latch.hpp>
@@ -43,23 +43,30 @@ coracle::task<> answer(socket client, coracle::async_latch& begun) {
   }
 }
 
-coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::async_latch& begun) {
-  coracle::async_scope requests;
+/// Ends when the requests that are running have had their time.
+coracle::task<> patience(coracle::stop_token shutdown) {
   try {
-    for (;;) {
-      socket client = co_await listener.accept(shutdown);
-      requests.spawn(answer(std::move(client), begun));
-    }
+    co_await coracle::with_stop(coracle::sleep_for(std::chrono::hours::max()), shutdown);
   } catch (const coracle::operation_cancelled&) {
-    listener.close();
-    std::puts("server: accepts no more");
   }
-  try {
-    co_await coracle::with_timeout(requests.join(), 100ms);  // then it stops the rest, and waits for them
-  } catch (const coracle::operation_cancelled&) {  // one was cancelled before it had anything to answer
-  }
-  const bool is_late = requests.get_token().stop_requested();
-  std::puts(is_late ? "server: the rest was cancelled" : "server: all requests were finished");
+  co_await coracle::sleep_for(100ms);
+}
+
+coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::async_latch& begun) {
+  const auto accept_all = [&](coracle::async_scope& requests) -> coracle::task<> {
+    try {
+      for (;;) {
+        socket client = co_await coracle::with_stop(listener.accept(), shutdown);
+        requests.spawn(answer(std::move(client), begun));
+      }
+    } catch (const coracle::operation_cancelled&) {
+      listener.close();
+      std::puts("server: accepts no more");
+    }
+  };
+  // Whichever ends first; the other is stopped, and joined.
+  const auto first = co_await coracle::when_any(coracle::with_scope(accept_all), patience(shutdown));
+  std::puts(first.index() == 0 ? "server: all requests were finished" : "server: the rest was cancelled");
 }
 
 coracle::task<> ask(coracle::io_service& io, coracle::net::ip_endpoint server, const char* request) {
