@@ -1,0 +1,207 @@
+// bench/instructions/main.cpp -- does each core operation n times, then 2n times, for callgrind to count.
+// SPDX-License-Identifier: MIT
+#include <valgrind/callgrind.h>
+
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/channel.hpp>
+#include <coracle/compose/forked.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/generator.hpp>
+#include <coracle/core/recursive_generator.hpp>
+#include <coracle/core/stop.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/exec/timer_wheel.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <vector>
+
+namespace {
+using coracle::task;
+
+constexpr long operations = 4000;  // a multiple of every batch below
+constexpr long batch = 100;
+
+/// `work(n)` does one operation n times and gives something to await. tools/instructions.py takes the difference of the
+/// two dumps called `name`, and divides it by `operations`.
+template <class Work>
+task<> count(const char* name, Work work) {
+  co_await work(operations);  // fills the free lists
+  for (long n = operations; n <= 2 * operations; n += operations) {
+    CALLGRIND_ZERO_STATS;
+    co_await work(n);
+    CALLGRIND_DUMP_STATS_AT(name);
+  }
+}
+
+void need(long value) { asm volatile("" : : "r"(value)); }
+
+/// A hundred instructions and those of the loop: what the counting itself is tested by.
+task<> hundred_instructions(long n) {
+  for (long i = 0; i != n; ++i) asm volatile(".rept 100\n\tnop\n\t.endr");
+  co_return;
+}
+
+// ---- tasks and generators ------------------------------------------------------------------------------
+
+[[gnu::noinline]] task<long> leaf(long i) { co_return i; }
+[[gnu::noinline]] task<> void_leaf() { co_return; }
+[[gnu::noinline]] task<long> chain(long depth) {
+  if (depth == 0) co_return 0;
+  const long below = co_await chain(depth - 1);
+  co_return below + 1;
+}
+task<> await_opaque(long n) {
+  for (long i = 0; i != n; ++i) need(co_await leaf(i));
+}
+task<> await_void(long n) {
+  for (long i = 0; i != n; ++i) co_await void_leaf();
+}
+task<> chain_frame(long n) {
+  for (long i = 0; i != n; i += batch) need(co_await chain(batch - 1));
+}
+task<> sync_wait_round_trip(long n) {
+  for (long i = 0; i != n; ++i) need(coracle::sync_wait(leaf(i)));
+  co_return;
+}
+
+[[gnu::noinline]] coracle::generator<long> numbers(long n) {
+  for (long i = 0; i != n; ++i) co_yield i;
+}
+task<> generator_element(long n) {
+  for (const long each : numbers(n)) need(each);
+  co_return;
+}
+/// A list from which each generator yields the rest.
+[[gnu::noinline]] coracle::recursive_generator<long> count_down(long n) {
+  co_yield n;
+  if (n != 1) co_yield count_down(n - 1);
+}
+task<> recursive_generator_element(long n) {
+  for (long i = 0; i != n; i += batch) {
+    for (const long each : count_down(batch)) need(each);
+  }
+  co_return;
+}
+
+// ---- children ------------------------------------------------------------------------------------------
+
+task<> when_all_child(long n) {
+  for (long i = 0; i != n; i += batch) {
+    std::vector<task<long>> children;
+    children.reserve(batch);
+    for (long k = 0; k != batch; ++k) children.push_back(leaf(k));
+    const std::vector<long> results = co_await coracle::when_all(std::move(children));
+    need(results.back());
+  }
+}
+task<> spawn_and_join(long n) {
+  coracle::async_scope scope;
+  for (long i = 0; i != n; ++i) scope.spawn(void_leaf());
+  co_await scope.join();
+}
+task<> fork_and_join(long n) {
+  for (long i = 0; i != n; ++i) {
+    coracle::forked child{leaf(i)};
+    co_await child.fork();
+    need(co_await child.join());
+  }
+}
+
+// ---- synchronisation -----------------------------------------------------------------------------------
+
+task<> mutex(long n) {
+  coracle::async_mutex mutex;
+  for (long i = 0; i != n; ++i) {
+    const auto lock = co_await mutex.scoped_lock_async();
+    need(i);
+  }
+}
+task<> event_set_await_reset(long n) {
+  coracle::async_manual_reset_event event;
+  for (long i = 0; i != n; ++i) {
+    event.set();
+    co_await event;
+    event.reset();
+  }
+}
+task<> await_and_reset(coracle::async_manual_reset_event& event, long n) {
+  for (long i = 0; i != n; ++i) {
+    co_await event;
+    event.reset();
+  }
+}
+task<> set_repeatedly(coracle::async_manual_reset_event& event, long n) {
+  for (long i = 0; i != n; ++i) event.set();
+  co_return;
+}
+task<> event_suspend_resume(long n) {
+  coracle::async_manual_reset_event event;
+  co_await coracle::when_all(await_and_reset(event, n), set_repeatedly(event, n));
+}
+task<> channel_element(long n) {
+  coracle::channel<long> elements{batch};
+  for (long i = 0; i != n; i += batch) {
+    for (long k = 0; k != batch; ++k) co_await elements.send(k);
+    for (long k = 0; k != batch; ++k) need(*co_await elements.recv());
+  }
+}
+task<> stop_register_deregister(long n) {
+  coracle::stop_source source;
+  const auto nothing = []() noexcept {};
+  for (long i = 0; i != n; ++i) const coracle::stop_callback callback{source.get_token(), nothing};
+  co_return;
+}
+
+// ---- schedulers ----------------------------------------------------------------------------------------
+
+task<> timer_insert_remove(long n) {
+  std::vector<coracle::detail::timer_node> nodes(batch);
+  coracle::detail::timer_wheel wheel{1};
+  unsigned long deadline = 1;
+  for (long i = 0; i != n; i += batch) {
+    for (auto& each : nodes) {
+      deadline = deadline * 6364136223846793005UL + 1442695040888963407UL;
+      wheel.insert(each, deadline >> 24);
+    }
+    for (auto& each : nodes) wheel.remove(each);
+  }
+  co_return;
+}
+
+task<> count_outside_a_pool() {
+  co_await count("hundred_instructions", hundred_instructions);
+  co_await count("await_opaque", await_opaque);
+  co_await count("await_void", await_void);
+  co_await count("chain_frame", chain_frame);
+  co_await count("sync_wait_round_trip", sync_wait_round_trip);
+  co_await count("generator_element", generator_element);
+  co_await count("recursive_generator_element", recursive_generator_element);
+  co_await count("when_all_child", when_all_child);
+  co_await count("spawn_and_join", spawn_and_join);
+  co_await count("mutex_uncontended", mutex);
+  co_await count("event_set_await_reset", event_set_await_reset);
+  co_await count("event_suspend_resume", event_suspend_resume);
+  co_await count("channel_element", channel_element);
+  co_await count("stop_register_deregister", stop_register_deregister);
+  co_await count("timer_insert_remove", timer_insert_remove);
+}
+
+/// By the one worker, while the main thread sleeps.
+task<> count_on_pool(coracle::static_thread_pool& pool) {
+  const auto hop = [&pool](long n) -> task<> {
+    for (long i = 0; i != n; ++i) co_await pool.schedule();
+  };
+  co_await pool.schedule();
+  co_await count("pool_hop", hop);
+  co_await count("fork_and_join", fork_and_join);
+  co_await count("when_all_child_on_pool", when_all_child);
+}
+}  // namespace
+
+int main() {
+  coracle::sync_wait(count_outside_a_pool());
+  coracle::static_thread_pool pool{1};
+  coracle::sync_wait(count_on_pool(pool));
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Counts the instructions of each core operation under callgrind, and holds them against bench/instructions/limits.txt.
+
+  instructions.py [--update] COMPILER=PROGRAM...   PROGRAM: bench/instructions/main.cpp, built by COMPILER
+
+Fails where an operation takes over 2 % more than its limit, and where one has no limit. One that takes less than its limit
+is only said: `--update` writes what was counted as the new limits. `--self-test PROGRAM` looks whether this can fail.
+Counts do not depend on what else the machine does, only on the compiler and the C library.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LIMITS = Path(__file__).resolve().parents[1] / "bench/instructions/limits.txt"
+OPERATIONS = 4000  # as in main.cpp
+TOLERANCE = 0.02
+DUMP = re.compile(r"^desc: Trigger: Client Request: (\w+)$.*?^summary: (\d+)$", re.MULTILINE | re.DOTALL)
+
+
+def counted(dumps):
+    """Operation -> instructions, from callgrind's dumps: two of each, of n and of 2n operations."""
+    totals = {}
+    for name, total in DUMP.findall(dumps):
+        totals.setdefault(name, []).append(int(total))
+    return {name: (twice - once) / OPERATIONS for name, (once, twice) in totals.items()}
+
+
+def count(program):
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "dumps"
+        subprocess.run(["valgrind", "-q", "--tool=callgrind", "--combine-dumps=yes", f"--callgrind-out-file={out}", program],
+                       check=True)
+        return counted(out.read_text())
+
+
+def parse(text):
+    """compiler -> operation -> limit"""
+    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    limits = {}
+    for name, compiler, instructions in rows:
+        limits.setdefault(compiler, {})[name] = float(instructions)
+    return limits
+
+
+def compare(counts, limits):
+    """Prints each count beside its limit. Returns the names of those that are too great, or have no limit, or no count."""
+    bad = []
+    for name in counts | limits:
+        count, limit = counts.get(name), limits.get(name)
+        if count is None or limit is None:
+            said = "FAILED: has no " + ("limit" if limit is None else "count")
+        elif count > limit * (1 + TOLERANCE):
+            said = f"FAILED: {100 * (count / limit - 1):.1f} % over its limit"
+        elif count < limit * (1 - TOLERANCE):
+            said = f"{100 * (1 - count / limit):.1f} % below its limit"
+        else:
+            said = ""
+        if said.startswith("FAILED"):
+            bad.append(name)
+        shown = ["-" if number is None else f"{number:.1f}" for number in (count, limit)]
+        print(f"  {name:<28} {shown[0]:>8} {shown[1]:>8}  {said}".rstrip())
+    return bad
+
+
+def self_test(program):
+    counts = count(program)
+    hundred = counts["hundred_instructions"]
+    assert 101 <= hundred <= 110, f"a hundred instructions and a loop were counted as {hundred}"
+    assert compare(counts, counts) == []
+    assert compare(counts, counts | {"await_opaque": counts["await_opaque"] / 1.03}) == ["await_opaque"]
+    assert compare(counts, counts | {"await_opaque": counts["await_opaque"] / 1.01}) == []
+    assert compare(counts, counts | {"await_opaque": counts["await_opaque"] * 1.5}) == []
+    assert compare(counts | {"new": 1.0}, counts) == ["new"] and compare(counts, counts | {"gone": 1.0}) == ["gone"]
+    assert parse("# a\nawait_opaque g++-12 89.0\n") == {"g++-12": {"await_opaque": 89.0}}
+
+
+def main():
+    update, given = sys.argv[1:2] == ["--update"], [argument for argument in sys.argv[1:] if argument != "--update"]
+    if len(given) == 2 and given[0] == "--self-test":
+        return self_test(given[1])
+    if not given or not all("=" in argument for argument in given):
+        print("usage: instructions.py [--update] COMPILER=PROGRAM... | --self-test PROGRAM", file=sys.stderr)
+        return 2
+    counts = {compiler: count(program) for compiler, program in (argument.split("=", 1) for argument in given)}
+    if update:
+        head = [line for line in LIMITS.read_text().splitlines() if line.startswith("#")]
+        rows = [f"{name:<28} {compiler:<10} {number:8.1f}" for compiler in counts for name, number in counts[compiler].items()]
+        LIMITS.write_text("\n".join(head + rows) + "\n")
+    limits, bad = parse(LIMITS.read_text()), []
+    for compiler in counts:
+        print(f"{compiler:<30} {'counted':>8} {'limit':>8}")
+        bad += [f"{name} ({compiler})" for name in compare(counts[compiler], limits.get(compiler, {}))]
+    print(f"FAILED: {', '.join(bad)}" if bad else "every operation within its limit")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
