@@ -49,9 +49,21 @@ void model_engine::init(model_location& at, std::uint64_t value) {
   add_store(at, value, std::memory_order_relaxed, nullptr);
 }
 
+std::string model_engine::called(const model_location& at) const {
+  const model_own_work own;
+  return tracing_ ? trace_.name_of(at.name) : "#" + std::to_string(at.name);
+}
+void model_engine::expect_alive(const model_location& at, const site& where) {
+  if (at.execution == ended) {
+    trace(where, [&] { return model_step{running_, "uses", at.name}; });
+    fail("use of " + called(at) + " after its end", where);
+  }
+  if (at.execution == freed_word)
+    fail("use after free: of an atomic (" + text_of(where) + ")", blocks_.freed_block_of(&at));
+}
+
 /// The newest store; of an object that is older than this execution the last value, which everybody sees.
 model_store& model_engine::newest(model_location& at) {
-  if (at.execution == ended) fail("use of #" + std::to_string(at.name) + " after its end", site::current());
   if (at.execution != execution_) {
     const std::uint64_t last = at.count == 0 ? 0 : at.stores[(at.count - 1) % model_history].value;
     at.execution = execution_;
@@ -106,7 +118,7 @@ unsigned model_engine::visible_stores(model_location& at, bool sequential) const
 
 void model_engine::touch_location(model_location& at, bool writes, bool sequential) {
   if (me().now.knows.at[at.maker] < at.made)
-    fail("data race: an atomic is used by a thread that need not see it made", site::current());
+    fail("data race: " + called(at) + " is used by a thread that need not see it made");
   at.accesses.at[running_] = me().time;
   if (sequential) {
     touch({{&sequential_touches_, true}, {&at.touches, writes}});
@@ -126,21 +138,16 @@ void model_engine::see(model_store& seen, std::memory_order order) {
 
 void model_engine::note(const char* what, const model_location& at, std::uint64_t value,
                         std::memory_order order, const site& where) {
-  if (!tracing_) return;
-  trace_.add(
-      running_,
-      std::string(what) + " #" + std::to_string(at.name) + " = " + text_of(value) + " " + name_of(order),
-      where);
+  trace(where,
+        [&] { return model_step{running_, what, at.name, " = " + text_of(value) + " " + name_of(order)}; });
 }
 
 void model_engine::end(model_location& at) {
+  if (at.execution == ended) fail("second end of " + called(at));
   newest(at);
   for (unsigned i = 0; i != count_; ++i) {
-    if (me().now.knows.at[i] < at.accesses.at[i]) {
-      fail("data race: the end of #" + std::to_string(at.name) + ", which thread " + std::to_string(i) +
-               " has used",
-           site::current());
-    }
+    if (me().now.knows.at[i] < at.accesses.at[i])
+      fail("data race: the end of " + called(at) + ", unordered with its use by " + name_of_thread(i));
   }
   at.execution = ended;
 }
@@ -149,6 +156,7 @@ std::uint64_t model_engine::load(model_location& at, std::memory_order order, co
   order = model_mutation::look(access::load, order, where).order;
   const bool sequential = order == std::memory_order_seq_cst;
   point({&at, false, sequential});
+  expect_alive(at, where);
   const unsigned back = choices_.choose(may_be_old(at, sequential) ? visible_stores(at, sequential) : 1);
   model_store& seen = at.stores[(at.count - 1 - back) % model_history];
   touch_location(at, false, sequential);
@@ -164,6 +172,7 @@ void model_engine::store(model_location& at, std::uint64_t value, std::memory_or
   const mutated_access as = model_mutation::look(access::store, order, where);
   const bool sequential = as.order == std::memory_order_seq_cst;
   point({&at, true, sequential});
+  expect_alive(at, where);
   const model_store& replaced = newest(at);
   touch_location(at, true, sequential);
   const bool changes = replaced.value != value;
@@ -174,10 +183,11 @@ void model_engine::store(model_location& at, std::uint64_t value, std::memory_or
 }
 
 /// A change that turns out not to happen, because the value is not the one expected, is a load: it may see an old value.
-std::uint64_t model_engine::rmw_read(model_location& at, std::memory_order order,
+std::uint64_t model_engine::rmw_read(model_location& at, const model_order& order,
                                      const std::uint64_t* expected) {
-  const bool sequential = order == std::memory_order_seq_cst;
+  const bool sequential = order.is == std::memory_order_seq_cst;
   point({&at, true, sequential});
+  expect_alive(at, order.where);
   const model_store& last = newest(at);
   seen_back_ = 0;
   if (!expected || !may_be_old(at, sequential)) return last.value;
@@ -233,7 +243,7 @@ void model_engine::fence(std::memory_order order, const site& where) {
   point({nullptr, false, sequential});
   if (sequential) touch({{&sequential_touches_, true}});
   pass_fence(running_, as.order);
-  if (tracing_) trace_.add(running_, std::string("fence ") + name_of(as.order), where);
+  trace(where, [&] { return model_step{running_, std::string("fence ") + name_of(as.order)}; });
 }
 
 void model_engine::pass_fence(unsigned index, std::memory_order order) {
@@ -270,38 +280,35 @@ void model_engine::fence_everywhere(const site& where) {
     pass_fence(i, std::memory_order_seq_cst);
   }
   pass_own();
-  if (tracing_) trace_.add(running_, "fence of every thread", where);
+  trace(where, [&] { return model_step{running_, "fence of every thread"}; });
 }
 
-namespace {
-/// An object that is older than this execution: nobody has touched it.
-void renew(model_cell& at, std::uint64_t execution) {
-  if (at.execution == execution) return;
-  at = {};
-  at.execution = execution;
-}
-}  // namespace
-
-void model_engine::read(model_cell& at, const site& where) {
-  renew(at, execution_);
-  const thread& self = me();
-  if (self.now.knows.at[at.writer] < at.written) {
-    fail("data race: read of a plain field that thread " + std::to_string(at.writer) + " has written", where);
+/// Of an object that is older than this execution nobody has touched it.
+void model_engine::touch_cell(model_cell& at, const char* what) {
+  if (at.execution != execution_) {
+    if (at.execution == freed_word) fail("use after free: of a plain field", blocks_.freed_block_of(&at));
+    at = model_cell{at.made};
+    at.execution = execution_;
   }
-  at.reads.at[running_] = self.time;
+  trace(at.made, [&] { return model_step{running_, std::string(what) + "s it", 0, {}, false, &at}; });
+  if (me().now.knows.at[at.writer] < at.written) fail_race(at, what, at.writer, "write");
 }
-void model_engine::write(model_cell& at, const site& where) {
-  renew(at, execution_);
-  const thread& self = me();
-  if (self.now.knows.at[at.writer] < at.written) {
-    fail("data race: write to a plain field that thread " + std::to_string(at.writer) + " has written",
-         where);
-  }
+[[noreturn]] void model_engine::fail_race(const model_cell& at, const char* what, unsigned other,
+                                          const char* other_what) {
+  fail(std::string("data race: ") + what + " of the plain field made at " + text_of(at.made) +
+           ", unordered with the " + other_what + " by " + name_of_thread(other),
+       &at);
+}
+void model_engine::read(model_cell& at) {
+  touch_cell(at, "read");
+  at.reads.at[running_] = me().time;
+}
+void model_engine::write(model_cell& at) {
+  touch_cell(at, "write");
   for (unsigned i = 0; i != count_; ++i) {
-    if (self.now.knows.at[i] < at.reads.at[i])
-      fail("data race: write to a plain field that thread " + std::to_string(i) + " has read", where);
+    if (me().now.knows.at[i] < at.reads.at[i]) fail_race(at, "write", i, "read");
   }
   at.writer = static_cast<std::uint8_t>(running_);
-  at.written = self.time;
+  at.written = me().time;
 }
 }  // namespace coracle::testing::model

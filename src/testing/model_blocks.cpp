@@ -1,40 +1,70 @@
 // SPDX-License-Identifier: MIT
 #include "model_blocks.hpp"
 
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/detail/check.hpp>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <utility>
 
+#include "model_engine.hpp"
+
 namespace coracle::testing::model {
 namespace {
+using coracle::detail::poison;
+using coracle::detail::unpoison;
+
+constexpr std::uint64_t in_use = 0x636f7261636c6500, was_freed = in_use + 1;
 struct alignas(std::max_align_t) block {
   block* next;
   block** link;  // null: it belongs to no execution
   void* memory;  // what std::malloc gave
+  std::size_t size;
+  std::uint64_t mark;
 };
 bool listing = false;
 block* first = nullptr;
+block* first_freed = nullptr;
 
+void list(block& each) noexcept {
+  each.next = first;
+  each.link = &first;
+  if (first) first->link = &each.next;
+  first = &each;
+}
 void unlist(block& each) noexcept {
-  if (!each.link) return;
   *each.link = each.next;
   if (each.next) each.next->link = each.link;
 }
+bool is_untouched(const block& each) noexcept {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&each + 1);
+  return each.size == 0 || (bytes[0] == freed_byte && std::memcmp(bytes, bytes + 1, each.size - 1) == 0);
+}
+/// Null: none of that size has been freed, or the last one has been written to since.
+block* take_freed(std::size_t size) noexcept {
+  if (CORACLE_ADDRESS_SANITIZER()) return nullptr;
+  block** link = &first_freed;
+  while (*link && (*link)->size != size) link = &(*link)->next;
+  return *link && is_untouched(**link) ? std::exchange(*link, (*link)->next) : nullptr;
+}
 void* allocate(std::size_t size, std::align_val_t alignment = std::align_val_t{alignof(block)}) noexcept {
   const auto to = static_cast<std::size_t>(alignment), extra = to > alignof(block) ? to : 0;
+  if (block* const again = listing && extra == 0 ? take_freed(size) : nullptr) {
+    again->mark = in_use;
+    list(*again);
+    return again + 1;
+  }
   void* const memory = std::malloc(sizeof(block) + size + extra);
   if (!memory) return nullptr;
   const auto from = reinterpret_cast<std::uintptr_t>(memory) + sizeof(block);
   auto* const made = reinterpret_cast<block*>((from + extra) / to * to) - 1;
   made->memory = memory;
   made->link = nullptr;
-  if (listing) {
-    made->next = first;
-    made->link = &first;
-    if (first) first->link = &made->next;
-    first = made;
-  }
+  made->size = size;
+  made->mark = in_use;
+  if (listing) list(*made);
   return made + 1;
 }
 template <class... Alignment>
@@ -43,26 +73,50 @@ void* allocate_or_throw(std::size_t size, Alignment... alignment) {
   if (!memory) throw std::bad_alloc{};
   return memory;
 }
+[[noreturn]] void fail_free(const char* what, const void* memory) noexcept {
+  if (listing) model_engine::current()->fail(what, memory);
+  coracle::detail::fail(what);
+}
 void release(void* memory) noexcept {
   if (!memory) return;
   block* const each = static_cast<block*>(memory) - 1;
+  if (listing) model_engine::current()->note_free(memory);
+  if (each->mark == was_freed) fail_free("double free", memory);
+  if (each->mark != in_use) fail_free("free of memory that operator new has not given", memory);
+  each->mark = was_freed;
+  if (!each->link) return std::free(each->memory);
   unlist(*each);
-  std::free(each->memory);
+  each->next = std::exchange(first_freed, each);
+  std::memset(memory, freed_byte, each->size);
+  poison(memory, each->size);
 }
 }  // namespace
 
 void model_blocks::begin_execution() noexcept { listing = true; }
-std::size_t model_blocks::end_execution(bool give_up) noexcept {
+model_blocks::remains model_blocks::end_execution(bool give_up) noexcept {
   listing = false;
-  std::size_t count = 0;
-  for (block* each = first; each; ++count) {
-    block* const next = each->next;
+  remains result;
+  while (first) {
+    block* const each = std::exchange(first, first->next);
     each->link = nullptr;  // belongs to nobody from here on
     if (give_up) std::free(each->memory);
-    each = next;
+    ++result.not_freed;
   }
-  first = nullptr;
-  return count;
+  while (first_freed) {
+    block* const each = std::exchange(first_freed, first_freed->next);
+    unpoison(each + 1, each->size);
+    if (!is_untouched(*each)) result.written_after_free = true;
+    std::free(each->memory);
+  }
+  return result;
+}
+const void* model_blocks::freed_block_of(const void* at) noexcept {
+  for (const block* each = first_freed; each; each = each->next) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(each + 1),
+               here = reinterpret_cast<std::uintptr_t>(at);
+    if (begin <= here && here < begin + each->size) return each + 1;
+  }
+  return nullptr;
 }
 
 model_own_work::model_own_work() noexcept : outer_(std::exchange(listing, false)) {}

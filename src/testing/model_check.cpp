@@ -59,7 +59,7 @@ void model_store_to(model_location& at, std::uint64_t value, std::memory_order o
   if (model_engine* const here = engine_or_null()) return here->store(at, value, order, where);
   last_value(at) = value;
 }
-std::uint64_t model_rmw_read(model_location& at, std::memory_order order, const std::uint64_t* expected) {
+std::uint64_t model_rmw_read(model_location& at, const model_order& order, const std::uint64_t* expected) {
   model_engine* const here = engine_or_null();
   return here ? here->rmw_read(at, order, expected) : last_value(at);
 }
@@ -108,11 +108,11 @@ bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout,
 void model_unpark_at(const model_location* at, unsigned count, const site& where) {
   if (model_engine* const here = engine_or_null()) here->unpark(at, count, where);
 }
-void model_read(model_cell& at, const site& where) {
-  if (model_engine* const here = engine_or_null()) here->read(at, where);
+void model_read(model_cell& at) {
+  if (model_engine* const here = engine_or_null()) here->read(at);
 }
-void model_write(model_cell& at, const site& where) {
-  if (model_engine* const here = engine_or_null()) here->write(at, where);
+void model_write(model_cell& at) {
+  if (model_engine* const here = engine_or_null()) here->write(at);
 }
 }  // namespace model
 }  // namespace coracle::testing
@@ -125,7 +125,7 @@ thread_state& this_thread() noexcept {
 }
 void fail_in_model(const char* message) noexcept {
   if (testing::model::model_engine* const here = testing::engine_or_null()) {
-    here->fail(message, std::source_location::current());
+    here->fail(message);
   }
 }
 }  // namespace coracle::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model_engine.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +17,26 @@ model_limits possible(model_limits limits) {
   limits.steps = std::min(limits.steps, most_steps);
   return limits;
 }
+
+#if CORACLE_ADDRESS_SANITIZER()
+void watch_for_crashes() {}  // it has a report of its own
+void end_watch_for_crashes() {}
+#else
+struct sigaction action_before;
+/// As after a use of freed memory. What was interrupted is given up, so it may be left in the middle.
+void crashed(int signal) {
+  model_engine* const here = model_engine::current();
+  if (here && here->is_in_thread()) here->fail("crash: segmentation fault");
+  ::sigaction(signal, &action_before, nullptr);  // and it happens again
+}
+void watch_for_crashes() {
+  struct sigaction action{};
+  action.sa_handler = &crashed;
+  action.sa_flags = SA_NODEFER;
+  ::sigaction(SIGSEGV, &action, &action_before);
+}
+void end_watch_for_crashes() { ::sigaction(SIGSEGV, &action_before, nullptr); }
+#endif
 }  // namespace
 
 model_engine* model_engine::current_ = nullptr;
@@ -29,8 +51,12 @@ model_engine::model_engine(const model_limits& limits, std::function<void()> bod
     std::abort();
   }
   current_ = this;
+  watch_for_crashes();
 }
-model_engine::~model_engine() { current_ = nullptr; }
+model_engine::~model_engine() {
+  end_watch_for_crashes();
+  current_ = nullptr;
+}
 
 model_result model_engine::check() {
   if (limits_.random_seed != 0) choices_.make_random(limits_.random_seed);
@@ -90,8 +116,10 @@ void model_engine::end_execution() {
     for (thread& each : threads_)
       ::new (static_cast<void*>(&each.body)) std::function<void()>;  // its memory is gone
   }
-  const std::size_t left = blocks_.end_execution(given_up);
-  if (!given_up && left != 0) failure_ = "leak: " + std::to_string(left) + " blocks of memory are not freed";
+  const auto [left, written] = blocks_.end_execution(given_up);
+  if (given_up) return;
+  if (written) failure_ = "use after free: freed memory has been written to";
+  if (left != 0) failure_ = "leak: " + std::to_string(left) + " blocks of memory are not freed";
 }
 
 void model_engine::begin_execution() {
@@ -123,8 +151,7 @@ void model_engine::begin_execution() {
 }
 
 unsigned model_engine::start_thread(std::function<void()> body) {
-  if (count_ == model_threads)
-    fail("more threads than the checker knows: at most 5 beside the body", site::current());
+  if (count_ == model_threads) fail("more threads than the checker knows: at most 5 beside the body");
   const unsigned index = count_++;
   thread& started = threads_[index];
   started.body = std::move(body);
@@ -192,10 +219,10 @@ void model_engine::record(std::string outcome) {
   result_.outcomes.insert(std::string(outcome));
 }
 
-void model_engine::fail(std::string what, const site& where) {
+void model_engine::fail(const std::string& what, const void* about) {
   const model_own_work own;
-  failure_ = what + " (" + text_of(where) + ")";
-  if (tracing_) trace_.end(running_, failure_);
+  failure_ = what;
+  if (tracing_) trace_.end(running_, failure_, about);
   me().fiber.switch_to(controller_);
   std::abort();
 }

@@ -35,7 +35,14 @@ class model_engine {
   [[nodiscard]] bool is_in_thread() const noexcept { return running_ != nobody; }
 
   // What a thread of the program does.
-  [[noreturn]] void fail(std::string what, const site& where);
+  /// `about`: the field or the freed memory that it is about.
+  [[noreturn]] void fail(const std::string& what, const void* about = nullptr);
+  [[noreturn]] void fail(const std::string& what, const site& where) {
+    fail(what + " (" + text_of(where) + ")");
+  }
+  void note_free(const void* memory) {
+    trace(site::current(), [&] { return model_step{running_, "frees it", 0, {}, false, memory}; });
+  }
   coracle::detail::thread_state& state_of_thread() noexcept { return threads_[running_].of_library; }
   unsigned start_thread(std::function<void()> body);
   void join_thread(unsigned index);
@@ -48,7 +55,7 @@ class model_engine {
   // Each of these is a point at which another thread may run instead.
   std::uint64_t load(model_location& at, std::memory_order order, const site& where);
   void store(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-  std::uint64_t rmw_read(model_location& at, std::memory_order order, const std::uint64_t* expected);
+  std::uint64_t rmw_read(model_location& at, const model_order& order, const std::uint64_t* expected);
   void rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
   void rmw_fail(model_location& at, std::memory_order order, const site& where);
   void fence(std::memory_order order, const site& where);
@@ -62,8 +69,8 @@ class model_engine {
   bool fails_spuriously();
   void init(model_location& at, std::uint64_t value);
   void end(model_location& at);
-  void read(model_cell& at, const site& where);
-  void write(model_cell& at, const site& where);
+  void read(model_cell& at);
+  void write(model_cell& at);
 
  private:
   static constexpr unsigned nobody = ~0U;
@@ -151,10 +158,13 @@ class model_engine {
   }
 
   // model_accesses.cpp
+  void expect_alive(const model_location& at, const site& where);
   model_store& newest(model_location& at);
   [[nodiscard]] bool may_be_old(model_location& at, bool sequential);
   [[nodiscard]] bool must_be_seen(const model_store& store, bool sequential) const;
   [[nodiscard]] unsigned visible_stores(model_location& at, bool sequential) const;
+  void touch_cell(model_cell& at, const char* what);
+  [[noreturn]] void fail_race(const model_cell& at, const char* what, unsigned other, const char* other_what);
   void touch_location(model_location& at, bool writes, bool sequential);
   void add_store(model_location& at, std::uint64_t value, std::memory_order order,
                  const model_store* replaced);
@@ -164,6 +174,13 @@ class model_engine {
   void pass_fence(unsigned index, std::memory_order order);
   void tick() { tick(running_); }
   void tick(unsigned index) noexcept;
+  [[nodiscard]] std::string called(const model_location& at) const;
+  template <class Make>
+  void trace(const site& where, Make make) {
+    if (!tracing_) return;
+    const model_own_work own;
+    trace_.add(make(), where);
+  }
   void note(const char* what, const model_location& at, std::uint64_t value, std::memory_order order,
             const site& where);
 

@@ -26,7 +26,7 @@ thread_set model_engine::runnable() const noexcept {
 
 /// Another thread may run here, in front of what this one does next.
 void model_engine::point(const operation& next) {
-  if (++steps_ > limits_.steps) fail("livelock: the execution does not end", site::current());
+  if (++steps_ > limits_.steps) fail("livelock: the execution does not end");
   me().next = next;
   if (!next.is_local() || !reduces_) run_another();
 }
@@ -130,12 +130,12 @@ void model_engine::nobody_can_run() {
     moved = true;
     learn_all(each);
   }
-  if (!moved) fail("deadlock: every thread waits for another", site::current());
+  if (!moved) fail("deadlock: every thread waits for another");
 }
 
 /// Goes on once something that it has read since the last time has another value, which it then sees.
 void model_engine::yield() {
-  if (++steps_ > limits_.steps) fail("livelock: the execution does not end", site::current());
+  if (++steps_ > limits_.steps) fail("livelock: the execution does not end");
   thread& self = me();
   if (self.watches == 0) self.watches = static_cast<unsigned>(self.watched.size()) + 1;
   self.state = status::yielding;
@@ -192,7 +192,7 @@ bool model_engine::park(model_location& at, std::uint64_t expected, bool has_tim
   const bool looks =
       model_mutation::look(access::park, std::memory_order_relaxed, where).how == mutation::none;
   if (!as_expected && looks) return true;
-  if (tracing_) trace_.add(running_, "sleeps on #" + std::to_string(at.name), where);
+  trace(where, [&] { return model_step{running_, "sleeps on", at.name, {}, false}; });
   thread& sleeper = me();
   sleeper.state = status::parked;
   sleeper.waits_for = &at;
@@ -227,7 +227,7 @@ void model_engine::unpark(const model_location* at, unsigned count, const site& 
     threads_[woken].state = status::ready;
     threads_[woken].next = {};
     threads_[woken].past.join(me().past);
-    if (tracing_) trace_.add(running_, "wakes thread " + std::to_string(woken), where);
+    trace(where, [&] { return model_step{running_, "wakes thread " + std::to_string(woken)}; });
   }
 }
 }  // namespace coracle::testing::model

@@ -80,6 +80,8 @@ struct model_location {
 
 /// A plain object: who wrote it last, and who has read it since.
 struct model_cell {
+  explicit model_cell(const site& where) noexcept : made(where) {}
+  site made;
   model_clock reads;
   std::int16_t written = 0;
   std::uint8_t writer = 0;
@@ -90,7 +92,7 @@ struct model_cell {
 std::uint64_t model_load(model_location& at, std::memory_order order, const site& where);
 void model_store_to(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
 /// A read-modify-write in two steps, which no other thread comes between. `expected`: it happens only if that is the value.
-std::uint64_t model_rmw_read(model_location& at, std::memory_order order,
+std::uint64_t model_rmw_read(model_location& at, const model_order& order,
                              const std::uint64_t* expected = nullptr);
 void model_rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
 /// The read-modify-write does not happen: it was a load.
@@ -103,8 +105,8 @@ void model_end(model_location& at);
 void model_fence(std::memory_order order, const site& where);
 /// Every thread passes a seq_cst fence at some moment between two of the caller's: membarrier(2).
 void model_fence_everywhere(const site& where);
-void model_read(model_cell& at, const site& where);
-void model_write(model_cell& at, const site& where);
+void model_read(model_cell& at);
+void model_write(model_cell& at);
 void model_pause();
 /// One of `count` ways, each of which is tried.
 [[nodiscard]] unsigned model_choose(unsigned count);
@@ -134,7 +136,7 @@ class model_atomic {
   }
   bool compare_exchange_strong(T& expected, T desired, model_order success, model_order failure) {
     const std::uint64_t wanted = encode(expected);
-    const T found = decode(model_rmw_read(location_, success.is, &wanted));
+    const T found = decode(model_rmw_read(location_, success, &wanted));
     if (encode(found) == wanted) {
       model_rmw_write(location_, encode(desired), success.is, success.where);
       return true;
@@ -180,7 +182,7 @@ class model_atomic {
  private:
   template <class F>
   T change(F f, const model_order& order) {
-    const T old = decode(model_rmw_read(location_, order.is));
+    const T old = decode(model_rmw_read(location_, order));
     model_rmw_write(location_, encode(f(old)), order.is, order.where);
     return old;
   }
@@ -213,39 +215,37 @@ inline constexpr bool is_model_field<std::coroutine_handle<Promise>> = true;
 template <class T>
 class model_plain {
  public:
-  model_plain(site where = site::current()) : value_{} { model_write(cell_, where); }                // NOLINT
-  model_plain(T value, site where = site::current()) : value_(value) { model_write(cell_, where); }  // NOLINT
-  model_plain(const model_plain& other) : value_(other.read(site::current())) {
-    model_write(cell_, site::current());
-  }
-  model_plain& operator=(const model_plain& other) {
-    return write(other.read(site::current()), site::current());
-  }
-  model_plain& operator=(T value) { return write(value, site::current()); }
+  model_plain(site where = site::current()) : model_plain(T{}, where) {}  // NOLINT
+  model_plain(T value, site where = site::current()) : value_(value), cell_(where) {
+    model_write(cell_);
+  }  // NOLINT
+  model_plain(const model_plain& other, site where = site::current()) : model_plain(other.read(), where) {}
+  model_plain& operator=(const model_plain& other) { return write(other.read()); }
+  model_plain& operator=(T value) { return write(value); }
 
-  operator T() const { return read(site::current()); }  // NOLINT: stands where a T stands
+  operator T() const { return read(); }  // NOLINT: stands where a T stands
   template <class U>
     requires(!std::same_as<U, T> && requires(T value) { static_cast<U>(value); })
   explicit operator U() const {
-    return static_cast<U>(read(site::current()));
+    return static_cast<U>(read());
   }
   T operator->() const
     requires std::is_pointer_v<T>
   {
-    return read(site::current());
+    return read();
   }
-  model_plain& operator++() { return write(static_cast<T>(read(site::current()) + 1), site::current()); }
-  model_plain& operator--() { return write(static_cast<T>(read(site::current()) - 1), site::current()); }
-  model_plain& operator+=(T by) { return write(static_cast<T>(read(site::current()) + by), site::current()); }
-  model_plain& operator-=(T by) { return write(static_cast<T>(read(site::current()) - by), site::current()); }
+  model_plain& operator++() { return write(static_cast<T>(read() + 1)); }
+  model_plain& operator--() { return write(static_cast<T>(read() - 1)); }
+  model_plain& operator+=(T by) { return write(static_cast<T>(read() + by)); }
+  model_plain& operator-=(T by) { return write(static_cast<T>(read() - by)); }
 
  private:
-  T read(const site& where) const {
-    model_read(cell_, where);
+  T read() const {
+    model_read(cell_);
     return value_;
   }
-  model_plain& write(T value, const site& where) {
-    model_write(cell_, where);
+  model_plain& write(T value) {
+    model_write(cell_);
     value_ = value;
     return *this;
   }
