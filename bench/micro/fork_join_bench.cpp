@@ -1,16 +1,16 @@
 // bench/micro/fork_join_bench.cpp -- work that divides itself, on one thread and on two.
 // SPDX-License-Identifier: MIT
-#include <array>
 #include <coracle/coracle.hpp>
 #include <vector>
 
+#include "divided_work.hpp"
 #include "measure.hpp"
 
 namespace {
 using coracle::forked;
 using coracle::static_thread_pool;
 using coracle::task;
-using coracle_bench::measure;
+using namespace coracle_bench;
 
 /// Work of `n` operations, again and again, on a pool.
 template <class Work>
@@ -18,17 +18,14 @@ void on_pool(benchmark::State& state, std::size_t threads, long n, Work work) {
   static_thread_pool pool{threads};
   const auto run = [&pool, &work](long times) -> task<> {
     co_await pool.schedule();
-    for (; times != 0; --times) coracle_bench::need(co_await work());
+    for (; times != 0; --times) need(co_await work());
   };
-  coracle_bench::measure_each(state, 1, n, [&](long times) { coracle::sync_wait(run(times)); });
+  measure_each(state, 1, n, [&](long times) { coracle::sync_wait(run(times)); });
 }
 
 // ---- fib: a call is one operation ----------------------------------------------------------------------
 
-constexpr int fib_of = 27;
 [[gnu::noinline]] long fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-/// How many calls fib(n) makes, itself among them.
-long fib_calls(int n) { return n < 2 ? 1 : 1 + fib_calls(n - 1) + fib_calls(n - 2); }
 task<long> fib_awaited(int n) {
   if (n < 2) co_return n;
   const long left = co_await fib_awaited(n - 1);
@@ -49,8 +46,8 @@ task<long> fib_when_all(int n) {
 void floor_fork_fib(benchmark::State& state) {
   int n = fib_of;
   benchmark::DoNotOptimize(n);
-  coracle_bench::measure_each(state, 1, fib_calls(fib_of), [n](long times) {
-    for (; times != 0; --times) coracle_bench::need(fib(n));
+  measure_each(state, 1, fib_calls(fib_of), [n](long times) {
+    for (; times != 0; --times) need(fib(n));
   });
 }
 void fork_fib_awaits(benchmark::State& state) {
@@ -71,7 +68,6 @@ void fork_fib_when_all_two_threads(benchmark::State& state) {
 
 // ---- skynet: each task has ten children, a million leaves; a task is one operation ----------------------
 
-constexpr long skynet_leaves = 1'000'000, skynet_tasks = 1'111'111;
 task<long> skynet(long first, long leaves) {
   if (leaves == 1) co_return first;
   std::vector<task<long>> children;
@@ -90,35 +86,9 @@ void fork_skynet_two_threads(benchmark::State& state) {
 
 // ---- queens: the ways to put 10 on a board, a task for each row's way; a task is one operation ----------
 
-constexpr std::size_t queens = 10;
-using board = std::array<char, queens>;
-bool fits(const board& rows, std::size_t row, std::size_t column) {
-  for (std::size_t i = 0; i != row; ++i) {
-    const auto other = static_cast<std::size_t>(rows[i]);
-    const std::size_t apart = other < column ? column - other : other - column;
-    if (apart == 0 || apart == row - i) return false;
-  }
-  return true;
-}
-long place(board rows, std::size_t row, long& calls) {
-  ++calls;
-  if (row == queens) return 1;
-  long ways = 0;
-  for (std::size_t column = 0; column != queens; ++column) {
-    if (!fits(rows, row, column)) continue;
-    rows[row] = static_cast<char>(column);
-    ways += place(rows, row + 1, calls);
-  }
-  return ways;
-}
-long queens_tasks() {
-  long calls = 0;
-  place({}, 0, calls);
-  return calls;
-}
 void floor_fork_queens(benchmark::State& state) {
-  coracle_bench::measure_each(state, 1, queens_tasks(), [](long times) {
-    for (long calls = 0; times != 0; --times) coracle_bench::need(place({}, 0, calls));
+  measure_each(state, 1, queens_tasks(), [](long times) {
+    for (long calls = 0; times != 0; --times) need(place({}, 0, calls));
   });
 }
 task<long> place_together(board rows, std::size_t row) {
@@ -146,15 +116,15 @@ void fork_queens_two_threads(benchmark::State& state) {
 [[gnu::noinline]] task<long> leaf(long value) { co_return value; }
 task<long> flat_when_all() {
   std::vector<task<long>> children;
-  children.reserve(1000);
-  for (long i = 0; i != 1000; ++i) children.push_back(leaf(i));
+  children.reserve(flat_children);
+  for (long i = 0; i != flat_children; ++i) children.push_back(leaf(i));
   long sum = 0;
   for (const long each : co_await coracle::when_all(std::move(children))) sum += each;
   co_return sum;
 }
 task<long> flat_forks() {
   long sum = 0;
-  for (long i = 0; i != 1000; ++i) {
+  for (long i = 0; i != flat_children; ++i) {
     forked child{leaf(i)};
     co_await child.fork();
     sum += co_await child.join();
@@ -162,16 +132,16 @@ task<long> flat_forks() {
   co_return sum;
 }
 void fork_flat_when_all(benchmark::State& state) {
-  on_pool(state, 1, 1000, [] { return flat_when_all(); });
+  on_pool(state, 1, flat_children, [] { return flat_when_all(); });
 }
 void fork_flat_when_all_two_threads(benchmark::State& state) {
-  on_pool(state, 2, 1000, [] { return flat_when_all(); });
+  on_pool(state, 2, flat_children, [] { return flat_when_all(); });
 }
 void fork_flat(benchmark::State& state) {
-  on_pool(state, 1, 1000, [] { return flat_forks(); });
+  on_pool(state, 1, flat_children, [] { return flat_forks(); });
 }
 void fork_flat_two_threads(benchmark::State& state) {
-  on_pool(state, 2, 1000, [] { return flat_forks(); });
+  on_pool(state, 2, flat_children, [] { return flat_forks(); });
 }
 
 CORACLE_BENCH(floor_fork_fib);

@@ -20,13 +20,8 @@ void measure_each(benchmark::State& state, benchmark::IterationCount batches, be
 
 /// Makes the compiler compute `value` here, in a register if it likes.
 inline void need(const long value) { benchmark::DoNotOptimize(value); }
-
-/// Wall-clock time, because some benchmarks work on other threads; seven repetitions, of which main() shows
-/// median, least and greatest.
-inline void per_operation(benchmark::internal::Benchmark* each) {
-  each->UseRealTime()->MinTime(0.1)->Repetitions(7);
-}
 }  // namespace coracle_bench
 
-/// A benchmark called floor_<name> holds what <name> is compared to.
-#define CORACLE_BENCH(name) BENCHMARK(name)->Apply(coracle_bench::per_operation)
+/// Wall-clock time, because some benchmarks work on other threads. A benchmark called floor_<name> holds what <name> is
+/// compared to, asio_<name> or tbb_<name> the same by a rival; tools/bench.py runs them together.
+#define CORACLE_BENCH(name) BENCHMARK(name)->UseRealTime()

@@ -1,25 +1,17 @@
 // bench/micro/suspended_tasks.cpp -- what a million suspended tasks occupy.
 // SPDX-License-Identifier: MIT
-#include "suspended_tasks.hpp"
-
-#include <unistd.h>
-
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <fstream>
 #include <vector>
 
-namespace coracle_bench {
-namespace {
-constexpr int tasks = 1'000'000;
+#include "resident_bytes.hpp"
 
-long resident_bytes() {
-  long total = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
+namespace {
+using coracle_bench::resident_bytes;
+
+constexpr int tasks = 1'000'000;
 
 long started = 0;
 [[gnu::noinline]] coracle::task<> suspended(coracle::async_manual_reset_event& event) {
@@ -32,9 +24,7 @@ coracle::task<> weigh(coracle::async_manual_reset_event& event, long before, dou
   event.set();
   co_return;
 }
-}  // namespace
-
-double bytes_per_suspended_task() {
+double bytes_of_a_task() {
   double bytes = 0;
   coracle::async_manual_reset_event event;
   const long before = resident_bytes();
@@ -45,4 +35,7 @@ double bytes_per_suspended_task() {
   coracle::sync_wait(coracle::when_all(std::move(children)));
   return bytes;
 }
-}  // namespace coracle_bench
+void bytes_per_suspended_task(benchmark::State& state) { coracle_bench::show_bytes(state, bytes_of_a_task); }
+
+CORACLE_BENCH_BYTES(bytes_per_suspended_task);
+}  // namespace

@@ -1,8 +1,5 @@
 // bench/micro/timer_bench.cpp -- timers by the million, and how late a short sleep is.
 // SPDX-License-Identifier: MIT
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -12,11 +9,11 @@
 #include <coracle/exec/timer_wheel.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
-#include <fstream>
-#include <random>
 #include <vector>
 
 #include "measure.hpp"
+#include "random_delays.hpp"
+#include "resident_bytes.hpp"
 
 namespace {
 using coracle::task;
@@ -26,26 +23,17 @@ using coracle::detail::timer_node;
 using coracle::detail::timer_wheel;
 using coracle::testing::virtual_time_loop;
 using coracle_bench::measure;
+using coracle_bench::million;
+using coracle_bench::random_delays;
 using steady = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-constexpr std::size_t million = 1'000'000;
-
-/// A million delays of up to `most`, at random.
-std::vector<nanoseconds> delays(nanoseconds most) {
-  std::mt19937_64 random{1};
-  std::vector<nanoseconds> all(million);
-  for (nanoseconds& each : all) {
-    each = nanoseconds(1 + random() % static_cast<std::uint64_t>(most.count()));
-  }
-  return all;
-}
 constexpr std::chrono::seconds minute{60}, second{1};
 
 // ---- create and cancel: a million are set, then all are taken out --------------------------------------
 
 void floor_timer_create_cancel(benchmark::State& state) {
-  const auto after = delays(minute);
+  const auto after = random_delays(minute);
   std::vector<timer_node> all(million);
   timer_wheel wheel{1};
   measure(state, million, [&](long) {
@@ -64,7 +52,7 @@ std::vector<timer> idle_timers() {
   return all;
 }
 void create_and_cancel(benchmark::State& state, timer_service& timers) {
-  const auto after = delays(minute);
+  const auto after = random_delays(minute);
   std::vector<timer> all = idle_timers();
   measure(state, million, [&](long) {
     const auto now = timers.now() + minute;
@@ -90,7 +78,7 @@ void timer_create_cancel_program(benchmark::State& state) {
 // ---- fire: a million are set for the next second, and time goes by in steps of 50 us -------------------
 
 void floor_timer_fire(benchmark::State& state) {
-  const auto after = delays(second);
+  const auto after = random_delays(second);
   std::vector<timer_node> all(million);
   timer_wheel wheel{1};
   measure(state, million, [&](long) {
@@ -104,7 +92,7 @@ void floor_timer_fire(benchmark::State& state) {
   });
 }
 void timer_fire(benchmark::State& state) {
-  const auto after = delays(second);
+  const auto after = random_delays(second);
   std::vector<timer> all = idle_timers();
   virtual_time_loop loop;
   measure(state, million, [&](long) {
@@ -122,7 +110,7 @@ task<> sleep_repeatedly(nanoseconds delay, long times) {
 }
 /// What a sleep of one of a million coroutines takes: set, fired, posted, resumed.
 void sleep_of_a_million(benchmark::State& state) {
-  const auto after = delays(second);
+  const auto after = random_delays(second);
   virtual_time_loop loop;
   constexpr long times = 4;
   measure(state, times * static_cast<long>(million), [&](long) {
@@ -166,18 +154,13 @@ void lateness_of_1ms_on_io_service(benchmark::State& state) {
 
 // ---- memory --------------------------------------------------------------------------------------------
 
-long resident_bytes() {
-  long total = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
 [[gnu::noinline]] task<> sleep_once(nanoseconds delay) { co_await coracle::sleep_for(delay); }
 double bytes_of_a_sleeper() {
   virtual_time_loop loop;
-  const long before = resident_bytes();
+  const long before = coracle_bench::resident_bytes();
   double bytes = 0;
   const auto weigh = [&]() -> task<> {
-    bytes = static_cast<double>(resident_bytes() - before) / million;
+    bytes = static_cast<double>(coracle_bench::resident_bytes() - before) / million;
     co_return;
   };
   std::vector<task<>> all;
@@ -189,26 +172,12 @@ double bytes_of_a_sleeper() {
   loop.run(coracle::when_all(std::move(all)));
   return bytes;
 }
-/// The figure is bytes, not nanoseconds: of a sleeping task, with its entry in the vector of when_all. In a
-/// process that has freed no memory before.
+/// Of a sleeping task, with its entry in the vector of when_all.
 void bytes_per_sleeping_task(benchmark::State& state) {
-  for (auto _ : state) {
-    int ends[2];
-    if (::pipe(ends) != 0) return;
-    double bytes = 0;
-    const pid_t child = ::fork();
-    if (child == 0) {
-      bytes = bytes_of_a_sleeper();
-      ::_exit(::write(ends[1], &bytes, sizeof bytes) == sizeof bytes ? 0 : 1);
-    }
-    if (::read(ends[0], &bytes, sizeof bytes) != sizeof bytes) bytes = 0;
-    ::waitpid(child, nullptr, 0);
-    for (const int end : ends) ::close(end);
-    state.SetIterationTime(bytes * 1e-9);
-  }
+  coracle_bench::show_bytes(state, bytes_of_a_sleeper);
 }
 
-BENCHMARK(bytes_per_sleeping_task)->UseManualTime()->Iterations(1);
+CORACLE_BENCH_BYTES(bytes_per_sleeping_task);
 CORACLE_BENCH(floor_timer_create_cancel);
 CORACLE_BENCH(timer_create_cancel);
 CORACLE_BENCH(timer_create_cancel_io_service);
@@ -217,6 +186,6 @@ CORACLE_BENCH(floor_timer_fire);
 CORACLE_BENCH(timer_fire);
 CORACLE_BENCH(sleep_of_a_million);
 CORACLE_BENCH(sleep_of_one);
-BENCHMARK(lateness_of_1ms_on_pool)->UseManualTime()->Iterations(1)->Repetitions(7);
-BENCHMARK(lateness_of_1ms_on_io_service)->UseManualTime()->Iterations(1)->Repetitions(7);
+BENCHMARK(lateness_of_1ms_on_pool)->UseManualTime()->Iterations(1);
+BENCHMARK(lateness_of_1ms_on_io_service)->UseManualTime()->Iterations(1);
 }  // namespace
