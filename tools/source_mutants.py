@@ -65,6 +65,10 @@ MUTANTS = [
      "    publish(sequences.front());\n",
      "    publish(sequences.front());\n"
      "    for (const Sequence each : sequences.skip(1)) slot(each).store(each, detail::memory_order_relaxed); /*P5*/\n"),
+    ("core/fork_queue.hpp", "fork_queue", "a thief that has taken the filler out passes no fence",
+     "      ++top;\n    }\n    fence_.heavy();\n", "      ++top;\n    } else {\n      fence_.heavy();\n    }\n"),
+    ("core/fork_queue.hpp", "fork_queue", "a thief takes an entry that the owner has taken back meanwhile",
+     "    if (is_above(top, bottom_.load(memory_order_acquire))) return nullptr;", "    if (top == bottom) return nullptr;"),
 ]
 
 

@@ -135,6 +135,25 @@ void next_after_the_last() {
   model_expect(note(queue.steal()), "it can be taken");
   model_expect(queue.is_empty() && !queue.steal(), "then there is none");
 }
+/// Below the first entry there is a filler. One thief may take that, and another the entry.
+void filler_is_no_entry() {
+  coracle::run_loop place;
+  tested_queue queue{place};
+  entry items[2];
+  push(queue, items[0]);
+  model_expect(!queue.is_empty(), "it can be taken");
+  note(queue.take_back());
+  model_expect(queue.is_empty() && !queue.steal() && !queue.take_back(), "a filler is no entry");
+  push(queue, items[1]);
+  {
+    const auto steal = [&] { note(queue.steal()); };
+    model_thread first{steal};
+    model_thread second{steal};
+  }
+  note(queue.take_back());
+  model_expect(queue.is_empty(), "then there is none");
+  all_are_taken(items);
+}
 /// Of the owner, which pushes and looks who sleeps, and of who goes to sleep and looks once more, one sees the other.
 void sleeper_is_called() {
   coracle::run_loop place;
@@ -163,6 +182,7 @@ int main(int argc, char** argv) {
   run.check("fork_queue: slots are used again", 3, slots_are_used_again);
   run.check("fork_queue: the slot of one taken back", model_test::all, slot_of_one_taken_back);
   run.check("fork_queue: the next after the last", model_test::all, next_after_the_last);
+  run.check("fork_queue: a filler is no entry", 3, filler_is_no_entry);
   run.check("fork_queue: two entries, two thieves", 2, owner_against_thieves<2, 2>);
   return run.finish();
 }

@@ -124,7 +124,7 @@ class fork_point : public basic_callback_frame<fork_promise>, waiter {
 ///               that is suspended between fork() and join() is destroyed: it waits until somebody has resumed the child.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence, but where
-///               another thread has taken the rest, and for the last entry of this thread's queue.
+///               another thread has taken the rest, or what was in this thread's queue before it.
 /// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
 ///               multithreaded language", PLDI 1998.
 template <class T>

@@ -8,12 +8,12 @@
 
 namespace coracle::detail {
 /// A double-ended queue: its owner puts entries in and takes the newest back, others take the oldest. The owner pays
-/// for no fence, and for a compare-and-swap only where it takes the last entry. When there are more than `capacity`,
-/// the newest are not for others.
+/// for no fence, and for a compare-and-swap only where others have been and left one entry. When there are `capacity`,
+/// newer ones are not for others.
 /// Source: D. Chase, Y. Lev, "Dynamic circular work-stealing deque", SPAA 2005, with a lighter fence for the owner.
 class fork_queue {
  public:
-  static constexpr std::size_t capacity = is_modelled ? 2 : 256;
+  static constexpr std::size_t capacity = is_modelled ? 3 : 256;
 
   /// What is taken from it belongs to `place`. An entry that is put in calls for help where `counts` says that somebody
   /// sleeps and nobody searches: where it is below `one_searching`, and not 0.
@@ -27,10 +27,15 @@ class fork_queue {
   // ---- the owner ----
 
   void push(resumption& item) noexcept {
-    const std::size_t bottom = bottom_.load(memory_order_relaxed);                          /*F7*/
-    if (bottom - top_.load(memory_order_acquire) >= capacity || not_shared_) [[unlikely]] { /*F9*/
-      item.next = std::exchange(not_shared_, &item);
-      return;
+    std::size_t bottom = bottom_.load(memory_order_relaxed);           /*F7*/
+    const std::size_t used = bottom - top_.load(memory_order_acquire); /*F9*/
+    if (used - 1 >= capacity - 1 || not_shared_) [[unlikely]] {        // 0 or full
+      if (used != 0 || not_shared_) {
+        item.next = std::exchange(not_shared_, &item);
+        return;
+      }
+      slots_[bottom % capacity].store(filler, memory_order_relaxed); /*F7*/
+      ++bottom;
     }
     slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
     bottom_.store(bottom + 1, memory_order_release);              /*F1*/
@@ -53,9 +58,10 @@ class fork_queue {
   resumption* take_back() noexcept {
     if (not_shared_) [[unlikely]]
       return std::exchange(not_shared_, not_shared_->next);
-    const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;                             /*F7*/
-    resumption* const item = slots_[newest % capacity].load(memory_order_relaxed);                 /*F7*/
-    return newest + 1 != top_.load(memory_order_relaxed) && take_back_at(newest) ? item : nullptr; /*F7*/
+    const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;                     /*F7*/
+    resumption* const item = slots_[newest % capacity].load(memory_order_relaxed);         /*F7*/
+    const bool is_entry = item != filler && newest + 1 != top_.load(memory_order_relaxed); /*F7*/
+    return is_entry && take_back_at(newest) ? item : nullptr;
   }
 
   /// How far it is filled.
@@ -81,7 +87,13 @@ class fork_queue {
   /// The oldest entry; null: there is none, or somebody else was faster.
   resumption* steal() noexcept {
     std::size_t top = top_.load(memory_order_relaxed);             /*F6*/
-    if (top == bottom_.load(memory_order_relaxed)) return nullptr; /*F6*/
+    const std::size_t bottom = bottom_.load(memory_order_acquire); /*F2*/
+    if (has_none(top, bottom)) return nullptr;
+    if (slots_[top % capacity].load(memory_order_relaxed) == filler) {                             /*F7*/
+      if (!top_.compare_exchange_strong(top, top + 1, memory_order_release, memory_order_relaxed)) /*F4*/
+        return nullptr;
+      ++top;
+    }
     fence_.heavy();
     if (is_above(top, bottom_.load(memory_order_acquire))) return nullptr;                        /*F2*/
     resumption* const item = slots_[top % capacity].load(memory_order_relaxed);                   /*F7*/
@@ -91,7 +103,7 @@ class fork_queue {
   }
   /// Of what was put in before a light fence that comes before the caller's heavy one.
   [[nodiscard]] bool is_empty() const noexcept {
-    return is_above(top_.load(memory_order_relaxed), bottom_.load(memory_order_relaxed)); /*F6*/
+    return has_none(top_.load(memory_order_relaxed), bottom_.load(memory_order_relaxed)); /*F6*/
   }
 
  protected:
@@ -102,6 +114,11 @@ class fork_queue {
   /// No entry is left between them: the owner may have taken the last one before it sees that it was stolen.
   static bool is_above(std::size_t top, std::size_t bottom) noexcept {
     return static_cast<std::ptrdiff_t>(bottom - top) <= 0;
+  }
+  /// There is no entry between them, but perhaps a filler.
+  [[nodiscard]] bool has_none(std::size_t top, std::size_t bottom) const noexcept {
+    return is_above(top, bottom) ||
+           (bottom - top == 1 && slots_[top % capacity].load(memory_order_relaxed) == filler); /*F7*/
   }
   bool take_back_at(std::size_t newest) noexcept {
     bottom_.store(newest, memory_order_release); /*F3*/
@@ -117,9 +134,11 @@ class fork_queue {
 
   // The ring holds the entries [top_, bottom_). The owner takes at the bottom, the others at the top; both meet only at
   // the last entry, and there top_'s compare_exchange decides. The fences see to it that the owner, which has taken
-  // bottom_ down, or a thief, which has read top_ before, knows of the other.
+  // bottom_ down, or a thief, which has read top_ before, knows of the other. Into an empty ring the owner first puts a
+  // filler, which it never takes back: so the two do not meet at the first entry until a thief has taken the filler out,
+  // which it does before its fence.
   //   [F1] bottom + 1        release  publish the slot and the entry's fields                 pairs with F2
-  //   [F2] bottom            acquire  see them; after the heavy fence                         pairs with F1
+  //   [F2] bottom            acquire  see them; the look that counts is after the heavy fence pairs with F1
   //   [F3] bottom - 1        release  who reads it has the older entries' fields from it      pairs with F2
   //   [F4] top + 1           release  the slot was read before it is written again             pairs with F9
   //   [F5] top + 1           relaxed  only decides who has the last one
@@ -128,6 +147,7 @@ class fork_queue {
   //   [F8] who is idle       relaxed  after a light fence: whoever went to sleep meanwhile sees F1
   //   [F9] top               acquire  the slot's last entry was read                           pairs with F4
   //   [F10] then top         relaxed  a light fence after F3                                   meets F4, F2
+  static constexpr resumption* filler = nullptr;
   executor& place_;
   const atomic<std::uint32_t>& counts_;
   const std::uint32_t one_searching_;
