@@ -6,7 +6,8 @@
 
 A row of the table is a benchmark `x` with `floor_x`, `asio_x` and `tbb_x`, as far as they exist. Each round runs the whole
 row in a process of its own, one after the other, so that a ratio is between two figures of the same second: the table
-shows the median of the rounds' ratios.
+shows the median of the rounds' ratios. What --cache_misses names runs once, if the filter finds "cache_misses"; its figures
+are medians already. There the floor is the state machines by hand, and the naive rival one lookup after the other.
 """
 import argparse
 import datetime
@@ -23,7 +24,8 @@ from xml.etree import ElementTree
 import bench_plot
 
 FLOOR = "floor"
-RIVALS = {"asio": "Boost.Asio", "tbb": "oneTBB"}
+LIBRARIES = {"asio": "Boost.Asio", "tbb": "oneTBB"}
+RIVALS = [*LIBRARIES, "naive"]
 
 
 def run(program, *arguments):
@@ -50,7 +52,7 @@ def rows_of(names, wanted):
 
 
 def run_once(program, row, min_time):
-    """Kind -> nanoseconds, and what the program says of itself."""
+    """Kind -> nanoseconds."""
     exactly = f"^({'|'.join(row.values())})(/|$)"
     done = json.loads(run(program, "--benchmark_format=json", f"--benchmark_filter={exactly}",
                           f"--benchmark_min_time={min_time}").stdout)
@@ -58,7 +60,7 @@ def run_once(program, row, min_time):
         if each.get("error_occurred"):
             raise RuntimeError(f"{each['name']}: {each['error_message']}")
     times = {each["name"].split("/")[0]: each["real_time"] for each in done["benchmarks"]}
-    return {kind: times[name] for kind, name in row.items()}, done["context"]
+    return {kind: times[name] for kind, name in row.items()}
 
 
 def spread(values):
@@ -87,14 +89,33 @@ def table_lines(result):
     yield from (line(f"  {kind}", result[kind]) for kind in (FLOOR, *RIVALS) if kind in result)
 
 
-def about(context, rounds, min_time):
+def cache_miss_rows(lines):
+    """From bench_cache_misses' table: with the best group of each, and with the one that interleave() finds by itself."""
+    number = r"([\d.]+) ns"
+    table = re.compile(rf"^(\w[\w ]*?) +one by one +{number}$(.*?)(?=^\w|\Z)", re.MULTILINE | re.DOTALL)
+    group = re.compile(rf"group (best|auto) +by hand +{number}.*? interleave +{number}")
+    for name, naive, groups in table.findall(lines):
+        for which, by_hand, ours in group.findall(groups):
+            times = {"ours": float(ours), FLOOR: float(by_hand), "naive": float(naive)}
+            yield summary(f"cache_misses_{name.replace(' ', '_')}{'_auto' if which == 'auto' else ''}", [times])
+
+
+def context_of(program):
+    """What the program says of itself; Google Benchmark tells it where it has measured something, if for no time."""
+    first = names_in(program, ".")[0]
+    return json.loads(run(program, "--benchmark_format=json", f"--benchmark_filter=^{first}(/|$)",
+                          "--benchmark_min_time=0").stdout)["context"]
+
+
+def about(context, arguments):
     """What the figures depend on."""
     cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    libraries = {kind: context.get(kind, "left out, the program was built without it").replace("_", ".") for kind in RIVALS}
+    libraries = {kind: context.get(kind, "left out, the program was built without it").replace("_", ".") for kind in LIBRARIES}
     return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "cpu": cpu[1] if cpu else platform.machine(), "cpus": os.cpu_count(), "kernel": platform.release(),
             "load_at_start": round(os.getloadavg()[0], 2), "compiler": context.get("compiler"),
-            "flags": context.get("flags"), "rivals": libraries, "rounds": rounds, "min_time_s": min_time, "unit": "ns"}
+            "flags": context.get("flags"), "rivals": libraries, "rounds": arguments.benchmark_repetitions,
+            "min_time_s": arguments.benchmark_min_time, "unit": "ns"}
 
 
 def parsed_arguments():
@@ -103,34 +124,60 @@ def parsed_arguments():
     parser.add_argument("--benchmark_repetitions", default=7, type=int, metavar="N", help="rounds, 7 if not said")
     parser.add_argument("--benchmark_min_time", default=0.1, type=float, metavar="SECONDS",
                         help="of each benchmark in a round, 0.1 if not said")
+    parser.add_argument("--cache_misses", type=Path, metavar="PROGRAM", help="bench_cache_misses")
     parser.add_argument("--out", default=Path("."), type=Path, metavar="FOLDER", help="for results.json and results.svg")
     parser.add_argument("program", type=Path)
     arguments = parser.parse_args()
     if arguments.benchmark_repetitions < 1:
         parser.error("--benchmark_repetitions: at least 1")
+    arguments.program = arguments.program.resolve()
     return arguments
 
 
-def measure(arguments, rows, results):
-    """Appends to the rows of `results` as they are done, and prints them. Returns whether one failed."""
-    program, rounds, min_time = arguments.program.resolve(), arguments.benchmark_repetitions, arguments.benchmark_min_time
-    failed = False
-    for row, kinds in rows.items():
+class Report:
+    """What was measured: printed as it comes, written at the end."""
+
+    def __init__(self, arguments):
+        self.about, self.rows = about(context_of(arguments.program), arguments), []
+        print(f"{self.about['compiler']}, {self.about['flags']}; {self.about['cpu']}, {self.about['cpus']} CPUs; "
+              f"{self.about['date']}")
+        print("; ".join(f"{LIBRARIES[kind]} {said}" for kind, said in self.about["rivals"].items()))
+        print(f"{'ns/op, of %d rounds' % arguments.benchmark_repetitions:<38} {'median':>10} {'min':>10} {'max':>10}"
+              "  x floor  x rival")
+
+    def add(self, row):
+        self.rows.append(row)
+        print("\n".join(table_lines(row)), flush=True)
+
+    def write(self, folder):
+        results = {"about": self.about, "rows": self.rows}
+        (folder / "results.json").write_text(json.dumps(results) + "\n")
+        (folder / "results.svg").write_text(bench_plot.drawn(results))
+        print(f"{folder}/results.json, {folder}/results.svg")
+
+
+def works(arguments):
+    """What is to be measured: name, and what does it and gives the rows."""
+    program, rounds = arguments.program, range(arguments.benchmark_repetitions)
+    wanted = set(names_in(program, arguments.benchmark_filter))
+    for row, kinds in rows_of(names_in(program, "."), wanted).items():
+        yield row, lambda row=row, kinds=kinds: [
+            summary(row, [run_once(program, kinds, arguments.benchmark_min_time) for _ in rounds])]
+    if arguments.cache_misses and re.search(arguments.benchmark_filter, "cache_misses"):
+        yield "cache_misses", lambda: cache_miss_rows(run(arguments.cache_misses).stdout)
+
+
+def measure(arguments, report):
+    """Returns whether all went well."""
+    well = True
+    for name, work in works(arguments):
         try:
-            times, contexts = zip(*[run_once(program, kinds, min_time) for _ in range(rounds)])
+            for row in work():
+                report.add(row)
         except (RuntimeError, subprocess.CalledProcessError) as error:
-            print(f"{row}: FAILED: {error} {getattr(error, 'stderr', '')}", file=sys.stderr)
-            failed = True
-            continue
-        if "about" not in results:
-            results |= {"about": about(contexts[0], rounds, min_time), "rows": []}
-            facts = results["about"]
-            print(f"{facts['compiler']}, {facts['flags']}; {facts['cpu']}, {facts['cpus']} CPUs; {facts['date']}")
-            print("; ".join(f"{RIVALS[kind]} {said}" for kind, said in facts["rivals"].items()))
-            print(f"{'ns/op, of %d rounds' % rounds:<38} {'median':>10} {'min':>10} {'max':>10}  x floor  x rival")
-        results["rows"].append(summary(row, times))
-        print("\n".join(table_lines(results["rows"][-1])), flush=True)
-    return failed
+            print(f"{name}: FAILED: {error} {getattr(error, 'stderr', '')}", file=sys.stderr)
+            well = False
+    return well
 
 
 def self_test():
@@ -144,8 +191,15 @@ def self_test():
     assert row["floor"]["ours_over_it"]["median"] == 2.0
     assert [line.split() for line in table_lines(row)] == [["a", "2.00", "2.00", "6.00", "2.00"],
                                                            ["floor", "2.00", "1.00", "3.00"]]
-    for rows in ([], [row], [row, summary("b", [{"ours": 5.0}])]):
-        drawing = ElementTree.fromstring(bench_plot.drawn({"about": about({}, 3, 0.1), "rows": rows}))
+    misses = list(cache_miss_rows("hash probe       one by one     53.0 ns\n"
+                                  "  group 8    by hand     40.5 ns x1.31   interleave     50.0 ns x1.06   ratio 0.81\n"
+                                  "  group best by hand     27.5 ns x1.93   interleave     55.0 ns x0.96   ratio 0.50\n"
+                                  "  group auto by hand     27.5 ns x1.93   interleave     110.0 ns x0.48   ratio 0.25\n"))
+    assert [each["name"] for each in misses] == ["cache_misses_hash_probe", "cache_misses_hash_probe_auto"]
+    assert [each["floor"]["ours_over_it"]["median"] for each in misses] == [2.0, 4.0]
+    facts = about({}, argparse.Namespace(benchmark_repetitions=3, benchmark_min_time=0.1))
+    for rows in ([], [row], [row, summary("b", [{"ours": 5.0}]), *misses]):
+        drawing = ElementTree.fromstring(bench_plot.drawn({"about": facts, "rows": rows}))
         labels = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")]
         assert ("a" in labels) == (row in rows) and "b" not in labels
 
@@ -154,21 +208,16 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     arguments = parsed_arguments()
-    program = arguments.program.resolve()
-    rows = rows_of(names_in(program, "."), set(names_in(program, arguments.benchmark_filter)))
-    if not rows:
-        print(f"bench: {arguments.benchmark_filter} finds no benchmark", file=sys.stderr)
-        return 1
-    results, failed = {}, True
+    report, well = Report(arguments), False
     try:
-        failed = measure(arguments, rows, results)
+        well = measure(arguments, report)
     except KeyboardInterrupt:
         print("stopped: these rows are what was done")
-    if results:
-        (arguments.out / "results.json").write_text(json.dumps(results) + "\n")
-        (arguments.out / "results.svg").write_text(bench_plot.drawn(results))
-        print(f"{arguments.out}/results.json, {arguments.out}/results.svg")
-    return 1 if failed else 0
+    if not report.rows:
+        print("bench: nothing was measured", file=sys.stderr)
+        return 1
+    report.write(arguments.out)
+    return 0 if well else 1
 
 
 if __name__ == "__main__":

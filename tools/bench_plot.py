@@ -10,11 +10,11 @@ from html import escape
 from pathlib import Path
 
 WIDTH, LEFT, RIGHT, TOP, ROW = 1000, 310, 810, 96, 22
-KINDS = {"ours": "coracle", "floor": "floor, by hand", "asio": "Boost.Asio", "tbb": "oneTBB"}
+KINDS = {"ours": "coracle", "floor": "floor, by hand", "asio": "Boost.Asio", "tbb": "oneTBB", "naive": "one lookup after the other"}
 # Of light and of dark surroundings; the same hues apart from grey, told apart by shape too.
 COLOURS = {"paper": ("#ffffff", "#15181c"), "stripe": ("#f3f5f7", "#1d2126"), "ink": ("#1b1f24", "#e6e9ec"),
            "faint": ("#68717b", "#98a1ab"), "grid": ("#d5dae0", "#353b42"), "ours": ("#0a62c4", "#62aeff"),
-           "floor": ("#4e565f", "#b9c1c9"), "asio": ("#c2510a", "#ff9d57"), "tbb": ("#8132a8", "#d391f5")}
+           "floor": ("#4e565f", "#b9c1c9"), "asio": ("#c2510a", "#ff9d57"), "tbb": ("#8132a8", "#d391f5"), "naive": ("#1a7a4c", "#5fce97")}
 
 
 def style(index):
@@ -36,6 +36,8 @@ def mark(kind, x, y):
         return line(x, y - 7, x, y + 7, "floor", 3)
     if kind == "asio":
         return f'<path class="asio" d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z"/>'
+    if kind == "naive":
+        return f'<path class="naive" d="M{x:.1f} {y - 6:.1f}l6 11l-12 0z"/>'
     return f'<rect class="tbb" x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9"/>'
 
 
