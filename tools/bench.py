@@ -32,15 +32,17 @@ def run(program, *arguments):
     return subprocess.run([program, *arguments], check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def names_in(program, pattern):
-    """The benchmarks that Google Benchmark's filter finds, without what it appends to a name."""
-    found = run(program, "--benchmark_list_tests=true", f"--benchmark_filter={pattern}")
+def names_in(program):
+    """The benchmarks, without what Google Benchmark appends to a name."""
+    found = run(program, "--benchmark_list_tests=true", "--benchmark_filter=.")
     return [line.split("/")[0] for line in found.stdout.splitlines() if line]
 
 
 def rows_of(names, wanted):
     """Row -> kind -> benchmark, of each row in which one is wanted. The kind of ours is "ours"."""
     rows = {}
+    if len(names) != len(set(names)):
+        raise SystemExit(f"bench: two benchmarks have one name: {[name for name in set(names) if names.count(name) > 1]}")
     for name in names:
         kind, _, rest = name.partition("_")
         if kind not in (FLOOR, *RIVALS) or rest not in names:
@@ -91,18 +93,22 @@ def table_lines(result):
 
 def cache_miss_rows(lines):
     """From bench_cache_misses' table: with the best group of each, and with the one that interleave() finds by itself."""
-    number = r"([\d.]+) ns"
-    table = re.compile(rf"^(\w[\w ]*?) +one by one +{number}$(.*?)(?=^\w|\Z)", re.MULTILINE | re.DOTALL)
-    group = re.compile(rf"group (best|auto) +by hand +{number}.*? interleave +{number}")
-    for name, naive, groups in table.findall(lines):
-        for which, by_hand, ours in group.findall(groups):
-            times = {"ours": float(ours), FLOOR: float(by_hand), "naive": float(naive)}
-            yield summary(f"cache_misses_{name.replace(' ', '_')}{'_auto' if which == 'auto' else ''}", [times])
+    name = naive = None
+    for line in lines.splitlines():
+        if begins := re.match(r"\w+(?: \w+)*(?=:|  )", line):
+            name = begins[0].replace(" ", "_")
+        if one_by_one := re.search(r"one by one +([\d.]+) ns", line):
+            naive = float(one_by_one[1])
+        if group := re.search(r"group (best|auto) +by hand +([\d.]+) ns.* interleave +([\d.]+) ns", line):
+            times = {"ours": float(group[3]), FLOOR: float(group[2]), "naive": naive}
+            yield summary(f"cache_misses_{name}{'_auto' if group[1] == 'auto' else ''}", [times])
+    if naive is None:
+        raise RuntimeError(f"not understood: {lines}")
 
 
 def context_of(program):
     """What the program says of itself; Google Benchmark tells it where it has measured something, if for no time."""
-    first = names_in(program, ".")[0]
+    first = names_in(program)[0]
     return json.loads(run(program, "--benchmark_format=json", f"--benchmark_filter=^{first}(/|$)",
                           "--benchmark_min_time=0").stdout)["context"]
 
@@ -118,9 +124,17 @@ def about(context, arguments):
             "min_time_s": arguments.benchmark_min_time, "unit": "ns"}
 
 
+def regex(text):
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+
+
 def parsed_arguments():
     parser = argparse.ArgumentParser(prog="bench", allow_abbrev=False, description="Runs benchmarks beside floors and rivals.")
-    parser.add_argument("--benchmark_filter", default=".", metavar="REGEX", help="only rows in which this finds a benchmark")
+    parser.add_argument("--benchmark_filter", default=".", type=regex, metavar="REGEX",
+                        help="only rows in which this finds a benchmark")
     parser.add_argument("--benchmark_repetitions", default=7, type=int, metavar="N", help="rounds, 7 if not said")
     parser.add_argument("--benchmark_min_time", default=0.1, type=float, metavar="SECONDS",
                         help="of each benchmark in a round, 0.1 if not said")
@@ -159,11 +173,11 @@ class Report:
 def works(arguments):
     """What is to be measured: name, and what does it and gives the rows."""
     program, rounds = arguments.program, range(arguments.benchmark_repetitions)
-    wanted = set(names_in(program, arguments.benchmark_filter))
-    for row, kinds in rows_of(names_in(program, "."), wanted).items():
+    names, wanted = names_in(program), arguments.benchmark_filter.search
+    for row, kinds in rows_of(names, set(filter(wanted, names))).items():
         yield row, lambda row=row, kinds=kinds: [
             summary(row, [run_once(program, kinds, arguments.benchmark_min_time) for _ in rounds])]
-    if arguments.cache_misses and re.search(arguments.benchmark_filter, "cache_misses"):
+    if arguments.cache_misses and wanted("cache_misses"):
         yield "cache_misses", lambda: cache_miss_rows(run(arguments.cache_misses).stdout)
 
 
@@ -191,7 +205,7 @@ def self_test():
     assert row["floor"]["ours_over_it"]["median"] == 2.0
     assert [line.split() for line in table_lines(row)] == [["a", "2.00", "2.00", "6.00", "2.00"],
                                                            ["floor", "2.00", "1.00", "3.00"]]
-    misses = list(cache_miss_rows("hash probe       one by one     53.0 ns\n"
+    misses = list(cache_miss_rows("hash probe:\n  one by one     53.0 ns\n"
                                   "  group 8    by hand     40.5 ns x1.31   interleave     50.0 ns x1.06   ratio 0.81\n"
                                   "  group best by hand     27.5 ns x1.93   interleave     55.0 ns x0.96   ratio 0.50\n"
                                   "  group auto by hand     27.5 ns x1.93   interleave     110.0 ns x0.48   ratio 0.25\n"))

@@ -76,7 +76,7 @@ void floor_timer_insert_remove(benchmark::State& state) {
   });
 }
 /// A thousand fire, one after the other, each a millisecond after it was set, and each is set again.
-void timer_fire(benchmark::State& state) {
+void timer_fire_and_set_again(benchmark::State& state) {
   timer_wheel wheel{0};
   std::vector<timer_node> nodes = some_timers();
   std::uint64_t now = 0;
@@ -179,7 +179,7 @@ CORACLE_BENCH(io_schedule);
 CORACLE_BENCH(floor_io_schedule);
 CORACLE_BENCH(timer_insert_remove);
 CORACLE_BENCH(floor_timer_insert_remove);
-CORACLE_BENCH(timer_fire);
+CORACLE_BENCH(timer_fire_and_set_again);
 CORACLE_BENCH(io_timer_set_and_withdraw);
 CORACLE_BENCH(floor_io_timer_set_and_withdraw);
 CORACLE_BENCH(io_sleep_20_us);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +15,8 @@ inline long resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-/// What `bytes()` gives in a child process, which nothing of this one comes to use.
+/// What `bytes()` gives in a child process, which first gives back the memory that was freed before: to use that again
+/// would not show.
 inline void show_bytes(benchmark::State& state, double (*bytes)()) {
   for (auto _ : state) {
     int ends[2];
@@ -22,6 +24,7 @@ inline void show_bytes(benchmark::State& state, double (*bytes)()) {
     double result = 0;
     const pid_t child = ::fork();
     if (child == 0) {
+      ::malloc_trim(0);
       result = bytes();
       ::_exit(::write(ends[1], &result, sizeof result) == sizeof result ? 0 : 1);
     }

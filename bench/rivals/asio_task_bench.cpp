@@ -5,6 +5,7 @@
 #include <boost/asio/experimental/channel.hpp>
 #include <boost/asio/experimental/concurrent_channel.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/version.hpp>
@@ -102,6 +103,31 @@ void asio_ping_pong_two_pools(benchmark::State& state) {
                [&](long n) { asio::co_spawn(one, ping_pong(one, other, n), asio::use_future).get(); });
 }
 
+void asio_strand_hop(benchmark::State& state) {
+  asio::thread_pool pool{1};
+  const auto place = asio::make_strand(pool);
+  measure(state, 200'000, [&place](long n) { asio::co_spawn(place, hop(n), asio::use_future).get(); });
+}
+using strand = asio::strand<asio::thread_pool::executor_type>;
+awaitable<void> enter(asio::thread_pool& pool, strand& place, long n, long& count) {
+  for (long i = 0; i < n; ++i) {
+    co_await asio::post(asio::bind_executor(place, deferred));
+    ++count;
+    co_await asio::post(asio::bind_executor(pool, deferred));
+  }
+}
+void asio_strand_contended_pool_of_2(benchmark::State& state) {
+  asio::thread_pool pool{2};
+  strand place = asio::make_strand(pool);
+  long count = 0;
+  measure(state, 100'000, [&](long n) {
+    auto one = asio::co_spawn(pool, enter(pool, place, n / 2, count), asio::use_future);
+    asio::co_spawn(pool, enter(pool, place, n / 2, count), asio::use_future).get();
+    one.get();
+  });
+  coracle_bench::need(count);
+}
+
 // ---- children ------------------------------------------------------------------------------------------
 
 [[gnu::noinline]] awaitable<void> count(long& counter) {
@@ -185,6 +211,8 @@ CORACLE_BENCH(asio_io_schedule);
 CORACLE_BENCH(asio_hop_pool_of_1);
 CORACLE_BENCH(asio_hop_pool_of_2);
 CORACLE_BENCH(asio_ping_pong_two_pools);
+CORACLE_BENCH(asio_strand_hop);
+CORACLE_BENCH(asio_strand_contended_pool_of_2);
 CORACLE_BENCH(asio_scope_spawn_and_end);
 CORACLE_BENCH(asio_when_all_of_two);
 CORACLE_BENCH(asio_channel_1p1c_one_thread);

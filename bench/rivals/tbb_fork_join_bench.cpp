@@ -22,7 +22,7 @@ void in_arena(benchmark::State& state, int threads, long n, Work work) {
   tbb::task_arena arena{threads};
   const tbb::global_control limit{tbb::global_control::max_allowed_parallelism,
                                   static_cast<std::size_t>(threads)};
-  measure_each(state, 1, n, [&](long times) {
+  measure_each(state, 1 + 100'000 / n, n, [&](long times) {
     arena.execute([&] {
       for (; times != 0; --times) need(work());
     });
