@@ -6,6 +6,7 @@
 #include <coracle/compose/channel.hpp>
 #include <coracle/compose/forked.hpp>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/async_generator.hpp>
 #include <coracle/core/generator.hpp>
 #include <coracle/core/recursive_generator.hpp>
 #include <coracle/core/stop.hpp>
@@ -55,6 +56,10 @@ task<> hundred_instructions(long n) {
 task<> await_opaque(long n) {
   for (long i = 0; i != n; ++i) need(co_await leaf(i));
 }
+task<long> visible_leaf(long i) { co_return i; }
+task<> await_visible(long n) {
+  for (long i = 0; i != n; ++i) need(co_await visible_leaf(i));
+}
 task<> await_void(long n) {
   for (long i = 0; i != n; ++i) co_await void_leaf();
 }
@@ -85,6 +90,14 @@ task<> recursive_generator_element(long n) {
   co_return;
 }
 
+[[gnu::noinline]] coracle::async_generator<long> async_numbers(long n) {
+  for (long i = 0; i != n; ++i) co_yield i;
+}
+task<> async_generator_element(long n) {
+  auto elements = async_numbers(n);
+  while (const long* const each = co_await elements.next()) need(*each);
+}
+
 // ---- children ------------------------------------------------------------------------------------------
 
 task<> when_all_child(long n) {
@@ -94,6 +107,12 @@ task<> when_all_child(long n) {
     for (long k = 0; k != batch; ++k) children.push_back(leaf(k));
     const std::vector<long> results = co_await coracle::when_all(std::move(children));
     need(results.back());
+  }
+}
+task<> when_all_of_two(long n) {
+  for (long i = 0; i != n; ++i) {
+    const auto both = co_await coracle::when_all(leaf(i), leaf(i));
+    need(std::get<0>(both) + std::get<1>(both));
   }
 }
 task<> spawn_and_join(long n) {
@@ -147,6 +166,16 @@ task<> channel_element(long n) {
     for (long k = 0; k != batch; ++k) need(*co_await elements.recv());
   }
 }
+task<> send_all(coracle::channel<long>& to, long n) {
+  for (long i = 0; i != n; ++i) co_await to.send(i);
+}
+task<> receive_all(coracle::channel<long>& from, long n) {
+  for (long i = 0; i != n; ++i) need(*co_await from.recv());
+}
+task<> channel_rendezvous(long n) {
+  coracle::channel<long> elements{0};
+  co_await coracle::when_all(send_all(elements, n), receive_all(elements, n));
+}
 task<> stop_register_deregister(long n) {
   coracle::stop_source source;
   const auto nothing = []() noexcept {};
@@ -173,19 +202,31 @@ task<> timer_insert_remove(long n) {
 task<> count_outside_a_pool() {
   co_await count("hundred_instructions", hundred_instructions);
   co_await count("await_opaque", await_opaque);
+  co_await count("await_visible", await_visible);
   co_await count("await_void", await_void);
   co_await count("chain_frame", chain_frame);
   co_await count("sync_wait_round_trip", sync_wait_round_trip);
   co_await count("generator_element", generator_element);
   co_await count("recursive_generator_element", recursive_generator_element);
+  co_await count("async_generator_element", async_generator_element);
   co_await count("when_all_child", when_all_child);
+  co_await count("when_all_of_two", when_all_of_two);
   co_await count("spawn_and_join", spawn_and_join);
   co_await count("mutex_uncontended", mutex);
   co_await count("event_set_await_reset", event_set_await_reset);
   co_await count("event_suspend_resume", event_suspend_resume);
   co_await count("channel_element", channel_element);
+  co_await count("channel_rendezvous", channel_rendezvous);
   co_await count("stop_register_deregister", stop_register_deregister);
   co_await count("timer_insert_remove", timer_insert_remove);
+}
+
+/// One of two coroutines that hold the mutex while the other comes to it.
+task<> lock_in_turn(coracle::static_thread_pool& pool, coracle::async_mutex& mutex, long n) {
+  for (long i = 0; i != n; ++i) {
+    const auto lock = co_await mutex.scoped_lock_async();
+    co_await pool.schedule();
+  }
 }
 
 /// By the one worker, while the main thread sleeps.
@@ -193,8 +234,13 @@ task<> count_on_pool(coracle::static_thread_pool& pool) {
   const auto hop = [&pool](long n) -> task<> {
     for (long i = 0; i != n; ++i) co_await pool.schedule();
   };
+  const auto hand_over = [&pool](long n) -> task<> {
+    coracle::async_mutex mutex;
+    co_await coracle::when_all(lock_in_turn(pool, mutex, n / 2), lock_in_turn(pool, mutex, n / 2));
+  };
   co_await pool.schedule();
   co_await count("pool_hop", hop);
+  co_await count("mutex_handed_over_and_hop", hand_over);
   co_await count("fork_and_join", fork_and_join);
   co_await count("when_all_child_on_pool", when_all_child);
 }
