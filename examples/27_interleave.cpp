@@ -34,11 +34,9 @@ struct query {
 // One of those that take turns. It asks for queries until there are none left.
 coracle::lookup find_all(auto& queries, const table& in) {
   while (query* each = queries.next()) {
-    node* const* bucket = in.bucket_of(each->key);
-    co_await coracle::prefetch{bucket};
-    const node* at = *bucket;
+    const node* at = *co_await coracle::prefetch(in.bucket_of(each->key));
     while (at) {
-      co_await coracle::prefetch{at};
+      co_await coracle::prefetch(at);
       if (at->key == each->key) break;
       at = at->next;
     }

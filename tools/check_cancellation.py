@@ -53,7 +53,7 @@ NOT_OPERATIONS = {
     "nesting": NO_WAIT,
     "optional_awaiter": NO_WAIT,
     "optional_nesting": NO_WAIT,
-    "prefetch": NO_WAIT,
+    "lookup_turn": NO_WAIT,
     "read_environment": NO_WAIT,
     "replace_environment": NO_WAIT,
     "starts_eagerly::start_now": NO_WAIT,

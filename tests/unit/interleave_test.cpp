@@ -33,7 +33,7 @@ lookup follow_all(Elements& elements, const chain& links, std::vector<std::size_
   while (const std::size_t* each = elements.next()) {
     std::size_t at = 0;
     for (std::size_t hops = *each; hops != 0; --hops) {
-      co_await prefetch{&links.next[at]};
+      co_await prefetch(&links.next[at]);
       at = links.next[at];
     }
     found[static_cast<std::size_t>(each - first)] = at;
@@ -72,7 +72,7 @@ TEST_CASE("interleave: with a group that it finds by itself the same is found") 
 TEST_CASE("interleave: no element, and a list") {
   const auto sum_all = [](auto& elements, long& sum) -> lookup {
     while (const int* each = elements.next()) {
-      co_await prefetch{each};
+      co_await prefetch(each);
       sum += *each;
     }
   };
@@ -86,13 +86,26 @@ TEST_CASE("interleave: no element, and a list") {
   CHECK(sum == 5050);
 }
 
+TEST_CASE("interleave: a prefetch gives back the address that it was given, valid or not") {
+  std::vector<const int*> given;
+  const auto ask = [&given](auto& elements) -> lookup {
+    while (const int* each = elements.next()) {
+      given.push_back(co_await prefetch(each + *each));
+      CHECK(co_await prefetch(static_cast<const void*>(nullptr)) == nullptr);
+    }
+  };
+  const std::vector<int> all{1000, 1, 0};
+  interleave(2, all, ask);
+  CHECK(given == std::vector<const int*>{all.data() + 1000, all.data() + 2, all.data() + 2});
+}
+
 TEST_CASE("interleave: they take turns at each prefetch, in a circle") {
   std::string order;
   const auto steps = [&order](auto& elements, char name) -> lookup {
     while (const int* each = elements.next()) {
       for (int i = 0; i != *each; ++i) {
         order += name;
-        co_await prefetch{nullptr};
+        co_await prefetch(each);
       }
     }
   };
@@ -107,7 +120,7 @@ TEST_CASE("interleave: an error is thrown once the others have finished what the
   int finished = 0;
   const auto fails = [&finished](auto& elements) -> lookup {
     while (const int* each = elements.next()) {
-      for (int i = 0; i != *each; ++i) co_await prefetch{each};
+      for (int i = 0; i != *each; ++i) co_await prefetch(each);
       if (++finished == 5) throw std::runtime_error("the fifth");
     }
   };
@@ -119,7 +132,7 @@ TEST_CASE("interleave: a lookup allocates once, not for each element" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const std::vector<int> all(1000, 1);
   const auto steps = [](auto& elements) -> lookup {
-    while (const int* each = elements.next()) co_await prefetch{each};
+    while (const int* each = elements.next()) co_await prefetch(each);
   };
   interleave(8, all, steps);  // fills the recycler
   const std::size_t before = coracle::testing::allocations();
