@@ -5,7 +5,8 @@
 
 Fails where an operation takes over 2 % more than its limit, and where one has no limit. One that takes less than its limit
 is only said: `--update` writes what was counted as the new limits. `--self-test PROGRAM` looks whether this can fail.
-Counts do not depend on what else the machine does, only on the compiler and the C library.
+Counts do not depend on what else the machine does, only on the compiler, the C library and main.cpp: a new operation there may
+change another's count, because a compiler inlines what is called in one place only.
 """
 import re
 import subprocess
