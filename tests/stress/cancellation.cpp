@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -20,12 +21,15 @@ using coracle_test::trial;
 struct tally {
   long long carried_out = 0, cancelled = 0, wrong = 0, not_intact = 0;
   long long stop_won = 0, stop_lost = 0;  // in the first kind of race
+  long long met = 0;                      // rounds that both sides began at the same moment
 };
 
-/// Three races in turn: stop against completion, stop against the start, completion against the start.
+/// Three races in turn: stop against completion, stop against the start, completion against the start. Ends after
+/// so many rounds, or earlier on a busy machine.
 class race {
  public:
-  race(const cancellation_entry& entry, int rounds) : entry_(entry), rounds_(rounds) {}
+  race(const cancellation_entry& entry, int rounds, std::chrono::milliseconds longest)
+      : entry_(entry), rounds_(rounds), longest_(longest) {}
 
   tally run() {
     prepare(0);
@@ -33,34 +37,58 @@ class race {
       for (int i = 0; i != rounds_; ++i) {
         meet(1, i);
         second(i);
+        come_to(1, i, done);
+        wait_until_done(0, i);
       }
-      meet(1, rounds_);
     });
+    const auto end = std::chrono::steady_clock::now() + longest_;
     for (int i = 0; i != rounds_; ++i) {
       meet(0, i);
       first(i);
-      // The other side has done its part of round i once it arrives at the next.
-      arrived_[0].store(2 * i + 2, std::memory_order_release);
-      wait_for(1, 2 * i + 2);
+      wait_until_done(1, i);
       finish(i);
+      if (i % 64 == 2 && std::chrono::steady_clock::now() > end) rounds_ = i + 1;
       if (i + 1 != rounds_) prepare(i + 1);
+      come_to(0, i, done);
     }
-    meet(0, rounds_);
     other.join();
     return found_;
   }
 
  private:
-  // A side has arrived at round i once its word is 2i + 1 or more, and has done its part of it at 2i + 2.
+  /// What a side has come to in a round: its word is 4 times the round's number, plus this.
+  enum point : int { here = 1, ready = 2, done = 4 };
+
+  void come_to(int me, int round, point where) {
+    arrived_[me].store(4 * round + where, std::memory_order_release);
+  }
+  [[nodiscard]] bool has_come_to(int side, int round, point where) const {
+    return arrived_[side].load(std::memory_order_acquire) >= 4 * round + where;
+  }
+  /// Two threads of a busy machine that only waited for each other would hardly ever run at the same time, and
+  /// not race: so who has waited in vain sleeps, and both wake up at the same moment.
+  int wait_for(int side, int round, point where) const {
+    constexpr std::chrono::milliseconds tick{1};
+    int spins = 0;
+    for (; !has_come_to(side, round, where); ++spins) {
+      if (spins % 4096 != 4095) continue;
+      const auto now = std::chrono::steady_clock::now();
+      std::this_thread::sleep_until(now - now.time_since_epoch() % tick + tick);
+    }
+    return spins;
+  }
   void meet(int me, int round) {
-    arrived_[me].store(2 * round + 1, std::memory_order_release);
-    wait_for(1 - me, 2 * round + 1);
+    come_to(me, round, here);
+    wait_for(1 - me, round, here);
+    come_to(me, round, ready);
+    if (wait_for(1 - me, round, ready) < 256 && me == 0) ++found_.met;
     // A stop request takes longer to come to the point, under ThreadSanitizer much longer.
     const int step = round / 3, lead = (61 * step % 1024 - 256) * (step % 4 == 0 ? 8 : 1);
     coracle_test::hold_up(me == 0 ? lead : -lead);
   }
-  void wait_for(int side, int point) {
-    for (int spins = 0; arrived_[side].load(std::memory_order_acquire) < point; ++spins) {
+  /// Until side 0 has made the next trial, or side 1 has played its part.
+  void wait_until_done(int side, int round) const {
+    for (int spins = 0; !has_come_to(side, round, done); ++spins) {
       if (spins > 1000) std::this_thread::yield();
     }
   }
@@ -81,7 +109,6 @@ class race {
     } else {
       trial_->stop();
     }
-    arrived_[1].store(2 * i + 2, std::memory_order_release);
   }
   void finish(int i) {
     if (i % 3 == 2) trial_->settle();
@@ -97,7 +124,8 @@ class race {
   }
 
   const cancellation_entry& entry_;
-  const int rounds_;
+  std::atomic<int> rounds_;
+  const std::chrono::milliseconds longest_;
   std::optional<trial> trial_;
   std::atomic<int> arrived_[2] = {};
   tally found_;
@@ -108,25 +136,28 @@ int main(int argc, char** argv) {
   // A second argument names the one operation to race.
   const char* const only = argc > 2 ? argv[2] : nullptr;
   coracle_test::stress run("cancellation", argc, argv, 3000);
-  long long operations = 0, not_intact = 0, wrong = 0, stop_won = 0, stop_lost = 0;
+  const auto longest = std::chrono::milliseconds{coracle_test::side_by_side_time} / 4;
+  long long operations = 0, met = 0, not_intact = 0, wrong = 0, stop_won = 0, stop_lost = 0;
   for (const cancellation_entry& entry : coracle_test::cancellation_table()) {
     if (only && std::strstr(entry.operation, only) == nullptr) continue;
-    const tally found = race(entry, std::max(3, run.int_count() / entry.slow_by)).run();
+    const tally found = race(entry, std::max(3, run.int_count() / entry.slow_by), longest).run();
     ++operations;
+    met += found.met;
     not_intact += found.not_intact;
     wrong += found.wrong;
     stop_won += found.stop_won;
     stop_lost += found.stop_lost;
     if (only || found.not_intact != 0 || found.wrong != 0) {
       std::printf(
-          "%s: %lld carried out, %lld cancelled, %lld wrong, %lld not intact; stop against completion: %lld "
-          "to %lld\n",
-          entry.operation, found.carried_out, found.cancelled, found.wrong, found.not_intact, found.stop_won,
-          found.stop_lost);
+          "%s: %lld rounds, %lld at the same moment; %lld carried out, %lld cancelled, %lld wrong, %lld not "
+          "intact; stop against completion: %lld to %lld\n",
+          entry.operation, found.carried_out + found.cancelled, found.met, found.carried_out, found.cancelled,
+          found.wrong, found.not_intact, found.stop_won, found.stop_lost);
     }
   }
   run.expect("operations", operations,
              only ? operations : static_cast<long long>(coracle_test::cancellation_table().size()));
+  run.expect("rounds begun at the same moment", met, met);
   run.expect("lost or doubled", not_intact, 0);
   run.expect("ended wrongly", wrong, 0);
   if (!only) run.expect("sides that never won", (stop_won == 0) + (stop_lost == 0), 0);
