@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 /// What takes a request its time. False: cancelled.
 coracle::task<bool> work(bool is_long) {
   try {
-    co_await coracle::sleep_for(is_long ? 1h : 30ms);
+    co_await coracle::sleep_for(is_long ? 1h : 10ms);
   } catch (const coracle::operation_cancelled&) {
     co_return false;
   }
@@ -49,7 +49,7 @@ coracle::task<> patience(coracle::stop_token shutdown) {
     co_await coracle::with_stop(coracle::sleep_for(std::chrono::hours::max()), shutdown);
   } catch (const coracle::operation_cancelled&) {
   }
-  co_await coracle::sleep_for(100ms);
+  co_await coracle::sleep_for(500ms);
 }
 
 coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::async_latch& begun) {
