@@ -29,8 +29,9 @@ void lane::break_connection() {
 }
 
 void lane::send(segment what) {
-  const auto arrival = network_->sim.now() + network_->latency(from_, to_);
-  last_arrival_ = std::max(last_arrival_, arrival);
+  last_sent_ = std::max(last_sent_, network_->sim.now());
+  if (from_ != to_) last_sent_ += network_->transfer_time(what.bytes.size());
+  last_arrival_ = std::max(last_arrival_, last_sent_ + network_->latency(from_, to_));
   on_the_way_.push_back(std::move(what));
   network_->sim.at(last_arrival_, [self = shared_from_this()] { self->arrived(); });
 }

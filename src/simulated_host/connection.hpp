@@ -56,7 +56,7 @@ class lane : public std::enable_shared_from_this<lane> {
   std::size_t due_ = 0;     // of those: their time has come
   std::uint64_t held_ = 0;  // counts the times that a partition has begun to hold it up
   bool is_held_ = false;
-  testing::simulation::time_point last_arrival_{};
+  testing::simulation::time_point last_sent_{}, last_arrival_{};
 };
 
 /// Whom a connection tells what has become of it: the socket.

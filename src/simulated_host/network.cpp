@@ -33,6 +33,12 @@ std::size_t network::moved(std::size_t possible) {
   return chance(faults.short_transfers) ? sim.random().between(std::size_t{1}, possible) : possible;
 }
 
+network::duration network::transfer_time(std::size_t bytes) const noexcept {
+  if (faults.bytes_per_second == 0) return {};
+  // One send() is at most 64 KiB: no overflow.
+  return duration{static_cast<duration::rep>(bytes * std::uint64_t{1'000'000'000} / faults.bytes_per_second)};
+}
+
 network::duration network::latency(const net::ip_address& from, const net::ip_address& to) {
   if (from == to) return sim.random().between(least_local_latency, most_local_latency);
   const duration usual = sim.random().between(faults.least_latency, faults.most_latency);
@@ -77,6 +83,7 @@ namespace coracle::testing {
 network_faults network_faults::harsh() noexcept {
   network_faults all;
   all.most_latency = std::chrono::milliseconds{50};
+  all.bytes_per_second = 1'000'000;
   all.stalls = 200;
   all.resets = 500;
   all.refusals = 20;

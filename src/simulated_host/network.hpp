@@ -35,6 +35,8 @@ class network {
   [[nodiscard]] bool chance(std::uint32_t one_in) { return one_in != 0 && sim.random().one_in(one_in); }
   /// How many of `possible` bytes are moved at once. Requires: possible != 0.
   [[nodiscard]] std::size_t moved(std::size_t possible);
+  /// How long so many bytes keep a connection busy.
+  [[nodiscard]] duration transfer_time(std::size_t bytes) const noexcept;
   /// What something that is sent now takes to arrive.
   [[nodiscard]] duration latency(const net::ip_address& from, const net::ip_address& to);
   /// Calls `what` after that.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
@@ -90,6 +91,64 @@ TEST_CASE("simulated host: nobody at an address: connect() gives up after a minu
     CHECK(co_await error_of(client.connect(nobody)) == std::errc::timed_out);
     CHECK(coracle::steady_now() - before >= 63s);
     CHECK(coracle::steady_now() - before < 64s);
+  }());
+}
+
+/// Sends so many bytes one way, and gives the time until the last has come.
+task<std::chrono::nanoseconds> time_to_send(socket& from, socket& to, std::size_t size) {
+  const auto before = coracle::steady_now();
+  const std::string bytes(size, 'b');
+  const auto send = [&]() -> task<> {
+    for (std::size_t sent = 0; sent != size;) sent += co_await from.send(bytes.data() + sent, size - sent);
+  };
+  const auto receive = [&]() -> task<> {
+    std::string buffer(size, ' ');
+    for (std::size_t got = 0; got != size;) got += co_await to.recv(buffer.data(), size);
+  };
+  co_await coracle::when_all(send(), receive());
+  co_return coracle::steady_now() - before;
+}
+
+TEST_CASE("simulated host: a connection takes the time that its bytes need, each direction by itself") {
+  coracle::testing::network_faults faults;
+  faults.bytes_per_second = 100'000;
+  town t{1, faults};
+  t.sim.run([&]() -> task<> {
+    connection c = co_await connected(t);
+    const auto [there, back] = co_await coracle::when_all(time_to_send(c.client, c.server, 1'000'000),
+                                                          time_to_send(c.server, c.client, 500'000));
+    CHECK(there >= 10s);
+    CHECK(there < 11s);
+    CHECK(back >= 5s);
+    CHECK(back < 6s);
+    CHECK(co_await time_to_send(c.client, c.server, 1) < 10ms);  // one byte need not wait
+  }());
+}
+
+TEST_CASE("simulated host: a peer that reads slowly slows the sender down, and nothing is lost") {
+  town t;
+  t.sim.run([&]() -> task<> {
+    connection c = co_await connected(t);
+    constexpr std::size_t size = 1'000'000, sip = 10'000;
+    std::size_t sent = 0, got = 0, most_ahead = 0;
+    const auto send = [&]() -> task<> {
+      const std::string bytes(size, 'b');
+      while (sent != size) {
+        sent += co_await c.client.send(bytes.data(), size - sent);
+        most_ahead = std::max(most_ahead, sent - got);
+      }
+    };
+    const auto receive = [&]() -> task<> {
+      std::string buffer(sip, ' ');
+      while (got != size) {
+        co_await coracle::sleep_for(1s);
+        got += co_await c.server.recv(buffer.data(), sip);
+      }
+    };
+    const auto before = coracle::steady_now();
+    co_await coracle::when_all(send(), receive());
+    CHECK(coracle::steady_now() - before >= 100s);
+    CHECK(most_ahead <= 64 * 1024 + sip);
   }());
 }
 

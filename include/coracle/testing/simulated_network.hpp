@@ -17,7 +17,8 @@ class simulation;
 struct network_faults {
   std::chrono::nanoseconds least_latency{50'000};  ///< one way, between two hosts
   std::chrono::nanoseconds most_latency{2'000'000};
-  std::uint32_t stalls = 0;    ///< what is sent takes up to 30 s longer
+  std::uint64_t bytes_per_second = 0;  ///< of one direction of a TCP connection; 0: no limit
+  std::uint32_t stalls = 0;            ///< what is sent takes up to 30 s longer
   std::uint32_t resets = 0;    ///< what is sent meets the end of its connection; only one side may hear of it
   std::uint32_t refusals = 0;  ///< connect() is refused
   std::uint32_t accept_errors = 0;    ///< accept() finds no descriptor or no memory
