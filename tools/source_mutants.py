@@ -31,11 +31,11 @@ MUTANTS = [
      "    if (progress == state::served) return false;\n", ""),
     ("core/wait_queue.hpp", "mutex", "a waiter is served although another branch has been",
      "    while (each && !each->claim()) each = after(*each);\n", ""),
-    ("core/stop.hpp", "stop", "remove() does not wait for the callback that runs",
+    ("core/stop_state.hpp", "stop", "remove() does not wait for the callback that runs",
      "    waits = true;\n    waits_for_it_ = &returned;\n", ""),
-    ("core/stop.hpp", "stop", "a callback that removes itself waits for itself",
+    ("core/stop_state.hpp", "stop", "a callback that removes itself waits for itself",
      "running_ == &listener && requester_ != &this_thread()", "running_ == &listener"),
-    ("core/stop.hpp", "stop", "callbacks run before the reason is there",
+    ("core/stop_state.hpp", "stop", "callbacks run before the reason is there",
      "  reason_.store(why, memory_order_release); /*R2*/\n  requester_ = &this_thread();\n"
      "  while (first_) run_next();\n",
      "  requester_ = &this_thread();\n  while (first_) run_next();\n"

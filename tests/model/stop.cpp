@@ -1,5 +1,6 @@
 // tests/model/stop.cpp -- stop requests against callbacks that come, go and run.
 // SPDX-License-Identifier: MIT
+#include <coracle/core/linked_stop_source.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/subtree.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -216,14 +217,76 @@ void linked_requests() {
   model_expect(runs == 1, "once");
   model_expect(inner.reason() == (mine ? stop_reason::lost_race : stop_reason::timed_out), "for one reason");
 }
-/// Made while the outer request comes.
-void link_against_request() {
+/// The same where nobody listens, so that it is never linked.
+void requests_not_linked() {
   stop_source outer;
   const stop_token token = outer.get_token();
-  model_thread requester{[&] { outer.request_stop(stop_reason::timed_out); }};
   linked_stop_source inner{token};
+  plain_int data = 0;
+  model_thread requester{[&] {
+    data = 7;
+    outer.request_stop(stop_reason::timed_out);
+  }};
+  if (inner.reason() == stop_reason::timed_out) model_expect(data == 7, "with what came before");
+  const bool mine = inner.request_stop(stop_reason::lost_race);
   requester.join();
-  model_expect(inner.reason() == stop_reason::timed_out, "it is stopped, whichever came first");
+  model_expect(inner.reason() == (mine ? stop_reason::lost_race : stop_reason::timed_out), "for one reason");
+}
+environment stopped_by(const stop_source& source) {
+  environment outside;
+  outside.stop = source.get_token();
+  return outside;
+}
+const environment& inside(const subtree& outer) { return outer; }
+/// Linked while the outer request comes, through as many states as may be not linked, and one more.
+void link_against_request() {
+  stop_source outer;
+  const environment outside = stopped_by(outer);
+  subtree first{outside}, second{inside(first)}, third{inside(second)};
+  plain_int runs = 0, data = 0;
+  model_thread requester{[&] {
+    data = 7;
+    outer.request_stop(stop_reason::timed_out);
+  }};
+  {
+    stop_callback counts{third.stop, [&] {
+                           ++runs;
+                           model_expect(data == 7, "sees what the requester did");
+                         }};
+    requester.join();
+  }
+  model_expect(runs == 1, "it runs once, whichever came first");
+  model_expect(third.stop.reason() == stop_reason::timed_out, "for the outer reason");
+}
+/// Two listeners come at once: who is second finds it linked.
+void two_link() {
+  stop_source outer;
+  const environment outside = stopped_by(outer);
+  subtree first{outside}, second{inside(first)};
+  plain_int a = 0, b = 0;
+  std::optional<stop_callback<std::function<void()>>> one, other;
+  {
+    model_thread listener{[&] { one.emplace(second.stop, [&] { ++a; }); }};
+    other.emplace(first.stop, [&] { ++b; });
+  }
+  outer.request_stop();
+  model_expect(a == 1 && b == 1, "each runs once");
+}
+/// A token that is kept is linked: it lives longer than the outer state. Meanwhile another thread looks.
+void kept_token_against_request() {
+  std::optional<stop_source> outer(std::in_place);
+  stop_token kept;
+  stop_reason looked = stop_reason::none;
+  {
+    const environment outside = stopped_by(*outer);
+    subtree inner{outside};
+    model_thread requester{[&] { outer->request_stop(stop_reason::timed_out); }};
+    model_thread looker{[&] { looked = inner.stop.reason(); }};
+    kept = inner.stop;
+  }
+  outer.reset();
+  model_expect(kept.reason() == stop_reason::timed_out, "the request has come");
+  model_expect(looked == stop_reason::none || looked == stop_reason::timed_out, "for one reason");
 }
 /// Goes while the outer request comes, as the last who has its state, or not.
 void unlink_against_request() {
@@ -310,7 +373,10 @@ int main(int argc, char** argv) {
   run.check("stop: sources come and go", run.all, sources_come_and_go);
   run.check("linked stop: its end", run.all, linked_source_goes);
   run.check("linked stop: two requests", run.all, linked_requests);
-  run.check("linked stop: link against request", run.all, link_against_request);
+  run.check("linked stop: two requests, not linked", run.all, requests_not_linked);
+  run.check("linked stop: link against request", 3, link_against_request);
+  run.check("linked stop: two link at once", run.all, two_link);
+  run.check("linked stop: a kept token against request", 3, kept_token_against_request);
   run.check("linked stop: unlink against request", run.all, unlink_against_request);
   run.check("linked stop: linked to two, too deep", run.all, link_twice_too_deep);
   run.check("linked stop: the only source against a token", run.all, only_source_against_token);

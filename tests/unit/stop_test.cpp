@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/linked_stop_source.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/environment.hpp>
+#include <coracle/core/linked_stop_source.hpp>
 
 namespace coracle::detail {
 /// As the environment around it, but with a stop token of its own, which also stops when the outer one does.

@@ -1,0 +1,304 @@
+// coracle/core/stop_state.hpp -- what a stop source, its tokens and their callbacks share.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/executor.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <coracle/detail/locked_word.hpp>
+#include <coracle/detail/park.hpp>
+#include <cstdint>
+
+namespace coracle {
+class stop_token;
+
+namespace detail {
+/// A registered callback: a link in its state's list, inside the stop_callback.
+struct stop_listener {
+  using callback = void(stop_listener&) noexcept;
+  explicit stop_listener(callback* on_stop) noexcept : run(on_stop) {}
+
+  callback* run;
+  // These belong to the state's lock. A listener is in the list, or it runs, or it has run.
+  plain<stop_listener*> following;
+  plain<plain<stop_listener*>*> link;  // what points here; null: not in the list any more
+};
+
+class stop_registration;
+
+/// What a source, its tokens and their callbacks share. It may have an outer one, with which it stops, too. To that it
+/// is linked, by a listener there, only once it has a listener itself or somebody keeps it; until then who asks whether
+/// stop is requested asks the outer one, too. So work that nobody listens to takes no lock.
+class stop_state : public recycled_frames {
+ public:
+  /// For its first owner, and so many sources.
+  explicit stop_state(std::uint32_t sources) noexcept : sources_(sources) {}
+  /// For the only source of a state with an outer one; null: it has none. Requires: both live until that source goes.
+  inline stop_state(stop_state* outer, stop_registration& link) noexcept;
+  stop_state(const stop_state&) = delete;
+  stop_state& operator=(const stop_state&) = delete;
+
+  [[nodiscard]] bool requested() const noexcept { return reason() != stop_reason::none; }
+  [[nodiscard]] stop_reason reason() const noexcept {
+    const stop_state* const outer = outer_.load(memory_order_acquire); /*R8*/
+    const stop_reason why = reason_.load(memory_order_acquire);        /*R1*/
+    return why == stop_reason::none && outer ? outer->reason() : why;
+  }
+  [[nodiscard]] bool possible() const noexcept {
+    return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
+  }
+
+  /// Runs the listeners, oldest first, and those of the states linked to this. False: somebody else did or does.
+  /// Requires: the caller has a reference meanwhile.
+  bool request(stop_reason why) noexcept;
+  /// Called by a listener of another state: requests it here, too; where many states are linked in a chain, once the
+  /// listeners of the first have returned. So a chain of any length takes a bounded stack.
+  void request_linked(stop_reason why) noexcept;
+  /// False: stop was requested before, and the listener is not in the list.
+  bool add(stop_listener& listener) noexcept;
+  /// Afterwards the listener does not run and will not.
+  void remove(stop_listener& listener) noexcept;
+
+  void add_source() noexcept { sources_.fetch_add(1, memory_order_relaxed); }  /*R3*/
+  void drop_source() noexcept { sources_.fetch_sub(1, memory_order_relaxed); } /*R3*/
+  void keep() noexcept { references_.fetch_add(1, memory_order_relaxed); }     /*R4*/
+  /// As keep(), for one that may live longer than the outer one.
+  void keep_longer() noexcept {
+    if (outer_.load(memory_order_acquire)) [[unlikely]] /*R8*/
+      link_now();
+    keep();
+  }
+  void drop() noexcept {
+    if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete this; /*R5*/
+  }
+  /// For the holder of the only source: as drop_source() and drop(), for less if it has the only reference, too.
+  void drop_only_source() noexcept {
+    sources_.store(0, memory_order_relaxed);                             /*R3*/
+    if (references_.load(memory_order_acquire) == 1) return delete this; /*R6*/
+    drop();
+  }
+
+ protected:
+  virtual ~stop_state() = default;
+  /// False: the last reference has gone, and another thread is about to delete this.
+  bool keep_unless_dropped() noexcept {
+    std::uint32_t seen = references_.load(memory_order_relaxed);
+    while (seen != 0) {
+      if (references_.compare_exchange_weak(seen, seen + 1, memory_order_relaxed)) return true; /*R4*/
+    }
+    return false;
+  }
+
+ private:
+  bool run_listeners(stop_reason why) noexcept;
+  void run_next() noexcept;
+  void link_now() noexcept;
+  stop_reason link_to_outer() noexcept;
+  void lock() noexcept { static_cast<void>(lock_.lock()); }
+  void unlock() noexcept { lock_.unlock(0); }
+
+  // reason_ changes once, under the lock, so that a listener is either added before the requester looks at
+  // the list or told that it came too late.
+  //   [R1] load                    acquire  sees what the requester did before   pairs with R2
+  //   [R2] none -> another         release  publishes it                         pairs with R1
+  //   [R3] sources, any access     relaxed  a hint: a count that reaches 0 stays there
+  //   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
+  //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
+  //   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
+  //   [R7] load                    relaxed  under the lock
+  //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
+  //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
+  // The lock is held while the outer state's is taken, never the other way round.
+  locked_word<std::uint32_t> lock_{0};
+  atomic<stop_reason> reason_{stop_reason::none};
+  atomic<std::uint32_t> references_{1};
+  atomic<std::uint32_t> sources_;
+  static constexpr unsigned most_not_linked = is_modelled ? 2 : 4;  // that far reason() looks
+  const unsigned not_linked_ = 0;            // so many in a row, with this one, at first
+  atomic<stop_state*> outer_{nullptr};       // to which it is not linked yet
+  stop_registration* const link_ = nullptr;  // by which it is to be
+  // What follows belongs to the lock; next_linked_ to the thread that has set linked_reason_.
+  plain<stop_listener*> first_ = nullptr;
+  plain<plain<stop_listener*>*> end_ = &first_;
+  plain<stop_listener*> running_ = nullptr;
+  plain<one_shot*> waits_for_it_ = nullptr;  // a thread that removes the running listener
+  plain<const thread_state*> requester_ = nullptr;
+  plain<stop_reason> linked_reason_ = stop_reason::none;  // it is to be requested by whoever has set this
+  plain<stop_state*> next_linked_ = nullptr;
+};
+
+/// Wake-ups outside any executor that a callback makes wait until the last callback has returned. A coroutine
+/// that ran inside one could deregister a callback that runs on another thread and in turn waits for this one.
+class wake_after_callbacks {
+ public:
+  explicit wake_after_callbacks(thread_state& thread) noexcept
+      : thread_(thread), depth_(std::exchange(thread.wake_depth, max_wake_depth)) {}
+  wake_after_callbacks(const wake_after_callbacks&) = delete;
+  wake_after_callbacks& operator=(const wake_after_callbacks&) = delete;
+  /// Runs what has been put off, unless a callback or 64 wake-ups further out will.
+  ~wake_after_callbacks() {
+    if (depth_ != max_wake_depth) {
+      const executor_scope outside{nullptr};
+      thread_.wake_depth = depth_ + 1;
+      run_late_wakeups(thread_);
+    }
+    thread_.wake_depth = depth_;
+  }
+
+ private:
+  thread_state& thread_;
+  unsigned depth_;
+};
+
+inline bool stop_state::request(stop_reason why) noexcept {
+  CORACLE_CHECK(why != stop_reason::none, "a stop was requested for no reason: stop_reason::none");
+  const wake_after_callbacks put_off{this_thread()};
+  if (!run_listeners(why)) return false;
+  linked_requests& linked = this_thread().requests;
+  while (stop_state* const next = linked.first) {
+    linked.first = next->next_linked_;
+    next->run_listeners(next->linked_reason_);
+    next->drop();
+  }
+  return true;
+}
+inline void stop_state::request_linked(stop_reason why) noexcept {
+  linked_requests& linked = this_thread().requests;
+  keep();
+  if (linked.depth != linked_requests::most) {
+    ++linked.depth;
+    run_listeners(why);
+    --linked.depth;
+    return drop();
+  }
+  lock();
+  const bool is_new =
+      linked_reason_ == stop_reason::none && reason_.load(memory_order_relaxed) == stop_reason::none; /*R7*/
+  if (is_new) linked_reason_ = why;
+  unlock();
+  if (!is_new) return drop();
+  next_linked_ = nullptr;
+  if (linked.first) {
+    linked.last->next_linked_ = this;
+  } else {
+    linked.first = this;
+  }
+  linked.last = this;
+}
+
+inline bool stop_state::run_listeners(stop_reason why) noexcept {
+  lock();
+  if (requested()) {
+    unlock();
+    return false;
+  }
+  reason_.store(why, memory_order_release); /*R2*/
+  requester_ = &this_thread();
+  while (first_) run_next();
+  requester_ = nullptr;
+  unlock();
+  return true;
+}
+
+/// Called with the lock held, which is held again when it returns; not while the listener runs. That may be gone then,
+/// from inside its call.
+inline void stop_state::run_next() noexcept {
+  stop_listener& listener = *first_;
+  first_ = listener.following;
+  (first_ ? first_->link : end_) = &first_;
+  listener.link = nullptr;
+  running_ = &listener;
+  unlock();
+  listener.run(listener);
+  lock();
+  running_ = nullptr;
+  if (one_shot* const waits = std::exchange(waits_for_it_, nullptr)) [[unlikely]] {
+    unlock();
+    waits->set();
+    lock();
+  }
+}
+
+CORACLE_NOINLINE() inline bool stop_state::add(stop_listener& listener) noexcept {
+  lock();
+  const bool in_time = link_to_outer() == stop_reason::none;
+  if (in_time) {
+    listener.following = nullptr;
+    listener.link = end_;
+    *end_ = &listener;
+    end_ = &listener.following;
+  }
+  unlock();
+  return in_time;
+}
+
+CORACLE_NOINLINE() inline void stop_state::remove(stop_listener& listener) noexcept {
+  one_shot returned;
+  bool waits = false;
+  lock();
+  if (listener.link) {
+    *listener.link = listener.following;
+    (listener.following ? listener.following->link : end_) = listener.link;
+  } else if (running_ == &listener && requester_ != &this_thread()) {
+    waits = true;
+    waits_for_it_ = &returned;
+  }
+  unlock();
+  if (waits) [[unlikely]]
+    returned.wait();
+}
+
+/// A listener that an awaiter adds while it waits. Holds no reference: whoever awaits keeps the token alive.
+class stop_registration : public stop_listener {
+ public:
+  using stop_listener::stop_listener;
+  stop_registration(const stop_registration&) = delete;
+  stop_registration& operator=(const stop_registration&) = delete;
+
+  /// False: stop was requested before, and the listener will not run.
+  bool add_to(const stop_token& token) noexcept;
+  bool add_to(stop_state& state) noexcept {
+    state_ = &state;  // not after add(): the listener reads it
+    if (state.add(*this)) return true;
+    state_ = nullptr;
+    return false;
+  }
+  /// Afterwards the listener does not run and will not. No effect if it was not added.
+  void remove() noexcept {
+    if (!state_) return;
+    state_->remove(*this);
+    state_ = nullptr;  // not before: the listener, which may run on another thread until here, reads it
+  }
+  /// Why stop was requested. Requires: added.
+  [[nodiscard]] stop_reason why() const noexcept { return state_->reason(); }
+
+ private:
+  plain<stop_state*> state_ = nullptr;  // null: not added
+};
+
+inline stop_state::stop_state(stop_state* outer, stop_registration& link) noexcept
+    : sources_(1),
+      not_linked_(outer && outer->outer_.load(memory_order_relaxed) ? outer->not_linked_ + 1 : 1), /*R7*/
+      outer_(outer),
+      link_(&link) {
+  if (not_linked_ > most_not_linked) link_now();
+}
+CORACLE_NOINLINE() inline void stop_state::link_now() noexcept {
+  lock();
+  link_to_outer();
+  unlock();
+}
+/// Called with the lock held. Gives why stop is requested, if it is. Nobody listens yet, where it is not linked.
+inline stop_reason stop_state::link_to_outer() noexcept {
+  stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
+  stop_state* const outer = outer_.load(memory_order_relaxed); /*R7*/
+  if (!outer || why != stop_reason::none) return why;
+  if (!link_->add_to(*outer)) {
+    why = outer->reason();
+    reason_.store(why, memory_order_release); /*R2*/
+  }
+  outer_.store(nullptr, memory_order_release); /*R9*/
+  return why;
+}
+}  // namespace detail
+}  // namespace coracle
