@@ -80,6 +80,10 @@ class siblings {
         ++over_;
         return transfer_to(starter_->handle());
       }
+      if (is_starting_here()) {
+        ++over_;
+        return std::noop_coroutine();
+      }
       if (!ended(1)) return std::noop_coroutine();
     }
     return transfer_to_parent();
@@ -146,6 +150,19 @@ class siblings {
   /// Children that have ended and are not counted down. Belongs to whoever starts the next one.
   plain<std::size_t> over_ = 0;
 
+  // ---- elsewhere this thread starts them all ----
+
+  /// What ends meanwhile on this thread is added to over_.
+  void begin_starting() noexcept { starts_on_.store(&this_thread(), memory_order_relaxed); } /*W6*/
+  /// False: all have ended.
+  bool end_starting(std::size_t children) noexcept {
+    starts_on_.store(nullptr, memory_order_relaxed); /*W6*/
+    return over_ != children && !ended(over_ + 1);   // with the one for the starter
+  }
+  [[nodiscard]] bool is_starting_here() const noexcept {
+    return starts_on_.load(memory_order_relaxed) == &this_thread(); /*W6*/
+  }
+
   /// Starts them when the outermost of the starts on this thread is about to return.
   template <class Operation>
   void start_later(nested_start& too_deep) noexcept {
@@ -177,7 +194,9 @@ class siblings {
   //   [W3] counts failures         relaxed  orders nothing: it is read after the last W1
   //   [W4] load                    relaxed  after the last W1
   //   [W5] store                   relaxed  no child has been started yet
+  //   [W6] who starts              relaxed  a thread finds itself there only where it has written that
   atomic<std::size_t> running_{0};
+  atomic<const thread_state*> starts_on_{nullptr};
   choice choice_;                                // any: whoever claims it
   plain<sibling_base*> winner_ = nullptr;        // is the winner
   atomic<sibling_base*> first_failed_{nullptr};  // with an error, in time

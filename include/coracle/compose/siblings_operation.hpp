@@ -83,8 +83,10 @@ class siblings_operation : public siblings {
   }
 
  protected:
-  siblings_operation(rule what_counts, Children&& children)
-      : siblings(what_counts), children_(std::move(children)) {}
+  /// The children, if they are in a vector, or what each is made from.
+  template <class... Args>
+  explicit siblings_operation(rule what_counts, Args&&... args)
+      : siblings(what_counts), children_(static_cast<Args&&>(args)...) {}
   siblings_operation(siblings_operation&& other) : siblings(other), children_(std::move(other.children_)) {}
 
   static constexpr bool is_range = requires(Children& c) { c.begin(); };
@@ -133,9 +135,8 @@ class siblings_operation : public siblings {
     } else {
       std::coroutine_handle<> target;
       std::size_t at = 0;
-      for_each([&](auto& one) {
-        if (at++ == which) target = one.begin(*this);
-      });
+      const auto begin_that = [&](auto& one) { return at++ == which && (target = one.begin(*this), true); };
+      std::apply([&](auto&... each) { static_cast<void>((begin_that(each) || ...)); }, children_);
       return target;
     }
   }
@@ -150,7 +151,7 @@ class siblings_operation : public siblings {
     while (next_ != count()) {
       const std::size_t which = next_;
       ++next_;
-      if (too_late()) {
+      if (which != 0 && too_late()) {
         ++over_;
         continue;
       }
@@ -166,11 +167,11 @@ class siblings_operation : public siblings {
   }
   /// False: all have ended.
   bool start_all() noexcept {
-    std::size_t over = 1;  // for the starter
-    for_each([this, &over](auto& one) {
-      if (too_late() || !one.start(*this)) ++over;
+    begin_starting();
+    for_each([this](auto& one) {
+      if (too_late() || !one.start(*this)) ++over_;
     });
-    return !ended(over);
+    return end_starting(count());
   }
   [[noreturn]] CORACLE_COLD() void throw_errors() {
     std::exception_ptr first;
@@ -213,10 +214,6 @@ concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
                std::copy_constructible<std::remove_cvref_t<decltype(*std::begin(range))>>;
 };
 
-template <class... Awaitables>
-std::tuple<sibling<Awaitables>...> siblings_from(Awaitables&&... each) {
-  return std::tuple<sibling<Awaitables>...>{sibling<Awaitables>{static_cast<Awaitables&&>(each)}...};
-}
 template <class Range>
 auto siblings_from_range(Range range) {
   using one = std::remove_cvref_t<decltype(*std::begin(range))>;

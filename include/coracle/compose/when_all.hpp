@@ -9,8 +9,9 @@ template <class Children>
 class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operation
     : public siblings_operation<Children> {
  public:
-  explicit when_all_operation(Children&& children)
-      : siblings_operation<Children>(siblings::rule::all, std::move(children)) {}
+  template <class... Args>
+  explicit when_all_operation(std::in_place_t, Args&&... args)
+      : siblings_operation<Children>(siblings::rule::all, static_cast<Args&&>(args)...) {}
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
   auto await_resume() {
     this->throw_failure();
@@ -31,8 +32,9 @@ template <class Children>
 class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_ready_operation
     : public siblings_operation<Children> {
  public:
-  explicit when_all_ready_operation(Children&& children)
-      : siblings_operation<Children>(siblings::rule::collect, std::move(children)) {}
+  template <class... Args>
+  explicit when_all_ready_operation(std::in_place_t, Args&&... args)
+      : siblings_operation<Children>(siblings::rule::collect, static_cast<Args&&>(args)...) {}
   auto await_resume() {
     return this->collect([refused = this->cancelled()](auto& one) {
       if (refused == stop_reason::none) [[likely]]
@@ -63,19 +65,19 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// Exceptions    that of the child that fails; if several do, an error_group. std::bad_alloc, before any child is
 ///               started.
 /// Threads       children may end on any threads.
-/// Cost          one stop source, and one vector for a range; one atomic operation a child, on a pool none while no
-///               other thread takes part; constant stack.
+/// Cost          one stop source, and one vector for a range; one atomic operation for each child that ends on another
+///               thread than the one that starts them, or later; constant stack.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all(Awaitables&&... each) {
   using children = std::tuple<detail::sibling<Awaitables>...>;
-  return detail::when_all_operation<children>{detail::siblings_from(static_cast<Awaitables&&>(each)...)};
+  return detail::when_all_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
 }
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_all(Range&& range) {
   auto children = detail::siblings_from_range<std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
-  return detail::when_all_operation<decltype(children)>{std::move(children)};
+  return detail::when_all_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>
 detail::any_awaiter when_all(Ts&&...) {
@@ -96,14 +98,13 @@ template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all_ready(Awaitables&&... each) {
   using children = std::tuple<detail::sibling<Awaitables>...>;
-  return detail::when_all_ready_operation<children>{
-      detail::siblings_from(static_cast<Awaitables&&>(each)...)};
+  return detail::when_all_ready_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
 }
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_all_ready(Range&& range) {
   auto children = detail::siblings_from_range<std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
-  return detail::when_all_ready_operation<decltype(children)>{std::move(children)};
+  return detail::when_all_ready_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>
 detail::any_awaiter when_all_ready(Ts&&...) {

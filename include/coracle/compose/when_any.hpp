@@ -25,8 +25,8 @@ when_any_operation<std::tuple<sibling<Awaitables>...>>
   using result_type = std::variant<element_t<typename sibling<Awaitables>::result_type>...>;
 
  public:
-  explicit when_any_operation(std::tuple<sibling<Awaitables>...>&& children)
-      : base(siblings::rule::any, std::move(children)) {}
+  explicit when_any_operation(std::in_place_t, Awaitables&&... each)
+      : base(siblings::rule::any, static_cast<Awaitables&&>(each)...) {}
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
   result_type await_resume() {
     this->throw_failure();
@@ -52,7 +52,7 @@ when_any_operation<std::vector<sibling<Awaitable>>>
   using result_type = when_any_result<element_t<typename sibling<Awaitable>::result_type>>;
 
  public:
-  explicit when_any_operation(std::vector<sibling<Awaitable>>&& children)
+  explicit when_any_operation(std::in_place_t, std::vector<sibling<Awaitable>>&& children)
       : base(siblings::rule::any, std::move(children)) {
     CORACLE_CHECK(!this->children().empty(), "when_any of an empty range: nobody can be first");
   }
@@ -88,14 +88,14 @@ template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_any(Awaitables&&... each) {
   using children = std::tuple<detail::sibling<Awaitables>...>;
-  return detail::when_any_operation<children>{detail::siblings_from(static_cast<Awaitables&&>(each)...)};
+  return detail::when_any_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_any(Range&& range) {
   auto children = detail::siblings_from_range<std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
-  return detail::when_any_operation<decltype(children)>{std::move(children)};
+  return detail::when_any_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>
 detail::any_awaiter when_any(Ts&&...) {
