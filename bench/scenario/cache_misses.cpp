@@ -61,8 +61,8 @@ class times {
  public:
   template <class Table, class Work>
   void measure(const Table& table, std::span<query> all, Work work) {
-    static number first =
-        0;  // fresh keys, so that no round finds what another has brought into the cache
+    // Fresh keys, so that no round finds what another has brought into the cache.
+    static number first = 0;
     for (query& each : all) each = {table.key(first++), ~number{0}};
     const double start = processor_nanoseconds();
     work();
