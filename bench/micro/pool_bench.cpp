@@ -1,11 +1,17 @@
 // bench/micro/pool_bench.cpp -- moving a coroutine to a pool, and from one pool to another.
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/detail/park.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <thread>
+#include <vector>
 
 #include "measure.hpp"
 
@@ -33,6 +39,77 @@ void ping_pong_two_pools(benchmark::State& state) {
   static_thread_pool one{1}, other{1};
   coracle_bench::measure_each(state, 20'000, 2,
                               [&](long n) { coracle::sync_wait(ping_pong(one, other, n)); });
+}
+
+/// One cache line from thread to thread and back, by turns.
+void floor_ping_pong_two_pools(benchmark::State& state) {
+  alignas(128) std::atomic<long> turn{0};
+  constexpr long end = -1;
+  std::thread other{[&turn] {
+    for (long seen = 0; seen != end; seen = turn.load(std::memory_order_acquire)) {
+      if (seen % 2 != 0) turn.store(seen + 1, std::memory_order_release);
+      coracle::detail::spin_pause();
+    }
+  }};
+  long now = 0;
+  coracle_bench::measure_each(state, 20'000, 2, [&](long n) {
+    for (long i = 0; i < n; ++i) {
+      turn.store(now + 1, std::memory_order_release);
+      now += 2;
+      while (turn.load(std::memory_order_acquire) != now) coracle::detail::spin_pause();
+    }
+  });
+  turn.store(end, std::memory_order_release);
+  other.join();
+}
+
+using clock = std::chrono::steady_clock;
+/// The median time from the beginning of `wake()` to the moment that the woken thread notes in `woken_at`. It has had
+/// time to fall asleep before.
+template <class Wake>
+void measure_wake_ups(benchmark::State& state, const std::atomic<clock::rep>& woken_at, Wake wake) {
+  constexpr int wake_ups = 201;
+  std::vector<clock::rep> times;
+  for (int i = 0; i != wake_ups; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    const clock::rep before = woken_at.load();
+    const clock::rep start = clock::now().time_since_epoch().count();
+    wake();
+    while (woken_at.load() == before) std::this_thread::yield();
+    times.push_back(woken_at.load() - start);
+  }
+  std::nth_element(times.begin(), times.begin() + wake_ups / 2, times.end());
+  state.SetIterationTime(std::chrono::duration<double>(clock::duration{times[wake_ups / 2]}).count());
+}
+void wake_up_parked_pool(benchmark::State& state) {
+  static_thread_pool pool{1};
+  std::atomic<clock::rep> woken_at{0};
+  const auto note = [&]() -> task<> {
+    co_await pool.schedule();
+    woken_at.store(clock::now().time_since_epoch().count());
+  };
+  while (state.KeepRunning()) measure_wake_ups(state, woken_at, [&] { coracle::sync_wait(note()); });
+}
+/// A thread that sleeps on a futex.
+void floor_wake_up_parked_pool(benchmark::State& state) {
+  std::atomic<clock::rep> woken_at{0};
+  coracle::detail::atomic<std::uint32_t> calls{0};
+  constexpr std::uint32_t end = ~0U;
+  std::thread sleeper{[&] {
+    for (std::uint32_t seen = 0, now = 0; seen != end; seen = now) {
+      while ((now = calls.load()) == seen) coracle::detail::park(calls, seen);
+      woken_at.store(clock::now().time_since_epoch().count());
+    }
+  }};
+  while (state.KeepRunning()) {
+    measure_wake_ups(state, woken_at, [&] {
+      calls.fetch_add(1);
+      coracle::detail::unpark(&calls, 1);
+    });
+  }
+  calls.store(end);
+  coracle::detail::unpark(&calls, 1);
+  sleeper.join();
 }
 
 /// One call of a recursion whose two branches may run at the same time.
@@ -67,6 +144,9 @@ void hop_high_pool_of_1(benchmark::State& state) {
 CORACLE_BENCH(hop_pool_of_1);
 CORACLE_BENCH(hop_pool_of_2);
 CORACLE_BENCH(ping_pong_two_pools);
+CORACLE_BENCH(floor_ping_pong_two_pools);
+BENCHMARK(wake_up_parked_pool)->UseManualTime()->Iterations(1);
+BENCHMARK(floor_wake_up_parked_pool)->UseManualTime()->Iterations(1);
 CORACLE_BENCH(fork_join_pool_of_2);
 CORACLE_BENCH(hop_high_pool_of_1);
 }  // namespace
