@@ -99,6 +99,22 @@ void sleeper_helps() {
   done.wait();
   model_expect(data == 42, "another thread has run it");
 }
+template <class Place>
+detached wait_on(Place& place, one_shot& helped, one_shot& done) {
+  co_await place.schedule();
+  helped.wait();  // blocks its thread
+  done.set();
+}
+/// Who posts while a thread searches wakes nobody. That thread may find both, and has to call another for the second.
+void searcher_calls_another() {
+  plain_int data = 41;
+  static_thread_pool pool{2};
+  one_shot helped, done;
+  wait_on(pool, helped, done);
+  finish_on(pool, data, helped);
+  done.wait();
+  model_expect(data == 42, "another thread has run it");
+}
 /// What was posted may let the owner destroy the pool before the poster's post() has returned.
 void destroyed_behind_a_post() {
   plain_int data = 41;
@@ -147,5 +163,6 @@ int main(int argc, char** argv) {
   run.check("pool of 2: the end runs what is queued", 1, shutdown_runs_all<2>);
   run.check("pool of 2: a thread's own posts run once", 1, own_posts_run_once<2>);
   run.check("pool of 2: a sleeper helps", 0, sleeper_helps);
+  run.check("pool of 2: a searcher that finds work calls another", 0, searcher_calls_another);
   return run.finish();
 }
