@@ -12,6 +12,15 @@
 #include "work_queue.hpp"
 
 namespace coracle {
+namespace {
+/// For one that comes from another thread, in whose cache it is: its lines all at once, not one after the other.
+void fetch_frame_of(const resumption& item) noexcept {
+  constexpr int line = 64;
+  const char* const at = reinterpret_cast<const char*>(&item);
+  for (int offset = -2 * line; offset <= line; offset += line) __builtin_prefetch(at + offset, 1);
+}
+}  // namespace
+
 class static_thread_pool::shared_state {
  public:
   shared_state(static_thread_pool& pool, std::size_t threads);
@@ -73,6 +82,7 @@ class static_thread_pool::shared_state {
   work next_in_turn(worker& me) noexcept;
   work search(worker& me) noexcept;
   work find(worker& me) noexcept;
+  work find_shared(worker& me) noexcept;
   work take_own(worker& me) noexcept { return {me.queue.take(), &pool_}; }
   work take_forked(worker& me, worker& from) noexcept;
   work take_shared(worker& me, priority from) noexcept;
@@ -218,6 +228,7 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
       while (!(next = search(me))) {
         if (!wait_for_work()) return;
       }
+      fetch_frame_of(*next.item);
       if (searching_in(counts_.fetch_sub(one_searching, detail::memory_order_relaxed)) == 1)
         wake_one(); /*S3*/
     }
@@ -269,20 +280,27 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in
   return found ? found : take_own(me);
 }
 
-/// From anywhere, for a while.
+/// From anywhere, for a while. What is posted from elsewhere it looks for all the time; but a look at the others' queues
+/// takes cache lines away from their owners.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
-  constexpr int rounds = detail::is_modelled ? 1 : 100, spinning_rounds = 4;  // some 50 us
-  constexpr int pauses = detail::is_modelled ? 0 : 10;
-  for (int round = 0; round != rounds; ++round) {
-    if (const work found = find(me)) return found;
+  constexpr int spins = detail::is_modelled ? 1 : 64, spins_between = 32;
+  constexpr int yields = detail::is_modelled ? 0 : 96, yields_between = 8;  // some 50 us in all
+  for (int round = 0; round != spins + yields; ++round) {
+    const bool spinning = round < spins;
+    const bool everywhere = round % (spinning ? spins_between : yields_between) == 0;
+    if (const work found = everywhere ? find(me) : find_shared(me)) return found;
     if (stopping_.load(detail::memory_order_relaxed)) return {}; /*S4*/
-    if (round >= spinning_rounds) {
+    if (spinning) {
+      if (!detail::is_modelled) detail::spin_pause();
+    } else {
       detail::yield_processor();  // whoever is about to queue work may need this processor
-      continue;
     }
-    for (int i = 0; i != pauses; ++i) detail::spin_pause();
   }
   return {};
+}
+static_thread_pool::shared_state::work static_thread_pool::shared_state::find_shared(worker& me) noexcept {
+  const work found = take_shared(me, priority::high);
+  return found ? found : take_shared(me, priority::normal);
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
   if (const work found = take_shared(me, priority::high)) return found;
@@ -292,10 +310,11 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find(wo
   return find_posted(me);
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find_posted(worker& me) noexcept {
-  if (const work found = take_shared(me, priority::high)) return found;
-  if (const work found = take_shared(me, priority::normal)) return found;
-  for (std::size_t i = 0; i != workers_.size(); ++i) {
-    if (const work found = take_own(*workers_[(me.index + i) % workers_.size()])) return found;
+  if (const work found = find_shared(me)) return found;
+  if (const work found = take_own(me)) return found;
+  for (std::size_t i = 1; i != workers_.size(); ++i) {
+    detail::work_queue& of_another = workers_[(me.index + i) % workers_.size()]->queue;
+    if (resumption* const found = of_another.steal()) return {found, &pool_};
   }
   return take_shared(me, priority::low);
 }

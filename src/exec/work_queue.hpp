@@ -11,6 +11,8 @@ namespace coracle::detail {
 class work_queue {
  public:
   static constexpr std::uint64_t capacity = is_modelled ? 2 : 256;
+  /// In a model a thief that comes twice would only multiply the executions.
+  static constexpr bool is_patient = !is_modelled;
 
   /// False: full. Only the owner calls it.
   bool push(resumption& item) noexcept {
@@ -30,6 +32,19 @@ class work_queue {
         return item;
     }
   }
+  /// For another thread than the owner: as take(), but leaves an entry that is alone until the next call. Its owner is
+  /// likely to come to it before it could be fetched.
+  resumption* steal() noexcept {
+    // In this order: what the owner takes meanwhile must not look as if more were left.
+    const std::uint64_t tail = tail_.load(memory_order_acquire); /*Q7*/
+    const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
+    if (tail <= head) return nullptr;
+    if (is_patient && tail == head + 1 && left_.load(memory_order_relaxed) != head) { /*Q7*/
+      left_.store(head, memory_order_relaxed);                                        /*Q7*/
+      return nullptr;
+    }
+    return take();
+  }
   /// Of what was pushed before a fence that orders it before this.
   [[nodiscard]] bool is_empty() const noexcept {
     return head_.load(memory_order_relaxed) == tail_.load(memory_order_relaxed); /*Q6*/
@@ -44,7 +59,10 @@ class work_queue {
   //                              that is not behind it                              pairs with Q3, Q4
   //   [Q5] the slot, and the owner's tail  relaxed  ordered by the others
   //   [Q6] both         relaxed  the caller has passed a fence
-  atomic<std::uint64_t> head_{0};
+  //   [Q7] tail, then head, and which entry was left  acquire, relaxed  a guess: take() follows; acquire keeps their
+  //                              order
+  alignas(64) atomic<std::uint64_t> left_{~std::uint64_t{0}};
+  alignas(64) atomic<std::uint64_t> head_{0};
   alignas(64) atomic<std::uint64_t> tail_{0};
   atomic<resumption*> slots_[capacity] = {};
 };

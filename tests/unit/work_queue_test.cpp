@@ -1,0 +1,41 @@
+// tests/unit/work_queue_test.cpp -- a pool thread's queue, and what others leave in it.
+// SPDX-License-Identifier: MIT
+#include "../../src/exec/work_queue.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+using coracle::resumption;
+using coracle::detail::work_queue;
+
+TEST_CASE("work_queue: another thread leaves an entry that is alone until it comes again") {
+  work_queue queue;
+  resumption one;
+  CHECK(queue.steal() == nullptr);
+  CHECK(queue.push(one));
+  CHECK(queue.steal() == nullptr);
+  CHECK(queue.steal() == &one);
+  CHECK(queue.steal() == nullptr);
+  CHECK(queue.is_empty());
+}
+
+TEST_CASE("work_queue: of two entries another thread takes the older one at once") {
+  work_queue queue;
+  resumption one, two;
+  CHECK(queue.push(one));
+  CHECK(queue.push(two));
+  CHECK(queue.steal() == &one);
+  CHECK(queue.steal() == nullptr);
+  CHECK(queue.take() == &two);
+}
+
+TEST_CASE("work_queue: an owner who comes to its only entry in time keeps each") {
+  work_queue queue;
+  resumption one;
+  for (int turn = 0; turn != 3; ++turn) {
+    CHECK(queue.push(one));
+    CHECK(queue.steal() == nullptr);
+    CHECK(queue.take() == &one);
+  }
+}
+}  // namespace
