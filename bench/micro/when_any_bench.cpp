@@ -50,6 +50,18 @@ task<long> waiting_and_ready(long n) {
 }
 void when_any_ready_second(benchmark::State& state) { measure_stoppable(state, waiting_and_ready); }
 
+task<long> waiting_and_task(long n) {
+  async_manual_reset_event not_set;
+  long sum = 0;
+  for (long i = 0; i < n; ++i) {
+    const auto first = co_await coracle::when_any(not_set, one());
+    sum += static_cast<long>(first.index());
+  }
+  co_return sum;
+}
+/// The loser is queued and taken out again.
+void when_any_loser_waits(benchmark::State& state) { measure_stoppable(state, waiting_and_task); }
+
 task<long> task_that_ends(long n) {
   async_manual_reset_event not_set;
   long sum = 0;
@@ -80,7 +92,7 @@ void when_any_task_cancelled(benchmark::State& state) {
 }
 
 /// What a race of two cannot do without: a stop source, and a wait that is queued and taken out.
-void floor_when_any_ready_second(benchmark::State& state) {
+void floor_when_any_loser_waits(benchmark::State& state) {
   coracle::stop_source outer;
   measure(state, 1'000'000, [&](long n) {
     for (long i = 0; i < n; ++i) {
@@ -114,7 +126,8 @@ void when_all_ready_of_two(benchmark::State& state) { measure_stoppable(state, a
 
 CORACLE_BENCH(when_any_ready_first);
 CORACLE_BENCH(when_any_ready_second);
-CORACLE_BENCH(floor_when_any_ready_second);
+CORACLE_BENCH(when_any_loser_waits);
+CORACLE_BENCH(floor_when_any_loser_waits);
 CORACLE_BENCH(when_any_task_ends_first);
 CORACLE_BENCH(when_any_task_cancelled);
 CORACLE_BENCH(when_all_of_two);

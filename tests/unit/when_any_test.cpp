@@ -225,6 +225,58 @@ TEST_CASE("when_any: of two operations that could both be carried out exactly on
   CHECK(second.try_acquire());
 }
 
+TEST_CASE("when_any: of events that are set the first is taken, and no other") {
+  coracle::async_auto_reset_event not_set, set{true}, also_set{true};
+  const auto work = [&]() -> task<std::size_t> {
+    const auto first = co_await when_any(not_set, set, also_set);
+    co_return first.index();
+  };
+  CHECK(sync_wait(work()) == 1);
+  not_set.set();
+  CHECK(sync_wait(work()) == 0);
+  CHECK(sync_wait(work()) == 2);
+}
+
+TEST_CASE("when_any: an event behind a task is looked at when that has been started") {
+  async_manual_reset_event event{true}, go;
+  const auto closes = [&]() -> task<int> {
+    event.reset();
+    co_await go;
+    co_return 7;
+  };
+  std::size_t index = 9;
+  const auto work = [&]() -> detached { index = (co_await when_any(closes(), event)).index(); };
+  work();
+  CHECK(index == 9);
+  go.set();
+  CHECK(index == 0);
+}
+
+TEST_CASE("when_any: a loop over events that are set gives way to others now and then") {
+  coracle::run_loop loop;
+  coracle::async_auto_reset_event never;
+  async_manual_reset_event set{true};
+  bool other_ran = false;
+  int before = -1;
+  const auto races = [&]() -> detached {
+    co_await loop.schedule();
+    for (int i = 0; i != 1000; ++i) {
+      if (other_ran && before < 0) before = i;
+      co_await when_any(never, set);
+    }
+  };
+  const auto other = [&]() -> detached {
+    co_await loop.schedule();
+    other_ran = true;
+  };
+  races();
+  other();
+  while (loop.run_one()) {
+  }
+  CHECK(before > 0);
+  CHECK(before <= 128);
+}
+
 // ---- errors --------------------------------------------------------------------------------------------
 
 TEST_CASE("when_any: an error ends the race as a value does, and is thrown when the others have ended") {
@@ -266,6 +318,15 @@ TEST_CASE("when_any: a child that is cancelled by itself leaves the race; if all
 }
 
 // ---- stop requests -------------------------------------------------------------------------------------
+
+TEST_CASE("when_any: stopped before it takes no event") {
+  coracle::stop_source source;
+  source.request_stop();
+  coracle::async_auto_reset_event set{true};
+  const auto race = [&]() -> task<> { co_await when_any(set, set); };
+  CHECK_THROWS_AS(sync_wait(coracle::with_stop(race(), source.get_token())), operation_cancelled);
+  sync_wait(set);
+}
 
 TEST_CASE("when_any: stopped before it starts no child") {
   coracle::stop_source source;
@@ -418,10 +479,24 @@ TEST_CASE("when_any: allocates one stop source" * doctest::skip(!coracle::testin
   CHECK(made == 2);
 }
 
+TEST_CASE("when_any: allocates nothing where an event that comes first is set" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  async_manual_reset_event never, set{true};
+  std::size_t made = 9;
+  const auto work = [&]() -> detached {
+    coracle::trim_frame_memory();
+    const auto before = coracle::testing::allocations();
+    co_await when_any(never, set, after(never, 1));
+    made = coracle::testing::allocations() - before;
+  };
+  work();
+  CHECK(made == 1);  // the task's frame
+}
+
 TEST_CASE("when_any: where memory runs out it throws, and has started nobody" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const int failed = coracle::testing::fail_each_allocation([] {
-    async_manual_reset_event win{true}, never;
+    async_manual_reset_event win, never;
     const auto work = [&]() -> detached {
       try {
         co_await when_any(never, win);
@@ -432,6 +507,7 @@ TEST_CASE("when_any: where memory runs out it throws, and has started nobody" *
       work();
     } catch (const std::bad_alloc&) {
     }
+    win.set();
   });
   CHECK(failed == 2);
 }

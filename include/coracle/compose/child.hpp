@@ -13,6 +13,12 @@ concept says_cancelled = requires(Awaiter& a) {
   { a.await_cancelled() } noexcept -> std::same_as<stop_reason>;
 };
 
+/// An awaiter that says without an await whether it is carried out; then it has only to be asked for its result.
+template <class Awaiter>
+concept tries_at_once = requires(Awaiter& a) {
+  { a.try_at_once() } noexcept -> std::same_as<bool>;
+};
+
 template <class From, class To>
 CORACLE_COLD()
 void copy_failure(const outcome<From>& from, outcome<To>& to) noexcept {
@@ -36,12 +42,20 @@ class child {
   /// Requires: not started.
   child(child&& other) : value_(static_cast<Awaitable&&>(other.value_)) {}
 
+  static constexpr bool can_try = tries_at_once<std::remove_reference_t<awaiter_type>> &&
+                                  noexcept(get_awaiter(std::declval<Awaitable>()));
+  /// True: over, without being started. False: it can still be started.
+  bool try_at_once() noexcept
+    requires can_try
+  {
+    return make_awaiter().get.try_at_once();
+  }
   /// False: over at once, and `continuation` will not be resumed. Else this may be gone already.
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {
     outcome<bool> waits;
     waits.emplace_from([this, continuation] {
-      awaiter_slot& slot = slot_.emplace(static_cast<Awaitable&&>(value_));
+      awaiter_slot& slot = make_awaiter();
       return !slot.get.await_ready() && suspend_into(slot.get, continuation);
     });
     if (waits.has_value()) [[likely]]
@@ -54,7 +68,7 @@ class child {
   std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
     outcome<std::coroutine_handle<>> next;
     next.emplace_from([this, continuation]() -> std::coroutine_handle<> {
-      awaiter_slot& slot = slot_.emplace(static_cast<Awaitable&&>(value_));
+      awaiter_slot& slot = make_awaiter();
       if (slot.get.await_ready()) return nullptr;
       return suspend_and_give(slot.get, continuation);
     });
@@ -93,6 +107,12 @@ class child {
     explicit awaiter_slot(Awaitable&& value) : get(get_awaiter(static_cast<Awaitable&&>(value))) {}
     awaiter_type get;
   };
+  awaiter_slot& make_awaiter() noexcept(can_try) {
+    if constexpr (can_try) {
+      if (slot_) return *slot_;
+    }
+    return slot_.emplace(static_cast<Awaitable&&>(value_));
+  }
   Awaitable value_;
   std::optional<awaiter_slot> slot_;
   outcome<result_type> end_;
@@ -107,6 +127,8 @@ class child<task<T>> {
   using result_type = T;
 
   explicit child(task<T>&& value) noexcept : task_(std::move(value)) {}
+
+  static constexpr bool can_try = false;
 
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {

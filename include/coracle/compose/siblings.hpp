@@ -106,6 +106,12 @@ class siblings {
   [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); } /*W4*/
   [[nodiscard]] sibling_base* winner() const noexcept { return winner_; }
 
+  [[nodiscard]] bool is_race() const noexcept { return rule_ == rule::any; }
+  /// One has ended before any was started.
+  std::coroutine_handle<> go_on_at_once(std::coroutine_handle<> parent) noexcept {
+    parent_.suspend(parent);
+    return has_to_give_way() && give_way(parent_) ? std::noop_coroutine() : transfer_to(parent);
+  }
   void note_cancelled(stop_reason why) noexcept { note_first(cancelled_, why); }
   /// Throws std::bad_alloc. So many are to be counted down.
   void begin(std::size_t count, const environment* inherited, std::coroutine_handle<> parent) {
@@ -186,7 +192,7 @@ class siblings {
   void decide(sibling_base& one, bool has_claimed) noexcept {
     if (!has_claimed && !choice_.claim()) return;
     winner_ = &one;
-    subtree_->request_stop(stop_reason::lost_race);
+    if (subtree_) subtree_->request_stop(stop_reason::lost_race);  // else no other has been started
   }
 
   //   [W1] count down              acq_rel  publish this child's end; the last one sees the ends of all

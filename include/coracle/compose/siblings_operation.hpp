@@ -33,6 +33,18 @@ class sibling : public sibling_base {
     if (!target) note_end();
     return target;
   }
+  /// True: over, without being started.
+  bool try_at_once(siblings& all) noexcept {
+    if constexpr (child<Awaitable>::can_try) {
+      if (!work_.try_at_once()) return false;
+      promise().together = &all;
+      promise().claims_before_its_end = true;
+      note_end();
+      return true;
+    }
+    return false;
+  }
+  static constexpr bool can_try = child<Awaitable>::can_try;
   child<Awaitable>& get() noexcept { return work_; }
 
  private:
@@ -67,6 +79,7 @@ class siblings_operation : public siblings {
       note_cancelled(inherited->stop.reason());
       return transfer_to(parent);
     }
+    if (is_race() && try_at_once()) return go_on_at_once(parent);
     const bool forks = may_fork(&fork_rest);
     begin(count() + (forks ? 0 : 1), inherited, parent);  // one for start_all()
     if (forks) return start_rest();
@@ -128,6 +141,16 @@ class siblings_operation : public siblings {
     } else {
       return std::tuple_size_v<Children>;
     }
+  }
+  /// True: one of the first is over, which all need not be started for that. It is as if they had been, in order, and
+  /// those before it had been stopped.
+  bool try_at_once() noexcept {
+    bool goes_on = true, found = false;
+    for_each([&](auto& one) {
+      goes_on = goes_on && one.can_try && !found;
+      if (goes_on) found = one.try_at_once(*this);
+    });
+    return found;
   }
   std::coroutine_handle<> begin_child(std::size_t which) noexcept {
     if constexpr (is_range) {

@@ -83,7 +83,8 @@ when_any_operation<std::vector<sibling<Awaitable>>>
 ///               the winner's result given; several, as error_group. std::bad_alloc, before any child is started.
 /// Threads       children may end on any threads.
 /// Cost          one stop source, and for a range one vector; two atomic operations a child. A loser that awaits
-///               an operation of this library directly is stopped without an exception.
+///               an operation of this library directly is stopped without an exception. Events that come before all
+///               other children are looked at first, in order: if one is set, nothing is started.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_any(Awaitables&&... each) {

@@ -205,6 +205,9 @@ class stoppable_wait {
   }
   stoppable_wait& operator=(const stoppable_wait&) = delete;
 
+  /// True: carried out, before it is awaited; then it is not awaited any more. An operation that needs nothing of
+  /// whoever awaits it makes this public for when_any(), which so finds out whether it has to wait at all.
+  bool try_at_once() noexcept { return operation().try_now(); }
   /// Throws operation_cancelled if the operation was not carried out.
   CORACLE_ALWAYS_INLINE() void finish() {
     if (!finish_quietly()) [[unlikely]]

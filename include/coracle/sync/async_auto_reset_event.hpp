@@ -45,6 +45,7 @@ class [[nodiscard("an event does nothing until it is awaited")]] async_auto_rese
     : public detail::stoppable_wait<wait_operation> {
  public:
   explicit wait_operation(async_auto_reset_event& event) noexcept : event_(event) {}
+  using stoppable_wait::try_at_once;
   void await_resume() { finish(); }
 
  private:
