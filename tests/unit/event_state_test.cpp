@@ -15,7 +15,7 @@ using state = queued_waiter::state;
 
 /// A waiter outside any coroutine.
 struct one : queued_waiter {
-  explicit one(choice* shared = nullptr) noexcept : queued_waiter(nullptr) { one_of = shared; }
+  explicit one(choice* shared = nullptr) noexcept : queued_waiter(nullptr, shared) {}
 };
 
 TEST_CASE("event_word: is set also while somebody holds its lock, and reset() waits for that") {
@@ -49,16 +49,16 @@ TEST_CASE(
   CHECK(lasting.is_set());
   CHECK_FALSE(closing.enqueue(second, true));
   CHECK_FALSE(closing.is_set());
-  CHECK(first.progress == state::served);
+  CHECK(first.progress() == queued_waiter::served);
   CHECK_FALSE(lasting.withdraw(first));
-  CHECK(first.progress == state::served);
+  CHECK(first.progress() == queued_waiter::served);
 }
 
 TEST_CASE("event_state: who was cancelled on the way neither waits nor uses a set() up") {
   event_state set{true}, unset{false};
   one cancelled;
   CHECK_FALSE(set.withdraw(cancelled));
-  CHECK(cancelled.progress == state::cancelled);
+  CHECK(cancelled.progress() == queued_waiter::cancelled);
   CHECK_FALSE(set.enqueue(cancelled, true));
   CHECK(set.is_set());
   CHECK_FALSE(unset.enqueue(cancelled, true));
@@ -77,7 +77,7 @@ TEST_CASE(
   CHECK(event.withdraw(lost));
   CHECK(event.is_set());
   CHECK_FALSE(event.enqueue(next, true));
-  CHECK(next.progress == state::served);
+  CHECK(next.progress() == queued_waiter::served);
   CHECK_FALSE(event.is_set());
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("single_waiter_event_state: a lost waiter is woken as cancelled, and t
     CHECK(event.enqueue(lost, closes, ""));
     CHECK(elsewhere.claim());
     CHECK(event.set(closes) == &lost);
-    CHECK(lost.progress == state::cancelled);
+    CHECK(lost.progress() == queued_waiter::cancelled);
     CHECK(event.is_set());
     CHECK_FALSE(event.withdraw(lost));
     CHECK_FALSE(event.enqueue(next, closes, ""));

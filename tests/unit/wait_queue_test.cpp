@@ -515,9 +515,7 @@ TEST_CASE("waiting, being served and being cancelled allocate nothing" *
 
 /// A node outside any coroutine, as a branch of a choice.
 struct branch : queued_waiter {
-  explicit branch(coracle::detail::choice* shared = nullptr) noexcept : queued_waiter(nullptr) {
-    one_of = shared;
-  }
+  explicit branch(coracle::detail::choice* shared = nullptr) noexcept : queued_waiter(nullptr, shared) {}
 };
 
 TEST_CASE("wait_queue: claim() passes over those whose choice is lost, and leaves them") {
@@ -545,12 +543,13 @@ TEST_CASE("wait_queue: take_all() serves whom it can and cancels the rest, for t
   CHECK(first.next == &second);
   CHECK(second.next == &third);
   CHECK(third.next == nullptr);
-  CHECK(first.progress == queued_waiter::state::cancelled);
-  CHECK(first.reason == stop_reason::lost_race);
-  CHECK(second.progress == queued_waiter::state::served);
-  CHECK(third.progress == queued_waiter::state::served);
+  CHECK(first.progress() == queued_waiter::cancelled);
+  CHECK(first.reason() == stop_reason::lost_race);
+  CHECK(second.progress() == queued_waiter::served);
+  CHECK(third.progress() == queued_waiter::served);
   CHECK(open.is_claimed());
   CHECK_FALSE(queue.withdraw(first));  // its stop request comes late: it is woken already
+  CHECK(first.reason() == stop_reason::lost_race);
 }
 
 TEST_CASE("wait_queue: claim_all() gives those that are not lost in their order, and leaves the others") {
@@ -565,7 +564,7 @@ TEST_CASE("wait_queue: claim_all() gives those that are not lost in their order,
   CHECK(first.next == &third);
   CHECK(third.next == &fifth);
   CHECK(fifth.next == nullptr);
-  for (branch* each : {&first, &third, &fifth}) CHECK(each->progress == queued_waiter::state::served);
+  for (branch* each : {&first, &third, &fifth}) CHECK(each->progress() == queued_waiter::served);
   CHECK(open.is_claimed());
   CHECK(queue.claim_all() == nullptr);
   CHECK(queue.withdraw(fourth));
@@ -600,15 +599,15 @@ TEST_CASE("wait_queue: meet() serves both or neither") {
   CHECK(lost.claim());
   SUBCASE("both") {
     CHECK(queue.meet(arriving) == &second);
-    CHECK(arriving.progress == queued_waiter::state::served);
-    CHECK(second.progress == queued_waiter::state::served);
+    CHECK(arriving.progress() == queued_waiter::served);
+    CHECK(second.progress() == queued_waiter::served);
     CHECK(mine.is_claimed());
     CHECK(other.is_claimed());
   }
   SUBCASE("the arriving one is lost") {
     CHECK(mine.claim());
     CHECK(queue.meet(arriving) == nullptr);
-    CHECK(arriving.progress == queued_waiter::state::cancelled);
+    CHECK(arriving.progress() == queued_waiter::cancelled);
     CHECK_FALSE(other.is_claimed());
     CHECK(queue.withdraw(second));
   }
@@ -622,7 +621,7 @@ TEST_CASE("wait_queue: meet() serves both or neither") {
   SUBCASE("all who wait are lost") {
     CHECK(other.claim());
     CHECK(queue.meet(arriving) == nullptr);
-    CHECK(arriving.progress == queued_waiter::state::arriving);
+    CHECK(arriving.progress() == queued_waiter::arriving);
     CHECK_FALSE(mine.is_claimed());
     CHECK(queue.withdraw(second));
   }
@@ -637,7 +636,7 @@ TEST_CASE(
   branch own{&shared}, plain, arriving{&shared}, plain_arriving;
   CHECK(queue.push(own));
   CHECK(queue.meet(arriving) == nullptr);
-  CHECK(arriving.progress == queued_waiter::state::arriving);
+  CHECK(arriving.progress() == queued_waiter::arriving);
   CHECK(queue.push(plain));
   CHECK(queue.meet(arriving) == &plain);
   CHECK(queue.meet(plain_arriving) == nullptr);
@@ -653,11 +652,12 @@ TEST_CASE("wait_queue: of two branches of one coroutine one is served") {
   CHECK(there.claim() == &second);
   CHECK(here.claim() == nullptr);
   CHECK_FALSE(here.serve_at_once(late));
-  CHECK(late.progress == queued_waiter::state::cancelled);
+  CHECK(late.progress() == queued_waiter::cancelled);
   CHECK(here.withdraw(first));
 }
 
 static_assert(sizeof(coracle::detail::wait_queue) == 2 * sizeof(void*));
 static_assert(!std::is_move_constructible_v<coracle::detail::wait_queue>);
 static_assert(alignof(queued_waiter) <= 16);
+static_assert(sizeof(queued_waiter) == 9 * sizeof(void*));  // in the frame of each coroutine that waits
 }  // namespace

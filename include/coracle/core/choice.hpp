@@ -22,7 +22,8 @@ namespace coracle::detail {
 // waits; and while busy nobody takes a lock. So each wait is for somebody who is a few instructions from its
 // end.
 //   [K] every access   relaxed   it only decides; the lock and the wake-up order what is handed over
-class choice {
+// Aligned so that queued_waiter can keep its state in the low bits of the address.
+class alignas(alignof(atomic<std::uint32_t>) > 8 ? alignof(atomic<std::uint32_t>) : 8) choice {
  public:
   choice() noexcept = default;
   choice(const choice&) = delete;

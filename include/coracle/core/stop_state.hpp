@@ -269,6 +269,7 @@ class stop_registration : public stop_listener {
     state_->remove(*this);
     state_ = nullptr;  // not before: the listener, which may run on another thread until here, reads it
   }
+  [[nodiscard]] bool is_added() const noexcept { return state_ != nullptr; }
   /// Why stop was requested. Requires: added.
   [[nodiscard]] stop_reason why() const noexcept { return state_->reason(); }
 

@@ -11,45 +11,77 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// A coroutine's place in a wait queue. It lives in the awaiter.
+/// A coroutine's place in a wait queue. It lives in the awaiter, which is in the frame of each coroutine that waits: so
+/// it is kept small.
 //
-// `progress` and `link` belong to the lock of the queue. Whoever moves a waiter out of `queued` wakes it: who
+// `standing` and `link` belong to the lock of the queue. Whoever moves a waiter out of `queued` wakes it: who
 // serves it, or the stop request that cancels it, never both.
+//   unused     its awaiter has not had to wait, and this object does not exist
 //   arriving   not queued yet; its coroutine runs await_suspend
 //   queued     suspended, linked
 //   served     it has what it waited for
 //   cancelled  it has not, and will not; also before it was queued, which then does not happen
 struct queued_waiter : waiter, stop_registration {
-  enum class state : std::uint8_t { arriving, queued, served, cancelled };
-  explicit queued_waiter(stop_listener::callback* on_stop) noexcept : stop_registration(on_stop) {}
+  enum state : std::uintptr_t { unused, arriving, queued, served, cancelled };
+  explicit queued_waiter(stop_listener::callback* on_stop, choice* shared = nullptr) noexcept
+      : stop_registration(on_stop), standing(reinterpret_cast<std::uintptr_t>(shared) | arriving) {}
+
+  [[nodiscard]] state progress() const noexcept { return static_cast<state>(standing & state_bits); }
+  /// Not for `cancelled`.
+  void set_progress(state now) noexcept { standing = (standing & ~state_bits) | now; }
+  /// Null: it is its coroutine's only wait.
+  [[nodiscard]] choice* one_of() const noexcept { return reinterpret_cast<choice*>(standing & ~state_bits); }
+  /// From here on it is its coroutine's only wait; gives the choice that it was one of.
+  choice* leave_choice() noexcept {
+    choice* const shared = one_of();
+    standing = progress();
+    return shared;
+  }
 
   /// arriving -> queued or served. False: stop was requested on the way here, or, to be served, its choice is lost.
   [[nodiscard]] bool arrive(state at) noexcept {
-    if (progress == state::cancelled) return false;
-    const bool lost = at == state::served && !claim();
-    progress = lost ? state::cancelled : at;
+    if (progress() == cancelled) return false;
+    const bool lost = at == served && !claim();
+    lost ? cancel_for(stop_reason::lost_race) : set_progress(at);
     return !lost;
   }
   /// Before it is served. False: another branch of its coroutine is, and this one is lost.
-  [[nodiscard]] bool claim() noexcept { return !one_of || one_of->claim(); }
+  [[nodiscard]] bool claim() noexcept {
+    choice* const shared = one_of();
+    return !shared || shared->claim();
+  }
   /// queued -> served or, if it is lost, cancelled. Whoever calls it wakes it.
   bool leave() noexcept {
-    const bool served = claim();
-    progress = served ? state::served : state::cancelled;
-    return served;
+    const bool lost = !claim();
+    lost ? cancel_for(stop_reason::lost_race) : set_progress(served);
+    return !lost;
   }
   /// Another branch of its coroutine has been served.
-  [[nodiscard]] bool is_lost() const noexcept { return one_of && one_of->is_claimed(); }
-  /// Cancels it, unless it is served. True: it was queued, and the caller is to have it woken.
+  [[nodiscard]] bool is_lost() const noexcept {
+    const choice* const shared = one_of();
+    return shared && shared->is_claimed();
+  }
+  /// Cancels it, unless it is served or lost already, and perhaps looked at by its coroutine. True: it was queued, and
+  /// the caller is to have it woken.
   [[nodiscard]] bool cancel() noexcept {
-    if (progress == state::served) return false;
-    return std::exchange(progress, state::cancelled) == state::queued;
+    const state before = progress();
+    if (before == served || before == cancelled) return false;
+    cancel_for(is_added() ? why() : stop_reason::lost_race);
+    return before == queued;
+  }
+  void cancel_for(stop_reason why) noexcept {
+    standing = cancelled | static_cast<std::uintptr_t>(why) << reason_shift;
+  }
+  /// Why it was cancelled. Requires: it was.
+  [[nodiscard]] stop_reason reason() const noexcept {
+    return static_cast<stop_reason>(standing >> reason_shift);
   }
 
-  plain<choice*> one_of = nullptr;  // null: it is its coroutine's only wait
-  plain<state> progress = state::arriving;
-  plain<stop_reason> reason =
-      stop_reason::lost_race;       // that of the stop request, which need not have cancelled it
+  static constexpr std::uintptr_t state_bits = 7, reason_shift = 3;
+  static_assert(alignof(choice) > state_bits);
+
+  /// Its state; and, in the bits above, the address of its choice or, once it is cancelled, the reason.
+  plain<std::uintptr_t> standing;
   plain<plain<resumption*>*> link;  // what points here, while it is queued
 };
 
@@ -81,14 +113,14 @@ class wait_queue {
   [[nodiscard]] queued_waiter* front() const noexcept { return waiters_.front(); }
   /// False: stop was requested on the way here, and the waiter is not in the queue.
   [[nodiscard]] bool push(queued_waiter& arriving) noexcept {
-    if (!arriving.arrive(queued_waiter::state::queued)) return false;
+    if (!arriving.arrive(queued_waiter::queued)) return false;
     waiters_.push(arriving);
     return true;
   }
   /// For an enqueue() that finds that it need not wait. False: stop was requested on the way here, or its choice is
   /// lost, and nothing may be taken for this waiter. True: a stop request that comes later has no effect.
   [[nodiscard]] bool serve_at_once(queued_waiter& arriving) noexcept {
-    return arriving.arrive(queued_waiter::state::served);
+    return arriving.arrive(queued_waiter::served);
   }
   /// Serves the oldest that is not lost, for the caller to wake once the lock is released. Null: there is none.
   [[nodiscard]] queued_waiter* claim() noexcept {
@@ -105,7 +137,7 @@ class wait_queue {
   /// Serves one out of its turn, for the caller to wake once the lock is released. Requires: it is queued.
   void take(queued_waiter& waiting) noexcept {
     waiters_.remove(waiting);
-    waiting.progress = queued_waiter::state::served;
+    waiting.set_progress(queued_waiter::served);
   }
   /// Serves all but those that are lost, which it cancels; for the caller to wake, both, with wake_all() once the
   /// lock is released.
@@ -141,14 +173,17 @@ inline queued_waiter* wait_queue::claim_all() noexcept {
 }
 
 inline queued_waiter* wait_queue::meet(queued_waiter& arriving) noexcept {
-  if (arriving.progress == queued_waiter::state::cancelled) return nullptr;
+  if (arriving.progress() == queued_waiter::cancelled) return nullptr;
   for (queued_waiter* each = front(); each; each = after(*each)) {
-    const choice::meeting met = choice::claim_both(arriving.one_of, each->one_of);
+    const choice::meeting met = choice::claim_both(arriving.one_of(), each->one_of());
     if (met == choice::meeting::other_is_lost) continue;
-    const bool both = met == choice::meeting::both;
-    arriving.progress = both ? queued_waiter::state::served : queued_waiter::state::cancelled;
-    if (both) take(*each);
-    return both ? each : nullptr;
+    if (met == choice::meeting::mine_is_lost) {
+      arriving.cancel_for(stop_reason::lost_race);
+      return nullptr;
+    }
+    arriving.set_progress(queued_waiter::served);
+    take(*each);
+    return each;
   }
   return nullptr;
 }
@@ -185,23 +220,24 @@ class stoppable_wait {
     if constexpr (requires { suspended.promise().get_choice(); }) {
       if (choice* const one_of = suspended.promise().get_choice()) return wait(suspended, inherited, one_of);
     }
-    if (has_to_give_way() && start_after_others(suspended, inherited)) [[unlikely]]
-      return true;
+    if (has_to_give_way()) [[unlikely]]
+      return start_after_others(suspended, inherited);
     return start(suspended, inherited);
   }
   /// Once the wait is over: why the operation was not carried out, and then await_resume() need not be called,
   /// which would throw it; none: it was.
   [[nodiscard]] stop_reason await_cancelled() noexcept {
     if (finish_quietly()) return stop_reason::none;
-    return node_.reason;
+    return node_.reason();
   }
 
  protected:
-  stoppable_wait() noexcept {}
+  stoppable_wait() noexcept { has_no_node(); }
   /// Requires: not awaited yet. So an operation can be handed to when_all() and the like.
   stoppable_wait(const stoppable_wait& other) noexcept {
-    CORACLE_CHECK(!other.has_node_, "an operation was moved while it was awaited");
+    CORACLE_CHECK(!other.has_node(), "an operation was moved while it was awaited");
     static_cast<void>(other);
+    has_no_node();
   }
   stoppable_wait& operator=(const stoppable_wait&) = delete;
 
@@ -211,18 +247,18 @@ class stoppable_wait {
   /// Throws operation_cancelled if the operation was not carried out.
   CORACLE_ALWAYS_INLINE() void finish() {
     if (!finish_quietly()) [[unlikely]]
-      throw_cancelled(node_.reason);
+      throw_cancelled(node_.reason());
   }
   /// False: cancelled.
   CORACLE_ALWAYS_INLINE() bool finish_quietly() noexcept {
-    if (!has_node_) [[likely]]
+    if (!has_node()) [[likely]]
       return true;
     node_.remove();
-    return node_.progress != queued_waiter::state::cancelled;
+    return node_.progress() != queued_waiter::cancelled;
   }
   /// For the destructor of an operation whose coroutine may be destroyed while it waits.
   void abandon() noexcept {
-    if (!has_node_ || node_.progress != queued_waiter::state::queued) [[likely]]
+    if (node_.progress() != queued_waiter::queued) [[likely]]
       return;
     node_.remove();
     static_cast<void>(operation().withdraw());
@@ -237,9 +273,13 @@ class stoppable_wait {
 
  private:
   Operation& operation() noexcept { return static_cast<Operation&>(*this); }
-  void make_node() noexcept {
-    ::new (static_cast<void*>(&node_)) Node(&stop_requested);
-    has_node_ = true;
+  // `standing` is there before the rest of node_ is.
+  [[nodiscard]] bool has_node() const noexcept { return node_.standing != queued_waiter::unused; }
+  void has_no_node() noexcept {
+    ::new (static_cast<void*>(&node_.standing)) plain<std::uintptr_t>(queued_waiter::unused);
+  }
+  void make_node(choice* one_of) noexcept {
+    ::new (static_cast<void*>(&node_)) Node(&stop_requested, one_of);
   }
 
  protected:
@@ -249,16 +289,14 @@ class stoppable_wait {
   bool wait(std::coroutine_handle<> suspended, const environment* inherited,
             choice* one_of = nullptr) noexcept {
     others_have_run();
-    make_node();
+    make_node(one_of);
     node_.suspend(suspended);
-    node_.one_of = one_of;
     if (inherited && !node_.add_to(inherited->stop)) return refuse(*inherited);
     return operation().enqueue();
   }
   CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
-    make_node();
-    node_.progress = queued_waiter::state::cancelled;
-    node_.reason = inherited.stop.reason();
+    make_node(nullptr);
+    node_.cancel_for(inherited.stop.reason());
     return false;
   }
 
@@ -287,23 +325,24 @@ class stoppable_wait {
       return refuse(*inherited);
     return !operation().try_now() && wait(suspended, inherited);
   }
-  /// False: it has no executor.
+  /// As start(); without an executor there are no others.
   CORACLE_COLD()
   bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited));
+    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited)) ||
+           start(suspended, inherited);
   }
   static void stop_requested(stop_listener& listener) noexcept {
     auto& node = static_cast<Node&>(static_cast<stop_registration&>(listener));
-    node.reason = node.why();
     if (operation_of(node).withdraw()) node.wake();
   }
 
   // First, so that operation_of() finds the object. Each is made when it is needed; node_ when the operation has to
   // wait, or is refused.
+  static_assert(sizeof(late_start) <= sizeof(waiter) + sizeof(stop_registration),
+                "late_ leaves standing alone");
   union {
     Node node_;
     late_start late_;
   };
-  plain<bool> has_node_ = false;
 };
 }  // namespace coracle::detail

@@ -38,7 +38,7 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
   /// Whoever takes the timer out wakes the coroutine: this, or wake_up().
   bool withdraw() noexcept {
     const bool waited = timers_of(node().home).remove(*this);
-    if (progress == state::removed) node().progress = queued_waiter::state::cancelled;
+    if (progress == state::removed) static_cast<void>(node().cancel());
     return waited;
   }
   static void wake_up(timer& self) noexcept {

@@ -58,7 +58,7 @@ class async_condition_variable {
 
  private:
   /// Stands in queue_ until it is notified or stopped, and from then on in the queue of its mutex, to whose lock
-  /// `progress` and the links belong meanwhile. `asleep` and `stopped` belong to the lock of state_. It has claimed
+  /// `standing` and the links belong meanwhile. `asleep` and `stopped` belong to the lock of state_. It has claimed
   /// its choice, or lost it, before it goes to the mutex.
   struct sleeper : detail::queued_waiter {
     using queued_waiter::queued_waiter;
@@ -95,7 +95,8 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
 
   /// Why it was not carried out; none: it was. Asked in place of await_resume() by who does not want an exception.
   stop_reason await_cancelled() noexcept {
-    return !this->finish_quietly() || cancelled_ ? stop_reason{this->node().reason} : stop_reason::none;
+    if (!this->finish_quietly()) return this->node().reason();
+    return cancelled_ ? stop_reason{reason_} : stop_reason::none;
   }
 
  protected:
@@ -114,6 +115,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
   }
   /// The mutex wakes it, now or when its turn comes.
   bool withdraw() noexcept {
+    reason_ = this->node().why();
     if (!changed_.stop(this->node())) return false;
     cancelled_ = true;
     lock_and_wake(this->node());
@@ -128,6 +130,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
   async_condition_variable& changed_;
   async_mutex* const mutex_;
   detail::plain<bool> cancelled_ = false;
+  detail::plain<stop_reason> reason_ = stop_reason::lost_race;  // that of the stop request, if there was one
 };
 
 class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_variable::wait_operation
@@ -173,7 +176,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
   bool enqueue() noexcept {
     awaiting_ = std::exchange(this->node().handle, detail::callback_frame::handle());
     // Being notified does not decide: the predicate does.
-    one_of_ = std::exchange(this->node().one_of, nullptr);
+    one_of_ = this->node().leave_choice();
     if (!one_of_ || !is_over()) return this->fall_asleep();
     if (!one_of_->claim()) this->lose();
     return false;
@@ -241,7 +244,7 @@ inline void async_condition_variable::rouse(sleeper& self) noexcept {
   self.asleep = false;
 }
 inline void async_condition_variable::lock_and_wake(sleeper& self) noexcept {
-  self.one_of = nullptr;
+  static_cast<void>(self.leave_choice());
   self.mutex->lock_for(self);
 }
 /// True: it was asleep, and the caller passes it to its mutex.

@@ -36,9 +36,9 @@ class sequence_waiters {
   CORACLE_NOINLINE() bool add(sequence_waiter& arriving) noexcept {
     const std::uint32_t seen = state_.lock(memory_order_seq_cst); /*S3*/
     bool waits = false;
-    if (arriving.progress == queued_waiter::state::arriving) {
+    if (arriving.progress() == queued_waiter::arriving) {
       waits = has_rival(arriving) || !try_serve(arriving);
-      if (!waits) arriving.progress = queued_waiter::state::served;
+      if (!waits) arriving.set_progress(queued_waiter::served);
       waits = waits && queue_.push(arriving);
       if (waits) count_rivals(arriving, 1);
     }
@@ -70,10 +70,11 @@ class sequence_waiters {
 
  private:
   static bool try_serve(sequence_waiter& one) noexcept {
-    if (!one.one_of) return one.serve(one);
-    if (!one.one_of->hold()) return false;
+    choice* const one_of = one.one_of();
+    if (!one_of) return one.serve(one);
+    if (!one_of->hold()) return false;
     const bool served = one.serve(one);
-    one.one_of->settle(served);
+    one_of->settle(served);
     return served;
   }
   static void count_rivals(sequence_waiter& one, int more) noexcept {
