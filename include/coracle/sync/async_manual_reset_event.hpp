@@ -31,7 +31,9 @@ class async_manual_reset_event {
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
   /// Wakes all waiters; those that come later do not wait. No effect if set already.
-  void set() noexcept { detail::wake_all(state_.set_for_all()); }
+  void set() noexcept {
+    if (!state_.set_unless_waited_for()) let_waiters_through();
+  }
   /// Later awaits wait again. No effect if not set.
   void reset() noexcept { state_.reset(); }
 
@@ -39,6 +41,8 @@ class async_manual_reset_event {
   wait_operation operator co_await() noexcept;
 
  private:
+  CORACLE_NOINLINE() void let_waiters_through() noexcept { detail::wake_all(state_.set_for_all()); }
+
   detail::event_state state_;
 };
 

@@ -54,16 +54,17 @@ class event_state {
   /// Requires: nobody uses it meanwhile.
   [[nodiscard]] bool is_waited_for() const noexcept { return !queue_.empty(); }
   bool reset() noexcept { return word_.reset(); }
-  /// Both: sets it, and gives who is let through, for the caller to wake. They touch nothing of the event once
-  /// anybody can see that. All: it stays set.
+  /// All three: touch nothing of the event once anybody can see that it is set, or who is let through.
+  /// True: nobody waits, and it is set. False: somebody may, and nothing has changed.
+  bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
+  /// Sets it, and gives who is let through, for the caller to wake: all, and it stays set.
   waiter* set_for_all() noexcept {
-    if (word_.set_unless_waited_for()) return nullptr;
     static_cast<void>(word_.lock());
     waiter* const first = queue_.take_all();
     word_.unlock(word_.is_set_now);
     return first;
   }
-  /// One: the first, who has used it up; null: nobody waited, and it is set.
+  /// As before, but only the first, who has used it up; null: nobody waited, and it is set.
   waiter* set_for_one() noexcept {
     if (word_.set_unless_waited_for()) return nullptr;
     static_cast<void>(word_.lock());
@@ -123,11 +124,11 @@ class single_waiter_event_state {
     const std::uintptr_t seen = word_.lock();
     CORACLE_CHECK(seen <= word_.is_set_now, misuse);
     if (seen == word_.is_set_now) {
-      const bool passes = arriving.arrive(queued_waiter::state::served);
+      const bool passes = arriving.arrive(queued_waiter::served);
       word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
       return false;
     }
-    const bool waits = arriving.arrive(queued_waiter::state::queued);
+    const bool waits = arriving.arrive(queued_waiter::queued);
     word_.unlock(waits ? reinterpret_cast<std::uintptr_t>(&arriving) : seen);
     return waits;
   }
