@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/sync_wait.hpp>
-#include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
@@ -166,28 +164,6 @@ TEST_CASE("async_auto_reset_event: each waiter resumes on its own executor, set(
   CHECK(log == std::vector{2, 1});
 }
 
-TEST_CASE("async_auto_reset_event: an await that does not suspend stays on its executor without a post") {
-  coracle::run_loop loop;
-  async_auto_reset_event event{true};
-  std::vector<int> log;
-  wait_on(loop, event, log, 1);
-  CHECK(loop.run_one());
-  CHECK(log == std::vector{1});
-  CHECK_FALSE(loop.run_one());
-}
-
-TEST_CASE("async_auto_reset_event: sync_wait waits for another thread's set() and sees what it wrote") {
-  async_auto_reset_event event;
-  int written = 0;
-  std::thread setter([&] {
-    written = 42;
-    event.set();
-  });
-  coracle::sync_wait(event);
-  CHECK(written == 42);
-  setter.join();
-}
-
 TEST_CASE(
     "async_auto_reset_event: stop requested before the await: it is cancelled, and takes no set() with it") {
   async_auto_reset_event event{true};
@@ -210,25 +186,6 @@ TEST_CASE("async_auto_reset_event: stop requested during the wait ends it; the n
   event.set();
   wait_and_log(event, log, 2);
   CHECK(log == std::vector{-1, 2});
-}
-
-TEST_CASE(
-    "async_auto_reset_event: stop requested after set() has no effect, though the waiter has not run yet") {
-  async_auto_reset_event event;
-  coracle::stop_source source;
-  coracle::run_loop loop;
-  std::vector<int> log;
-  const auto wait = [&]() -> detached {
-    co_await loop.schedule();
-    coracle_test::await_and_log(event, source, log, 1);
-  };
-  wait();
-  loop.run_pending();
-  event.set();
-  source.request_stop();
-  CHECK(log.empty());
-  loop.run_pending();
-  CHECK(log == std::vector{1});
 }
 
 TEST_CASE("async_auto_reset_event: a cancelled waiter leaves those before and behind it in their order") {

@@ -160,32 +160,6 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "single_consumer_async_auto_reset_event: an await that does not suspend stays on its executor without "
-    "a post") {
-  coracle::run_loop loop;
-  auto_event event{true};
-  std::vector<int> log;
-  wait_on(loop, event, log, 1);
-  CHECK(loop.run_one());
-  CHECK(log == std::vector{1});
-  CHECK_FALSE(loop.run_one());
-}
-
-TEST_CASE(
-    "single_consumer_async_auto_reset_event: sync_wait waits for another thread's set() and sees what it "
-    "wrote") {
-  auto_event event;
-  int written = 0;
-  std::thread setter([&] {
-    written = 42;
-    event.set();
-  });
-  coracle::sync_wait(event);
-  CHECK(written == 42);
-  setter.join();
-}
-
-TEST_CASE(
     "single_consumer_async_auto_reset_event: stop requested before the await: it is cancelled, and takes no "
     "set() with it") {
   auto_event event{true};
@@ -212,26 +186,6 @@ TEST_CASE(
   pass_and_log(event, log, 2);
   CHECK(log == std::vector{-1, 1});
   event.set();
-}
-
-TEST_CASE(
-    "single_consumer_async_auto_reset_event: stop requested after set() has no effect, though the waiter has "
-    "not run yet") {
-  auto_event event;
-  coracle::stop_source source;
-  coracle::run_loop loop;
-  std::vector<int> log;
-  const auto wait = [&]() -> detached {
-    co_await loop.schedule();
-    coracle_test::await_and_log(event, source, log, 1);
-  };
-  wait();
-  loop.run_pending();
-  event.set();
-  source.request_stop();
-  CHECK(log.empty());
-  loop.run_pending();
-  CHECK(log == std::vector{1});
 }
 
 TEST_CASE("single_consumer_async_auto_reset_event: the consumer may destroy it inside set()") {

@@ -156,28 +156,6 @@ TEST_CASE("single_consumer_event: a waiter on a run_loop is posted there, set() 
   CHECK_FALSE(loop.run_one());
 }
 
-TEST_CASE("single_consumer_event: an await that does not suspend stays on its executor without a post") {
-  coracle::run_loop loop;
-  single_consumer_event event{true};
-  std::vector<int> log;
-  wait_on(loop, event, log, 1);
-  CHECK(loop.run_one());
-  CHECK(log == std::vector{1});
-  CHECK_FALSE(loop.run_one());
-}
-
-TEST_CASE("single_consumer_event: sync_wait waits for another thread's set() and sees what it wrote") {
-  single_consumer_event event;
-  int written = 0;
-  std::thread setter([&] {
-    written = 42;
-    event.set();
-  });
-  coracle::sync_wait(event);
-  CHECK(written == 42);
-  setter.join();
-}
-
 TEST_CASE("single_consumer_event: a waiter on a pool resumes on the pool and sees what the setter wrote") {
   coracle::static_thread_pool pool{2};
   single_consumer_event asked, answered;
@@ -220,25 +198,6 @@ TEST_CASE("single_consumer_event: stop requested during the wait ends it; the ne
   CHECK(log == std::vector{-1});
   event.set();
   CHECK(log == std::vector{-1, 2});
-}
-
-TEST_CASE(
-    "single_consumer_event: stop requested after set() has no effect, though the waiter has not run yet") {
-  single_consumer_event event;
-  coracle::stop_source source;
-  coracle::run_loop loop;
-  std::vector<int> log;
-  const auto wait = [&]() -> detached {
-    co_await loop.schedule();
-    coracle_test::await_and_log(event, source, log, 1);
-  };
-  wait();
-  loop.run_pending();
-  event.set();
-  source.request_stop();
-  CHECK(log.empty());
-  loop.run_pending();
-  CHECK(log == std::vector{1});
 }
 
 TEST_CASE("single_consumer_event: the waiter may destroy it inside set()") {
