@@ -3,7 +3,7 @@
 
     tools/source_mutants.py [--jobs N] LIBRARY
 
-Each row of MUTANTS changes one text of a header, which must be there once, in a copy; then the named program of tests/model is
+Each row of MUTANTS changes one text of a file, which must be there once, in a copy; then the named program of tests/model is
 compiled against the copy and LIBRARY (libcoracle_model.a), and must fail; the first changes nothing, and must not. Those of
 one access tools/mutants.py makes.
 """
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPILE = ["clang++-22", "-std=c++20", "-O1", "-DCORACLE_MODEL", "-DCORACLE_ENABLE_CHECKS=1", "-pthread", "-w"]
 SECONDS = 300
 
-# header, program, what is wrong then, text, text instead
+# header below include/coracle, or source that the program includes; program; what is wrong then; text; text instead
 MUTANTS = [
     ("core/shared_task.hpp", "shared_task", "nothing", "    if (starts) add_handle();\n", "    if (starts) add_handle();\n"),
     ("core/wait_queue.hpp", "events", "the end of a wait does not wait for its stop listener",
@@ -69,20 +69,32 @@ MUTANTS = [
      "      ++top;\n    }\n    fence_.heavy();\n", "      ++top;\n    } else {\n      fence_.heavy();\n    }\n"),
     ("core/fork_queue.hpp", "fork_queue", "a thief takes an entry that the owner has taken back meanwhile",
      "    if (is_above(top, bottom_.load(memory_order_acquire))) return nullptr;", "    if (top == bottom) return nullptr;"),
+    ("exec/timeout.hpp", "timeout", "the end does not wait for a deadline that is about to request the stop",
+     "!timers_.remove(*this)) over_.wait();", "!timers_.remove(*this)) return;"),
+    ("exec/timeout.hpp", "timeout", "the end leaves its timer behind", "  ~subtree_until() { disarm(); }\n", ""),
+    ("exec/sleep.hpp", "timeout", "a sleep that is stopped goes on although its time has come",
+     "return waited;", "return true;"),
+    ("src/io/io_loop.cpp", "io_loop", "who takes one of two events wakes nobody for the other",
+     "  balance();\n  return found;\n", "  return found;\n"),
+    ("src/io/io_loop.cpp", "io_loop", "a wake-up that has arrived counts as under way for ever",
+     "  if (seen.woken) waking_ = false;\n", ""),
+    ("src/io/io_loop.cpp", "io_loop", "whose run() is over does not count as one who is to leave",
+     "  ++runs_over_;\n  balance();\n", "  balance();\n"),
 ]
 
 
 def run(mutant, library, folder):
     """None: killed. Else why not."""
     header, program, what, old, new = mutant
-    text = (ROOT / "include/coracle" / header).read_text()
+    path = header if header.startswith("src/") else f"include/coracle/{header}"
+    text = (ROOT / path).read_text()
     if text.count(old) != 1:
         return f"the text is there {text.count(old)} times: bring the row up to date"
     copy = folder / f"{MUTANTS.index(mutant)}"
-    shutil.copytree(ROOT / "include", copy / "include")
-    (copy / "include/coracle" / header).write_text(text.replace(old, new))
-    command = [*COMPILE, f"-I{copy}/include", f"-I{ROOT}/tests", f"{ROOT}/tests/model/{program}.cpp", library, "-o",
-               f"{copy}/program"]
+    for part in ("include", "src", "tests/model", "tests/support"):
+        shutil.copytree(ROOT / part, copy / part)
+    (copy / path).write_text(text.replace(old, new))
+    command = [*COMPILE, f"-I{copy}/include", f"{copy}/tests/model/{program}.cpp", library, "-o", f"{copy}/program"]
     built = subprocess.run(command, capture_output=True, text=True)
     if built.returncode != 0:
         return f"does not compile:\n{built.stderr[:2000]}"

@@ -36,7 +36,7 @@ struct io_event : waiter {
   //                        whoever takes it out, to wake  then reads it without a lock
   // It becomes finished and is listed under one hold of Q, so that whoever finds it finished under Q finds it
   // in the list, or delivered. `listed` belongs to S.
-  resumption** link = nullptr;
+  plain<plain<resumption*>*> link = nullptr;
   state progress = state::idle;
   bool listed = false;  ///< in the io_service's list of what is to be delivered
 };

@@ -1,0 +1,321 @@
+// tests/model/io_loop.cpp -- the event loop over a system that the model plays: no event, stop or end is slept through.
+// SPDX-License-Identifier: MIT
+#include "../../src/io/io_loop.cpp"  // NOLINT: no library for the checker has them
+
+#include <cerrno>
+#include <coracle/detail/park.hpp>
+#include <coracle/io/io_service.hpp>
+#include <cstdlib>
+#include <memory>
+
+#include "../../src/io/io_service.cpp"  // NOLINT
+#include "model_waits.hpp"
+
+coracle::detail::io_system& coracle::detail::io_system::linux_system() noexcept { std::abort(); }
+
+namespace {
+using coracle::io_service;
+using coracle::detail::atomic;
+using coracle::detail::io_backend;
+using coracle::detail::io_event;
+using coracle::detail::io_loop;
+using coracle_test::detached;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::plain_int;
+using order = std::memory_order;
+using time_point = std::chrono::steady_clock::time_point;
+using namespace std::chrono_literals;
+
+/// One word holds all that ends a sleep; whoever takes it out tells the loop. A request is over when over() says so.
+class played_backend final : public io_backend {
+ public:
+  played_backend(coracle::detail::io_system& system, io_loop& loop) noexcept
+      : io_backend(system), loop_(loop) {}
+
+  signals poll(bool wait) noexcept override {
+    const std::uint32_t left = is_fair && !wait ? woken : 0;
+    std::uint32_t seen = word_.fetch_and(left, order::acq_rel) & ~left;
+    if (is_fair && !wait && seen == 0) coracle::testing::model_yield();
+    while (wait && seen == 0) {
+      coracle::detail::park(word_, 0);
+      seen = word_.exchange(0, order::acq_rel);
+    }
+    if (seen & completed) loop_.finish_in_poll(*event_);
+    return {(seen & woken) != 0, (seen & timer) != 0};
+  }
+  /// Else a poll() that does not wait takes any wake(), as that of epoll does. A thread that is not to sleep, and so polls
+  /// again and again, could keep it from the sleeper whom it is for, in theory for ever.
+  bool is_fair = false;
+  void wake() noexcept override { tell(woken); }
+  void set_timer(std::uint64_t) noexcept override {}
+  /// The time of set_timer() has come.
+  void ring() noexcept { tell(timer); }
+  /// Found by the poll that it ends.
+  void over(io_event& event) noexcept {
+    event_ = &event;
+    tell(completed);
+  }
+  /// Found by somebody else.
+  void over_elsewhere(io_event& event) noexcept { loop_.finish(event); }
+
+  coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { std::abort(); }
+  void detach(coracle::detail::io_record&) noexcept override {}
+  std::size_t attached() noexcept override { return 0; }
+  bool submit(coracle::detail::io_request&) noexcept override { return false; }
+  void deliver(coracle::detail::io_request&) noexcept override {}
+  void cancel(coracle::detail::io_request&) noexcept override {}
+  bool withdraw(coracle::detail::io_request&) noexcept override { return false; }
+
+ private:
+  static constexpr std::uint32_t woken = 1, timer = 2, completed = 4;
+  void tell(std::uint32_t what) noexcept {
+    word_.fetch_or(what, order::acq_rel);
+    coracle::detail::unpark(&word_, 1);
+  }
+
+  io_loop& loop_;
+  coracle::detail::plain<io_event*> event_ = nullptr;
+  atomic<std::uint32_t> word_{0};
+};
+
+class played_system final : public coracle::detail::io_system {
+ public:
+  time_point now() noexcept override { return time_point{std::chrono::seconds{time.load(order::relaxed)}}; }
+  std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
+    auto made = std::make_unique<played_backend>(*this, loop);
+    backend = made.get();
+    return made;
+  }
+  int open(const std::filesystem::path&, int) noexcept override { return -ENOSYS; }
+  int status(int, struct ::stat&) noexcept override { return -ENOSYS; }
+  int set_size(int, std::uint64_t) noexcept override { return -ENOSYS; }
+  int open_socket(int, int) noexcept override { return -ENOSYS; }
+  int bind(int, const sockaddr*, socklen_t) noexcept override { return -ENOSYS; }
+  void reuse_address(int) noexcept override {}
+  int listen(int, int) noexcept override { return -ENOSYS; }
+  int local_address(int, sockaddr_storage&) noexcept override { return -ENOSYS; }
+  int shut_down(int, int) noexcept override { return -ENOSYS; }
+  int dissolve(int) noexcept override { return -ENOSYS; }
+  void close(int) noexcept override {}
+
+  atomic<int> time{0};
+  played_backend* backend = nullptr;
+};
+
+struct place {
+  played_system system;
+  io_service io{system};
+};
+
+detached hop(io_service& io, plain_int& done) {
+  co_await io.schedule();
+  ++done;
+}
+
+void post_against_one_event() {
+  place at;
+  plain_int done = 0;
+  model_thread poster{[&] { hop(at.io, done); }};
+  model_expect(at.io.process_one_event() == 1 && done == 1, "it has come");
+  poster.join();
+}
+/// What was posted before the stop is run, at the latest after it.
+void posts_and_stop() {
+  place at;
+  plain_int done = 0;
+  model_thread poster{[&] {
+    hop(at.io, done);
+    at.io.stop();
+  }};
+  at.io.process_events();
+  poster.join();
+  at.io.reset();
+  at.io.process_pending_events();
+  model_expect(done == 1, "none is lost");
+}
+void two_posters() {
+  place at;
+  plain_int first = 0, second = 0;
+  model_thread one{[&] { hop(at.io, first); }};
+  model_thread other{[&] { hop(at.io, second); }};
+  at.io.process_one_event();
+  at.io.process_one_event();
+  model_expect(first == 1 && second == 1, "both have come");
+  one.join();
+  other.join();
+}
+/// Each sleeper takes one; one wake-up may reach either of them.
+void two_posts_for_two_sleepers() {
+  place at;
+  plain_int first = 0, second = 0;
+  model_thread sleeper{[&] { at.io.process_one_event(); }};
+  model_thread poster{[&] {
+    hop(at.io, first);
+    hop(at.io, second);
+  }};
+  at.io.process_one_event();
+  sleeper.join();
+  poster.join();
+  model_expect(first == 1 && second == 1, "both have come");
+}
+void stop_of_two_sleepers() {
+  place at;
+  model_thread sleeper{[&] { at.io.process_events(); }};
+  model_thread stopper{[&] { at.io.stop(); }};
+  at.io.process_events();
+  sleeper.join();
+  stopper.join();
+}
+void work_ends() {
+  place at;
+  at.io.notify_work_started();
+  at.io.notify_work_started();
+  model_thread worker{[&] { at.io.notify_work_finished(); }};
+  model_thread other{[&] { at.io.notify_work_finished(); }};
+  at.io.process_events();
+  worker.join();
+  other.join();
+}
+
+/// Waits until somebody resumes it.
+struct handed_over {
+  atomic<void*>& to;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended) const noexcept {
+    to.store(suspended.address(), order::release);
+  }
+  void await_resume() const noexcept {}
+};
+void resume_when_there(const atomic<void*>& kept) {
+  void* handle = kept.load(order::acquire);
+  for (; !handle; handle = kept.load(order::acquire)) coracle::testing::model_yield();
+  std::coroutine_handle<>::from_address(handle).resume();
+}
+void end_against_run() {
+  place at;
+  atomic<void*> kept{nullptr};
+  model_thread ender{[&] { resume_when_there(kept); }};
+  at.io.run(handed_over{kept});
+  ender.join();
+}
+/// The one concerns the thread in process_events(), the other that in run(), and a wake-up may reach the wrong one.
+void stop_and_end() {
+  place at;
+  at.system.backend->is_fair = true;
+  atomic<void*> kept{nullptr};
+  model_thread sleeper{[&] { at.io.process_events(); }};
+  model_thread ender{[&] {
+    at.io.stop();
+    resume_when_there(kept);
+  }};
+  at.io.run(handed_over{kept});
+  sleeper.join();
+  ender.join();
+}
+
+/// An operation that the system carries out.
+class operation : io_event {
+ public:
+  operation(place& at, bool in_poll) noexcept : at_(at), in_poll_(in_poll) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended) noexcept {
+    handle = suspended;
+    home = &at_.io;
+  }
+  int await_resume() const noexcept { return result_; }
+  void carry_out() {
+    result_ = 7;
+    progress = state::finished;
+    in_poll_ ? at_.system.backend->over(*this) : at_.system.backend->over_elsewhere(*this);
+  }
+
+ private:
+  place& at_;
+  const bool in_poll_;
+  plain_int result_ = 0;
+};
+template <bool InPoll>
+void completion_against_run() {
+  place at;
+  operation one{at, InPoll};
+  plain_int seen = 0;
+  [](operation& its, plain_int& result) -> detached { result = co_await its; }(one, seen);
+  model_thread kernel{[&] { one.carry_out(); }};
+  at.io.process_one_event();
+  model_expect(seen == 7, "its result is there");
+  kernel.join();
+}
+/// One thread is told of both: it wakes the other, or does both.
+void completion_and_post_for_two() {
+  place at;
+  operation one{at, true};
+  plain_int seen = 0, done = 0;
+  [](operation& its, plain_int& result) -> detached { result = co_await its; }(one, seen);
+  model_thread sleeper{[&] { at.io.process_one_event(); }};
+  model_thread kernel{[&] {
+    one.carry_out();
+    hop(at.io, done);
+  }};
+  at.io.process_one_event();
+  sleeper.join();
+  kernel.join();
+  model_expect(seen == 7 && done == 1, "both have come");
+}
+
+detached wait_for_timer(place& at, coracle::stop_token token, plain_int& ends) {
+  try {
+    co_await at.io.schedule_at(time_point{5s}, std::move(token));
+  } catch (const coracle::operation_cancelled&) {
+  }
+  ++ends;
+}
+void timer_fires() {
+  place at;
+  plain_int ends = 0;
+  wait_for_timer(at, {}, ends);
+  model_thread clock{[&] {
+    at.system.time.store(9, order::relaxed);
+    at.system.backend->ring();
+  }};
+  at.io.process_one_event();
+  model_expect(ends == 1, "once");
+  clock.join();
+}
+/// By the one or the other, once.
+void stop_against_timer() {
+  place at;
+  coracle::stop_source source;
+  plain_int ends = 0;
+  wait_for_timer(at, source.get_token(), ends);
+  model_thread stopper{[&] { source.request_stop(); }};
+  model_thread clock{[&] {
+    at.system.time.store(9, order::relaxed);
+    at.system.backend->ring();
+  }};
+  at.io.process_one_event();
+  stopper.join();
+  clock.join();
+  at.io.process_pending_events();
+  model_expect(ends == 1, "once");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("io_service: a post against one event", run.all, post_against_one_event);
+  run.check("io_service: a post and a stop", run.all, posts_and_stop);
+  run.check("io_service: two posters", 3, two_posters);
+  run.check("io_service: two posts for two sleepers", 3, two_posts_for_two_sleepers);
+  run.check("io_service: stop of two sleepers", 3, stop_of_two_sleepers);
+  run.check("io_service: the last work ends", 3, work_ends);
+  run.check("io_service: the end against run()", run.all, end_against_run);
+  run.check("io_service: a stop and the end, each its thread", 2, stop_and_end);
+  run.check("io_service: a completion against run", run.all, completion_against_run<false>);
+  run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
+  run.check("io_service: a completion and a post for two", 2, completion_and_post_for_two);
+  run.check("io_service: a timer fires", run.all, timer_fires);
+  run.check("io_service: stop against a timer", 2, stop_against_timer);
+  return run.finish();
+}

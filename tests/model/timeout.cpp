@@ -1,0 +1,255 @@
+// tests/model/timeout.cpp -- sleeps, deadlines and rate_limiter, whose timers a thread of the model fires.
+// SPDX-License-Identifier: MIT
+#include <coracle/exec/rate_limiter.hpp>
+#include <coracle/exec/sleep.hpp>
+#include <coracle/exec/timeout.hpp>
+#include <coracle/exec/timer_queue.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle_test::detached;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+using coracle_test::plain_int;
+using coracle_test::wait_end;
+using time_point = coracle::timer_service::time_point;
+using namespace std::chrono_literals;
+
+/// A clock that stands at 0 until come() says what time it is, on whichever thread.
+class played_clock final : public coracle::timer_service {
+ public:
+  time_point now() noexcept override {
+    return time_point{std::chrono::seconds{seconds_.load(std::memory_order_relaxed)}};
+  }
+  bool add(coracle::detail::timer& each, time_point deadline) noexcept override {
+    const coracle::detail::small_mutex_lock lock{mutex_};
+    return timers_.add(each, deadline);
+  }
+  bool remove(coracle::detail::timer& each) noexcept override {
+    const coracle::detail::small_mutex_lock lock{mutex_};
+    return timers_.remove(each);
+  }
+  void come(int seconds) noexcept {
+    seconds_.store(seconds, std::memory_order_relaxed);
+    coracle::detail::timer_batch due;
+    mutex_.lock();
+    const bool some = due.take(timers_, now());
+    mutex_.unlock();
+    if (some) due.fire();
+  }
+
+ private:
+  coracle::detail::small_mutex mutex_;
+  coracle::detail::timer_queue timers_{time_point{}};
+  coracle::detail::atomic<int> seconds_{0};
+};
+/// The body runs it.
+class place final : public coracle::executor {
+ public:
+  void post(coracle::resumption& item) noexcept override { queue_.post(item); }
+  coracle::timer_service* timers() noexcept override { return &clock; }
+  template <class Start>
+  void begin(Start start) {
+    const coracle::detail::executor_scope here{this};
+    start();
+  }
+  void run_until(const plain_int& ended) {
+    while (ended == 0) {
+      if (queue_.run_posted(*this) == 0) coracle::testing::model_yield();
+    }
+  }
+
+  played_clock clock;
+
+ private:
+  coracle_test::model_executor queue_;
+};
+
+template <class Awaitable>
+detached note(Awaitable operation, coracle::stop_token token, wait_end& end, plain_int& ended) {
+  try {
+    co_await coracle::with_stop(std::move(operation), std::move(token));
+    end = wait_end::carried_out;
+  } catch (const coracle::operation_cancelled&) {
+    end = wait_end::cancelled;
+  }
+  ++ended;
+}
+
+void time_against_sleep() {
+  place at;
+  wait_end end = wait_end::waits;
+  plain_int ended = 0;
+  model_thread time{[&] { at.clock.come(9); }};
+  at.begin([&] { note(coracle::sleep_until(time_point{5s}), {}, end, ended); });
+  time.join();
+  at.clock.come(10);  // where it had come before the sleep began
+  at.run_until(ended);
+  model_expect(end == wait_end::carried_out && ended == 1, "it ends, once");
+}
+void stop_against_time() {
+  place at;
+  coracle::stop_source source;
+  wait_end end = wait_end::waits;
+  plain_int ended = 0;
+  at.begin([&] { note(coracle::sleep_until(time_point{5s}), source.get_token(), end, ended); });
+  model_thread time{[&] { at.clock.come(9); }};
+  source.request_stop();
+  at.run_until(ended);
+  time.join();
+  model_expect(end != wait_end::waits && ended == 1, "it ends, once");
+}
+void stop_against_sleep() {
+  place at;
+  coracle::stop_source source;
+  wait_end end = wait_end::waits;
+  plain_int ended = 0;
+  model_thread stopper{[&] { source.request_stop(); }};
+  at.begin([&] { note(coracle::sleep_until(time_point{5s}), source.get_token(), end, ended); });
+  at.run_until(ended);
+  stopper.join();
+  model_expect(end == wait_end::cancelled, "it ends");
+}
+
+/// What a limited wait for `event` comes to; timed_out is 't'.
+detached limited(coracle::async_manual_reset_event& event, coracle::stop_token token, char& end,
+                 plain_int& ended) {
+  try {
+    co_await coracle::with_stop(coracle::timeout(event, 5s), std::move(token));
+    end = 'd';
+  } catch (const coracle::timed_out&) {
+    end = 't';
+  } catch (const coracle::operation_cancelled&) {
+    end = 'c';
+  }
+  ++ended;
+}
+/// The timer fires while what it limits ends: the one waits for the other, and the frame is gone after both.
+void end_against_deadline() {
+  place at;
+  coracle::async_manual_reset_event event;
+  char end = ' ';
+  plain_int ended = 0;
+  at.begin([&] { limited(event, {}, end, ended); });
+  model_thread time{[&] { at.clock.come(9); }};
+  event.set();
+  at.run_until(ended);
+  time.join();
+  model_expect(end == 'd' || end == 't', "done, or timed out");
+}
+void deadline_against_start() {
+  place at;
+  coracle::async_manual_reset_event event;
+  char end = ' ';
+  plain_int ended = 0;
+  model_thread time{[&] { at.clock.come(9); }};
+  at.begin([&] { limited(event, {}, end, ended); });
+  time.join();
+  at.clock.come(99);
+  at.run_until(ended);
+  model_expect(end == 't', "timed out");
+}
+/// Whichever comes first says why.
+void stop_against_deadline() {
+  place at;
+  coracle::async_manual_reset_event event;
+  coracle::stop_source source;
+  char end = ' ';
+  plain_int ended = 0;
+  at.begin([&] { limited(event, source.get_token(), end, ended); });
+  model_thread time{[&] { at.clock.come(9); }};
+  source.request_stop();
+  at.run_until(ended);
+  time.join();
+  model_expect(end == 'c' || end == 't', "stopped, or timed out");
+}
+void end_and_stop_against_deadline() {
+  place at;
+  coracle::async_manual_reset_event event;
+  coracle::stop_source source;
+  char end = ' ';
+  plain_int ended = 0;
+  at.begin([&] { limited(event, source.get_token(), end, ended); });
+  model_thread time{[&] { at.clock.come(9); }};
+  model_thread setter{[&] { event.set(); }};
+  source.request_stop();
+  at.run_until(ended);
+  time.join();
+  setter.join();
+  model_expect(end != ' ' && ended == 1, "it ends, once");
+}
+
+detached take_one(coracle::rate_limiter& limiter, coracle::stop_token token, wait_end& end,
+                  plain_int& ended) {
+  try {
+    co_await coracle::with_stop(limiter.acquire(), std::move(token));
+    end = wait_end::carried_out;
+  } catch (const coracle::operation_cancelled&) {
+    end = wait_end::cancelled;
+  }
+  ++ended;
+}
+/// There is one token; time brings the next.
+void time_against_acquire() {
+  place at;
+  coracle::rate_limiter limiter{1, 5s, 1};
+  wait_end first = wait_end::waits, second = wait_end::waits;
+  plain_int ended = 0, also_ended = 0;
+  at.begin([&] { take_one(limiter, {}, first, ended); });
+  model_expect(first == wait_end::carried_out, "the first is there");
+  model_thread time{[&] { at.clock.come(9); }};
+  at.begin([&] { take_one(limiter, {}, second, also_ended); });
+  time.join();
+  at.clock.come(99);
+  at.run_until(also_ended);
+  model_expect(second == wait_end::carried_out, "the second comes");
+}
+/// Two threads ask for the one token that is there: the other waits its time.
+void two_acquire() {
+  place at;
+  coracle::rate_limiter limiter{1, 5s, 1};
+  bool other_took = false;
+  model_thread other{[&] { at.begin([&] { other_took = limiter.try_acquire(); }); }};
+  bool took = false;
+  at.begin([&] { took = limiter.try_acquire(); });
+  other.join();
+  model_expect(took != other_took, "one token for one of them");
+}
+void stop_of_acquire() {
+  place at;
+  coracle::rate_limiter limiter{1, 5s, 1};
+  coracle::stop_source source;
+  wait_end end = wait_end::waits;
+  plain_int ended = 0;
+  at.begin([&] {
+    model_expect(limiter.try_acquire(), "the first is there");
+    take_one(limiter, source.get_token(), end, ended);
+  });
+  model_thread time{[&] { at.clock.come(9); }};
+  source.request_stop();
+  at.run_until(ended);
+  time.join();
+  at.begin([&] {
+    model_expect(limiter.try_acquire() == (end == wait_end::cancelled), "who was stopped has taken nothing");
+  });
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("sleep: time against its start", run.all, time_against_sleep);
+  run.check("sleep: stop against time", run.all, stop_against_time);
+  run.check("sleep: stop against its start", run.all, stop_against_sleep);
+  run.check("timeout: the end against the deadline", run.all, end_against_deadline);
+  run.check("timeout: the deadline against its start", run.all, deadline_against_start);
+  run.check("timeout: stop against the deadline", 3, stop_against_deadline);
+  run.check("timeout: stop and the end against the deadline", 2, end_and_stop_against_deadline);
+  run.check("rate_limiter: time against acquire", run.all, time_against_acquire);
+  run.check("rate_limiter: two for one token", run.all, two_acquire);
+  run.check("rate_limiter: stop against time", 3, stop_of_acquire);
+  return run.finish();
+}
