@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -62,10 +63,20 @@ std::size_t begin_of_object(const std::string& text, std::size_t end) {
   }
   return end;
 }
+/// A relative name goes by the folder in which the compiler ran, which is likely to be near.
+std::ifstream open_source(std::filesystem::path name) {
+  std::ifstream file(name);
+  if (file || name.is_absolute()) return file;
+  while (!name.empty() && *name.begin() == "..") name = name.lexically_relative("..");
+  std::filesystem::path folder = std::filesystem::current_path();
+  for (; !file.is_open() && folder.has_relative_path(); folder = folder.parent_path())
+    file.open(folder / name);
+  return file;
+}
 }  // namespace
 
 std::string object_at(const site& where) {
-  std::ifstream file(where.file_name());
+  std::ifstream file = open_source(where.file_name());
   std::string text;
   std::uint_least32_t number = 0;
   for (std::string line; number != where.line() && std::getline(file, line); ++number) text += line + '\n';

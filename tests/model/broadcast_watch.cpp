@@ -1,8 +1,10 @@
 // tests/model/broadcast_watch.cpp -- what is published, and those who wait for more.
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <coracle/compose/broadcast.hpp>
 #include <coracle/compose/watch.hpp>
 #include <optional>
+#include <vector>
 
 #include "model_executor.hpp"
 #include "model_waits.hpp"
@@ -19,6 +21,7 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 /// A value; what its sender has written arrives with it.
@@ -51,16 +54,17 @@ void send_against_recv() {
   sender.join();
   model_expect(seen == 42, "the value, and what was written before it");
 }
-void two_subscribers() {
+template <unsigned Subscribers>
+void subscribers_and_send() {
   broadcast<item> values{2};
-  auto mine = values.subscribe(), others = values.subscribe();
-  int a = 0, b = 0;
-  model_thread sender{[&] { values.send({2, nullptr}); }};
-  model_thread other{[&] { receive(others, b); }};
-  receive(mine, a);
-  sender.join();
-  other.join();
-  model_expect(a == 2 && b == 2, "both get the value");
+  std::vector<coracle::broadcast_subscription<item>> all;
+  std::array<int, Subscribers> seen{};
+  for (unsigned i = 0; i != Subscribers; ++i) all.push_back(values.subscribe());
+  together(Subscribers + 1, [&](unsigned index) {
+    index == 0 ? static_cast<void>(values.send({2, nullptr}))
+               : static_cast<void>(receive(all[index - 1], seen[index - 1]));
+  });
+  for (const int each : seen) model_expect(each == 2, "all get the value");
 }
 void two_senders() {
   broadcast<item> values{2};
@@ -238,14 +242,15 @@ void stop_against_set() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("broadcast: send against recv", run.all, send_against_recv);
-  run.check("broadcast: two subscribers", 3, two_subscribers);
+  run.check("broadcast: two subscribers", 3, subscribers_and_send<2>);
+  run.check("broadcast: three subscribers", 2, subscribers_and_send<3>);
   run.check("broadcast: two senders", run.all, two_senders);
   run.check("broadcast: a subscriber that lags", run.all, lag_against_recv);
   run.check("broadcast: subscribe against send", run.all, subscribe_against_send);
   run.check("broadcast: close against recv", run.all, close_against_recv);
   run.check("broadcast: its end against recv", run.all, end_against_recv);
   run.check("broadcast: stop against send", run.all, stop_against_send);
-  run.check("broadcast: stop and send against start", 2, stop_and_send_against_start);
+  run.check("broadcast: stop and send against start", 3, stop_and_send_against_start);
   run.check("watch: set against changed", run.all, set_against_changed);
   run.check("watch: two sets against changed", run.all, two_sets_against_changed);
   run.check("watch: set against get", run.all, set_against_get);

@@ -338,7 +338,7 @@ int main(int argc, char** argv) {
   run.check("channel of 0: close against send and recv", 3, [] { close_against_send_and_recv(0); });
   run.check("channel: close against a sender that waits", run.all, close_against_waiting_sender);
   run.check("channel: stop of recv against send", run.all, stop_recv_against_send);
-  run.check("channel: stop and send against recv", 2, stop_and_send_against_recv);
+  run.check("channel: stop and send against recv", 3, stop_and_send_against_recv);
   run.check("channel: stop of send against recv", run.all, [] { stop_send_against_recv(1); });
   run.check("channel of 0: stop of send against recv", run.all, [] { stop_send_against_recv(0); });
   run.check("channel of 0: stop of send against its start", run.all, stop_send_against_start);

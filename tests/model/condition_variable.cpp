@@ -16,6 +16,7 @@ using coracle_test::model_test;
 using coracle_test::model_thread;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 /// What is waited for, and what guards it: a data race is reported where two hold the lock at once.
@@ -95,6 +96,13 @@ void two_put_two_take() {
   one.join();
   other.join();
   model_expect(first == 1 && second == 1, "each notification lets one go on");
+  expect_free(at.mutex);
+}
+void two_put_two_take_at_once() {
+  guarded at;
+  int taken[2] = {};
+  together(4, [&](unsigned index) { index < 2 ? take(at, taken[index]) : put(at, 1); });
+  model_expect(taken[0] == 1 && taken[1] == 1, "each notification lets one go on");
   expect_free(at.mutex);
 }
 /// notify_all() meets one who comes later: that waits, and is there for the next notification.
@@ -299,9 +307,11 @@ void one_of_two() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("condition variable: notify_one against wait", run.all, notify_one_against_wait);
-  run.check("condition variable: notify under the lock against wait", run.all, notify_under_lock_against_wait);
+  run.check("condition variable: notify under the lock against wait", run.all,
+            notify_under_lock_against_wait);
   run.check("condition variable: notify_all against two", 3, notify_all_against_two);
   run.check("condition variable: two put, two take", 3, two_put_two_take);
+  run.check("condition variable: two put, two take, at once", 2, two_put_two_take_at_once);
   run.check("condition variable: notify_all against a late one", run.all, notify_all_against_a_late_one);
   run.check("condition variable: notify_all against notify_one", run.all, notify_all_against_notify_one);
   run.check("condition variable: first come, first notified", run.all, first_come_first_notified);

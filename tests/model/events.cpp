@@ -1,5 +1,6 @@
 // tests/model/events.cpp -- the events, in every interleaving.
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/single_consumer_async_auto_reset_event.hpp>
@@ -20,6 +21,7 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 template <class Event>
@@ -42,20 +44,17 @@ void hands_data_over() {
   setter.join();
   model_expect(seen == 7, "the waiter goes on, with the data");
 }
-template <class Event>
-void two_waiters_one_setter() {
-  Event event;
+template <unsigned Waiters>
+void waiters_and_a_setter() {
+  coracle::async_manual_reset_event event;
   plain_int data = 0;
-  int first = 0, second = 0;
-  model_thread setter{[&] {
+  std::array<int, Waiters> seen{};
+  together(Waiters + 1, [&](unsigned index) {
+    if (index < Waiters) return static_cast<void>(wait_and_look(event, data, seen[index]));
     data = 7;
     event.set();
-  }};
-  model_thread waiter{[&] { wait_and_look(event, data, first); }};
-  wait_and_look(event, data, second);
-  setter.join();
-  waiter.join();
-  model_expect(first == 7 && second == 7, "both go on");
+  });
+  for (const int each : seen) model_expect(each == 7, "all go on");
 }
 void set_reset_and_wait() {
   coracle::async_manual_reset_event event;
@@ -345,7 +344,8 @@ int main(int argc, char** argv) {
   run.check("single consumer: set against await", run.all, hands_data_over<single_consumer_event>);
   run.check("single consumer, auto reset: set against await", run.all,
             hands_data_over<single_consumer_async_auto_reset_event>);
-  run.check("manual reset: set, two waiters", 3, two_waiters_one_setter<async_manual_reset_event>);
+  run.check("manual reset: set, two waiters", 3, waiters_and_a_setter<2>);
+  run.check("manual reset: set, three waiters", 2, waiters_and_a_setter<3>);
   run.check("manual reset: set and reset against await", run.all, set_reset_and_wait);
   run.check("auto reset: two waiters", run.all, auto_event_lets_one_through);
   run.check("auto reset: two setters", 3, two_setters<async_auto_reset_event>);
@@ -356,26 +356,26 @@ int main(int argc, char** argv) {
   run.check("single consumer, auto reset: the waiter destroys it", run.all,
             waiter_destroys_it<single_consumer_async_auto_reset_event>);
   run.check("single consumer: a waiting coroutine is destroyed", run.all, waiting_coroutine_is_destroyed);
-  run.check("manual reset: stop against set", 3, stop_against_set<async_manual_reset_event, true>);
-  run.check("auto reset: stop against set", 3, stop_against_set<async_auto_reset_event, false>);
-  run.check("single consumer: stop against set", 3, stop_against_set<single_consumer_event, true>);
-  run.check("single consumer, auto reset: stop against set", 3,
+  run.check("manual reset: stop against set", run.all, stop_against_set<async_manual_reset_event, true>);
+  run.check("auto reset: stop against set", run.all, stop_against_set<async_auto_reset_event, false>);
+  run.check("single consumer: stop against set", run.all, stop_against_set<single_consumer_event, true>);
+  run.check("single consumer, auto reset: stop against set", run.all,
             stop_against_set<single_consumer_async_auto_reset_event, false>);
   run.check("manual reset: stop against start", run.all, stop_against_start<async_manual_reset_event>);
   run.check("auto reset: stop against start", run.all, stop_against_start<async_auto_reset_event>);
   run.check("single consumer: stop against start", run.all, stop_against_start<single_consumer_event>);
-  run.check("manual reset: stop and set against start", 2,
+  run.check("manual reset: stop and set against start", 3,
             stop_and_set_against_start<async_manual_reset_event, true>);
-  run.check("auto reset: stop and set against start", 2,
+  run.check("auto reset: stop and set against start", 3,
             stop_and_set_against_start<async_auto_reset_event, false>);
-  run.check("single consumer, auto reset: stop and set against start", 2,
+  run.check("single consumer, auto reset: stop and set against start", 3,
             stop_and_set_against_start<single_consumer_async_auto_reset_event, false>);
   run.check("auto reset: stop of one, set for the other", 3, auto_event_gives_to_the_other);
   run.check("manual reset: stop on an executor", 3, stop_on_an_executor<async_manual_reset_event>);
   run.check("single consumer: stop on an executor", 3, stop_on_an_executor<single_consumer_event>);
-  run.check("auto reset: stop against set, on an executor", 2,
+  run.check("auto reset: stop against set, on an executor", 3,
             stop_against_set_on_an_executor<async_auto_reset_event>);
-  run.check("single consumer, auto reset: stop against set, on an executor", 2,
+  run.check("single consumer, auto reset: stop against set, on an executor", 3,
             stop_against_set_on_an_executor<single_consumer_async_auto_reset_event>);
   run.check("manual reset: destroyed while a stop request looks at it", 3,
             served_one_destroys_it_against_stop<async_manual_reset_event>);

@@ -311,11 +311,11 @@ int main(int argc, char** argv) {
   run.check("io_service: stop of two sleepers", 3, stop_of_two_sleepers);
   run.check("io_service: the last work ends", 3, work_ends);
   run.check("io_service: the end against run()", run.all, end_against_run);
-  run.check("io_service: a stop and the end, each its thread", 2, stop_and_end);
+  run.check("io_service: a stop and the end, each its thread", 3, stop_and_end);
   run.check("io_service: a completion against run", run.all, completion_against_run<false>);
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
-  run.check("io_service: a completion and a post for two", 2, completion_and_post_for_two);
+  run.check("io_service: a completion and a post for two", 3, completion_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);
-  run.check("io_service: stop against a timer", 2, stop_against_timer);
+  run.check("io_service: stop against a timer", 3, stop_against_timer);
   return run.finish();
 }

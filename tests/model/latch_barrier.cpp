@@ -17,28 +17,24 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
+template <unsigned Threads>
 void latch_opens() {
-  async_latch latch{2};
-  plain_int a = 0, b = 0;
+  async_latch latch{Threads - 1};
+  plain_int parts[Threads] = {};
   int sum = 0;
   const auto wait = [&]() -> detached {
     co_await latch;
-    sum = a + b;
+    for (const plain_int& each : parts) sum += each;
   };
-  model_thread first{[&] {
-    a = 1;
+  together(Threads, [&](unsigned index) {
+    if (index == 0) return static_cast<void>(wait());
+    parts[index] = 1;
     latch.count_down();
-  }};
-  model_thread second{[&] {
-    b = 2;
-    latch.count_down();
-  }};
-  wait();
-  first.join();
-  second.join();
-  model_expect(sum == 3, "opened by the last, with the data of both");
+  });
+  model_expect(sum == Threads - 1, "it has seen all");
 }
 /// Whoever sees is_ready() may destroy it, though the last count_down() has not returned.
 void ready_latch_may_be_destroyed() {
@@ -98,26 +94,24 @@ void barrier_phases() {
   model_expect(seen == 2, "each sees what the other did before the phase ended");
 }
 /// The completion function runs once a phase, after all have arrived, before anybody goes on.
-void three_meet_and_complete() {
-  plain_int sum = 0, parts[3] = {};
-  int through = 0, phases = 0;
+template <unsigned Threads>
+void all_meet_and_complete() {
+  plain_int sum = 0, parts[Threads] = {};
+  unsigned through = 0;
+  int phases = 0;
   const auto complete = [&]() noexcept {
-    sum = parts[0] + parts[1] + parts[2];
+    for (const plain_int& each : parts) sum += each;
     ++phases;
   };
-  async_barrier barrier{3, complete};
+  async_barrier barrier{Threads, complete};
   const auto take_part = [&](plain_int& mine) -> detached {
     mine = 1;
     co_await barrier.arrive_and_wait();
-    model_expect(sum == 3, "it sees what was completed");
+    model_expect(sum == Threads, "it sees what was completed");
     ++through;
   };
-  model_thread second{[&] { take_part(parts[1]); }};
-  model_thread third{[&] { take_part(parts[2]); }};
-  take_part(parts[0]);
-  second.join();
-  third.join();
-  model_expect(through == 3 && phases == 1, "all go on, after one completion");
+  together(Threads, [&](unsigned index) { take_part(parts[index]); });
+  model_expect(through == Threads && phases == 1, "all go on, after one completion");
 }
 /// Who drops out ends the phase as an arrival does, and is not expected in the next one.
 void drop_against_arrive() {
@@ -215,16 +209,19 @@ void stop_and_last_arrival_against_arrival() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("latch: two counts against a wait", 3, latch_opens);
+  run.check("latch: two counts against a wait", 3, latch_opens<3>);
+  run.check("latch: three counts against a wait", 2, latch_opens<4>);
+  run.check("latch: one count against a wait", run.all, latch_opens<2>);
   run.check("latch: destroyed once it is ready", 3, ready_latch_may_be_destroyed);
   run.check("latch: the waiter destroys it", 3, waiter_destroys_the_latch);
-  run.check("latch: stop against count_down", 3, stop_against_count_down);
+  run.check("latch: stop against count_down", run.all, stop_against_count_down);
   run.check("barrier: two phases", run.all, barrier_phases);
-  run.check("barrier: three meet, and one completes", 3, three_meet_and_complete);
+  run.check("barrier: three meet, and one completes", 3, all_meet_and_complete<3>);
+  run.check("barrier: four meet, and one completes", 2, all_meet_and_complete<4>);
   run.check("barrier: drop against arrive", run.all, drop_against_arrive);
   run.check("barrier: the waiter destroys it", run.all, waiter_destroys_the_barrier);
-  run.check("barrier: stop against the last arrival", 3, stop_against_the_last_arrival);
-  run.check("barrier: stop against the arrival of the same", 3, stop_against_arrival);
+  run.check("barrier: stop against the last arrival", run.all, stop_against_the_last_arrival);
+  run.check("barrier: stop against the arrival of the same", run.all, stop_against_arrival);
   run.check("barrier: stop and the last arrival, against arrival", 2, stop_and_last_arrival_against_arrival);
   return run.finish();
 }

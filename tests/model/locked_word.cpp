@@ -10,6 +10,7 @@ using coracle_test::model_expect;
 using coracle_test::model_test;
 using coracle_test::model_thread;
 using coracle_test::plain_int;
+using coracle_test::together;
 using word = coracle::detail::locked_word<std::uint32_t>;
 constexpr std::uint32_t one = 2;
 
@@ -34,34 +35,12 @@ struct guarded {
   }
 };
 
-void two_lock() {
+template <unsigned Threads>
+void all_lock() {
   guarded at;
-  model_thread other{[&] { at.enter(); }};
-  at.enter();
-  other.join();
-  model_expect(at.entered == 2 && at.counted() == 2, "one after the other");
+  together(Threads, [&](unsigned) { at.enter(); });
+  model_expect(at.entered == Threads && at.counted() == Threads, "one after the other");
 }
-void three_lock() {
-  guarded at;
-  model_thread second{[&] { at.enter(); }};
-  model_thread third{[&] { at.enter(); }};
-  at.enter();
-  second.join();
-  third.join();
-  model_expect(at.entered == 3 && at.counted() == 3, "one after the other");
-}
-void four_lock() {
-  guarded at;
-  model_thread second{[&] { at.enter(); }};
-  model_thread third{[&] { at.enter(); }};
-  model_thread fourth{[&] { at.enter(); }};
-  at.enter();
-  second.join();
-  third.join();
-  fourth.join();
-  model_expect(at.entered == 4 && at.counted() == 4, "one after the other");
-}
-/// Nobody changes it while it is locked, and what is changed without the lock is not lost.
 void lock_against_change() {
   guarded at;
   model_thread second{[&] { at.add_one(); }};
@@ -84,9 +63,9 @@ void next_holder_destroys_it() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("locked_word: two lock", run.all, two_lock);
-  run.check("locked_word: three lock", 3, three_lock);
-  run.check("locked_word: four lock", 2, four_lock);
+  run.check("locked_word: two lock", run.all, all_lock<2>);
+  run.check("locked_word: three lock", 3, all_lock<3>);
+  run.check("locked_word: four lock", 2, all_lock<4>);
   run.check("locked_word: lock against two changes", 3, lock_against_change);
   run.check("locked_word: the next holder destroys it", run.all, next_holder_destroys_it);
   return run.finish();

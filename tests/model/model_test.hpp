@@ -1,6 +1,7 @@
 // tests/model/model_test.hpp -- the frame of a program of model checks: its cases, its lines, its verdict.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <array>
 #include <coracle/testing/model_check.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,14 @@ using coracle::testing::model_expect;
 using coracle::testing::model_limits;
 using coracle::testing::model_result;
 using coracle::testing::model_thread;
+
+/// Runs each(0) here and each(1), each(2) ... on threads of their own, and joins them.
+template <class Each>
+void together(unsigned threads, Each each) {
+  std::array<std::optional<model_thread>, 5> others;
+  for (unsigned i = 1; i != threads; ++i) others[i - 1].emplace([&each, i] { each(i); });
+  each(0U);
+}
 
 /// A program of model checks: `program [bound added to each case's]`. A line a case; fails if one does.
 /// `program --mutants EXECUTIONS`: instead tries the cases on wrong versions of the shipped code; model_mutants.hpp.

@@ -15,6 +15,7 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 /// What the lock guards: a data race is reported where two hold it at once.
@@ -41,34 +42,12 @@ void expect_free(async_mutex& mutex) {
   }
 }
 
-void two_lock() {
+template <unsigned Threads>
+void all_lock() {
   guarded at;
-  model_thread other{[&] { enter(at); }};
-  enter(at);
-  other.join();
-  model_expect(at.entered == 2, "each has had it");
+  together(Threads, [&](unsigned) { enter(at); });
+  model_expect(at.entered == Threads, "each has had it");
   expect_free(at.mutex);
-}
-void three_lock() {
-  guarded at;
-  model_thread second{[&] { enter(at); }};
-  model_thread third{[&] { enter(at); }};
-  enter(at);
-  second.join();
-  third.join();
-  model_expect(at.entered == 3, "each has had it");
-  expect_free(at.mutex);
-}
-void four_lock() {
-  guarded at;
-  model_thread second{[&] { enter(at); }};
-  model_thread third{[&] { enter(at); }};
-  model_thread fourth{[&] { enter(at); }};
-  enter(at);
-  second.join();
-  third.join();
-  fourth.join();
-  model_expect(at.entered == 4, "each has had it");
 }
 void lock_against_try_lock() {
   guarded at;
@@ -258,20 +237,20 @@ void a_lost_one_takes_nothing() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("mutex: two lock", run.all, two_lock);
+  run.check("mutex: two lock", run.all, all_lock<2>);
   run.check("mutex: lock against try_lock", run.all, lock_against_try_lock);
-  run.check("mutex: three lock", 3, three_lock);
+  run.check("mutex: three lock", 3, all_lock<3>);
   run.check("mutex: two lock and one tries", 3, two_lock_and_one_tries);
-  run.check("mutex: four lock", 2, four_lock);
+  run.check("mutex: four lock", 2, all_lock<4>);
   run.check("mutex: first come, first served", run.all, first_come_first_served);
   run.check("mutex: the last holder destroys it", run.all, last_holder_destroys_it);
   run.check("mutex: stopped before", run.all, stopped_before);
-  run.check("mutex: stop against unlock", 3, stop_against_unlock);
-  run.check("mutex: stop of the first of two, against unlock", 3, stop_of_the_first_of_two);
-  run.check("mutex: stop of the last of two, against unlock", 3, stop_of_the_last_of_two);
-  run.check("mutex: stop against start", 3, stop_against_start);
+  run.check("mutex: stop against unlock", run.all, stop_against_unlock);
+  run.check("mutex: stop of the first of two, against unlock", run.all, stop_of_the_first_of_two);
+  run.check("mutex: stop of the last of two, against unlock", run.all, stop_of_the_last_of_two);
+  run.check("mutex: stop against start", run.all, stop_against_start);
   run.check("mutex: stop and unlock against start", 2, stop_and_unlock_against_start);
-  run.check("mutex: one of two", 3, one_of_two);
+  run.check("mutex: one of two", run.all, one_of_two);
   run.check("mutex: a lost one takes nothing", 3, a_lost_one_takes_nothing);
   return run.finish();
 }

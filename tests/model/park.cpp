@@ -27,12 +27,7 @@ void mutex_excludes() {
     data += 1;
     seen.store(data, memory_order_relaxed);
   };
-  {
-    model_thread one{add};
-    std::optional<model_thread> two;
-    if (Threads > 2) two.emplace(add);
-    add();
-  }
+  coracle_test::together(Threads, [&](unsigned) { add(); });
   model_expect(data == static_cast<int>(Threads), "each has had the lock once");
 }
 
@@ -116,6 +111,7 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("small_mutex: two threads", model_test::all, mutex_excludes<2>);
   run.check("small_mutex: three threads", 3, mutex_excludes<3>);
+  run.check("small_mutex: four threads", 2, mutex_excludes<4>);
   run.check("one_shot: set against wait", model_test::all, one_shot_hands_over);
   run.check("one_shot: destroyed by whoever waited", model_test::all, one_shot_is_gone);
   run.check("condition variable: notify_all wakes two", 3, condition_is_seen);

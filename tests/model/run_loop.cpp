@@ -12,6 +12,7 @@ using coracle_test::model_expect;
 using coracle_test::model_test;
 using coracle_test::model_thread;
 using coracle_test::plain_int;
+using coracle_test::together;
 
 detached note_turn(run_loop& loop, plain_int& turns, int& mine) {
   co_await loop.schedule();
@@ -50,19 +51,19 @@ void two_posts_and_stop() {
   poster.join();
   model_expect(first == 1 && second == 2, "both have run, in order");
 }
-void two_posters() {
+template <unsigned Posters>
+void posters_and_stop() {
   run_loop loop;
   plain_int turns = 0;
-  int first = 0, second = 0;
-  model_thread one{[&] { note_turn(loop, turns, first); }};
-  model_thread two{[&] {
-    note_turn(loop, turns, second);
-    loop.stop();
-  }};
-  loop.run();
-  one.join();
+  int turn[Posters] = {}, sum = 0;
+  together(Posters + 1, [&](unsigned index) {
+    if (index == 0) return loop.run();
+    note_turn(loop, turns, turn[index - 1]);
+    if (index == Posters) loop.stop();
+  });
   loop.run_pending();
-  model_expect(first + second == 3, "each has run once");
+  for (const int each : turn) sum += each;
+  model_expect(sum == Posters * (Posters + 1) / 2, "each has run once");
 }
 /// What was written before stop() is seen after run().
 void stop_against_run() {
@@ -145,7 +146,8 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("run_loop: a post against run()", model_test::all, post_against_run);
   run.check("run_loop: two posts and a stop", 4, two_posts_and_stop);
-  run.check("run_loop: two posters", 3, two_posters);
+  run.check("run_loop: two posters", 3, posters_and_stop<2>);
+  run.check("run_loop: three posters", 2, posters_and_stop<3>);
   run.check("run_loop: stop against run()", model_test::all, stop_against_run);
   run.check("run_loop: two stops and a post", 3, two_stops);
   run.check("run_loop: a stop counts once", model_test::all, a_stop_counts_once);

@@ -1,5 +1,6 @@
 // tests/model/scope.cpp -- the children of a scope, their futures, and whoever joins them.
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/core/error_group.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -25,6 +26,7 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 struct failure : std::runtime_error {
@@ -87,23 +89,21 @@ void end_against_join() {
   ender.join();
   model_expect(end == joined::well && data == 7, "it returns once, after the child");
 }
-void two_ends_against_join() {
-  std::coroutine_handle<> one, other;
-  plain_int a = 0, b = 0;
-  int sum = 0;
+template <unsigned Children>
+void ends_against_join() {
+  std::array<std::coroutine_handle<>, Children> children;
+  std::array<plain_int, Children> data{};
+  unsigned sum = 0;
   async_scope scope;
-  scope.spawn(writes(one, a));
-  scope.spawn(writes(other, b));
+  for (unsigned i = 0; i != Children; ++i) scope.spawn(writes(children[i], data[i]));
   const auto wait = [&]() -> detached {
     co_await scope.join();
-    sum = a + b;
+    for (const plain_int& each : data) sum += static_cast<unsigned>(each);
   };
-  model_thread first{[&] { coracle::resume(one); }};
-  model_thread second{[&] { coracle::resume(other); }};
-  wait();
-  first.join();
-  second.join();
-  model_expect(sum == 14, "it returns once, after both");
+  together(Children + 1, [&](unsigned index) {
+    index == 0 ? static_cast<void>(wait()) : coracle::resume(children[index - 1]);
+  });
+  model_expect(sum == 7 * Children, "it returns once, after all");
 }
 void joiner_on_executor() {
   std::coroutine_handle<> child;
@@ -395,7 +395,8 @@ void stop_joiner_against_end() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("scope: end against join", run.all, end_against_join);
-  run.check("scope: two ends against join", run.all, two_ends_against_join);
+  run.check("scope: two ends against join", run.all, ends_against_join<2>);
+  run.check("scope: three ends against join", 2, ends_against_join<3>);
   run.check("scope: a joiner on an executor", run.all, joiner_on_executor);
   run.check("scope: a spawn inside a child against join", run.all, spawn_against_join);
   run.check("scope: two spawns", run.all, two_spawns);

@@ -14,6 +14,7 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 /// So many permits are free, and nobody waits; takes them.
@@ -38,12 +39,11 @@ void try_to_enter(guarded& at, int& entered) {
   ++entered;
   at.semaphore.release();
 }
-void two_acquire() {
+template <unsigned Threads>
+void all_acquire() {
   guarded at;
-  model_thread other{[&] { enter(at); }};
-  enter(at);
-  other.join();
-  model_expect(at.entered == 2, "each has had it");
+  together(Threads, [&](unsigned) { enter(at); });
+  model_expect(at.entered == Threads, "each has had it");
   expect_permits(at.semaphore, 1);
 }
 void acquire_against_try_acquire() {
@@ -55,17 +55,6 @@ void acquire_against_try_acquire() {
   model_expect(at.entered == 1 + tried, "excluded, or told that there is none");
   expect_permits(at.semaphore, 1);
 }
-void three_acquire() {
-  guarded at;
-  model_thread second{[&] { enter(at); }};
-  model_thread third{[&] { enter(at); }};
-  enter(at);
-  second.join();
-  third.join();
-  model_expect(at.entered == 3, "each has had it");
-  expect_permits(at.semaphore, 1);
-}
-
 /// Released by two threads, which write before that; whoever has both permits sees both.
 void two_release() {
   async_semaphore semaphore{0};
@@ -244,19 +233,20 @@ void a_lost_one_takes_nothing() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("semaphore: two acquire", run.all, two_acquire);
+  run.check("semaphore: two acquire", run.all, all_acquire<2>);
   run.check("semaphore: acquire against try_acquire", run.all, acquire_against_try_acquire);
-  run.check("semaphore: three acquire", 3, three_acquire);
+  run.check("semaphore: three acquire", 3, all_acquire<3>);
+  run.check("semaphore: four acquire", 2, all_acquire<4>);
   run.check("semaphore: two release, one acquires both", 3, two_release);
   run.check("semaphore: two release, one tries", 3, two_release_to_who_tries);
   run.check("semaphore: release(3) against acquire and try_acquire", run.all, release_many);
   run.check("semaphore: first come, first served", run.all, first_come_first_served);
   run.check("semaphore: the last waiter destroys it", run.all, last_waiter_destroys_it);
-  run.check("semaphore: stop against release", 3, stop_against_release);
-  run.check("semaphore: stop against start", 3, stop_against_start);
-  run.check("semaphore: stop and release against start", 2, stop_and_release_against_start);
-  run.check("semaphore: stop of the first of two, against release", 3, stop_of_the_first_of_two);
-  run.check("semaphore: one of two", 3, one_of_two);
+  run.check("semaphore: stop against release", run.all, stop_against_release);
+  run.check("semaphore: stop against start", run.all, stop_against_start);
+  run.check("semaphore: stop and release against start", 3, stop_and_release_against_start);
+  run.check("semaphore: stop of the first of two, against release", run.all, stop_of_the_first_of_two);
+  run.check("semaphore: one of two", run.all, one_of_two);
   run.check("semaphore: a lost one takes nothing", 3, a_lost_one_takes_nothing);
   return run.finish();
 }

@@ -338,7 +338,7 @@ int main(int argc, char** argv) {
   run.check("sequence barrier: to go on elsewhere", run.all, waits_to_go_on_elsewhere);
   run.check("sequence barrier: stop against publish", 3, stop_against_publish);
   run.check("sequence barrier: stop against start", run.all, stop_against_start);
-  run.check("sequence barrier: stop and publish against start", 2, stop_and_publish_against_start);
+  run.check("sequence barrier: stop and publish against start", 3, stop_and_publish_against_start);
   run.check("sequence barrier: stop of one of two", 3, stop_of_one_of_two);
   run.check("single producer: two elements through one place", run.all, one_produces_one_consumes);
   run.check("single producer: ranges", run.all, one_produces_ranges);

@@ -14,6 +14,7 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 /// What the lock guards: a data race is reported where a writer is not alone.
@@ -49,40 +50,11 @@ void expect_free(async_shared_mutex& mutex) {
   }
 }
 
-void two_write() {
+template <unsigned Writers, unsigned Readers>
+void all_lock() {
   guarded at;
-  model_thread other{[&] { write(at); }};
-  write(at);
-  other.join();
-  model_expect(at.written == 2, "each has had it");
-  expect_free(at.mutex);
-}
-void write_against_read() {
-  guarded at;
-  model_thread reader{[&] { read(at); }};
-  write(at);
-  reader.join();
-  model_expect(at.written == 1 && at.reads == 1, "each has had it");
-  expect_free(at.mutex);
-}
-void two_read_one_writes() {
-  guarded at;
-  model_thread first{[&] { read(at); }};
-  model_thread second{[&] { read(at); }};
-  write(at);
-  first.join();
-  second.join();
-  model_expect(at.written == 1 && at.reads == 2, "each has had it");
-  expect_free(at.mutex);
-}
-void two_write_one_reads() {
-  guarded at;
-  model_thread first{[&] { write(at); }};
-  model_thread second{[&] { read(at); }};
-  write(at);
-  first.join();
-  second.join();
-  model_expect(at.written == 2 && at.reads == 1, "each has had it");
+  together(Writers + Readers, [&](unsigned index) { index < Writers ? write(at) : read(at); });
+  model_expect(at.written == Writers && at.reads == Readers, "each has had it");
   expect_free(at.mutex);
 }
 void all_try() {
@@ -310,24 +282,25 @@ void a_lost_one_takes_nothing() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("shared mutex: two write", run.all, two_write);
-  run.check("shared mutex: write against read", run.all, write_against_read);
-  run.check("shared mutex: two read, one writes", 3, two_read_one_writes);
-  run.check("shared mutex: two write, one reads", 3, two_write_one_reads);
+  run.check("shared mutex: two write", run.all, all_lock<2, 0>);
+  run.check("shared mutex: write against read", run.all, all_lock<1, 1>);
+  run.check("shared mutex: two read, one writes", 3, all_lock<1, 2>);
+  run.check("shared mutex: two write, one reads", 3, all_lock<2, 1>);
+  run.check("shared mutex: two write, two read", 2, all_lock<2, 2>);
   run.check("shared mutex: two try to read, one to write", 3, all_try);
   run.check("shared mutex: two lock, one tries", 3, two_lock_one_tries);
   run.check("shared mutex: a reader waits behind a writer", run.all, reader_waits_behind_a_writer);
   run.check("shared mutex: the last reader lets the writer in", run.all, last_reader_lets_the_writer_in);
   run.check("shared mutex: readers side by side", run.all, readers_side_by_side_enter_together);
   run.check("shared mutex: the last holder destroys it", 3, last_holder_destroys_it);
-  run.check("shared mutex: stop of a writer against unlock", 3, stop_against_unlock<true>);
-  run.check("shared mutex: stop of a reader against unlock", 3, stop_against_unlock<false>);
-  run.check("shared mutex: stop of a writer against start", 3, stop_against_start<true>);
-  run.check("shared mutex: stop of a reader against start", 3, stop_against_start<false>);
+  run.check("shared mutex: stop of a writer against unlock", run.all, stop_against_unlock<true>);
+  run.check("shared mutex: stop of a reader against unlock", run.all, stop_against_unlock<false>);
+  run.check("shared mutex: stop of a writer against start", run.all, stop_against_start<true>);
+  run.check("shared mutex: stop of a reader against start", run.all, stop_against_start<false>);
   run.check("shared mutex: stop and unlock against start", 2, stop_and_unlock_against_start);
-  run.check("shared mutex: stop of a writer lets readers in", 3, stop_of_a_writer_lets_readers_in);
-  run.check("shared mutex: stop of the reader in front", 3, stop_of_the_reader_in_front);
-  run.check("shared mutex: one of two", 3, one_of_two);
+  run.check("shared mutex: stop of a writer lets readers in", run.all, stop_of_a_writer_lets_readers_in);
+  run.check("shared mutex: stop of the reader in front", run.all, stop_of_the_reader_in_front);
+  run.check("shared mutex: one of two", run.all, one_of_two);
   run.check("shared mutex: a lost one takes nothing", 3, a_lost_one_takes_nothing);
   return run.finish();
 }

@@ -14,6 +14,7 @@ using coracle_test::model_expect;
 using coracle_test::model_test;
 using coracle_test::model_thread;
 using coracle_test::plain_int;
+using coracle_test::together;
 
 /// Two accesses to `turns` that nothing orders are a data race.
 detached note_turn(strand& alone, plain_int& turns, int& mine) {
@@ -24,21 +25,20 @@ detached note_turn(strand& alone, plain_int& turns, int& mine) {
 
 /// Either thread posts, and runs what is there: so one run may follow another on the other thread, or be under way
 /// while a post arrives.
-void two_threads() {
+template <unsigned Threads>
+void all_post_and_run() {
   model_executor below;
   plain_int turns = 0;
-  int first = 0, second = 0;
+  int turn[Threads] = {}, sum = 0;
   strand alone{below};
-  {
-    model_thread other{[&] {
-      note_turn(alone, turns, first);
-      below.run_posted();
-    }};
-    note_turn(alone, turns, second);
+  together(Threads, [&](unsigned index) {
+    note_turn(alone, turns, turn[index]);
     below.run_posted();
+  });
+  while (below.run_posted() != 0) {
   }
-  below.run_posted();
-  model_expect(first + second == 3, "each has run once");
+  for (const int each : turn) sum += each;
+  model_expect(sum == Threads * (Threads + 1) / 2, "each has run once");
 }
 void in_order() {
   model_executor below;
@@ -91,7 +91,9 @@ void destroyed_behind_a_run() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("strand: two threads post and run", model_test::all, two_threads);
+  run.check("strand: two threads post and run", model_test::all, all_post_and_run<2>);
+  run.check("strand: three threads post and run", 3, all_post_and_run<3>);
+  run.check("strand: four threads post and run", 2, all_post_and_run<4>);
   run.check("strand: in order", model_test::all, in_order);
   run.check("strand: gives way", model_test::all, gives_way);
   run.check("strand: destroyed behind a run", model_test::all, destroyed_behind_a_run);
