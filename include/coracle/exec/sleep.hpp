@@ -34,11 +34,16 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
 
   bool try_now() noexcept { return until() <= steady_now(); }
   /// One of a choice is never over here: wake_up() decides whether it is the one.
-  bool enqueue() noexcept { return timers_of(node().home).add(*this, until()); }
+  bool enqueue() noexcept {
+    if (timers_of(node().home).add(*this, until())) return true;
+    // Not in withdraw(), which may be on another thread, and holds no lock that this one takes.
+    static_cast<void>(node().cancel());
+    return false;
+  }
   /// Whoever takes the timer out wakes the coroutine: this, or wake_up().
   bool withdraw() noexcept {
     const bool waited = timers_of(node().home).remove(*this);
-    if (progress == state::removed) static_cast<void>(node().cancel());
+    if (waited) static_cast<void>(node().cancel());
     return waited;
   }
   static void wake_up(timer& self) noexcept {
