@@ -35,8 +35,7 @@ class work_queue {
   /// For another thread than the owner: as take(), but leaves an entry that is alone until the next call. Its owner is
   /// likely to come to it before it could be fetched.
   resumption* steal() noexcept {
-    // In this order: what the owner takes meanwhile must not look as if more were left.
-    const std::uint64_t tail = tail_.load(memory_order_acquire); /*Q7*/
+    const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
     const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
     if (tail <= head) return nullptr;
     if (is_patient && tail == head + 1 && left_.load(memory_order_relaxed) != head) { /*Q7*/
@@ -59,8 +58,7 @@ class work_queue {
   //                              that is not behind it                              pairs with Q3, Q4
   //   [Q5] the slot, and the owner's tail  relaxed  ordered by the others
   //   [Q6] both         relaxed  the caller has passed a fence
-  //   [Q7] tail, then head, and which entry was left  acquire, relaxed  a guess: take() follows; acquire keeps their
-  //                              order
+  //   [Q7] tail, head, and which entry was left  relaxed  a guess: take() follows
   alignas(64) atomic<std::uint64_t> left_{~std::uint64_t{0}};
   alignas(64) atomic<std::uint64_t> head_{0};
   alignas(64) atomic<std::uint64_t> tail_{0};

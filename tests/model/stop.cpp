@@ -288,6 +288,26 @@ void kept_token_against_request() {
   model_expect(kept.reason() == stop_reason::timed_out, "the request has come");
   model_expect(looked == stop_reason::none || looked == stop_reason::timed_out, "for one reason");
 }
+/// Who looks while it is linked to a state that is stopped sees what came before, and never takes it back.
+void look_while_linked() {
+  stop_source outer;
+  const environment outside = stopped_by(outer);
+  subtree inner{outside};
+  plain_int data = 0;
+  model_thread requester{[&] {
+    data = 7;
+    outer.request_stop(stop_reason::timed_out);
+  }};
+  model_thread linker{[&] {
+    if (inner.stop.stop_requested()) model_expect(data == 7, "with what came before");
+    const stop_token kept = inner.stop;
+  }};
+  const bool first = inner.stop.stop_requested();
+  if (first) model_expect(data == 7, "with what came before");
+  const bool second = inner.stop.stop_requested();
+  if (second) model_expect(data == 7, "with what came before");
+  model_expect(!first || second, "once true, always true");
+}
 /// Goes while the outer request comes, as the last who has its state, or not.
 void unlink_against_request() {
   stop_source outer;
@@ -377,6 +397,7 @@ int main(int argc, char** argv) {
   run.check("linked stop: link against request", 3, link_against_request);
   run.check("linked stop: two link at once", run.all, two_link);
   run.check("linked stop: a kept token against request", 3, kept_token_against_request);
+  run.check("linked stop: looked at while linked", 3, look_while_linked);
   run.check("linked stop: unlink against request", run.all, unlink_against_request);
   run.check("linked stop: linked to two, too deep", run.all, link_twice_too_deep);
   run.check("linked stop: the only source against a token", run.all, only_source_against_token);

@@ -38,13 +38,15 @@ class stop_state : public recycled_frames {
   stop_state(const stop_state&) = delete;
   stop_state& operator=(const stop_state&) = delete;
 
-  [[nodiscard]] bool requested() const noexcept { return reason() != stop_reason::none; }
-  [[nodiscard]] stop_reason reason() const noexcept {
-    const stop_state* const outer = outer_.load(memory_order_acquire); /*R8*/
-    const stop_reason why = reason_.load(memory_order_acquire);        /*R1*/
-    return why == stop_reason::none && outer ? outer->reason() : why;
+  [[nodiscard]] bool requested() noexcept { return reason() != stop_reason::none; }
+  [[nodiscard]] stop_reason reason() noexcept {
+    stop_state* const outer = outer_.load(memory_order_acquire); /*R8*/
+    const stop_reason why = reason_.load(memory_order_acquire);  /*R1*/
+    if (why != stop_reason::none || !outer || outer->reason() == stop_reason::none) [[likely]]
+      return why;
+    return take_outer_reason_now();
   }
-  [[nodiscard]] bool possible() const noexcept {
+  [[nodiscard]] bool possible() noexcept {
     return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
   }
 
@@ -64,7 +66,7 @@ class stop_state : public recycled_frames {
   void keep() noexcept { references_.fetch_add(1, memory_order_relaxed); }     /*R4*/
   /// As keep(), for one that may live longer than the outer one.
   void keep_longer() noexcept {
-    if (outer_.load(memory_order_acquire)) [[unlikely]] /*R8*/
+    if (outer_.load(memory_order_relaxed)) [[unlikely]] /*R10*/
       link_now();
     keep();
   }
@@ -94,6 +96,8 @@ class stop_state : public recycled_frames {
   void run_next() noexcept;
   void link_now() noexcept;
   stop_reason link_to_outer() noexcept;
+  stop_reason take_outer_reason_now() noexcept;
+  stop_reason take_outer_reason() noexcept;
   void lock() noexcept { static_cast<void>(lock_.lock()); }
   void unlock() noexcept { lock_.unlock(0); }
 
@@ -108,6 +112,7 @@ class stop_state : public recycled_frames {
   //   [R7] load                    relaxed  under the lock
   //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
   //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
+  //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
   // The lock is held while the outer state's is taken, never the other way round.
   locked_word<std::uint32_t> lock_{0};
   atomic<stop_reason> reason_{stop_reason::none};
@@ -188,7 +193,7 @@ inline void stop_state::request_linked(stop_reason why) noexcept {
 
 inline bool stop_state::run_listeners(stop_reason why) noexcept {
   lock();
-  if (requested()) {
+  if (take_outer_reason() != stop_reason::none) {
     unlock();
     return false;
   }
@@ -294,11 +299,24 @@ inline stop_reason stop_state::link_to_outer() noexcept {
   stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
   stop_state* const outer = outer_.load(memory_order_relaxed); /*R7*/
   if (!outer || why != stop_reason::none) return why;
-  if (!link_->add_to(*outer)) {
-    why = outer->reason();
-    reason_.store(why, memory_order_release); /*R2*/
-  }
+  if (!link_->add_to(*outer)) why = take_outer_reason();
   outer_.store(nullptr, memory_order_release); /*R9*/
+  return why;
+}
+CORACLE_NOINLINE() inline stop_reason stop_state::take_outer_reason_now() noexcept {
+  lock();
+  const stop_reason why = take_outer_reason();
+  unlock();
+  return why;
+}
+/// Called with the lock held. Gives why stop is requested, if it is. What has been seen of the outer one, to which it is
+/// not linked, stays true: once it is linked it may learn of the same request later.
+inline stop_reason stop_state::take_outer_reason() noexcept {
+  stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
+  stop_state* const outer = outer_.load(memory_order_relaxed); /*R7*/
+  if (why != stop_reason::none || !outer) return why;
+  why = outer->reason();
+  if (why != stop_reason::none) reason_.store(why, memory_order_release); /*R2*/
   return why;
 }
 }  // namespace detail
