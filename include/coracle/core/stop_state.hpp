@@ -40,11 +40,14 @@ class stop_state : public recycled_frames {
 
   [[nodiscard]] bool requested() noexcept { return reason() != stop_reason::none; }
   [[nodiscard]] stop_reason reason() noexcept {
-    stop_state* const outer = outer_.load(memory_order_acquire); /*R8*/
-    const stop_reason why = reason_.load(memory_order_acquire);  /*R1*/
-    if (why != stop_reason::none || !outer || outer->reason() == stop_reason::none) [[likely]]
-      return why;
-    return take_outer_reason_now();
+    for (stop_state* each = this;;) {
+      stop_state* const outer = each->outer_.load(memory_order_acquire); /*R8*/
+      const stop_reason why = each->reason_.load(memory_order_acquire);  /*R1*/
+      if (why != stop_reason::none) [[unlikely]]
+        return each == this ? why : take_outer_reason_now();
+      if (!outer) return why;
+      each = outer;
+    }
   }
   [[nodiscard]] bool possible() noexcept {
     return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
