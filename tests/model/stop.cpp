@@ -308,6 +308,17 @@ void look_while_linked() {
   if (second) model_expect(data == 7, "with what came before");
   model_expect(!first || second, "once true, always true");
 }
+/// Whoever has stopped the outer state finds this one stopped, linked or not.
+void link_against_look() {
+  stop_source outer;
+  const environment outside = stopped_by(outer);
+  subtree inner{outside};
+  model_thread linker{[&] { const stop_token kept = inner.stop; }};
+  outer.request_stop(stop_reason::timed_out);
+  model_expect(inner.stop.reason() == stop_reason::timed_out, "stopped, for the outer reason");
+  linker.join();
+  model_expect(inner.stop.reason() == stop_reason::timed_out, "and it stays so");
+}
 /// Goes while the outer request comes, as the last who has its state, or not.
 void unlink_against_request() {
   stop_source outer;
@@ -398,6 +409,7 @@ int main(int argc, char** argv) {
   run.check("linked stop: two link at once", run.all, two_link);
   run.check("linked stop: a kept token against request", 3, kept_token_against_request);
   run.check("linked stop: looked at while linked", 3, look_while_linked);
+  run.check("linked stop: link against a look", run.all, link_against_look);
   run.check("linked stop: unlink against request", run.all, unlink_against_request);
   run.check("linked stop: linked to two, too deep", run.all, link_twice_too_deep);
   run.check("linked stop: the only source against a token", run.all, only_source_against_token);
