@@ -165,6 +165,7 @@ class Report:
 
     def write(self, folder):
         results = {"about": self.about, "rows": self.rows}
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "results.json").write_text(json.dumps(results) + "\n")
         (folder / "results.svg").write_text(bench_plot.drawn(results))
         print(f"{folder}/results.json, {folder}/results.svg")
