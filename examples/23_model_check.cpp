@@ -86,11 +86,11 @@ int main() {
 
 // Output:
 //   two words: failed
-//   body                                                    thread 1
+//   body                                                      thread 1
 //   load is_set_ = 0 acquire  23_model_check.cpp:22
-//   store waiter_ = address release  23_model_check.cpp:24
+//   store waiter_ = address 1 release  23_model_check.cpp:24
 //   load is_set_ = 0 acquire  23_model_check.cpp:25
-//                                                           store is_set_ = 1 release  23_model_check.cpp:18
-//                                                           load, stale, waiter_ = 0 acquire  23_model_check.cpp:19
+//                                                             store is_set_ = 1 release  23_model_check.cpp:18
+//                                                             load, stale, waiter_ = 0 acquire  23_model_check.cpp:19
 //   body fails: expected: the waiter goes on (23_model_check.cpp:75)
 //   one word: passed, all of 3 executions

@@ -56,7 +56,7 @@ std::string model_engine::called(const model_location& at) const {
 void model_engine::expect_alive(const model_location& at, const site& where) {
   if (at.execution == ended) {
     trace(where, [&] { return model_step{running_, "uses", at.name}; });
-    fail("use of " + called(at) + " after its end", where);
+    fail("use of " + called(at) + " after its end (" + text_of(where) + ")", &at);
   }
   if (at.execution == freed_word)
     fail("use after free: of an atomic (" + text_of(where) + ")", blocks_.freed_block_of(&at));
@@ -138,16 +138,18 @@ void model_engine::see(model_store& seen, std::memory_order order) {
 
 void model_engine::note(const char* what, const model_location& at, std::uint64_t value,
                         std::memory_order order, const site& where) {
-  trace(where,
-        [&] { return model_step{running_, what, at.name, " = " + text_of(value) + " " + name_of(order)}; });
+  trace(where, [&] {
+    return model_step{running_, what, at.name, " = " + trace_.text_of(value) + " " + name_of(order)};
+  });
 }
 
 void model_engine::end(model_location& at) {
-  if (at.execution == ended) fail("second end of " + called(at));
+  trace(site::current(), [&] { return model_step{running_, "ends", at.name, {}, false, &at}; });
+  if (at.execution == ended) fail("second end of " + called(at), &at);
   newest(at);
   for (unsigned i = 0; i != count_; ++i) {
     if (me().now.knows.at[i] < at.accesses.at[i])
-      fail("data race: the end of " + called(at) + ", unordered with its use by " + name_of_thread(i));
+      fail("data race: the end of " + called(at) + ", unordered with its use by " + name_of_thread(i), &at);
   }
   at.execution = ended;
 }
@@ -157,7 +159,7 @@ std::uint64_t model_engine::load(model_location& at, std::memory_order order, co
   const bool sequential = order == std::memory_order_seq_cst;
   point({&at, false, sequential});
   expect_alive(at, where);
-  const unsigned back = choices_.choose(may_be_old(at, sequential) ? visible_stores(at, sequential) : 1);
+  const unsigned back = choose(may_be_old(at, sequential) ? visible_stores(at, sequential) : 1);
   model_store& seen = at.stores[(at.count - 1 - back) % model_history];
   touch_location(at, false, sequential);
   see(seen, order);
@@ -198,7 +200,7 @@ std::uint64_t model_engine::rmw_read(model_location& at, const model_order& orde
     if (at.stores[(at.count - 1 - back) % model_history].value != *expected)
       ways[count++] = static_cast<std::uint8_t>(back);
   }
-  seen_back_ = ways[choices_.choose(count)];
+  seen_back_ = ways[choose(count)];
   return at.stores[(at.count - 1 - seen_back_) % model_history].value;
 }
 void model_engine::rmw_write(model_location& at, std::uint64_t value, std::memory_order order,
@@ -231,7 +233,7 @@ void model_engine::rmw_fail(model_location& at, std::memory_order order, const s
   note("no change of", at, seen.value, order, where);
 }
 bool model_engine::fails_spuriously() {
-  if (!limits_.spurious_failures || failed_spuriously_ || choices_.choose(2) == 0) return false;
+  if (!limits_.spurious_failures || failed_spuriously_ || choose(2) == 0) return false;
   failed_spuriously_ = true;
   return true;
 }
@@ -298,6 +300,12 @@ void model_engine::touch_cell(model_cell& at, const char* what) {
   fail(std::string("data race: ") + what + " of the plain field made at " + text_of(at.made) +
            ", unordered with the " + other_what + " by " + name_of_thread(other),
        &at);
+}
+void model_engine::make(model_cell& at) {
+  at.execution = execution_;
+  trace(at.made, [&] { return model_step{running_, "makes it  " + text_of(at.made), 0, {}, false, &at}; });
+  at.writer = static_cast<std::uint8_t>(running_);
+  at.written = me().time;
 }
 void model_engine::read(model_cell& at) {
   touch_cell(at, "read");

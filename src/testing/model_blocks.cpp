@@ -99,8 +99,9 @@ model_blocks::remains model_blocks::end_execution(bool give_up) noexcept {
   while (first) {
     block* const each = std::exchange(first, first->next);
     each->link = nullptr;  // belongs to nobody from here on
-    if (give_up) std::free(each->memory);
     ++result.not_freed;
+    result.bytes += each->size;
+    if (give_up) std::free(each->memory);
   }
   while (first_freed) {
     block* const each = std::exchange(first_freed, first_freed->next);

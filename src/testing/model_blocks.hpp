@@ -16,7 +16,7 @@ inline constexpr std::uint64_t freed_word = ~std::uint64_t{0} / 0xff * freed_byt
 class model_blocks {
  public:
   struct remains {
-    std::size_t not_freed = 0;
+    std::size_t not_freed = 0, bytes = 0;
     bool written_after_free = false;
   };
   /// Blocks that are made from here on belong to the execution.

@@ -108,6 +108,9 @@ bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout,
 void model_unpark_at(const model_location* at, unsigned count, const site& where) {
   if (model_engine* const here = engine_or_null()) here->unpark(at, count, where);
 }
+void model_make(model_cell& at) {
+  if (model_engine* const here = engine_or_null()) here->make(at);
+}
 void model_read(model_cell& at) {
   if (model_engine* const here = engine_or_null()) here->read(at);
 }

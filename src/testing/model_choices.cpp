@@ -13,7 +13,8 @@ unsigned model_choices::choose(unsigned count) {
     const auto taken = is_random_ ? static_cast<std::uint8_t>(random(count)) : std::uint8_t{0};
     path_.push_back({static_cast<std::uint8_t>(count), taken, 0, 0, 0, 0});
   }
-  return path_[next_++].taken;
+  const choice& here = path_[next_];
+  return repeat(here.count == count && here.can_run == 0, here.taken < count);
 }
 unsigned model_choices::choose_thread(thread_set can_run, thread_set asleep, thread_set wanted,
                                       unsigned first) {
@@ -21,7 +22,16 @@ unsigned model_choices::choose_thread(thread_set can_run, thread_set asleep, thr
     const model_own_work own;
     path_.push_back({0, static_cast<std::uint8_t>(first), can_run, asleep, wanted, 0});
   }
-  return path_[next_++].taken;
+  const choice& here = path_[next_];
+  return repeat(here.can_run == can_run, here.taken < 8 && (can_run & set_of(here.taken)) != 0);
+}
+/// What was taken here before. `is_same`: out of the same ways; a replay does not know out of which.
+unsigned model_choices::repeat(bool is_same, bool is_possible) noexcept {
+  const choice& here = path_[next_++];
+  const bool is_read = here.count == 0 && here.can_run == 0;
+  if (is_read && !is_possible) misfit_ = "this is no replay of that body, with these limits";
+  if (!is_read && !is_same) misfit_ = "the body does not do the same each time";
+  return misfit_ ? 0 : here.taken;
 }
 
 void model_choices::want(int place, thread_set first) noexcept {

@@ -17,9 +17,15 @@ class model_choices {
  public:
   static constexpr int none = -1;
 
-  void begin_execution() noexcept { next_ = 0; }
+  void begin_execution() noexcept {
+    next_ = 0;
+    misfit_ = nullptr;
+  }
   /// The execution still does what the one before it did: nothing that follows from it is new.
   [[nodiscard]] bool repeats() const noexcept { return next_ < path_.size(); }
+
+  /// Null, or why what it was to repeat cannot be repeated here.
+  [[nodiscard]] const char* misfit() const noexcept { return misfit_; }
 
   /// One of `count` ways.
   unsigned choose(unsigned count);
@@ -51,14 +57,16 @@ class model_choices {
 
  private:
   struct choice {
-    std::uint8_t count, taken;  ///< count 0: of threads
+    std::uint8_t count, taken;  ///< count 0: of threads, or, if none can run, as read() found it
     thread_set can_run, asleep, wanted, done;
   };
   [[nodiscard]] const choice& at(int place) const noexcept { return path_[static_cast<std::size_t>(place)]; }
+  unsigned repeat(bool is_same, bool is_possible) noexcept;
   static bool next_way(choice& each) noexcept;
 
   std::vector<choice> path_;
   std::size_t next_ = 0;
+  const char* misfit_ = nullptr;
   bool is_random_ = false;
   std::mt19937_64 random_;
 };

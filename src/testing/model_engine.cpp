@@ -40,13 +40,19 @@ void end_watch_for_crashes() { ::sigaction(SIGSEGV, &action_before, nullptr); }
 }  // namespace
 
 model_engine* model_engine::current_ = nullptr;
+constinit thread_local const char model_engine::this_thread_ = 0;
+
+void model_engine::stop_thread_of_its_own() noexcept {
+  std::fputs("coracle: a thread inside a model_check() that is no model_thread\n", stderr);
+  std::abort();
+}
 
 model_engine::model_engine(const model_limits& limits, std::function<void()> body, bool reduces)
     : limits_(possible(limits)),
       body_(std::move(body)),
       reduces_(reduces),
       all_orders_(reduces && limits.preemptions == no_bound && limits.random_seed == 0) {
-  if (current_) {
+  if (current()) {
     std::fputs("coracle: a model_check() inside another\n", stderr);
     std::abort();
   }
@@ -67,11 +73,13 @@ model_result model_engine::check() {
       return result_;
     }
     if (!run_one()) {
+      const std::string first = failure_;
       result_.replay = choices_.text();
       tracing_ = true;
       choices_.follow_only();
       run_one();
-      result_.failure = failure_;
+      result_.failure =
+          failure_.empty() ? first + "; not again: the body does not do the same each time" : failure_;
       result_.schedule = trace_.text(count_);
       return result_;
     }
@@ -116,10 +124,12 @@ void model_engine::end_execution() {
     for (thread& each : threads_)
       ::new (static_cast<void*>(&each.body)) std::function<void()>;  // its memory is gone
   }
-  const auto [left, written] = blocks_.end_execution(given_up);
+  const auto [left, size, written] = blocks_.end_execution(given_up);
   if (given_up) return;
   if (written) failure_ = "use after free: freed memory has been written to";
-  if (left != 0) failure_ = "leak: " + std::to_string(left) + " blocks of memory are not freed";
+  if (left != 0)
+    failure_ = "leak: blocks of memory that are not freed: " + std::to_string(left) + ", of " +
+               std::to_string(size) + " bytes in all";
 }
 
 void model_engine::begin_execution() {
@@ -184,9 +194,22 @@ unsigned model_engine::start_thread(std::function<void()> body) {
 void model_engine::enter_thread() {
   model_engine& engine = *current_;
   engine.me().fiber.entered();
-  engine.me().body();
+  if (const std::string thrown = engine.exception_of_body(); !thrown.empty()) engine.fail(thrown);
   engine.me().body = nullptr;
   engine.finish_thread();
+}
+
+/// Empty: none leaves it. Who fails is left as it is, so no longer in a handler.
+std::string model_engine::exception_of_body() {
+  const auto whose = [this] { return "an exception leaves " + name_of_thread(running_); };
+  try {
+    me().body();
+    return {};
+  } catch (const std::exception& thrown) {
+    return whose() + ": " + thrown.what();
+  } catch (...) {
+    return whose();
+  }
 }
 
 void model_engine::finish_thread() {

@@ -31,7 +31,10 @@ class model_engine {
   model_result replay(const std::string& choices);
 
   /// That of the model_check() in which the caller runs; null: none.
-  static model_engine* current() noexcept { return current_; }
+  static model_engine* current() noexcept {
+    if (current_ && current_->thread_ != &this_thread_) stop_thread_of_its_own();
+    return current_;
+  }
   [[nodiscard]] bool is_in_thread() const noexcept { return running_ != nobody; }
 
   // What a thread of the program does.
@@ -48,7 +51,11 @@ class model_engine {
   void join_thread(unsigned index);
   void record(std::string outcome);
   void yield();
-  unsigned choose(unsigned count) { return choices_.choose(count); }
+  unsigned choose(unsigned count) {
+    const unsigned chosen = choices_.choose(count);
+    expect_repeated();
+    return chosen;
+  }
   [[nodiscard]] unsigned this_thread_index() const noexcept { return running_; }
   void set_deadline(std::int64_t time) noexcept { me().deadline = time; }
 
@@ -69,6 +76,7 @@ class model_engine {
   bool fails_spuriously();
   void init(model_location& at, std::uint64_t value);
   void end(model_location& at);
+  void make(model_cell& at);
   void read(model_cell& at);
   void write(model_cell& at);
 
@@ -128,9 +136,18 @@ class model_engine {
 
   // model_engine.cpp
   bool run_one();
+  void expect_repeated() {
+    if (choices_.misfit()) fail(choices_.misfit());
+  }
+  [[noreturn]] void fail_endless() {
+    fail("livelock: no end after " + std::to_string(limits_.steps) +
+         " accesses; a loop that waits calls model_yield(), a long program needs more model_limits::steps");
+  }
+  [[noreturn]] static void stop_thread_of_its_own() noexcept;
   void begin_execution();
   void end_execution();
   static void enter_thread();
+  std::string exception_of_body();
   void finish_thread();
 
   // model_schedule.cpp
@@ -188,7 +205,9 @@ class model_engine {
   std::uint32_t new_name() noexcept { return ++names_; }
 
   static model_engine* current_;
+  static constinit thread_local const char this_thread_;
 
+  const char* const thread_ = &this_thread_;  ///< what this is the address of, on the thread that runs it
   const model_limits limits_;
   const std::function<void()> body_;
   const bool reduces_;

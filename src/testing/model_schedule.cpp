@@ -26,7 +26,7 @@ thread_set model_engine::runnable() const noexcept {
 
 /// Another thread may run here, in front of what this one does next.
 void model_engine::point(const operation& next) {
-  if (++steps_ > limits_.steps) fail("livelock: the execution does not end");
+  if (++steps_ > limits_.steps) fail_endless();
   me().next = next;
   if (!next.is_local() || !reduces_) run_another();
 }
@@ -63,6 +63,7 @@ unsigned model_engine::choose_thread(thread_set able) {
     unsigned first = goes_on && (awake & set_of(last_chosen_)) ? last_chosen_ : first_of(awake);
     if (choices_.is_random()) first = choose_by_priority(able);
     chosen = choices_.choose_thread(able, asleep_, all_orders_ ? set_of(first) : able, first);
+    expect_repeated();
     place_ = choices_.last_place();
     if (all_orders_) asleep_ |= choices_.done_at(place_);
   }
@@ -135,7 +136,7 @@ void model_engine::nobody_can_run() {
 
 /// Goes on once something that it has read since the last time has another value, which it then sees.
 void model_engine::yield() {
-  if (++steps_ > limits_.steps) fail("livelock: the execution does not end");
+  if (++steps_ > limits_.steps) fail_endless();
   thread& self = me();
   if (self.watches == 0) self.watches = static_cast<unsigned>(self.watched.size()) + 1;
   self.state = status::yielding;
@@ -223,7 +224,7 @@ void model_engine::unpark(const model_location* at, unsigned count, const site& 
       if (threads_[i].state == status::parked && threads_[i].waits_for == at) which[found++] = i;
     }
     if (found == 0) break;
-    const unsigned woken = which[choices_.choose(found)];
+    const unsigned woken = which[choose(found)];
     threads_[woken].state = status::ready;
     threads_[woken].next = {};
     threads_[woken].past.join(me().past);

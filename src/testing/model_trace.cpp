@@ -23,12 +23,6 @@ const char* name_of(std::memory_order order) {
   }
 }
 std::string name_of_thread(unsigned index) { return index == 0 ? "body" : "thread " + std::to_string(index); }
-/// Addresses differ from run to run and say little.
-std::string text_of(std::uint64_t value) {
-  if (value < 1'000'000) return std::to_string(value);
-  if (value > ~std::uint64_t{0} - 1000) return "-" + std::to_string(~value + 1);
-  return "address";
-}
 std::string text_of(const site& where) {
   std::string file = where.file_name();
   const std::size_t folder = file.find_last_of('/');
@@ -98,6 +92,14 @@ std::string object_at(const site& where) {
 }
 
 void model_trace::add(model_step made, const site& where) { lines_.push_back({std::move(made), where}); }
+std::string model_trace::text_of(std::uint64_t value) {
+  constexpr std::uint64_t smallest = std::uint64_t{1} << 32, behind_last = std::uint64_t{1} << 47, marks = 7;
+  if (value < smallest || (value >= behind_last && value < ~smallest)) return std::to_string(value);
+  if (value > ~smallest) return "-" + std::to_string(~value + 1);
+  const std::size_t number = addresses_.try_emplace(value & ~marks, addresses_.size() + 1).first->second;
+  const std::string mark = (value & marks) == 0 ? "" : " + " + std::to_string(value & marks);
+  return "address " + std::to_string(number) + mark;
+}
 void model_trace::end(unsigned thread, const std::string& what, const void* about) {
   end_ = name_of_thread(thread) + " fails: " + what + "\n";
   about_ = about;
@@ -131,13 +133,26 @@ std::string model_trace::text(unsigned threads) const {
   struct row {
     unsigned thread;
     std::string text;
+    int times = 1;
   };
   std::vector<row> rows;
+  const auto end_row = [&] {  // which may be the same as the one before
+    if (rows.size() < 2) return;
+    const row& last = rows.back();
+    row& before = rows[rows.size() - 2];
+    if (before.thread != last.thread || before.text != last.text) return;
+    ++before.times;
+    rows.pop_back();
+  };
   for (const auto& [what, where] : lines_) {
     if (what.about && what.about != about_) continue;
     rows.push_back({what.thread, what.what});
     if (what.atomic != 0) rows.back().text += " " + name_in(names, what.atomic) + what.rest;
-    if (!what.about) rows.back().text += "  " + text_of(where);
+    if (!what.about) rows.back().text += "  " + testing::model::text_of(where);
+    end_row();
+  }
+  for (row& each : rows) {
+    if (each.times != 1) each.text += "  (" + std::to_string(each.times) + " times)";
   }
   const std::size_t first = rows.size() > most_lines ? rows.size() - most_lines : 0;
   std::vector<std::size_t> widths(threads, 8);

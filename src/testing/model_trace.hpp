@@ -12,8 +12,6 @@ namespace coracle::testing::model {
 const char* name_of(std::memory_order order);
 /// As "thread 1", or "body".
 std::string name_of_thread(unsigned index);
-/// A number, or what else can be said of it: addresses differ from run to run.
-std::string text_of(std::uint64_t value);
 /// As "async_mutex.hpp:120".
 std::string text_of(const site& where);
 
@@ -35,6 +33,8 @@ struct model_step {
 class model_trace {
  public:
   void add(model_step made, const site& where);
+  /// A number, or as "address 2", the second to be seen: addresses themselves differ from run to run.
+  std::string text_of(std::uint64_t value);
   /// The last line: how it failed.
   void end(unsigned thread, const std::string& what, const void* about);
   /// That of the atomic of that number.
@@ -43,6 +43,7 @@ class model_trace {
   [[nodiscard]] std::string text(unsigned threads) const;
   void clear() {
     lines_.clear();
+    addresses_.clear();
     end_.clear();
   }
 
@@ -55,6 +56,7 @@ class model_trace {
   [[nodiscard]] std::map<std::uint32_t, std::string> names() const;
 
   std::vector<line> lines_;
+  std::map<std::uint64_t, std::size_t> addresses_;
   std::string end_;
   const void* about_ = nullptr;
 };

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 
 #include "model_waits.hpp"
 
@@ -168,6 +169,60 @@ void livelock(model_test& run) {
   });
 }
 
+/// What a newcomer does is told him, not found out in a debugger.
+void misuse(model_test& run) {
+  run.finds("an exception leaves a thread", "an exception leaves thread 1: no room", model_test::all, [] {
+    model_thread other{[] { throw std::runtime_error("no room"); }};
+    other.join();
+  });
+  run.finds("an exception leaves the body, past a thread", "an exception leaves body", model_test::all, [] {
+    word value{0};
+    model_thread other{[&] { value.store(1, order::relaxed); }};
+    throw 1;
+  });
+  run.finds("a loop that waits for another thread without model_yield()", "model_yield()", model_test::all,
+            [] {
+              word value{0};
+              model_thread other{[&] { value.store(1, order::relaxed); }};
+              while (value.load(order::relaxed) == 0) {
+              }
+            });
+  int calls = 0;
+  run.finds("a body with fewer threads the second time", "does not do the same", model_test::all, [&calls] {
+    word value{0};
+    const auto change = [&] { value.fetch_add(1, order::relaxed); };
+    model_thread other{change};
+    std::optional<model_thread> third;
+    if (calls++ == 0) third.emplace(change);
+    change();
+  });
+  const auto not_a_replay = model_replay("07", lost_wake_up);
+  run.check("a string that is no replay", 0, [=] {
+    model_expect(not_a_replay.failure.find("no replay of that body") != std::string::npos, "it is told");
+  });
+}
+
+/// A value is shown as what it is; a line that comes again and again is one line.
+void schedules(model_test& run) {
+  struct alignas(16) node {};
+  const auto found = model_check([] {
+    node first, second;
+    word number{-5};
+    coracle::detail::atomic<node*> top{nullptr};
+    for (int i = 0; i != 3; ++i) static_cast<void>(number.load(order::relaxed));
+    for (node* each : {&first, &second, &first}) top.store(each, order::relaxed);
+    model_expect(false, "the end");
+  });
+  const auto shows = [&](const char* what) { return found.schedule.find(what) != std::string::npos; };
+  const bool has_number = shows("load number = -5 relaxed"), counts = shows("(3 times)");
+  const bool has_addresses = shows("store top = address 2 relaxed") && !shows("address 3");
+  run.check("a schedule tells values and addresses apart", 0, [=] {
+    model_expect(has_number, "a negative number is one");
+    model_expect(counts, "the same line comes once");
+    model_expect(has_addresses, "the same address is called the same");
+  });
+}
+
 /// A failure is told in the same way again by its string alone, and the schedule names the lines.
 void replays(model_test& run) {
   for (const unsigned bound : {model_test::all, 1U}) {
@@ -208,6 +263,8 @@ int main(int argc, char** argv) {
   ends_of_atomics(run);
   memory(run);
   livelock(run);
+  misuse(run);
+  schedules(run);
   replays(run);
   random_runs(run);
   return run.finish();

@@ -105,6 +105,7 @@ void model_end(model_location& at);
 void model_fence(std::memory_order order, const site& where);
 /// Every thread passes a seq_cst fence at some moment between two of the caller's: membarrier(2).
 void model_fence_everywhere(const site& where);
+void model_make(model_cell& at);
 void model_read(model_cell& at);
 void model_write(model_cell& at);
 void model_pause();
@@ -192,9 +193,13 @@ class model_atomic {
                                                  : order;
   }
   static std::uint64_t encode(T value) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof(T));
-    return bits;
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<std::uint64_t>(value);  // a schedule shows -1 as that
+    } else {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &value, sizeof(T));
+      return bits;
+    }
   }
   static T decode(std::uint64_t bits) {
     T value;
@@ -217,7 +222,7 @@ class model_plain {
  public:
   model_plain(site where = site::current()) : model_plain(T{}, where) {}  // NOLINT
   model_plain(T value, site where = site::current()) : value_(value), cell_(where) {
-    model_write(cell_);
+    model_make(cell_);
   }  // NOLINT
   model_plain(const model_plain& other, site where = site::current()) : model_plain(other.read(), where) {}
   model_plain& operator=(const model_plain& other) { return write(other.read()); }
