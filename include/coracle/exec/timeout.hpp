@@ -15,28 +15,31 @@ class timed_out : public std::exception {
 };
 
 namespace detail {
-/// A subtree that a timer stops at a deadline.
+/// A subtree that a timer stops at a deadline, from begin() on.
 class subtree_until : public subtree, timer {
  public:
   /// Throws std::bad_alloc. Requires: `outer` lives longer.
-  subtree_until(const environment& outer, timer_service::time_point end)
-      : subtree(outer), timer(&expire), timers_(timers_of(current_executor())) {
-    environment::deadline = std::min(outer.deadline, end);
-    if (end <= timers_.now()) {
+  explicit subtree_until(const environment& outer) : subtree(outer), timer(&expire) {}
+  void begin(timer_service::time_point end) noexcept {
+    environment::deadline = std::min(environment::deadline, end);
+    timers_ = &timers_of(current_executor());
+    if (end <= timers_->now()) {
       expired_ = request_stop(stop_reason::timed_out);
     } else if (end != timer_service::time_point::max()) {
       armed_ = true;
-      timers_.add(*this, end);
+      timers_->add(*this, end);
     }
   }
   subtree_until(const subtree_until&) = delete;
   subtree_until& operator=(const subtree_until&) = delete;
   ~subtree_until() { disarm(); }
 
-  /// Whether the deadline has requested the stop, and nobody before it. From here on it will not.
-  [[nodiscard]] bool expired() noexcept {
+  /// In a catch block, with what is handled there: throws timed_out if the deadline has requested the stop, and nobody
+  /// before it; else it goes on.
+  [[noreturn]] CORACLE_COLD() void rethrow(const operation_cancelled& cancelled) {
     disarm();
-    return expired_;
+    if (cancelled.reason() == stop_reason::timed_out && expired_) throw timed_out{};
+    throw;
   }
 
  private:
@@ -47,10 +50,10 @@ class subtree_until : public subtree, timer {
   }
   /// Never waits for a coroutine: none runs inside expire(), nor on its thread before it has returned.
   void disarm() noexcept {
-    if (std::exchange(armed_, false) && !timers_.remove(*this)) over_.wait();
+    if (std::exchange(armed_, false) && !timers_->remove(*this)) over_.wait();
   }
 
-  timer_service& timers_;
+  timer_service* timers_ = nullptr;
   one_shot over_;         // expire() has returned, as far as this is concerned
   bool expired_ = false;  // belongs to expire() until over_ is set
   bool armed_ = false;
@@ -67,15 +70,15 @@ inline std::chrono::steady_clock::time_point moment(std::chrono::steady_clock::d
 template <bool Throws, class Awaitable, class Time>
 task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
   const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
-  subtree_until mine{*outer, moment(time)};
+  subtree_until mine{*outer};
+  mine.begin(moment(time));
   co_await replace_environment(mine);
   if constexpr (Throws) {
     try {
       co_return co_await static_cast<Awaitable&&>(child);
     } catch (const operation_cancelled& cancelled) {
-      if (cancelled.reason() != stop_reason::timed_out || !mine.expired()) throw;
+      mine.rethrow(cancelled);
     }
-    throw timed_out{};
   } else {
     co_return co_await static_cast<Awaitable&&>(child);
   }
