@@ -1,6 +1,7 @@
 // src/exec/elastic_threads.hpp -- threads that come when there is work for them, and go when there is none.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <coracle/detail/thread.hpp>
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace coracle::detail {
 class elastic_threads {
  public:
   elastic_threads(std::size_t most, std::chrono::milliseconds idle_time) noexcept
-      : most_(most), idle_time_(idle_time) {}
+      : most_(most), idle_time_(std::min(idle_time, longest_idle_time)) {}
   elastic_threads(const elastic_threads&) = delete;
   elastic_threads& operator=(const elastic_threads&) = delete;
   [[nodiscard]] std::size_t thread_count() noexcept {
@@ -38,6 +39,8 @@ class elastic_threads {
   bool start_thread() noexcept;
 
   // mutex_ owns all below.
+  static constexpr std::chrono::milliseconds longest_idle_time =
+      std::chrono::hours{24 * 365};  // the clock reaches it
   const std::size_t most_;
   const std::chrono::milliseconds idle_time_;
   condition_variable work_;   // something is queued, or stopping_

@@ -152,6 +152,15 @@ TEST_CASE("blocking: a thread that has had nothing to do for a while ends, and c
   CHECK(sync_wait(blocking(pool, call)) == 1);
 }
 
+TEST_CASE("blocking: a thread that is to wait for ever, as far as the clock goes, stays") {
+  blocking_pool pool{1, std::chrono::milliseconds::max()};
+  sync_wait(blocking(pool, [] {}));
+  for (int look = 0; look != 1000; ++look) {
+    REQUIRE(pool.thread_count() == 1);
+    std::this_thread::yield();
+  }
+}
+
 TEST_CASE("blocking: a pool that was never used starts no thread") {
   blocking_pool pool{3};
   CHECK(pool.thread_count() == 0);
