@@ -8,6 +8,7 @@
 #include <coracle/exec/timeout.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -53,6 +54,14 @@ TEST_CASE("rate_limiter: what does not divide evenly is exact all the same, for 
   for (const int each : {1, 2, 3, 3'000, 299'999, 300'000}) {
     CHECK(door.log[static_cast<std::size_t>(each)].second == (each * 1'000'000'000LL + 2) / 3);
   }
+}
+
+TEST_CASE("rate_limiter: as many tokens as there are numbers are a burst in each nanosecond") {
+  virtual_time_loop loop;
+  rate_limiter limiter{std::numeric_limits<std::int64_t>::max(), 2ns, 3};
+  gate door{loop, limiter};
+  loop.run(door.pass_often(6));
+  CHECK(door.log == passes{{0, 0}, {1, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 1}});
 }
 
 TEST_CASE("rate_limiter: what nobody used is saved up to the burst") {

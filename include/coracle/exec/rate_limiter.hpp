@@ -1,6 +1,7 @@
 // coracle/exec/rate_limiter.hpp -- so many in a period, and so many at once.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <algorithm>
 #include <coracle/core/task.hpp>
 #include <coracle/detail/small_mutex.hpp>
 #include <coracle/exec/sleep.hpp>
@@ -32,7 +33,10 @@ class rate_limiter {
 
   /// Requires: all greater than 0, and burst * period in nanoseconds less than 2^62.
   rate_limiter(std::int64_t tokens, duration period, std::int64_t burst) noexcept
-      : refill_(tokens), price_(period.count()), full_(product(burst, period.count())), level_(full_) {
+      : price_(period.count()),
+        full_(product(burst, period.count())),
+        refill_(std::min(tokens, full_)),
+        level_(full_) {
     CORACLE_CHECK(tokens > 0 && period > duration::zero() && burst > 0,
                   "a rate_limiter needs tokens, a period and a burst greater than 0");
     CORACLE_CHECK(burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
@@ -83,10 +87,10 @@ class rate_limiter {
     rate_limiter& limiter_;
   };
 
-  // A token is `price_` units, and a nanosecond brings `refill_` of them.
-  const std::int64_t refill_;
+  // A token is `price_` units, and a nanosecond brings `refill_` of them: no more than there is room for.
   const std::int64_t price_;
   const std::int64_t full_;
+  const std::int64_t refill_;
   detail::small_mutex guard_;
   std::int64_t level_;                   // at looked_at_; guard_
   time_point looked_at_ = time_point{};  // guard_
