@@ -39,7 +39,8 @@ bool io_operation::goes_behind_others() noexcept {
 std::int64_t io_operation::take_result_or_errno() {
   suspended_ = false;
   remove();  // waits where the listener runs on another thread
-  if (result == -ECANCELED) throw_cancelled(reason_);
+  // Without a stop request it is the system's own word, as some file systems have it.
+  if (result == -ECANCELED && reason_ != stop_reason::none) throw_cancelled(reason_);
   return result;
 }
 
