@@ -2,7 +2,6 @@
 // tests/compile_fail/as_completed_consumer.cpp -- a consumer of something else.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/as_completed.hpp>
-
 #include <utility>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // tests/compile_fail/as_completed_lvalue.cpp -- tasks that are not moved in.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/as_completed.hpp>
-
 #include <utility>
 #include <vector>
 

@@ -4,6 +4,8 @@
 Each .cpp here states `// expect: <text>` in its first lines and keeps its wrong line inside
 `#ifndef CORACLE_COMPILE_FAIL_CONTROL`. Under each compiler it must fail with exactly one `error:` line that
 stands in at most 12 lines of output, among them every expected text; without the wrong line it must compile.
+
+check_messages.py [NAME...]: all of them, or those whose names are given, without .cpp.
 """
 import os
 import shutil
@@ -62,9 +64,10 @@ def complaints(compiler, source):
 
 
 def main():
-    sources = sorted(HERE.glob("*.cpp"))
-    if not sources:
-        sys.exit(f"no tests in {HERE}")
+    sources = [HERE / f"{name}.cpp" for name in sys.argv[1:]] or sorted(HERE.glob("*.cpp"))
+    unknown = [source.name for source in sources if not source.is_file()]
+    if unknown or not sources:
+        sys.exit(f"no such tests in {HERE}: {' '.join(unknown)}")
     missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
     cases = [(compiler, source) for compiler in COMPILERS if compiler not in missing for source in sources]
     failed = 0

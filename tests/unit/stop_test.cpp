@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/linked_stop_source.hpp>
+#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
