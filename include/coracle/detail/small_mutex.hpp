@@ -5,8 +5,8 @@
 
 namespace coracle::detail {
 /// Excludes other threads for a moment: while links change hands, at most over one non-blocking system call. Never
-/// held over user code, an allocation or the wake-up of a coroutine. The three-state lock of U. Drepper, "Futexes
-/// are tricky", section 7.
+/// held over the wake-up of a coroutine; over user code and an allocation by single_flight alone, for its map. The
+/// three-state lock of U. Drepper, "Futexes are tricky", section 7.
 class small_mutex {
  public:
   small_mutex() noexcept = default;

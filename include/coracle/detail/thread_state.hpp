@@ -23,7 +23,7 @@ struct nested_starts {
   resumption* first = nullptr;  ///< those put off: each a waiter that starts a child when it is resumed
   resumption* last = nullptr;
 };
-/// Stop requests that run inside one another, from a state to one that is linked to it: core/stop.hpp. Those too deep
+/// Stop requests that run inside one another, from a state to one that is linked to it: core/stop_state.hpp. Those too deep
 /// wait for the outermost, oldest first.
 struct linked_requests {
   static constexpr unsigned most = 16;
