@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include <pthread.h>
+
 #include <coracle/exec/blocking.hpp>
+#include <cstddef>
+#include <new>
 
 #include "elastic_threads.hpp"
 
@@ -61,7 +65,12 @@ blocking_pool::~blocking_pool() = default;
 std::size_t blocking_pool::thread_count() const noexcept { return state_->thread_count(); }
 
 blocking_pool& default_blocking_pool() {
-  static blocking_pool& pool = *new blocking_pool;
-  return pool;
+  alignas(blocking_pool) static std::byte memory[sizeof(blocking_pool)];
+  // The child that fork() makes has none of the threads, and none of its coroutines waits for one.
+  static blocking_pool& only = []() -> blocking_pool& {
+    ::pthread_atfork(nullptr, nullptr, [] { ::new (memory) blocking_pool; });
+    return *::new (memory) blocking_pool;
+  }();
+  return only;
 }
 }  // namespace coracle

@@ -1,6 +1,8 @@
 // tests/unit/blocking_test.cpp -- calls that block, on threads of their own.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -159,6 +161,22 @@ TEST_CASE("blocking: a thread that is to wait for ever, as far as the clock goes
     REQUIRE(pool.thread_count() == 1);
     std::this_thread::yield();
   }
+}
+
+TEST_CASE("blocking: the program's pool has threads of its own in the child that fork() makes" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  // Not under ThreadSanitizer, which follows no threads in the child of a process that had some.
+  const auto call = [] { return 7; };
+  CHECK(sync_wait(blocking(call)) == 7);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(30);
+    ::_exit(sync_wait(blocking(call)));
+  }
+  int status = -1;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
 }
 
 TEST_CASE("blocking: a pool that was never used starts no thread") {

@@ -71,7 +71,8 @@ class blocking_pool {
 };
 
 /// That of the program: up to 64 threads. It is never destroyed, so it may be used at any time, also by the
-/// destructors of static objects; what is left of its threads ends with the program.
+/// destructors of static objects; what is left of its threads ends with the program. The child that fork() makes has one
+/// of its own.
 [[nodiscard]] blocking_pool& default_blocking_pool();
 
 /// What blocking() gives.
