@@ -3,9 +3,10 @@
 
   condition  a coroutine awaits in the condition of an if, while, for, do or switch and declares no local variable:
              g++ 12 makes a body that does not run. Cure: bind the result to a variable first.
-  lambda     a capturing lambda is an argument in an expression that awaits: g++ 12 may destroy its captures
+  lambda     a capturing lambda is a temporary in an expression that awaits: g++ 12 may destroy its captures
              twice. Cure: bind the lambda to a variable first.
 
+Without arguments it looks at coracle itself; else at the files given, such as those of a program that uses coracle.
 It matches text, not C++: it may miss what macros hide. `// lint: intended` on the line silences it, for the
 tests that show these errors. --self-test runs it on known cases.
 """
@@ -145,9 +146,9 @@ class Source:
                 if AWAIT.search(body, opening, closing):
                     yield brace + control.start()
 
-    def lambda_arguments(self):
-        """Positions of the capturing lambdas that are arguments in an expression that awaits."""
-        for found in re.finditer(r"(?<=[(,])\s*\[(?!\[)", self.text):
+    def temporary_lambdas(self):
+        """Positions of the capturing lambdas that are arguments in an expression that awaits, or called in it."""
+        for found in re.finditer(r"(?:(?<=[(,])|\bco_await)\s*\[(?!\[)", self.text):
             opening = found.end() - 1
             closing = self.match.get(opening)
             if closing is None or not self.text[opening + 1:closing].strip():
@@ -180,28 +181,32 @@ def findings(text):
     source = Source(text)
     found = [(source.line_of(position), "condition: awaits in a condition, and the coroutine declares no local "
               "variable; bind the result to a variable first") for position in source.conditions()]
-    found += [(source.line_of(position), "lambda: captures, and is an argument in an expression that awaits; "
-               "bind it to a variable first") for position in source.lambda_arguments()]
+    found += [(source.line_of(position), "lambda: captures, and is a temporary in an expression that awaits; "
+               "bind it to a variable first") for position in source.temporary_lambdas()]
     return [(line, "" if INTENDED in source.lines[line - 1] else message) for line, message in sorted(found)]
 
 
-def lint():
-    places = []  # (file, lines before the text, text)
+def texts_of_coracle():
+    """Of each: its name, how many lines are before it, the text."""
+    places = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.[ch]pp")):
-            places.append((path, 0, path.read_text()))
+            places.append((path.relative_to(ROOT), 0, path.read_text()))
     for path in documents():
         for snippet in snippets(path):
             # A fragment is the body of a function.
             code = f"void fragment() {{ {snippet.code}}}\n" if "fragment" in snippet.mark else snippet.code
-            places.append((path, snippet.line - 1, code))
+            places.append((path.relative_to(ROOT), snippet.line - 1, code))
+    return places
 
+
+def lint(places):
     failed = intended = 0
     for path, before, text in places:
         for line, message in findings(text):
             if message:
                 failed += 1
-                print(f"{path.relative_to(ROOT)}:{before + line}: {message}")
+                print(f"{path}:{before + line}: {message}")
             else:
                 intended += 1
     print(f"{len(places)} texts, {failed} findings, {intended} intended")
@@ -228,6 +233,7 @@ WRONG = {
         "task<> f() { co_await g([x] { return x; }); }",
         "task<> f() { int r = 1 + co_await g(a, [&x](int y) mutable { return y; }); }",
         "task<> f() { int l; if (co_await g(h([x] {}))) {} }",
+        "task<> f() { co_await [x]() -> task<> { co_return; }(); }",
         "task<> f() { co_await g([] { return 1; }, [x] { return x; }); }",
         "task<> f() { co_await g({1, 2}, when_all(a(), [=]() -> task<> { co_return; }())); }",
         "task<> f() { co_return co_await schedule_on(pool, [p = std::move(p)] { return p; }); }",
@@ -268,10 +274,12 @@ def self_test():
 
 
 def main():
-    if sys.argv[1:] not in ([], ["--self-test"]):
-        print("usage: lint_coroutines.py [--self-test]", file=sys.stderr)
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    if any(argument.startswith("-") for argument in sys.argv[1:]):
+        print("usage: lint_coroutines.py [--self-test | FILE...]", file=sys.stderr)
         return 2
-    return self_test() if sys.argv[1:] else lint()
+    return lint([(name, 0, Path(name).read_text()) for name in sys.argv[1:]] or texts_of_coracle())
 
 
 if __name__ == "__main__":
