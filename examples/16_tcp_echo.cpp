@@ -4,13 +4,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <coracle/compose/with_scope.hpp>
 #include <coracle/coracle.hpp>
-#include <coracle/core/operation_cancelled.hpp>
-#include <coracle/core/stop.hpp>
-#include <coracle/core/with_environment.hpp>
-#include <coracle/io/io_service.hpp>
-#include <coracle/net/socket.hpp>
+#include <coracle/io.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -3,12 +3,7 @@
 #include <unistd.h>
 
 #include <coracle/coracle.hpp>
-#include <coracle/core/on_scope_exit.hpp>
-#include <coracle/core/operation_cancelled.hpp>
-#include <coracle/core/stop.hpp>
-#include <coracle/io/io_service.hpp>
-#include <coracle/io/read_only_file.hpp>
-#include <coracle/io/write_only_file.hpp>
+#include <coracle/io.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,0 +1,10 @@
+// coracle/io.hpp -- all of I/O: the event loop, files, sockets and internet addresses.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/read_only_file.hpp>
+#include <coracle/io/read_write_file.hpp>
+#include <coracle/io/write_only_file.hpp>
+#include <coracle/net/ip_address.hpp>
+#include <coracle/net/ip_endpoint.hpp>
+#include <coracle/net/socket.hpp>
