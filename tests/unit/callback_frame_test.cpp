@@ -91,6 +91,60 @@ TEST_CASE("callback_frame: many children share one") {
   CHECK(two.is_ready());
 }
 
+// ---- shared frames -------------------------------------------------------------------------------------
+
+using coracle::detail::shared_frame;
+using coracle::detail::shared_promise;
+
+struct recording_frame : shared_frame {
+  recording_frame() noexcept : shared_frame(&ended, &failed) {}
+  static void ended(basic_callback_frame* self) { ++static_cast<recording_frame*>(self)->ends; }
+  static void failed(shared_promise& self, const void* task) noexcept {
+    const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
+    auto& mine = static_cast<recording_frame&>(*static_cast<basic_callback_frame*>(handle.address()));
+    mine.failed_task = task;
+    mine.ends_before = mine.ends;
+  }
+  int ends = 0;
+  int ends_before = -1;
+  const void* failed_task = nullptr;
+};
+
+TEST_CASE(
+    "shared_frame: a task that fails tells it before it resumes it, one that does not resumes it only") {
+  recording_frame frame;
+  const auto child = [](bool fails) -> coracle::task<int> {
+    if (fails) throw 1;
+    co_return 1;
+  };
+  coracle::task<int> good = child(false), bad = child(true);
+  auto awaits_good = good.when_ready();
+  auto awaits_bad = bad.when_ready();
+  CHECK(coracle::detail::suspend_into(awaits_good, frame.handle()));
+  CHECK(frame.ends == 1);
+  CHECK(frame.failed_task == nullptr);
+  CHECK(coracle::detail::suspend_into(awaits_bad, frame.handle()));
+  CHECK(frame.ends == 2);
+  CHECK(frame.ends_before == 1);
+  CHECK(frame.failed_task != nullptr);
+}
+
+TEST_CASE("shared_frame: other frames, and coroutines, are none") {
+  recording_frame shared;
+  counting_frame other;
+  auto child = []() -> coracle::task<> {
+    throw 1;
+    co_return;
+  };
+  CHECK(shared_frame::is_one(shared.handle()));
+  CHECK_FALSE(shared_frame::is_one(other.handle()));
+  CHECK_FALSE(shared_frame::is_one(std::noop_coroutine()));
+  coracle::task<> one = child();
+  auto awaiter = one.when_ready();
+  CHECK(coracle::detail::suspend_into(awaiter, other.handle()));
+  CHECK(other.calls == 1);
+}
+
 TEST_CASE("callback_frame: one that is destroyed through its handle ends the program with one line") {
   const std::string written = coracle_test::abort_message([] {
     counting_frame frame;

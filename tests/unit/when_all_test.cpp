@@ -286,6 +286,53 @@ TEST_CASE("when_all: a range stops at its first error, with and without results;
   CHECK(ran == 1);
 }
 
+TEST_CASE("when_all: tasks that have ended before it fail or give their values all the same") {
+  const auto with_ended = [](task<int> ended) -> task<int> {
+    co_await ended.when_ready();
+    std::vector<task<int>> tasks;
+    tasks.push_back(give(1));
+    tasks.push_back(std::move(ended));
+    tasks.push_back(give(3));
+    const std::vector<int> values = co_await coracle::when_all(std::move(tasks));
+    co_return values[0] + values[1] + values[2];
+  };
+  CHECK(coracle::sync_wait(with_ended(give(2))) == 6);
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(with_ended(fail("ended"))), "ended", std::runtime_error);
+}
+
+TEST_CASE("when_all: an awaitable that is no task and a task fail together") {
+  const auto throws_at_once = [] {
+    struct awaiter {
+      bool await_ready() const noexcept { return true; }
+      void await_suspend(std::coroutine_handle<>) const noexcept {}
+      void await_resume() const { throw std::runtime_error("awaiter"); }
+    };
+    return awaiter{};
+  };
+  async_manual_reset_event event;
+  std::vector<std::string> errors;
+  const auto fail_when_stopped = [](async_manual_reset_event& waits) -> task<> {
+    try {
+      co_await waits;
+    } catch (const coracle::operation_cancelled&) {
+      throw std::runtime_error("task");
+    }
+  };
+  const auto work = [&]() -> task<> {
+    try {
+      auto first = fail_when_stopped(event);
+      auto second = throws_at_once();
+      co_await coracle::when_all(std::move(first), std::move(second));
+    } catch (const coracle::error_group& group) {
+      for (const auto& each : group.errors()) errors.push_back(message_of(each));
+    }
+  };
+  coracle::sync_wait(work());
+  CHECK(errors == std::vector<std::string>{"awaiter", "task"});
+}
+
+static_assert(sizeof(coracle::detail::joined_sibling_t<task<int>>) == sizeof(void*));
+
 TEST_CASE("when_all: a child that is cancelled by itself stops the others, and is no error") {
   async_manual_reset_event never;
   coracle::stop_source source;

@@ -149,6 +149,8 @@ class child<task<T>> {
     return bad;
   }
   [[nodiscard]] std::exception_ptr error() noexcept { return finish() ? nullptr : failure().error(); }
+  /// As the task tells it to a shared_promise.
+  [[nodiscard]] const void* frame() noexcept { return ended_awaiter(task_).frame(); }
   T result() { return std::move(task_).operator co_await().await_resume(); }
   outcome<T> take_outcome() noexcept {
     outcome<T> end;
@@ -160,6 +162,7 @@ class child<task<T>> {
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).operator co_await()) {}
     [[nodiscard]] bool failed() const noexcept { return this->body_.promise().has_error(); }
+    [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }
   };
   task<T> task_;
 };

@@ -53,14 +53,22 @@ class siblings {
   }
   CORACLE_COLD()
   void gave_none(sibling_base& one, bool has_claimed, const outcome<void>& end) noexcept {
+    note_failure(&one, end);
+    if (rule_ == rule::any && end.has_error()) decide(one, has_claimed);
+  }
+  /// Of a child by the name of `which`; not for collect.
+  CORACLE_COLD() void note_failure(const void* which, const outcome<void>& end) noexcept {
     if (end.is_cancelled()) {
       note_cancelled(end.reason());
     } else {
-      note_first(first_failed_, &one);
+      note_first(first_failed_, which);
       failures_.fetch_add(1, memory_order_relaxed); /*W3*/
-      if (rule_ == rule::any) decide(one, has_claimed);
     }
     if (rule_ == rule::all) subtree_->request_stop(stop_reason::sibling_failed);
+  }
+  /// The continuation of those that are tasks, but for the rule `any`, by which each has its own.
+  [[nodiscard]] std::coroutine_handle<shared_promise> continuation_of_tasks() noexcept {
+    return tasks_end_.handle();
   }
   /// True: those were the last.
   bool ended(std::size_t children) noexcept {
@@ -100,7 +108,7 @@ class siblings {
     if (first_failed() || winner_) return stop_reason::none;
     return cancelled_.load(memory_order_relaxed); /*W4*/
   }
-  [[nodiscard]] sibling_base* first_failed() const noexcept {
+  [[nodiscard]] const void* first_failed() const noexcept {
     return first_failed_.load(memory_order_relaxed); /*W4*/
   }
   [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); } /*W4*/
@@ -117,6 +125,7 @@ class siblings {
   void begin(std::size_t count, const environment* inherited, std::coroutine_handle<> parent) {
     children_inherit_ = inherited;
     if (!collects()) children_inherit_ = &subtree_.emplace(environment_or_empty(inherited));
+    tasks_end_.handle().promise().set_environment(children_inherit_);
     parent_.suspend(parent);
     running_.store(count, memory_order_relaxed); /*W5*/
   }
@@ -184,6 +193,23 @@ class siblings {
   };
 
  private:
+  struct end_of_a_task : shared_frame {
+    explicit end_of_a_task(siblings& all) noexcept : shared_frame(&over, &failed), together(all) {}
+    CORACLE_TRANSFER_ABI() static void over(basic_callback_frame* self) {
+      const std::coroutine_handle<> target = static_cast<end_of_a_task*>(self)->together.after_one();
+      CORACLE_RETURN_TO(self, target);
+    }
+    static void failed(shared_promise& self, const void* task) noexcept {
+      const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
+      auto& frame = *static_cast<basic_callback_frame*>(handle.address());
+      siblings& all = static_cast<end_of_a_task&>(frame).together;
+      if (all.collects()) return;
+      outcome<void> end;
+      end.emplace_from(&rethrow_current);
+      all.note_failure(task, end);
+    }
+    siblings& together;
+  };
   /// Of those that come at the same time any may be the first.
   template <class T>
   static void note_first(atomic<T>& first, T mine) noexcept {
@@ -203,15 +229,16 @@ class siblings {
   //   [W6] who starts              relaxed  a thread finds itself there only where it has written that
   atomic<std::size_t> running_{0};
   atomic<const thread_state*> starts_on_{nullptr};
-  choice choice_;                                // any: whoever claims it
-  plain<sibling_base*> winner_ = nullptr;        // is the winner
-  atomic<sibling_base*> first_failed_{nullptr};  // with an error, in time
+  choice choice_;                              // any: whoever claims it
+  plain<sibling_base*> winner_ = nullptr;      // is the winner
+  atomic<const void*> first_failed_{nullptr};  // with an error, in time
   atomic<std::size_t> failures_{0};
   atomic<stop_reason> cancelled_{
       stop_reason::none};  // of the first that was; or of them all, none being started
   const rule rule_;
   const environment* children_inherit_ = nullptr;
   waiter parent_;
+  end_of_a_task tasks_end_{*this};
   std::optional<subtree> subtree_;
   std::optional<late_start> starter_;
   plain<bool> others_have_ended_ = false;  // only the last child that was started runs

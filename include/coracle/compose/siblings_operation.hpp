@@ -46,6 +46,8 @@ class sibling : public sibling_base {
   }
   static constexpr bool can_try = child<Awaitable>::can_try;
   child<Awaitable>& get() noexcept { return work_; }
+  /// What first_failed() calls it.
+  [[nodiscard]] const void* name() const noexcept { return static_cast<const sibling_base*>(this); }
 
  private:
   CORACLE_TRANSFER_ABI() static void over(sibling_base* self) {
@@ -65,6 +67,51 @@ class sibling : public sibling_base {
   }
   child<Awaitable> work_;
 };
+
+/// One of them that is a task, where not the first to end counts. Eight bytes: they share their continuation, to which
+/// the task says by itself that it fails.
+template <class T>
+class task_sibling {
+ public:
+  using result_type = T;
+
+  explicit task_sibling(task<T>&& value) noexcept : work_(std::move(value)) {}
+
+  /// As those of sibling.
+  CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {
+    if (work_.start(all.continuation_of_tasks())) return true;
+    note_end(all);
+    return false;
+  }
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> begin(siblings& all) noexcept {
+    const std::coroutine_handle<> target = work_.begin(all.continuation_of_tasks());
+    if (!target) note_end(all);
+    return target;
+  }
+  static constexpr bool can_try = false;
+  bool try_at_once(siblings&) noexcept { return false; }
+  child<task<T>>& get() noexcept { return work_; }
+  [[nodiscard]] const void* name() noexcept { return work_.frame(); }
+
+ private:
+  /// Its body had ended before.
+  CORACLE_COLD() void note_end(siblings& all) noexcept {
+    if (!work_.finish() && !all.collects()) all.note_failure(name(), work_.failure());
+  }
+  child<task<T>> work_;
+};
+
+template <class Awaitable>
+struct joined_sibling {
+  using type = sibling<Awaitable>;
+};
+template <class T>
+struct joined_sibling<task<T>> {
+  using type = task_sibling<T>;
+};
+/// What stands for an awaitable where all are waited for.
+template <class Awaitable>
+using joined_sibling_t = typename joined_sibling<Awaitable>::type;
 
 /// Starts them in order and suspends until all have ended. `Children` is a tuple or a vector.
 template <class Children>
@@ -199,11 +246,11 @@ class siblings_operation : public siblings {
   [[noreturn]] CORACLE_COLD() void throw_errors() {
     std::exception_ptr first;
     for_each([&](auto& one) {
-      if (&one == first_failed()) first = one.get().error();
+      if (one.name() == first_failed()) first = one.get().error();
     });
     throw_together(std::move(first), failures(), [this](std::vector<std::exception_ptr>& errors) {
       for_each([&](auto& one) {
-        if (&one == first_failed()) return;
+        if (one.name() == first_failed()) return;
         if (std::exception_ptr error = one.get().error()) errors.push_back(std::move(error));
       });
     });
@@ -218,9 +265,9 @@ using element_t = std::conditional_t<
     std::is_void_v<T>, void_value,
     std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 
-template <class Awaitable>
-element_t<typename sibling<Awaitable>::result_type> element_of(sibling<Awaitable>& ended) {
-  if constexpr (std::is_void_v<typename sibling<Awaitable>::result_type>) {
+template <class Sibling>
+element_t<typename Sibling::result_type> element_of(Sibling& ended) {
+  if constexpr (std::is_void_v<typename Sibling::result_type>) {
     ended.get().result();
     return {};
   } else {
@@ -237,10 +284,9 @@ concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
                std::copy_constructible<std::remove_cvref_t<decltype(*std::begin(range))>>;
 };
 
-template <class Range>
+template <template <class> class Sibling, class Range>
 auto siblings_from_range(Range range) {
-  using one = std::remove_cvref_t<decltype(*std::begin(range))>;
-  std::vector<sibling<one>> children;
+  std::vector<Sibling<std::remove_cvref_t<decltype(*std::begin(range))>>> children;
   if constexpr (requires { range.size(); }) children.reserve(range.size());
   for (auto&& each : range) children.emplace_back(std::move(each));
   return children;

@@ -70,13 +70,14 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all(Awaitables&&... each) {
-  using children = std::tuple<detail::sibling<Awaitables>...>;
+  using children = std::tuple<detail::joined_sibling_t<Awaitables>...>;
   return detail::when_all_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
 }
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_all(Range&& range) {
-  auto children = detail::siblings_from_range<std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
+  auto children = detail::siblings_from_range<detail::joined_sibling_t, std::remove_cvref_t<Range>>(
+      static_cast<Range&&>(range));
   return detail::when_all_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>
@@ -97,13 +98,14 @@ detail::any_awaiter when_all(Ts&&...) {
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all_ready(Awaitables&&... each) {
-  using children = std::tuple<detail::sibling<Awaitables>...>;
+  using children = std::tuple<detail::joined_sibling_t<Awaitables>...>;
   return detail::when_all_ready_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
 }
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_all_ready(Range&& range) {
-  auto children = detail::siblings_from_range<std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
+  auto children = detail::siblings_from_range<detail::joined_sibling_t, std::remove_cvref_t<Range>>(
+      static_cast<Range&&>(range));
   return detail::when_all_ready_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>

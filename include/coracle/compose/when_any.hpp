@@ -95,7 +95,8 @@ auto when_any(Awaitables&&... each) {
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_any(Range&& range) {
-  auto children = detail::siblings_from_range<std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
+  auto children =
+      detail::siblings_from_range<detail::sibling, std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
   return detail::when_any_operation<decltype(children)>{std::in_place, std::move(children)};
 }
 template <class... Ts>

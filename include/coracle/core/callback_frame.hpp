@@ -42,6 +42,7 @@ class basic_callback_frame {
  protected:
   Promise& promise() noexcept { return promise_; }
   const Promise& promise() const noexcept { return promise_; }
+  void set_destroy_function(function* on_destroy) noexcept { destroy_ = on_destroy; }
 
  private:
   static void refuse_destroy(basic_callback_frame*) {
@@ -54,5 +55,48 @@ class basic_callback_frame {
 };
 /// One that passes on an environment.
 using callback_frame = basic_callback_frame<callback_promise>;
+
+/// The promise of a frame that is the continuation of many tasks, and could not tell which of them has ended. So each
+/// that ends with an exception says so, while that is being handled, before it resumes the frame.
+class shared_promise {
+ public:
+  /// `task` is the address of its frame.
+  using failure = void(shared_promise& self, const void* task) noexcept;
+  explicit shared_promise(failure* on_failure) noexcept : on_failure_(on_failure) {}
+
+  [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
+  void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
+
+  /// For a task that has failed: tells its parent, if that is such a frame.
+  static void tell(std::coroutine_handle<> parent, const void* task) noexcept;
+
+ private:
+  failure* on_failure_;
+  const environment* environment_ = nullptr;
+};
+/// It is known by its destroy function.
+class shared_frame : public basic_callback_frame<shared_promise> {
+ public:
+  shared_frame(function* on_resume, shared_promise::failure* on_failure) noexcept
+      : basic_callback_frame(on_resume, on_failure) {
+    set_destroy_function(mark);
+  }
+  [[nodiscard]] static bool is_one(std::coroutine_handle<> handle) noexcept {
+    return static_cast<function* const*>(handle.address())[1] == mark;
+  }
+
+ private:
+  // Says something else than that of other frames, so that no linker makes one function of the two.
+  static void refuse_destroy(basic_callback_frame*) {
+    fail("plain code that waits for several coroutines was destroyed");
+  }
+  // A shared library can have a function of its own where the program has one, too, but not such a variable.
+  CORACLE_VISIBLE() static inline constinit function* mark = &refuse_destroy;
+};
+inline void shared_promise::tell(std::coroutine_handle<> parent, const void* task) noexcept {
+  if (!shared_frame::is_one(parent)) return;
+  auto& promise = std::coroutine_handle<shared_promise>::from_address(parent.address()).promise();
+  promise.on_failure_(promise, task);
+}
 }  // namespace detail
 }  // namespace coracle

@@ -20,8 +20,11 @@ using stored_t = std::conditional_t<
 [[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
   std::rethrow_exception(error);
 }
+/// Throws the exception that is being handled.
+[[noreturn]] CORACLE_COLD() inline void rethrow_current() { throw; }
 #else
 [[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr&) { std::terminate(); }
+[[noreturn]] CORACLE_COLD() inline void rethrow_current() { std::terminate(); }
 #endif
 }  // namespace detail
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/callback_frame.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coroutine>
@@ -19,6 +20,10 @@ struct task_promise : part::continues_parent,
                       part::awaits_anything,
                       recycled_frames {
   task<T> get_return_object() noexcept;
+  CORACLE_COLD() void unhandled_exception() noexcept {
+    part::returns<T>::unhandled_exception();
+    shared_promise::tell(this->parent(), std::coroutine_handle<task_promise>::from_promise(*this).address());
+  }
 };
 }  // namespace detail
 
