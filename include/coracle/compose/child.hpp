@@ -118,15 +118,16 @@ class child {
   outcome<result_type> end_;
 };
 
-/// A task keeps its awaiter and its result in its own frame: eight bytes a child.
-template <class T>
-class child<task<T>> {
+/// A task keeps its awaiter and its result in its own frame: eight bytes a child. `Task` is the task, or a reference to
+/// it.
+template <class T, class Task>
+class task_child {
   using awaiter_type = awaiter_type_t<task<T>>;
 
  public:
   using result_type = T;
 
-  explicit child(task<T>&& value) noexcept : task_(std::move(value)) {}
+  explicit task_child(Task&& value) noexcept : task_(static_cast<Task&&>(value)) {}
 
   static constexpr bool can_try = false;
 
@@ -164,6 +165,11 @@ class child<task<T>> {
     [[nodiscard]] bool failed() const noexcept { return this->body_.promise().has_error(); }
     [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }
   };
-  task<T> task_;
+  Task task_;
+};
+template <class T>
+class child<task<T>> : public task_child<T, task<T>> {
+ public:
+  using task_child<T, task<T>>::task_child;
 };
 }  // namespace coracle::detail

@@ -68,37 +68,33 @@ class sibling : public sibling_base {
   child<Awaitable> work_;
 };
 
-/// One of them that is a task, where not the first to end counts. Eight bytes: they share their continuation, to which
-/// the task says by itself that it fails.
+/// Refers to one of them that is a task, where not the first to end counts. They share their continuation, to which the
+/// task says by itself that it fails; so nothing has to be kept of it but the task.
 template <class T>
-class task_sibling {
+class task_sibling : public task_child<T, task<T>&> {
  public:
-  using result_type = T;
-
-  explicit task_sibling(task<T>&& value) noexcept : work_(std::move(value)) {}
+  using task_child<T, task<T>&>::task_child;
 
   /// As those of sibling.
   CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {
-    if (work_.start(all.continuation_of_tasks())) return true;
+    if (task_child<T, task<T>&>::start(all.continuation_of_tasks())) return true;
     note_end(all);
     return false;
   }
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> begin(siblings& all) noexcept {
-    const std::coroutine_handle<> target = work_.begin(all.continuation_of_tasks());
+    const std::coroutine_handle<> target = task_child<T, task<T>&>::begin(all.continuation_of_tasks());
     if (!target) note_end(all);
     return target;
   }
-  static constexpr bool can_try = false;
   bool try_at_once(siblings&) noexcept { return false; }
-  child<task<T>>& get() noexcept { return work_; }
-  [[nodiscard]] const void* name() noexcept { return work_.frame(); }
+  task_sibling& get() noexcept { return *this; }
+  [[nodiscard]] const void* name() noexcept { return this->frame(); }
 
  private:
   /// Its body had ended before.
   CORACLE_COLD() void note_end(siblings& all) noexcept {
-    if (!work_.finish() && !all.collects()) all.note_failure(name(), work_.failure());
+    if (!this->finish() && !all.collects()) all.note_failure(name(), this->failure());
   }
-  child<task<T>> work_;
 };
 
 template <class Awaitable>
@@ -107,11 +103,23 @@ struct joined_sibling {
 };
 template <class T>
 struct joined_sibling<task<T>> {
-  using type = task_sibling<T>;
+  using type = task<T>;
 };
-/// What stands for an awaitable where all are waited for.
+/// What is kept of an awaitable where all are waited for.
 template <class Awaitable>
 using joined_sibling_t = typename joined_sibling<Awaitable>::type;
+
+template <class Awaitable>
+sibling<Awaitable>& as_sibling(sibling<Awaitable>& kept) noexcept {
+  return kept;
+}
+template <class T>
+task_sibling<T> as_sibling(task<T>& kept) noexcept {
+  return task_sibling<T>{kept};
+}
+template <class Kept>
+using result_of_sibling =
+    typename std::remove_cvref_t<decltype(as_sibling(std::declval<Kept&>()))>::result_type;
 
 /// Starts them in order and suspends until all have ended. `Children` is a tuple or a vector.
 template <class Children>
@@ -154,22 +162,25 @@ class siblings_operation : public siblings {
   template <class F>
   void for_each(F f) {
     if constexpr (is_range) {
-      for (auto& one : children_) f(one);
+      for (auto& one : children_) f(as_sibling(one));
     } else {
-      std::apply([&f](auto&... each) { (f(each), ...); }, children_);
+      std::apply([&f](auto&... each) { (f(as_sibling(each)), ...); }, children_);
     }
   }
   /// `f` of each child, in a tuple or a vector as the children are.
   template <class F>
   auto collect(F f) {
     if constexpr (is_range) {
-      std::vector<decltype(f(*children_.begin()))> results;
+      std::vector<decltype(f(as_sibling(*children_.begin())))> results;
       results.reserve(children_.size());
-      for (auto& one : children_) results.push_back(f(one));
+      for (auto& one : children_) results.push_back(f(as_sibling(one)));
       return results;
     } else {
-      return std::apply([&f](auto&... each) { return std::tuple<decltype(f(each))...>{f(each)...}; },
-                        children_);
+      return std::apply(
+          [&f](auto&... each) {
+            return std::tuple<decltype(f(as_sibling(each)))...>{f(as_sibling(each))...};
+          },
+          children_);
     }
   }
   /// Throws all errors, or that they were cancelled, if that is how they ended.
@@ -193,7 +204,7 @@ class siblings_operation : public siblings {
   /// those before it had been stopped.
   bool try_at_once() noexcept {
     bool goes_on = true, found = false;
-    for_each([&](auto& one) {
+    for_each([&](auto&& one) {
       goes_on = goes_on && one.can_try && !found;
       if (goes_on) found = one.try_at_once(*this);
     });
@@ -201,11 +212,13 @@ class siblings_operation : public siblings {
   }
   std::coroutine_handle<> begin_child(std::size_t which) noexcept {
     if constexpr (is_range) {
-      return children_[which].begin(*this);
+      return as_sibling(children_[which]).begin(*this);
     } else {
       std::coroutine_handle<> target;
       std::size_t at = 0;
-      const auto begin_that = [&](auto& one) { return at++ == which && (target = one.begin(*this), true); };
+      const auto begin_that = [&](auto& one) {
+        return at++ == which && (target = as_sibling(one).begin(*this), true);
+      };
       std::apply([&](auto&... each) { static_cast<void>((begin_that(each) || ...)); }, children_);
       return target;
     }
@@ -238,18 +251,18 @@ class siblings_operation : public siblings {
   /// False: all have ended.
   bool start_all() noexcept {
     begin_starting();
-    for_each([this](auto& one) {
+    for_each([this](auto&& one) {
       if (too_late() || !one.start(*this)) ++over_;
     });
     return end_starting(count());
   }
   [[noreturn]] CORACLE_COLD() void throw_errors() {
     std::exception_ptr first;
-    for_each([&](auto& one) {
+    for_each([&](auto&& one) {
       if (one.name() == first_failed()) first = one.get().error();
     });
     throw_together(std::move(first), failures(), [this](std::vector<std::exception_ptr>& errors) {
-      for_each([&](auto& one) {
+      for_each([&](auto&& one) {
         if (one.name() == first_failed()) return;
         if (std::exception_ptr error = one.get().error()) errors.push_back(std::move(error));
       });
@@ -266,8 +279,8 @@ using element_t = std::conditional_t<
     std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 
 template <class Sibling>
-element_t<typename Sibling::result_type> element_of(Sibling& ended) {
-  if constexpr (std::is_void_v<typename Sibling::result_type>) {
+auto element_of(Sibling&& ended) -> element_t<typename std::remove_cvref_t<Sibling>::result_type> {
+  if constexpr (std::is_void_v<typename std::remove_cvref_t<Sibling>::result_type>) {
     ended.get().result();
     return {};
   } else {
@@ -286,9 +299,14 @@ concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
 
 template <template <class> class Sibling, class Range>
 auto siblings_from_range(Range range) {
-  std::vector<Sibling<std::remove_cvref_t<decltype(*std::begin(range))>>> children;
-  if constexpr (requires { range.size(); }) children.reserve(range.size());
-  for (auto&& each : range) children.emplace_back(std::move(each));
-  return children;
+  using children = std::vector<Sibling<std::remove_cvref_t<decltype(*std::begin(range))>>>;
+  if constexpr (std::is_same_v<Range, children>) {
+    return range;
+  } else {
+    children each_kept;
+    if constexpr (requires { range.size(); }) each_kept.reserve(range.size());
+    for (auto&& each : range) each_kept.emplace_back(std::move(each));
+    return each_kept;
+  }
 }
 }  // namespace coracle::detail

@@ -15,13 +15,13 @@ class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operat
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
   auto await_resume() {
     this->throw_failure();
-    if constexpr (!gives_nothing) return this->collect([](auto& one) { return element_of(one); });
+    if constexpr (!gives_nothing) return this->collect([](auto&& one) { return element_of(one); });
   }
 
  private:
   static constexpr bool gives_nothing = [] {
     if constexpr (siblings_operation<Children>::is_range) {
-      return std::is_void_v<typename Children::value_type::result_type>;
+      return std::is_void_v<result_of_sibling<typename Children::value_type>>;
     } else {
       return false;
     }
@@ -36,7 +36,7 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
   explicit when_all_ready_operation(std::in_place_t, Args&&... args)
       : siblings_operation<Children>(siblings::rule::collect, static_cast<Args&&>(args)...) {}
   auto await_resume() {
-    return this->collect([refused = this->cancelled()](auto& one) {
+    return this->collect([refused = this->cancelled()](auto&& one) {
       if (refused == stop_reason::none) [[likely]]
         return one.get().take_outcome();
       decltype(one.get().take_outcome()) end;
@@ -65,8 +65,9 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// Exceptions    that of the child that fails; if several do, an error_group. std::bad_alloc, before any child is
 ///               started.
 /// Threads       children may end on any threads.
-/// Cost          one stop source, and one vector for a range; one atomic operation for each child that ends on another
-///               thread than the one that starts them, or later; constant stack.
+/// Cost          one stop source; for a range the vector of the results, and one of the children, if it is not a vector of
+///               tasks; nothing is made for a task. One atomic operation for each child that ends on another thread than
+///               the one that starts them, or later; constant stack.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all(Awaitables&&... each) {
