@@ -3,25 +3,21 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/when_all.hpp>
-#include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/sequence_barrier.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
-#include "../support/stoppable.hpp"
 
 namespace {
 using coracle::current_executor;
@@ -29,8 +25,6 @@ using coracle::run_loop;
 using coracle::sequence_barrier;
 using coracle::task;
 using coracle_test::detached;
-using coracle_test::run_stoppable;
-using coracle_test::run_stoppable_on;
 
 template <class Sequence>
 detached wait_and_log(const sequence_barrier<Sequence>& barrier, Sequence target, std::vector<int>& log) {
@@ -255,86 +249,6 @@ TEST_CASE("sequence_barrier: publish() touches nothing once it has woken the las
   last();
   barrier->publish(0);
   CHECK(destroyed);
-}
-
-TEST_CASE("sequence_barrier: stop requested before the await: it is cancelled, published or not") {
-  sequence_barrier<> barrier;
-  coracle::stop_source stop;
-  std::vector<int> log;
-  barrier.publish(3);
-  stop.request_stop();
-  run_stoppable(stop.get_token(), barrier.wait_until_published(3), log, 1);
-  run_stoppable(stop.get_token(), barrier.wait_until_published(4), log, 2);
-  CHECK(log == std::vector{-1, -2});
-}
-
-TEST_CASE("sequence_barrier: a stop request ends the wait, the others keep their order") {
-  sequence_barrier<> barrier;
-  coracle::stop_source stops[4];
-  std::vector<int> log;
-  const std::size_t targets[] = {2, 1, 1, 2};
-  for (int i = 0; i != 4; ++i) {
-    run_stoppable(stops[i].get_token(), barrier.wait_until_published(targets[i]), log, i + 1);
-  }
-  stops[1].request_stop();
-  CHECK(log == std::vector{-2});
-  barrier.publish(1);
-  CHECK(log == std::vector{-2, 3});
-  barrier.publish(2);
-  CHECK(log == std::vector{-2, 3, 1, 4});
-}
-
-TEST_CASE("sequence_barrier: a stop request after the number was published has no effect") {
-  run_loop loop;
-  sequence_barrier<> barrier;
-  coracle::stop_source stop;
-  std::vector<int> log;
-  run_stoppable_on(stop.get_token(), loop, barrier.wait_until_published(0), log, 1);
-  CHECK(loop.run_one());
-  barrier.publish(0);
-  stop.request_stop();
-  CHECK(loop.run_one());
-  CHECK(log == std::vector{1});
-}
-
-TEST_CASE("sequence_barrier: a cancelled wait goes on where it suspended, with a scheduler too") {
-  run_loop home, abroad;
-  const indirect_scheduler place{abroad};
-  sequence_barrier<> barrier;
-  coracle::stop_source stop;
-  std::vector<int> log;
-  run_stoppable_on(stop.get_token(), home, barrier.wait_until_published(0), log, 1);
-  run_stoppable_on(stop.get_token(), home, barrier.wait_until_published(0, abroad), log, 2);
-  run_stoppable_on(stop.get_token(), home, barrier.wait_until_published(0, place), log, 3);
-  CHECK(home.run_pending() == 3);
-  stop.request_stop();
-  CHECK(log.empty());
-  CHECK(home.run_pending() == 3);
-  CHECK(log == std::vector{-1, -2, -3});
-  CHECK_FALSE(abroad.run_one());
-}
-
-TEST_CASE("sequence_barrier: 50'000 waiters are cancelled in any order, each in a moment") {
-  sequence_barrier<> barrier;
-  CHECK(coracle_test::cancels_many(50'000, false, [&] { return barrier.wait_until_published(0); }));
-  CHECK(coracle_test::cancels_many(50'000, true, [&] { return barrier.wait_until_published(0); }));
-}
-
-TEST_CASE("sequence_barrier: when_any() takes the number that is published first") {
-  sequence_barrier<> first, second;
-  std::size_t winner = 9;
-  const auto work = [&]() -> detached {
-    winner =
-        (co_await coracle::when_any(first.wait_until_published(0), second.wait_until_published(0))).index();
-  };
-  work();
-  second.publish(0);
-  CHECK(winner == 1);
-  work();
-  CHECK(winner == 1);
-  first.publish(0);
-  work();
-  CHECK(winner == 0);
 }
 
 TEST_CASE("sequence_barrier: waits can be moved before they are awaited, as when_all does") {

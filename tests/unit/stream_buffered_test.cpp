@@ -6,16 +6,12 @@
 #include <coracle/compose/channel.hpp>
 #include <coracle/compose/stream_buffered.hpp>
 #include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
 #include <coracle/compose/stream_stages.hpp>
 #include <coracle/core/async_generator.hpp>
-#include <coracle/core/on_scope_exit.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <stdexcept>
@@ -42,9 +38,7 @@ using streams::filter;
 using streams::fold;
 using streams::for_each;
 using streams::map;
-using streams::merge;
 using streams::take;
-using streams::zip;
 
 constexpr auto is_even = [](int n) { return n % 2 == 0; };
 constexpr auto twice = [](int n) -> task<int> { co_return 2 * n; };
@@ -89,8 +83,6 @@ struct jobs {
   ints started;
   int running = 0, most = 0, cancelled = 0;
 };
-
-// ---- buffered --------------------------------------------------------------------------------------------
 
 TEST_CASE("buffered: the elements are the same, in the same order, whatever the limit") {
   for (const std::size_t limit : {1u, 2u, 3u, 100u}) {
@@ -295,149 +287,6 @@ TEST_CASE("buffered: each result is moved along and destroyed once") {
   sync_wait(counting(0, 5) | map(probe) | buffered(2) | take(3) | for_each([](lifetime_probe) {}));
   CHECK(log.copies == 0);
   CHECK(log.alive == 0);
-}
-
-// ---- merge -----------------------------------------------------------------------------------------------
-
-TEST_CASE("merge: gives the elements of all streams, each stream's in order, and ends with the last") {
-  const ints seen = sync_wait(merge(counting(0, 3), counting(10, 15), counting(20, 20)) | collect());
-  CHECK(seen.size() == 8);
-  ints small, large;
-  for (const int n : seen) (n < 10 ? small : large).push_back(n);
-  CHECK(small == ints{0, 1, 2});
-  CHECK(large == ints{10, 11, 12, 13, 14});
-  CHECK(sync_wait(merge(counting(0, 3)) | collect()) == ints{0, 1, 2});
-}
-
-TEST_CASE("merge: streams that have elements all the time take turns") {
-  int first = 0, second = 0;
-  const auto negative = [](int n) { return -1 - n; };
-  const ints seen =
-      sync_wait(merge(counting_asked(first), counting_asked(second) | map(negative)) | take(6) | collect());
-  CHECK(std::count_if(seen.begin(), seen.end(), [](int n) { return n < 0; }) == 3);
-  CHECK(first <= 5);
-  CHECK(second <= 5);
-}
-
-TEST_CASE("merge: an element is shown as soon as it is there, from whichever stream") {
-  coracle::channel<int> first{1}, second{1};
-  ints seen;
-  coracle_test::run_detached(merge(first, second) | for_each([&seen](int n) { seen.push_back(n); }));
-  CHECK(second.try_send(2));
-  CHECK(second.try_send(3));
-  CHECK(first.try_send(1));
-  CHECK(seen == ints{2, 3, 1});
-  first.close();
-  CHECK(second.try_send(4));
-  CHECK(seen == ints{2, 3, 1, 4});
-  second.close();
-}
-
-TEST_CASE("merge: elements of one type are shown where they stand; of several, as their common type") {
-  lifetimes log;
-  const auto probes = [](lifetimes& to, int from) -> async_generator<lifetime_probe> {
-    for (int i = from; i != from + 2; ++i) {
-      lifetime_probe each(to, i);
-      co_yield each;
-    }
-  };
-  int sum = 0;
-  sync_wait(merge(probes(log, 0), probes(log, 10)) | for_each([&sum](lifetime_probe& p) { sum += p.id(); }));
-  CHECK(sum == 22);
-  CHECK(log.copies == 0);
-  CHECK(log.moves == 0);
-  const auto half = [](int n) { return n / 2.0; };
-  const auto both = sync_wait(merge(counting(1, 2), counting(1, 2) | map(half)) | collect());
-  static_assert(std::is_same_v<decltype(both), const std::vector<double>>);
-  CHECK(both.size() == 2);
-}
-
-TEST_CASE("merge: each stream is at most one element ahead of the consumer") {
-  int first = 0, second = 0;
-  async_manual_reset_event never;
-  coracle::stop_source source;
-  const auto wait = [&](int) -> task<> { co_await never; };
-  const auto run = [&]() -> task<> {
-    try {
-      co_await (merge(counting_asked(first), counting_asked(second)) | for_each(wait));
-    } catch (const coracle::operation_cancelled&) {
-    }
-  };
-  coracle_test::run_detached(coracle::with_stop(run(), source.get_token()));
-  CHECK(first == 1);
-  CHECK(second == 1);
-  source.request_stop();
-  CHECK(first == 1);
-}
-
-TEST_CASE("merge: an error of one stream stops and joins the others, and leaves the pipeline") {
-  bool joined = false;
-  async_manual_reset_event never;
-  const auto waiting = [](async_manual_reset_event& event, bool& ended) -> async_generator<int> {
-    const auto note = coracle::on_scope_exit([&ended] { ended = true; });
-    co_await event;
-    co_yield 1;
-  };
-  CHECK_THROWS_WITH_AS(sync_wait(merge(waiting(never, joined), failing_after(2)) | collect()),
-                       "the source fails", std::runtime_error);
-  CHECK(joined);
-}
-
-TEST_CASE("merge: a stop request ends all streams that wait") {
-  coracle::stop_source source;
-  coracle::channel<int> first{1}, second{1};
-  bool cancelled = false;
-  const auto run = [&]() -> task<> {
-    try {
-      co_await (merge(first, second | buffered(2)) | collect());
-    } catch (const coracle::operation_cancelled&) {
-      cancelled = true;
-    }
-  };
-  coracle_test::run_detached(coracle::with_stop(run(), source.get_token()));
-  CHECK_FALSE(cancelled);
-  source.request_stop();
-  CHECK(cancelled);
-}
-
-TEST_CASE("merge, zip and buffered inside one another") {
-  const auto add = [](std::pair<int, int> both) { return both.first + both.second; };
-  const ints sums =
-      sync_wait(zip(counting(0, 4) | buffered(2), merge(counting(0, 2), counting(0, 2)) | buffered(3)) |
-                map(add) | buffered(2) | collect());
-  CHECK(sums.size() == 4);
-  int sum = 0;
-  for (const int each : sums) sum += each;
-  CHECK(sum == 8);
-}
-
-TEST_CASE("merge: the pipeline resumes on its own executor whoever sends") {
-  coracle::run_loop loop;
-  coracle::channel<int> first{1}, second{1};
-  std::vector<bool> at_home;
-  const auto see = [&](int) { at_home.push_back(coracle::current_executor() == &loop); };
-  coracle_test::run_detached_on(loop, merge(first, second) | take(2) | for_each(see));
-  while (loop.run_one()) {
-  }
-  CHECK(second.try_send(1));
-  CHECK(first.try_send(2));
-  CHECK(at_home.empty());
-  while (loop.run_one()) {
-  }
-  CHECK(at_home == std::vector{true, true});
-}
-
-// ---- memory ----------------------------------------------------------------------------------------------
-
-TEST_CASE("buffered and merge: a failed allocation leaves the pipeline as an error, and nothing behind" *
-          doctest::skip(!coracle::testing::allocations_are_counted)) {
-  CHECK(coracle::testing::fail_each_allocation([] {
-          try {
-            static_cast<void>(
-                sync_wait(merge(counting(0, 2) | map(twice) | buffered(2), counting(0, 2)) | collect()));
-          } catch (const std::bad_alloc&) {
-          }
-        }) > 10);
 }
 
 TEST_CASE("buffered: a pipeline that is destroyed while it runs ends the program and says so" *

@@ -1,0 +1,276 @@
+// tests/unit/async_scope_limits_test.cpp -- many children, deep ones, no memory, and what breaks its rules.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "../support/abort_message.hpp"
+#include "../support/detached.hpp"
+#include "../support/run_on_stack.hpp"
+
+namespace {
+using coracle::async_manual_reset_event;
+using coracle::async_scope;
+using coracle::current_executor;
+using coracle::operation_cancelled;
+using coracle::run_loop;
+using coracle::scope_policy;
+using coracle::stop_reason;
+using coracle::sync_wait;
+using coracle::task;
+using coracle_test::detached;
+
+task<> wait_and_count(async_manual_reset_event& event, int& count) {
+  co_await event;
+  ++count;
+}
+task<> fail(const char* why) {
+  throw std::runtime_error(why);
+  co_return;
+}
+struct error_counts {
+  int made = 0;
+  int alive = 0;
+};
+/// Counts its objects.
+struct counted_error {
+  static inline error_counts log;
+  explicit counted_error(int which) : id(which) { ++log.made, ++log.alive; }
+  counted_error(const counted_error& other) : id(other.id) { ++log.alive; }
+  counted_error& operator=(const counted_error&) = delete;
+  ~counted_error() { --log.alive; }
+  int id;
+};
+task<> count_one(int& count) {
+  ++count;
+  co_return;
+}
+task<> join(async_scope& scope) { co_await scope.join(); }
+detached join_and_tell(async_scope& scope, bool& joined) {
+  co_await scope.join();
+  joined = true;
+}
+
+task<> spawn_next(async_scope& scope, int left, int& started) {
+  ++started;
+  if (left != 0) scope.spawn(spawn_next(scope, left - 1, started));
+  co_return;
+}
+TEST_CASE(
+    "async_scope: a child that spawns a child, 100,000 deep, fits a small stack and starts all at once") {
+  int started = 0, started_before_return = 0;
+  const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
+    async_scope scope;
+    scope.spawn(spawn_next(scope, 100'000, started));
+    started_before_return = started;
+    sync_wait(join(scope));
+  });
+  CHECK(ran);
+  CHECK(started_before_return == 100'001);
+}
+
+TEST_CASE("async_scope: children nested too deep start on the executor of their spawner all the same") {
+  run_loop loop;
+  int elsewhere = 0, started = 0;
+  async_scope scope;
+  const auto nest = [&](const auto& self, int left) -> task<> {
+    ++started;
+    elsewhere += current_executor() != &loop;
+    if (left != 0) scope.spawn(self(self, left - 1));
+    co_return;
+  };
+  const auto root = [&]() -> detached {
+    co_await loop.schedule();
+    scope.spawn(nest(nest, 200));
+    co_await scope.join();
+  };
+  root();
+  CHECK(loop.run_one());
+  CHECK(started == 201);
+  CHECK(elsewhere == 0);
+}
+
+TEST_CASE("async_scope: a million children that wait at the same time, and as many that end at once") {
+  constexpr int width = coracle::testing::allocations_are_counted ? 1'000'000 : 100'000;  // slower under TSan
+  async_manual_reset_event event;
+  int count = 0, quick = 0;
+  const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
+    async_scope scope;
+    for (int i = 0; i != width; ++i) {
+      scope.spawn(wait_and_count(event, count));
+      scope.spawn(count_one(quick));
+    }
+    CHECK(count == 0);
+    event.set();
+    sync_wait(join(scope));
+  });
+  CHECK(ran);
+  CHECK(count == width);
+  CHECK(quick == width);
+}
+
+task<> nest_scopes(int depth, async_manual_reset_event& event) {
+  if (depth == 0) {
+    co_await event;
+  } else {
+    async_scope scope;
+    scope.spawn(nest_scopes(depth - 1, event));
+    co_await scope.join();
+  }
+}
+
+TEST_CASE(
+    "async_scope: 100,000 scopes inside one another fit a small stack: woken, or stopped from the top") {
+  async_manual_reset_event event, never;
+  bool ended = false, cancelled = false;
+  const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
+    const auto root = [&]() -> detached {
+      co_await nest_scopes(100'000, event);
+      ended = true;
+    };
+    root();
+    event.set();
+    coracle::stop_source source;
+    const auto stop = [&]() -> detached {
+      try {
+        co_await coracle::with_stop(nest_scopes(10'000, never), source.get_token());
+      } catch (const operation_cancelled&) {
+        cancelled = true;
+      }
+    };
+    stop();
+    source.request_stop();
+  });
+  CHECK(ran);
+  CHECK(ended);
+  CHECK(cancelled);
+}
+
+TEST_CASE("async_scope: spawn() allocates one frame for a child, beside the child's own, and join() nothing" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  async_manual_reset_event event;
+  async_scope scope;
+  int count = 0;
+  bool joined = false;
+  coracle::trim_frame_memory();
+  const auto first = coracle::testing::allocations();
+  auto child = wait_and_count(event, count);
+  const auto before = coracle::testing::allocations();
+  scope.spawn(std::move(child));
+  const auto after = coracle::testing::allocations();
+  const auto wait = [&]() -> detached {
+    const auto before_join = coracle::testing::allocations();
+    co_await scope.join();
+    joined = coracle::testing::allocations() == before_join;
+  };
+  wait();
+  event.set();
+  CHECK(before - first == 1);
+  CHECK(after - before == 1);
+  CHECK(joined);
+}
+
+TEST_CASE("async_scope: where memory runs out spawn() throws, and the scope stays as it was" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const int failed = coracle::testing::fail_each_allocation([] {
+    int ended = 0, refused = 0;
+    std::optional<async_scope> scope;
+    try {
+      scope.emplace();
+      scope->spawn(count_one(ended));
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+    if (!scope) return;
+    bool joined = false;
+    try {
+      join_and_tell(*scope, joined);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+      auto by_hand = scope->join();
+      joined = !by_hand.await_suspend(std::coroutine_handle<>(std::noop_coroutine()));
+    }
+    CHECK(joined);
+    CHECK(ended + refused >= 1);
+  });
+  CHECK(failed >= 3);
+}
+
+TEST_CASE("async_scope: where there is no memory to put errors together join() throws the first" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  async_scope scope{scope_policy::collect_all()};
+  scope.spawn(fail("first"));
+  scope.spawn(fail("second"));
+  std::string caught;
+  const auto wait = [&]() -> detached {
+    auto all = scope.join();
+    try {
+      const coracle::testing::failing_allocation failing(1);
+      co_await all;
+    } catch (const std::runtime_error& error) {
+      caught = error.what();
+    }
+  };
+  wait();
+  CHECK(caught == "first");
+}
+
+TEST_CASE("async_scope: destroyed while children run it names them, in every build") {
+  const std::string message = coracle_test::abort_message([] {
+    async_manual_reset_event event;
+    int count = 0;
+    async_scope scope;
+    for (int i = 0; i != 9; ++i) scope.spawn(wait_and_count(event, count));
+    scope.spawn(count_one(count));
+  });
+  CHECK(message.find("coracle: an async_scope was destroyed while 9 of its children run: co_await its join() "
+                     "on every way out of the scope, also where an exception leaves it, or use with_scope(). "
+                     "Spawned at:\n") == 0);
+  CHECK(std::count(message.begin(), message.end(), '\n') == 9);
+  CHECK(message.find("async_scope_limits_test.cpp:") != std::string::npos);
+  CHECK(coracle_test::abort_message([] {
+          async_manual_reset_event event;
+          int count = 0;
+          async_scope scope;
+          scope.spawn(wait_and_count(event, count));
+          bool joined = false;
+          join_and_tell(scope, joined);
+        }).find("while 1 of its children run") != std::string::npos);
+}
+
+TEST_CASE("async_scope: destroyed with an error in it ends the program, in every build") {
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          scope.spawn(fail("lost"));
+        }) == "coracle: an async_scope was destroyed with an exception in it: co_await its join()\n");
+}
+
+TEST_CASE("async_scope: what breaks its rules ends the program and says what to do" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { async_scope scope; }) ==
+        "coracle: an async_scope was destroyed without join(): co_await it on every way out of the scope, "
+        "also where an exception leaves it, or use with_scope()\n");
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          sync_wait(join(scope));
+          sync_wait(join(scope));
+        }) == "coracle: join() of an async_scope was awaited twice\n");
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          int count = 0;
+          sync_wait(join(scope));
+          scope.spawn(count_one(count));
+        }) == "coracle: spawn() into an async_scope that has been joined\n");
+}
+}  // namespace

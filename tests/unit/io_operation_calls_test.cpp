@@ -1,0 +1,196 @@
+// tests/unit/io_operation_calls_test.cpp -- each system call, and what it allocates.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/io/io_operation.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/testing/allocations.hpp>
+#include <csignal>
+#include <cstring>
+#include <string>
+
+#include "../support/socket_pair.hpp"
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::io_service;
+using coracle::stop_token;
+using coracle_test::io_descriptor;
+using coracle_test::io_descriptor_kind;
+using coracle_test::io_opcode;
+using coracle_test::note;
+using coracle_test::outcome;
+using coracle_test::pipe_ends;
+using coracle_test::raw_operation;
+using coracle_test::receive;
+using coracle_test::send;
+using coracle_test::socket_pair;
+using coracle_test::test_coroutine;
+
+test_coroutine received(const io_descriptor& from, outcome& seen, stop_token token = {}) {
+  co_await note(receive(from, seen.buffer, sizeof seen.buffer, std::move(token)), seen);
+}
+
+TEST_CASE("io_operation: the end of the stream is a result of 0, a broken one an error, and no SIGPIPE") {
+  io_service io;
+  socket_pair pair{io};
+  outcome at_end, broken;
+  auto waiting = received(pair.second, at_end);
+  waiting.resume();
+  pair.first.close();
+  CHECK(io.process_one_event() == 1);
+  CHECK(at_end.result == 0);
+  coracle::sync_wait(note(send(pair.second, "x", 1), broken));
+  CHECK(broken.error == EPIPE);
+}
+
+TEST_CASE("io_operation: who waits at one end of a pipe learns that the other end was closed") {
+  std::signal(SIGPIPE, SIG_IGN);
+  io_service io;
+  outcome at_end, broken;
+  {
+    pipe_ends pipe{io, io_descriptor_kind::pollable};
+    const auto read_it = [&]() -> test_coroutine {
+      co_await note(raw_operation(pipe.read, io_opcode::read, at_end.buffer, 1), at_end);
+    };
+    auto reading = read_it();
+    reading.resume();
+    pipe.write.close();
+    CHECK(io.process_one_event() == 1);
+  }
+  CHECK(at_end.result == 0);
+  pipe_ends pipe{io, io_descriptor_kind::pollable};
+  const std::string much(1 << 20, 'x');
+  const auto write_twice = [&]() -> test_coroutine {
+    co_await raw_operation(pipe.write, io_opcode::write, much.data(), much.size());
+    co_await note(raw_operation(pipe.write, io_opcode::write, much.data(), much.size()), broken);
+  };
+  auto writing = write_twice();
+  writing.resume();
+  CHECK_FALSE(broken.over);
+  pipe.read.close();
+  CHECK(io.process_one_event() == 1);
+  CHECK(broken.error == EPIPE);
+  std::signal(SIGPIPE, SIG_DFL);
+}
+
+/// With an address that travels with it.
+class [[nodiscard]] address_operation : public coracle::detail::io_operation {
+ public:
+  address_operation(const io_descriptor& on, io_opcode code, sockaddr_in& with, void* data = nullptr,
+                    std::size_t bytes = 0) noexcept
+      : io_operation(on, code, data, bytes, {}) {
+    address = &with;
+    address_size = sizeof with;
+  }
+  std::int64_t await_resume() { return take_result_or_errno(); }
+};
+sockaddr_in loopback(int fd) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0);
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  return address;
+}
+
+TEST_CASE("io_operation: read and write of a pipe; wait_readable takes nothing") {
+  io_service io;
+  const pipe_ends pipe{io, io_descriptor_kind::pollable};
+  outcome ready, bytes, written;
+  const auto read_it = [&]() -> test_coroutine {
+    co_await note(raw_operation(pipe.read, io_opcode::wait_readable, &ready, 0), ready);
+    co_await note(raw_operation(pipe.read, io_opcode::read, bytes.buffer, 16), bytes);
+  };
+  auto reading = read_it();
+  reading.resume();
+  CHECK_FALSE(ready.over);
+  coracle::sync_wait(note(raw_operation(pipe.write, io_opcode::write, "pipe", 4), written));
+  CHECK(written.result == 4);
+  CHECK(io.process_pending_events() == 1);
+  CHECK(ready.result > 0);
+  CHECK(bytes.text() == "pipe");
+}
+
+TEST_CASE("io_operation: accept and connect over TCP, and a connection that is refused") {
+  io_service io;
+  const auto tcp = [&] {
+    return io_descriptor{io, ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
+                         io_descriptor_kind::pollable};
+  };
+  io_descriptor listener = tcp();
+  const io_descriptor client = tcp(), refused = tcp();
+  sockaddr_in address = loopback(listener.native_handle()), from{};
+  REQUIRE(::listen(listener.native_handle(), 4) == 0);
+  std::int64_t accepted = -1, connected = -1, not_connected = 0;
+  const auto accept = [&]() -> test_coroutine {
+    accepted = co_await address_operation(listener, io_opcode::accept, from);
+  };
+  const auto connect = [&](const io_descriptor& socket, std::int64_t& result) -> test_coroutine {
+    result = co_await address_operation(socket, io_opcode::connect, address);
+  };
+  auto accepting = accept(), connecting = connect(client, connected);
+  accepting.resume();
+  CHECK(accepted == -1);
+  connecting.resume();
+  while (!accepting.done() || !connecting.done()) io.process_one_event();
+  CHECK(accepted >= 0);
+  CHECK(connected == 0);
+  CHECK(from.sin_family == AF_INET);
+  CHECK(from.sin_port != 0);
+  CHECK((::fcntl(static_cast<int>(accepted), F_GETFL) & O_NONBLOCK) != 0);
+  CHECK((::fcntl(static_cast<int>(accepted), F_GETFD) & FD_CLOEXEC) != 0);
+  const io_descriptor server{io, static_cast<int>(accepted), io_descriptor_kind::pollable};
+  listener.close();
+  auto failing = connect(refused, not_connected);
+  failing.resume();
+  while (!failing.done()) io.process_one_event();
+  CHECK(not_connected == -ECONNREFUSED);
+}
+
+TEST_CASE("io_operation: send_to and receive_from over UDP") {
+  io_service io;
+  const auto udp = [&] {
+    return io_descriptor{io, ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
+                         io_descriptor_kind::pollable};
+  };
+  const io_descriptor one = udp(), two = udp();
+  sockaddr_in first = loopback(one.native_handle()), second = loopback(two.native_handle()), from{};
+  char buffer[8] = {};
+  std::int64_t received_bytes = -1;
+  const auto wait = [&]() -> test_coroutine {
+    received_bytes = co_await address_operation(two, io_opcode::receive_from, from, buffer, sizeof buffer);
+  };
+  auto waiting = wait();
+  waiting.resume();
+  char text[] = "udp";
+  CHECK(coracle::sync_wait(address_operation(one, io_opcode::send_to, second, text, 3)) == 3);
+  CHECK(io.process_one_event() == 1);
+  CHECK(received_bytes == 3);
+  CHECK(std::string(buffer) == "udp");
+  CHECK(from.sin_port == first.sin_port);
+}
+
+TEST_CASE("io_operation: an io_service or a descriptor for which memory fails leaves nothing behind" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const auto failed = coracle::testing::fail_each_allocation([] {
+    try {
+      io_service io;
+      const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      const io_descriptor held{io, fd, io_descriptor_kind::pollable};
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  CHECK(failed >= 3);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  CHECK(fd < 64);  // none of those was left open
+  ::close(fd);
+}
+}  // namespace
