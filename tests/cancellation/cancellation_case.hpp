@@ -13,6 +13,13 @@ enum class when_stopped {
   joins_its_children  ///< it stops those for which it waits, and ends once they have
 };
 
+/// How tests/stress/cancellation.cpp may race an operation.
+enum class in_races {
+  in_numbers,  ///< the cases are independent
+  stop_wins,   ///< so are they, but complete() does nothing that a stop request could lose against
+  alone        ///< the cases share a socket, a service or a thread
+};
+
 /// A fresh object for each trial: an operation on something, and the means to complete it.
 class cancellation_case {
  public:
@@ -39,7 +46,7 @@ struct cancellation_entry {
   std::unique_ptr<cancellation_case> (*make)();
   when_stopped behaviour = when_stopped::ends_at_once;
   bool ends_on_own_executor = false;  ///< its coroutine runs on only in settle()
-  int slow_by = 1;                    ///< a trial takes so much longer than most: it is raced less often
+  in_races raced = in_races::in_numbers;
 };
 
 template <class Case>

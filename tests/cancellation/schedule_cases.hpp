@@ -132,11 +132,13 @@ class blocking_case final : public cancellation_case {
 
 inline std::vector<cancellation_entry> schedule_cases() {
   constexpr auto hop = when_stopped::takes_its_turn;
-  return {{"schedule_operation", &make_case<schedule_case>, hop},
-          {"schedule_operation", &make_case<strand_case>, hop},
-          {"scheduler_ref::schedule_operation", &make_case<scheduler_ref_case>, hop},
-          {"yield_operation", &make_case<yield_case>, hop},
-          {"round_robin_scheduler::schedule_operation", &make_case<round_robin_case>, hop},
-          {"blocking_operation", &make_case<blocking_case>, when_stopped::ends_at_once, true}};
+  return {
+      {"schedule_operation", &make_case<schedule_case>, hop},
+      {"schedule_operation", &make_case<strand_case>, hop},
+      {"scheduler_ref::schedule_operation", &make_case<scheduler_ref_case>, hop},
+      {"yield_operation", &make_case<yield_case>, hop},
+      {"round_robin_scheduler::schedule_operation", &make_case<round_robin_case>, hop, false,
+       in_races::stop_wins},
+      {"blocking_operation", &make_case<blocking_case>, when_stopped::ends_at_once, true, in_races::alone}};
 }
 }  // namespace coracle_test

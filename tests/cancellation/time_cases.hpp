@@ -135,7 +135,10 @@ class io_timer_case final : public cancellation_case {
     do co_await io_.schedule_after(std::chrono::microseconds(10));
     while (!completed_.load(std::memory_order_acquire));
   }
-  void complete() override { completed_.store(true, std::memory_order_release); }
+  void complete() override {
+    completed_.store(true, std::memory_order_release);
+    io_.process_pending_events();
+  }
   void settle() override {
     while (!ended_) io_.process_one_event();
     io_.process_pending_events();

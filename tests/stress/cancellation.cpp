@@ -4,9 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "../cancellation/trial.hpp"
@@ -15,151 +16,199 @@
 namespace {
 using coracle_test::cancellation_entry;
 using coracle_test::ending;
+using coracle_test::in_races;
 using coracle_test::trial;
 
 /// What has come of the races of one operation.
 struct tally {
   long long carried_out = 0, cancelled = 0, wrong = 0, not_intact = 0;
-  long long stop_won = 0, stop_lost = 0;  // in the first kind of race
-  long long met = 0;                      // rounds that both sides began at the same moment
+  long long stop_won = 0, stop_lost = 0;  // of the races of a stop request with the completion
+  long long met = 0;                      // races in which each side began before the other had ended
+
+  [[nodiscard]] long long rounds() const { return carried_out + cancelled + wrong; }
+  tally& operator+=(const tally& other) {
+    carried_out += other.carried_out;
+    cancelled += other.cancelled;
+    wrong += other.wrong;
+    not_intact += other.not_intact;
+    stop_won += other.stop_won;
+    stop_lost += other.stop_lost;
+    met += other.met;
+    return *this;
+  }
 };
 
-/// Three races in turn: stop against completion, stop against the start, completion against the start. Ends after
-/// so many rounds, or earlier on a busy machine.
+/// Three races in turn: stop against completion, stop against the start, completion against the start. Two threads
+/// make some trials each, walk through all of them together, and then each looks at what has become of its own. Ends
+/// after so many rounds, or earlier on a busy machine.
 class race {
  public:
   race(const cancellation_entry& entry, int rounds, std::chrono::milliseconds longest)
-      : entry_(entry), rounds_(rounds), longest_(longest) {}
+      : entry_(entry),
+        rounds_(rounds),
+        at_once_(entry.raced == in_races::alone ? 1 : most_at_once),
+        longest_(longest) {}
 
   tally run() {
-    prepare(0);
-    std::thread other([this] {
-      for (int i = 0; i != rounds_; ++i) {
-        meet(1, i);
-        second(i);
-        come_to(1, i, done);
-        wait_until_done(0, i);
-      }
-    });
-    const auto end = std::chrono::steady_clock::now() + longest_;
-    for (int i = 0; i != rounds_; ++i) {
-      meet(0, i);
-      first(i);
-      wait_until_done(1, i);
-      finish(i);
-      if (i % 64 == 2 && std::chrono::steady_clock::now() > end) rounds_ = i + 1;
-      if (i + 1 != rounds_) prepare(i + 1);
-      come_to(0, i, done);
-    }
+    std::thread other([this] { play(1); });
+    play(0);
     other.join();
-    return found_;
+    return sides_[0].found += sides_[1].found;
   }
 
  private:
-  /// What a side has come to in a round: its word is 4 times the round's number, plus this.
-  enum point : int { here = 1, ready = 2, done = 4 };
+  static constexpr int most_at_once = 32;
 
-  void come_to(int me, int round, point where) {
-    arrived_[me].store(4 * round + where, std::memory_order_release);
-  }
-  [[nodiscard]] bool has_come_to(int side, int round, point where) const {
-    return arrived_[side].load(std::memory_order_acquire) >= 4 * round + where;
+  struct alignas(64) side {
+    std::atomic<int> arrived{0};  // how often it has come to a meeting
+    std::atomic<int> begun{-1};   // its latest race
+    bool saw_other[most_at_once] = {};
+    int centre = 0;  // of the leads in its trials' races of stop with completion
+    tally found;
+  };
+
+  void play(int me) {
+    const auto end = std::chrono::steady_clock::now() + longest_;
+    for (int first = 0; !over_; first += at_once_) {
+      for (int at = 0; at != at_once_; ++at) {
+        if (owner(at) == me) prepare(first + at);
+      }
+      meet(me);  // from here on nobody sleeps
+      for (int at = 0; at != at_once_; ++at) {
+        meet(me);
+        run_one(me, first + at);
+      }
+      meet(me);
+      if (me == 0) over_ = first + at_once_ >= rounds_ || std::chrono::steady_clock::now() > end;
+      for (int at = 0; at != at_once_; ++at) {
+        if (owner(at) == me) finish(sides_[me], first + at);
+      }
+      meet(me);
+    }
   }
   /// Two threads of a busy machine that only waited for each other would hardly ever run at the same time, and
   /// not race: so who has waited in vain sleeps, and both wake up at the same moment.
-  int wait_for(int side, int round, point where) const {
+  void meet(int me) {
     constexpr std::chrono::milliseconds tick{1};
-    int spins = 0;
-    for (; !has_come_to(side, round, where); ++spins) {
-      if (spins % 4096 != 4095) continue;
+    const int meeting = sides_[me].arrived.load(std::memory_order_relaxed) + 1;
+    sides_[me].arrived.store(meeting, std::memory_order_release);
+    const std::atomic<int>& other = sides_[1 - me].arrived;
+    for (int spins = 1; other.load(std::memory_order_relaxed) < meeting; ++spins) {
+      if (spins % 65536 != 0) continue;
       const auto now = std::chrono::steady_clock::now();
       std::this_thread::sleep_until(now - now.time_since_epoch() % tick + tick);
     }
-    return spins;
+    static_cast<void>(other.load(std::memory_order_acquire));
   }
-  void meet(int me, int round) {
-    come_to(me, round, here);
-    wait_for(1 - me, round, here);
-    come_to(me, round, ready);
-    if (wait_for(1 - me, round, ready) < 256 && me == 0) ++found_.met;
-    // A stop request takes longer to come to the point, under ThreadSanitizer much longer.
-    const int step = round / 3, lead = (61 * step % 1024 - 256) * (step % 4 == 0 ? 8 : 1);
-    coracle_test::hold_up(me == 0 ? lead : -lead);
-  }
-  /// Until side 0 has made the next trial, or side 1 has played its part.
-  void wait_until_done(int side, int round) const {
-    for (int spins = 0; !has_come_to(side, round, done); ++spins) {
-      if (spins > 1000) std::this_thread::yield();
-    }
-  }
+
+  /// Which side makes a trial and looks at its end. That one also starts or completes it.
+  [[nodiscard]] int owner(int at) const { return at < (at_once_ + 1) / 2 ? 0 : 1; }
+
   void prepare(int i) {
-    trial_.emplace(entry_);
-    if (i % 3 == 0) trial_->start();
+    std::optional<trial>& each = trials_[i % at_once_];
+    each.emplace(entry_);
+    if (i % 3 == 0) each->start();
   }
-  void first(int i) {
-    if (i % 3 == 0) {
-      trial_->complete();
-    } else {
-      trial_->start();
+  void run_one(int me, int i) {
+    const int at = i % at_once_;
+    const bool mine = owner(at) == me;
+    const int lead = lead_of(sides_[owner(at)], i);
+    hold_back(mine ? lead : -lead);
+    sides_[me].begun.store(i, std::memory_order_relaxed);
+    act(*trials_[at], i % 3, mine);
+    // Not acquire: what the two sides do is ordered by nothing but the operation itself.
+    sides_[me].saw_other[at] = sides_[1 - me].begun.load(std::memory_order_relaxed) >= i;
+  }
+  /// Long enough, it lets other threads run, such as one that carries out the operation.
+  static void hold_back(int turns) {
+    constexpr int turns_at_once = 1024;
+    for (; turns > turns_at_once; turns -= turns_at_once) {
+      coracle_test::hold_up(turns_at_once);
+      std::this_thread::yield();
     }
+    coracle_test::hold_up(turns);
   }
-  void second(int i) {
-    if (i % 3 == 2) {
-      trial_->complete();
-    } else {
-      trial_->stop();
+  /// How much later the owner begins. A stop request that always came too late, or too early, would show nothing, so
+  /// whoever has won begins later the next time.
+  static int lead_of(const side& owner, int i) {
+    const int step = i / 3, around = (61 * step % 128 - 64) * (step % 4 == 0 ? 8 : 1);
+    return i % 3 == 0 ? owner.centre + around : around;
+  }
+  static void move_centre(int& centre, int sign) {
+    constexpr int farthest = 1 << 16;
+    centre = std::clamp(centre + sign * (16 + std::abs(centre) / 16), -farthest, farthest);
+  }
+  static void act(trial& each, int kind, bool owner) {
+    if (kind == 0) owner ? each.complete() : each.stop();
+    if (kind == 1) owner ? each.start() : each.stop();
+    if (kind == 2) owner ? each.start() : each.complete();
+  }
+  void finish(side& mine, int i) {
+    const int at = i % at_once_, kind = i % 3;
+    trial& each = *trials_[at];
+    tally& found = mine.found;
+    each.settle();
+    const ending how = each.ended();
+    if (kind == 0) {
+      const bool stopped = how == ending::cancelled;
+      ++(stopped ? found.stop_won : found.stop_lost);
+      if (entry_.raced != in_races::stop_wins) move_centre(mine.centre, stopped ? -1 : 1);
     }
-  }
-  void finish(int i) {
-    if (i % 3 == 2) trial_->settle();
-    if (i % 3 == 1 && trial_->ended() == ending::carried_out) ++found_.wrong;  // nobody has completed it
-    trial_->settle();
-    const ending how = trial_->ended();
-    if (i % 3 == 0) ++(how == ending::cancelled ? found_.stop_won : found_.stop_lost);
-    if (how == ending::carried_out) ++found_.carried_out;
-    if (how == ending::cancelled) ++found_.cancelled;
-    if (how == ending::none || how == ending::failed || (i % 3 == 2 && how != ending::carried_out))
-      ++found_.wrong;
-    if (!trial_->intact()) ++found_.not_intact;
+    const bool right = kind == 0   ? how == ending::carried_out || how == ending::cancelled
+                       : kind == 1 ? how == ending::cancelled
+                                   : how == ending::carried_out;
+    ++(!right ? found.wrong : how == ending::cancelled ? found.cancelled : found.carried_out);
+    if (!each.intact()) ++found.not_intact;
+    if (sides_[0].saw_other[at] && sides_[1].saw_other[at]) ++found.met;
   }
 
   const cancellation_entry& entry_;
-  std::atomic<int> rounds_;
+  const int rounds_, at_once_;
   const std::chrono::milliseconds longest_;
-  std::optional<trial> trial_;
-  std::atomic<int> arrived_[2] = {};
-  tally found_;
+  std::optional<trial> trials_[most_at_once];
+  side sides_[2];
+  bool over_ = false;  // side 0 says so between two meetings
 };
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A second argument names the one operation to race.
-  const char* const only = argc > 2 ? argv[2] : nullptr;
+  // A second argument names the operations to race, all if it is empty, and has each told on a line of its own.
+  const char* const only = argc > 2 ? argv[2] : "";
   coracle_test::stress run("cancellation", argc, argv, 3000);
   const auto longest = std::chrono::milliseconds{coracle_test::side_by_side_time} / 4;
-  long long operations = 0, met = 0, not_intact = 0, wrong = 0, stop_won = 0, stop_lost = 0;
+  constexpr long long enough_for_both = 300;  // a busy machine may come to few races only
+  int operations = 0, one_sided = 0;
+  long long fewest = std::numeric_limits<long long>::max();
+  tally all;
   for (const cancellation_entry& entry : coracle_test::cancellation_table()) {
-    if (only && std::strstr(entry.operation, only) == nullptr) continue;
-    const tally found = race(entry, std::max(3, run.int_count() / entry.slow_by), longest).run();
+    if (std::strstr(entry.operation, only) == nullptr) continue;
+    const auto start = std::chrono::steady_clock::now();
+    const tally found = race(entry, run.int_count(), longest).run();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    const bool is_one_sided = entry.raced == in_races::in_numbers &&
+                              found.stop_won + found.stop_lost >= enough_for_both &&
+                              (found.stop_won == 0 || found.stop_lost == 0);
     ++operations;
-    met += found.met;
-    not_intact += found.not_intact;
-    wrong += found.wrong;
-    stop_won += found.stop_won;
-    stop_lost += found.stop_lost;
-    if (only || found.not_intact != 0 || found.wrong != 0) {
+    one_sided += is_one_sided;
+    fewest = std::min(fewest, found.rounds());
+    all += found;
+    if (argc > 2 || is_one_sided || found.not_intact != 0 || found.wrong != 0) {
       std::printf(
-          "%s: %lld rounds, %lld at the same moment; %lld carried out, %lld cancelled, %lld wrong, %lld not "
-          "intact; stop against completion: %lld to %lld\n",
-          entry.operation, found.carried_out + found.cancelled, found.met, found.carried_out, found.cancelled,
+          "%s: %lld races, %lld of them side by side, in %.1f s; %lld carried out, %lld cancelled, %lld "
+          "wrong, "
+          "%lld not intact; stop against completion: %lld to %lld\n",
+          entry.operation, found.rounds(), found.met, taken.count(), found.carried_out, found.cancelled,
           found.wrong, found.not_intact, found.stop_won, found.stop_lost);
+      std::fflush(stdout);
     }
   }
   run.expect("operations", operations,
-             only ? operations : static_cast<long long>(coracle_test::cancellation_table().size()));
-  run.expect("rounds begun at the same moment", met, met);
-  run.expect("lost or doubled", not_intact, 0);
-  run.expect("ended wrongly", wrong, 0);
-  if (!only) run.expect("sides that never won", (stop_won == 0) + (stop_lost == 0), 0);
+             *only ? operations : static_cast<int>(coracle_test::cancellation_table().size()));
+  run.expect("races", all.rounds(), all.rounds());
+  run.expect("of them side by side", all.met, all.met);
+  run.expect("at least of each operation", fewest, fewest);
+  run.expect("lost or doubled", all.not_intact, 0);
+  run.expect("ended wrongly", all.wrong, 0);
+  run.expect("operations of which one side never won", one_sided, 0);
   return run.finish();
 }
