@@ -26,8 +26,7 @@ class stepping_executor final : public coracle::executor {
     if (queue_.empty()) return false;
     coracle::resumption* const first = queue_.front();
     queue_.pop_front();
-    const coracle::detail::executor_scope here{this};
-    coracle::resume(first->handle);
+    coracle::resume(*first, *this);
     return true;
   }
 

@@ -14,10 +14,17 @@ struct resumption {
 class timer_service;
 
 /// What a scheduler's `schedule()` leads to: runs posted coroutines. Derive from it to write a scheduler.
+///
+///     void post(coracle::resumption& item) noexcept override { queue_.push(item); }
+///     coracle::schedule_operation<my_loop> schedule() noexcept { return coracle::schedule_operation{*this}; }
+///     void run() {
+///       while (coracle::resumption* item = queue_.pop()) coracle::resume(*item, *this);
+///     }
+///
 /// Threads  post() may be called from any thread.
 class executor {
  public:
-  /// Queues `item` to be resumed here. Never runs it before returning; never allocates. `item` may be gone
+  /// Queues `item` for one resume(item, *this). Never runs it before returning; never allocates. `item` may be gone
   /// as soon as it can run, so the caller touches nothing of it afterwards.
   virtual void post(resumption& item) noexcept = 0;
   /// The clock and the timers of what runs here; null: the program's.
@@ -88,6 +95,13 @@ inline void resume_here(resumption& item) noexcept {
   --thread.wake_depth;
 }
 }  // namespace detail
+
+/// Resumes what was posted to `place`, on this thread. What runs until this returns belongs to `place`. The item may be
+/// gone then, and so may `place`, if one of its coroutines ends its life.
+inline void resume(resumption& item, executor& place) {
+  const detail::executor_scope here{&place};
+  resume(item.handle);
+}
 
 /// A coroutine in a wait queue. It remembers where it suspended, so that whoever wakes it hands it back.
 struct waiter : resumption {
