@@ -272,4 +272,15 @@ TEST_CASE("task: awaiting an empty one ends the program with one line" * doctest
           sync_wait(std::move(used));
         }) == expected);
 }
+
+TEST_CASE("task: awaiting one again whose result was given ends the program with one line" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          task<> once = wait_for(*new async_manual_reset_event(true));
+          sync_wait(once.when_ready());
+          sync_wait(std::move(once));
+          sync_wait(once.when_ready());
+          sync_wait(std::move(once));
+        }) == "coracle: a task was awaited twice: its result has been moved out; a shared_task keeps it\n");
+}
 }  // namespace

@@ -105,6 +105,14 @@ class value_only {
   [[no_unique_address]] std::conditional_t<tracked, flag, nothing> has_value_;
 };
 
+/// Whether an lvalue reference `T` that is made of a `U` refers to a temporary: only that binds to an rvalue reference,
+/// too. False for an object of another class, which may convert to a reference, as a std::reference_wrapper does.
+template <class T, class U>
+inline constexpr bool refers_to_temporary =
+    std::is_lvalue_reference_v<T> && std::is_constructible_v<std::remove_reference_t<T>&&, U> &&
+    (!std::is_class_v<std::remove_reference_t<U>> ||
+     std::is_base_of_v<std::remove_cvref_t<T>, std::remove_cvref_t<U>>);
+
 template <class T>
 inline constexpr bool fits_into_frame = alignof(stored_t<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
@@ -169,9 +177,14 @@ struct returns : detail::result_of_coroutine<T, Errors> {
       "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
 
   template <class U = T>
-    requires std::is_constructible_v<T, U>
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
-    this->result_.emplace(static_cast<U&&>(value));
+    constexpr bool fits = std::is_constructible_v<T, U>, lasts = !fits || !detail::refers_to_temporary<T, U>;
+    static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
+    static_assert(
+        lasts,
+        "co_return: this coroutine returns a reference, and this is a temporary, which ends here: return a "
+        "value, or refer to what lives on");
+    if constexpr (fits && lasts) this->result_.emplace(static_cast<U&&>(value));
   }
 };
 template <class Errors>

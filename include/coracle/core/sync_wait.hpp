@@ -35,7 +35,8 @@ class waiting_thread : public callback_frame {
 ///
 ///     int value = coracle::sync_wait(answer());
 ///
-/// Prefer co_await wherever there is a coroutine: a scheduler's thread that blocks here runs nothing else.
+/// Prefer co_await wherever there is a coroutine: a scheduler's thread that blocks here runs nothing else, and
+/// waits for ever if what it awaits is to run there.
 /// Resumes on    the awaited coroutines belong to no scheduler until one moves them.
 /// Cancellation  the awaited coroutines get an empty environment: nothing stops them.
 /// Exceptions    those of the awaitable.

@@ -19,6 +19,9 @@ struct task_promise : part::continues_parent,
                       part::returns<T>,
                       part::awaits_anything,
                       recycled_frames {
+  static_assert(std::is_void_v<T> || std::is_move_constructible_v<T>,
+                "the result is moved out of a task: return a std::unique_ptr to a type that cannot be moved");
+
   task<T> get_return_object() noexcept;
   CORACLE_COLD() void unhandled_exception() noexcept {
     part::returns<T>::unhandled_exception();
@@ -70,7 +73,7 @@ class [[nodiscard(
   /// True: the body has ended (or there is none).
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
-  /// Runs the body and gives its result. Requires: not empty.
+  /// Runs the body and gives its result, moved out. Requires: not empty, and not awaited so before.
   awaiter operator co_await() && noexcept { return awaiter{body_}; }
   /// An awaitable that runs the body and gives nothing, not even its exception: the result stays in the
   /// task for a later `co_await std::move(task)`.
@@ -103,7 +106,18 @@ template <class T>
 class task<T>::awaiter : public awaiter_base {
  public:
   using awaiter_base::awaiter_base;
-  CORACLE_ALWAYS_INLINE() T await_resume() { return this->body_.promise().take(); }
+  bool await_ready() const noexcept {
+    const bool is_over = this->body_.done();
+    CORACLE_CHECK(!is_over || this->body_.promise().parent(),
+                  "a task was awaited twice: its result has been moved out; a shared_task keeps it");
+    return is_over;
+  }
+  CORACLE_ALWAYS_INLINE() T await_resume() {
+#if CORACLE_CHECKS()
+    this->body_.promise().set_parent(std::coroutine_handle<>{});  // the mark of one whose result is taken
+#endif
+    return this->body_.promise().take();
+  }
 };
 template <class T>
 class task<T>::ready_awaiter : public awaiter_base {
