@@ -398,7 +398,12 @@ static_thread_pool::static_thread_pool()
     : static_thread_pool(std::max<std::size_t>(1, std::thread::hardware_concurrency())) {}
 static_thread_pool::static_thread_pool(std::size_t threads)
     : state_(std::make_unique<shared_state>(*this, threads)) {}
-static_thread_pool::~static_thread_pool() = default;
+static_thread_pool::~static_thread_pool() {
+  const detail::fork_queue* const forks = detail::this_thread().forks;
+  CORACLE_CHECK(
+      !forks || forks->place() != this,
+      "a static_thread_pool was destroyed on one of its own threads, which it would have to wait for");
+}
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
 scheduler_ref static_thread_pool::with_priority(priority level) noexcept {
   return scheduler_ref{&state_->level(level)};

@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -255,6 +256,17 @@ TEST_CASE("static_thread_pool: hops and wake-ups on the pool allocate nothing" *
   };
   sync_wait(work());
   CHECK(after == before);
+}
+
+task<> leave_on_a_pool_of_its_own() {
+  static_thread_pool pool{1};
+  co_await pool.schedule();
+}
+TEST_CASE("static_thread_pool: to destroy it on its own thread ends the program with one line" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { sync_wait(leave_on_a_pool_of_its_own()); }) ==
+        "coracle: a static_thread_pool was destroyed on one of its own threads, which it would have to wait "
+        "for\n");
 }
 
 // What the header promises to the compiler.

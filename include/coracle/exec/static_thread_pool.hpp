@@ -31,7 +31,8 @@ class static_thread_pool final : public executor {
   explicit static_thread_pool(std::size_t threads);
   static_thread_pool(const static_thread_pool&) = delete;
   static_thread_pool& operator=(const static_thread_pool&) = delete;
-  /// Runs all that is queued, and what that posts to the pool, then joins the threads. Nothing is dropped.
+  /// Runs all that is queued, and what that posts to the pool, then joins the threads. Nothing is dropped. Requires: not
+  /// called on one of them; whoever suspended on the pool and waits elsewhere, and so would come back, has ended.
   ~static_thread_pool();
 
   /// Awaitable of nothing: continues on a pool thread, behind what is queued there already.
