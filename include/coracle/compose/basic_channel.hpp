@@ -121,6 +121,7 @@ class [[nodiscard("nothing is received until this is awaited")]] basic_channel<T
     : public stoppable_wait<recv_operation> {
  public:
   explicit recv_operation(basic_channel& from) noexcept : channel_(&from) {}
+  using stoppable_wait<recv_operation>::try_at_once;
   std::optional<T> await_resume() {
     this->finish();
     return std::move(taken_);

@@ -18,7 +18,7 @@ namespace coracle {
 /// element where `ch.recv()` cannot.
 ///
 /// Order         of branches that can be carried out at once the first one wins; the later ones are not
-///               started.
+///               started. So one that always can starves those behind it: list what is rare first.
 /// Cancellation  a stop request ends it, and nothing has happened.
 /// Exceptions    those of the branch that wins, such as channel_closed; of a task that fails while it is
 ///               stopped; and std::bad_alloc, before anything has happened.

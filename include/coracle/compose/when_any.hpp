@@ -83,8 +83,10 @@ when_any_operation<std::vector<sibling<Awaitable>>>
 ///               the winner's result given; several, as error_group. std::bad_alloc, before any child is started.
 /// Threads       children may end on any threads.
 /// Cost          one stop source, and for a range one vector; two atomic operations a child. A loser that awaits
-///               an operation of this library directly is stopped without an exception. Events that come before all
-///               other children are looked at first, in order: if one is set, nothing is started.
+///               an operation of this library directly is stopped without an exception. Children that come
+///               before all others and are an event, a channel's recv(), or what acquires a permit of an
+///               async_semaphore or locks an async_mutex, are tried first, in order: if one need not wait,
+///               nothing is started.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_any(Awaitables&&... each) {

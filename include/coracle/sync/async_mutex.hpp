@@ -88,6 +88,7 @@ class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lo
     : public detail::stoppable_wait<lock_operation> {
  public:
   explicit lock_operation(async_mutex& mutex) noexcept : mutex_(mutex) {}
+  using stoppable_wait::try_at_once;
   void await_resume() { finish(); }
 
  protected:

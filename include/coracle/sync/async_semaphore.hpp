@@ -87,6 +87,7 @@ class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore:
     : public detail::stoppable_wait<acquire_operation> {
  public:
   explicit acquire_operation(async_semaphore& semaphore) noexcept : semaphore_(semaphore) {}
+  using stoppable_wait::try_at_once;
   void await_resume() { finish(); }
 
  protected:
