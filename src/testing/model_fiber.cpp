@@ -6,6 +6,7 @@
 #include <utility>
 
 #if CORACLE_ADDRESS_SANITIZER()
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -44,7 +45,7 @@ void model_fiber::prepare(entry* begin) {
   for (int saved = 0; saved != 6; ++saved) *--top = nullptr;
   pointer_ = top;
   exceptions_ = {};
-  fake_stack_ = nullptr;
+  begins_ = true;
 }
 
 void model_fiber::exchange_exceptions(model_fiber& other) {
@@ -66,6 +67,8 @@ void model_fiber::entered() {
   const void* from = nullptr;
   std::size_t size = 0;
   __sanitizer_finish_switch_fiber(fake_stack_, &from, &size);
+  // The fake stack stays for the next execution; this lets it collect what one that was given up has left in it.
+  if (std::exchange(begins_, false)) __asan_handle_no_return();
   if (!first_stack) {
     first_stack = from;
     first_stack_size = size;

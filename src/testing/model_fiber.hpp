@@ -44,5 +44,6 @@ class model_fiber {
   void* pointer_ = nullptr;
   exceptions exceptions_;
   void* fake_stack_ = nullptr;  // AddressSanitizer's
+  bool begins_ = false;
 };
 }  // namespace coracle::testing::model
