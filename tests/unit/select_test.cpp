@@ -16,10 +16,8 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
-#include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <variant>
@@ -61,44 +59,6 @@ TEST_CASE("select: the first branch that can be carried out at once is, and no o
   CHECK(start_select(index, one.recv(), two.recv(), three.recv()) == 1);
   CHECK_FALSE(two.try_recv());
   CHECK(three.try_recv() == 3);
-}
-
-TEST_CASE("select: stopped before it takes no element that is there") {
-  channel<int> one{1}, two{1};
-  REQUIRE(one.try_send(1));
-  REQUIRE(two.try_send(2));
-  coracle::stop_source source;
-  source.request_stop();
-  const auto work = [&]() -> task<> { co_await coracle::select(one.recv(), two.recv()); };
-  CHECK_THROWS_AS(coracle::sync_wait(coracle::with_stop(work(), source.get_token())),
-                  coracle::operation_cancelled);
-  CHECK(one.try_recv() == 1);
-  CHECK(two.try_recv() == 2);
-}
-
-TEST_CASE("select: an element that is there makes room for the sender that waits, and allocates nothing" *
-          doctest::skip(!coracle::testing::allocations_are_counted)) {
-  channel<int> empty{1}, full{1};
-  REQUIRE(full.try_send(1));
-  bool sent = false;
-  run_detached([](channel<int>& to, bool& done) -> task<> {
-    co_await to.send(2);
-    done = true;
-  }(full, sent));
-  CHECK_FALSE(sent);
-  std::size_t made = 9;
-  std::optional<int> got;
-  const auto work = [&]() -> task<> {
-    const auto before = coracle::testing::allocations();
-    const auto chosen = co_await coracle::select(empty.recv(), full.recv());
-    made = coracle::testing::allocations() - before;
-    got = std::get<1>(chosen);
-  };
-  coracle::sync_wait(work());
-  CHECK(got == 1);
-  CHECK(sent);
-  CHECK(made == 0);
-  CHECK(full.try_recv() == 2);
 }
 
 TEST_CASE("select: gives the element at its branch's place") {

@@ -10,7 +10,6 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
@@ -238,51 +237,6 @@ TEST_CASE("when_any: of events that are set the first is taken, and no other") {
   CHECK(sync_wait(work()) == 2);
 }
 
-TEST_CASE("when_any: of permits and locks that are free the first is taken, and no other") {
-  coracle::async_semaphore none{0}, permits{1};
-  coracle::async_mutex held, free;
-  REQUIRE(held.try_lock());
-  const auto work = [&]() -> task<> {
-    const auto first =
-        co_await when_any(none.acquire(), held.lock_async(), permits.scoped_acquire(), free.lock_async());
-    CHECK(first.index() == 2);
-    CHECK_FALSE(permits.try_acquire());
-    CHECK(free.try_lock());
-    free.unlock();
-    CHECK((co_await when_any(none.acquire(), free.scoped_lock_async(), permits.acquire())).index() == 1);
-    CHECK(free.try_lock());
-  };
-  sync_wait(work());
-  CHECK(permits.try_acquire());
-  held.unlock();
-  free.unlock();
-}
-
-TEST_CASE("when_any: a permit or a lock goes to who waits for it, not to a race that comes then") {
-  coracle::async_semaphore permits{0};
-  coracle::async_mutex mutex;
-  REQUIRE(mutex.try_lock());
-  std::vector<std::string> log;
-  const auto wait = [&]() -> detached {
-    co_await permits.acquire();
-    co_await mutex.lock_async();
-    log.push_back("waiter");
-  };
-  const auto race = [&]() -> detached {
-    const auto first = co_await when_any(permits.acquire(), mutex.lock_async());
-    log.push_back("race " + std::to_string(first.index()));
-  };
-  wait();
-  permits.release();
-  race();
-  CHECK(log.empty());
-  mutex.unlock();
-  CHECK(log == std::vector<std::string>{"waiter"});
-  permits.release();
-  CHECK(log == std::vector<std::string>{"waiter", "race 0"});
-  mutex.unlock();
-}
-
 TEST_CASE("when_any: an event behind a task is looked at when that has been started") {
   async_manual_reset_event event{true}, go;
   const auto closes = [&]() -> task<int> {
@@ -372,18 +326,6 @@ TEST_CASE("when_any: stopped before it takes no event") {
   const auto race = [&]() -> task<> { co_await when_any(set, set); };
   CHECK_THROWS_AS(sync_wait(coracle::with_stop(race(), source.get_token())), operation_cancelled);
   sync_wait(set);
-}
-
-TEST_CASE("when_any: stopped before it takes no permit and no lock") {
-  coracle::stop_source source;
-  source.request_stop();
-  coracle::async_semaphore permits{1};
-  coracle::async_mutex mutex;
-  const auto race = [&]() -> task<> { co_await when_any(permits.acquire(), mutex.lock_async()); };
-  CHECK_THROWS_AS(sync_wait(coracle::with_stop(race(), source.get_token())), operation_cancelled);
-  CHECK(permits.try_acquire());
-  CHECK(mutex.try_lock());
-  mutex.unlock();
 }
 
 TEST_CASE("when_any: stopped before it starts no child") {
