@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "letterbox.hpp"
 #include "work_queue.hpp"
 
 namespace coracle {
@@ -82,10 +83,11 @@ class static_thread_pool::shared_state {
   work next_in_turn(worker& me) noexcept;
   work search(worker& me) noexcept;
   work find(worker& me) noexcept;
-  work find_shared(worker& me) noexcept;
   work take_own(worker& me) noexcept { return {me.queue.take(), &pool_}; }
   work take_forked(worker& me, worker& from) noexcept;
   work take_shared(worker& me, priority from) noexcept;
+  work wait_for_letter() noexcept;
+  [[nodiscard]] bool has_to_look() const noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
   bool wait_for_work() noexcept;
   void wait_for_permit() noexcept;
@@ -97,6 +99,7 @@ class static_thread_pool::shared_state {
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
   detail::mutex shared_mutex_;
   shared_level shared_[3] = {{&high_}, {&pool_}, {&low_}};  // by priority
+  detail::letterbox letters_;                               // at the normal level, to a worker that searches
 
   // How a worker goes to sleep without missing work. counts_ holds how many workers sleep and nobody has
   // claimed yet (low half), and how many search the queues for work (high half). permits_ is a semaphore:
@@ -187,6 +190,8 @@ void static_thread_pool::shared_state::post(resumption& item) noexcept {
 }
 
 void static_thread_pool::shared_state::post_shared(resumption& item, priority at) noexcept {
+  if (at == priority::normal && letters_.put(item))
+    return;  // to one who counts as searching: none is to be woken
   item.next = nullptr;
   shared_level& its = level_of(at);
   detail::atomic<std::uint32_t>* const permits = &permits_;
@@ -280,27 +285,35 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in
   return found ? found : take_own(me);
 }
 
-/// From anywhere, for a while. What is posted from elsewhere it looks for all the time; but a look at the others' queues
-/// takes cache lines away from their owners.
+/// From anywhere, for a while. What is posted from elsewhere it sees at once; but a look at the others' queues takes cache
+/// lines away from their owners.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
-  constexpr int spins = detail::is_modelled ? 1 : 64, spins_between = 32;
-  constexpr int yields = detail::is_modelled ? 0 : 96, yields_between = 8;  // some 50 us in all
-  for (int round = 0; round != spins + yields; ++round) {
-    const bool spinning = round < spins;
-    const bool everywhere = round % (spinning ? spins_between : yields_between) == 0;
-    if (const work found = everywhere ? find(me) : find_shared(me)) return found;
-    if (stopping_.load(detail::memory_order_relaxed)) return {}; /*S4*/
-    if (spinning) {
-      if (!detail::is_modelled) detail::spin_pause();
+  constexpr int spinning = detail::is_modelled ? 1 : 2;
+  constexpr int looks = detail::is_modelled ? 1 : 14;  // some 50 us in all
+  constexpr int yields = 8;
+  for (int look = 0; look != looks; ++look) {
+    if (const work found = find(me)) return found;
+    if (look < spinning) {
+      if (const work found = wait_for_letter()) return found;
     } else {
-      detail::yield_processor();  // whoever is about to queue work may need this processor
+      // Without a letterbox: whoever is about to queue work may need this processor, and leave a letter there unread.
+      for (int i = 0; i != yields && !has_to_look(); ++i) detail::yield_processor();
     }
+    if (stopping_.load(detail::memory_order_relaxed)) return {}; /*S4*/
   }
   return {};
 }
-static_thread_pool::shared_state::work static_thread_pool::shared_state::find_shared(worker& me) noexcept {
-  const work found = take_shared(me, priority::high);
-  return found ? found : take_shared(me, priority::normal);
+static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_for_letter() noexcept {
+  constexpr int spins = detail::is_modelled ? 0 : 32;
+  const bool mine = letters_.open();
+  for (int i = 0; i != spins && (!mine || letters_.is_empty()) && !has_to_look(); ++i) detail::spin_pause();
+  return {mine ? letters_.close() : nullptr, &pool_};
+}
+/// Reads only what changes when there is something new.
+bool static_thread_pool::shared_state::has_to_look() const noexcept {
+  return shared_[0].size.load(detail::memory_order_relaxed) != 0 || /*W1*/
+         shared_[1].size.load(detail::memory_order_relaxed) != 0 || /*W1*/
+         stopping_.load(detail::memory_order_relaxed);              /*S4*/
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
   if (const work found = take_shared(me, priority::high)) return found;
@@ -310,7 +323,8 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find(wo
   return find_posted(me);
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find_posted(worker& me) noexcept {
-  if (const work found = find_shared(me)) return found;
+  if (const work found = take_shared(me, priority::high)) return found;
+  if (const work found = take_shared(me, priority::normal)) return found;
   if (const work found = take_own(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
     detail::work_queue& of_another = workers_[(me.index + i) % workers_.size()]->queue;

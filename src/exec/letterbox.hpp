@@ -1,0 +1,48 @@
+// src/exec/letterbox.hpp -- how work is handed to a thread that looks for some, without a queue.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/executor.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// Takes one entry for the thread that has opened it, which watches this one cache line. Alone in its line: so what is
+/// handed over costs one write by the one and one read by the other.
+class letterbox {
+ public:
+  /// True: it is the caller's, who closes it. False: it is somebody else's.
+  bool open() noexcept {
+    std::uintptr_t seen = closed;
+    return state_.compare_exchange_strong(seen, opened, memory_order_relaxed, memory_order_relaxed); /*K1*/
+  }
+  /// False: nobody waits for an entry. True: whoever does has `item`, and this letterbox may be gone.
+  bool put(resumption& item) noexcept {
+    std::uintptr_t seen = opened;
+    return state_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&item), memory_order_release,
+                                          memory_order_relaxed); /*K2*/
+  }
+  /// For the one who has opened it.
+  [[nodiscard]] bool is_empty() const noexcept { return state_.load(memory_order_relaxed) == opened; /*K4*/ }
+  /// For the one who has opened it: gives the entry; null if there is none.
+  resumption* close() noexcept {
+    std::uintptr_t seen = opened;
+    if (is_empty() &&
+        state_.compare_exchange_strong(seen, closed, memory_order_relaxed, memory_order_relaxed)) { /*K1*/
+      return nullptr;
+    }
+    auto* const item = reinterpret_cast<resumption*>(state_.load(memory_order_acquire)); /*K3*/
+    state_.store(closed, memory_order_relaxed);                                          /*K1*/
+    return item;
+  }
+
+ private:
+  // closed -> opened, by a thread whose it is from there on -> an entry, by anybody -> closed, by that thread; or closed
+  // without an entry.
+  //   [K1] to opened, to closed  relaxed  says only whose it is
+  //   [K2] opened -> an entry    release  publishes its fields   pairs with K3
+  //   [K3] the entry             acquire  sees them              pairs with K2
+  //   [K4] a look                relaxed  a hint: K1 or K3 follows
+  static constexpr std::uintptr_t closed = 0, opened = 1;
+  alignas(64) atomic<std::uintptr_t> state_{closed};
+};
+}  // namespace coracle::detail
