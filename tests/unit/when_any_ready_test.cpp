@@ -5,6 +5,7 @@
 #include <coracle/compose/channel.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/frame_memory.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -109,6 +110,7 @@ TEST_CASE("select: an element that is there makes room for the sender that waits
   std::size_t made = 9;
   std::optional<int> got;
   const auto work = [&]() -> task<> {
+    coracle::trim_frame_memory();
     const auto before = coracle::testing::allocations();
     const auto chosen = co_await coracle::select(empty.recv(), full.recv());
     made = coracle::testing::allocations() - before;
