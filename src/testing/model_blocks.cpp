@@ -87,6 +87,7 @@ void release(void* memory) noexcept {
   if (!each->link) return std::free(each->memory);
   unlist(*each);
   each->next = std::exchange(first_freed, each);
+  unpoison(memory, each->size);  // the count in front of an array is
   std::memset(memory, freed_byte, each->size);
   poison(memory, each->size);
 }
