@@ -11,8 +11,22 @@
 
 #include "model_engine.hpp"
 
+#if CORACLE_ADDRESS_SANITIZER()
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace coracle::testing::model {
 namespace {
+// What an execution leaves behind is told from the lists below. One that is given up half-way leaves, besides, its
+// exceptions, which come from elsewhere.
+#if CORACLE_ADDRESS_SANITIZER()
+void leave_leaks_to_us() { __lsan_disable(); }
+void end_leave_leaks_to_us() { __lsan_enable(); }
+#else
+void leave_leaks_to_us() {}
+void end_leave_leaks_to_us() {}
+#endif
+
 using coracle::detail::poison;
 using coracle::detail::unpoison;
 
@@ -93,9 +107,13 @@ void release(void* memory) noexcept {
 }
 }  // namespace
 
-void model_blocks::begin_execution() noexcept { listing = true; }
+void model_blocks::begin_execution() noexcept {
+  leave_leaks_to_us();
+  listing = true;
+}
 model_blocks::remains model_blocks::end_execution(bool give_up) noexcept {
   listing = false;
+  end_leave_leaks_to_us();
   remains result;
   while (first) {
     block* const each = std::exchange(first, first->next);

@@ -112,7 +112,7 @@ void stop_against_set() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("async_generator: set against next", run.all, set_against_next);
-  run.check("async_generator: two elements from two threads", 3, two_elements_from_two_threads);
+  run.check("async_generator: two elements from two threads", run.all, two_elements_from_two_threads);
   run.check("async_generator: a consumer on an executor", run.all, consumer_on_executor);
   run.check("async_generator: stop against set", run.all, stop_against_set);
   return run.finish();

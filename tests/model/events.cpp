@@ -69,22 +69,30 @@ void set_reset_and_wait() {
   setter.join();
   model_expect(event.is_set(), "it stays set");
 }
+/// Sets it for the next, who goes on in that.
+detached pass_on(coracle::async_auto_reset_event& event, plain_int& through) {
+  co_await event;
+  ++through;  // one at a time: a data race otherwise
+  event.set();
+}
 /// One set() lets one through: a second one the other.
 void auto_event_lets_one_through() {
   coracle::async_auto_reset_event event;
-  int through = 0;
-  plain_int data = 0;
-  const auto wait = [&]() -> detached {
-    co_await event;
-    ++data;  // one at a time: a data race otherwise
-    ++through;
-    event.set();
-  };
-  model_thread waiter{[&] { wait(); }};
+  plain_int through = 0;
+  model_thread waiter{[&] { pass_on(event, through); }};
   event.set();
-  wait();
+  pass_on(event, through);
   waiter.join();
   model_expect(through == 2, "both go on, one after the other");
+}
+template <unsigned Waiters>
+void waiters_pass_it_on() {
+  coracle::async_auto_reset_event event;
+  plain_int through = 0;
+  together(Waiters + 1, [&](unsigned index) {
+    index < Waiters ? static_cast<void>(pass_on(event, through)) : event.set();
+  });
+  model_expect(through == Waiters, "all go on, one after the other");
 }
 
 /// What is done before each of two set()s is seen by whoever goes on after them, though they count as one.
@@ -348,6 +356,7 @@ int main(int argc, char** argv) {
   run.check("manual reset: set, three waiters", 2, waiters_and_a_setter<3>);
   run.check("manual reset: set and reset against await", run.all, set_reset_and_wait);
   run.check("auto reset: two waiters", run.all, auto_event_lets_one_through);
+  run.check("auto reset: three waiters, who pass it on", 2, waiters_pass_it_on<3>);
   run.check("auto reset: two setters", 3, two_setters<async_auto_reset_event>);
   run.check("single consumer, auto reset: two setters", 3, two_setters_one_consumer);
   run.check("manual reset: the waiter destroys it", run.all, waiter_destroys_it<async_manual_reset_event>);
@@ -370,21 +379,21 @@ int main(int argc, char** argv) {
             stop_and_set_against_start<async_auto_reset_event, false>);
   run.check("single consumer, auto reset: stop and set against start", 3,
             stop_and_set_against_start<single_consumer_async_auto_reset_event, false>);
-  run.check("auto reset: stop of one, set for the other", 3, auto_event_gives_to_the_other);
-  run.check("manual reset: stop on an executor", 3, stop_on_an_executor<async_manual_reset_event>);
-  run.check("single consumer: stop on an executor", 3, stop_on_an_executor<single_consumer_event>);
-  run.check("auto reset: stop against set, on an executor", 3,
+  run.check("auto reset: stop of one, set for the other", run.all, auto_event_gives_to_the_other);
+  run.check("manual reset: stop on an executor", run.all, stop_on_an_executor<async_manual_reset_event>);
+  run.check("single consumer: stop on an executor", run.all, stop_on_an_executor<single_consumer_event>);
+  run.check("auto reset: stop against set, on an executor", run.all,
             stop_against_set_on_an_executor<async_auto_reset_event>);
-  run.check("single consumer, auto reset: stop against set, on an executor", 3,
+  run.check("single consumer, auto reset: stop against set, on an executor", run.all,
             stop_against_set_on_an_executor<single_consumer_async_auto_reset_event>);
-  run.check("manual reset: destroyed while a stop request looks at it", 3,
+  run.check("manual reset: destroyed while a stop request looks at it", run.all,
             served_one_destroys_it_against_stop<async_manual_reset_event>);
-  run.check("single consumer: destroyed while a stop request looks at it", 3,
+  run.check("single consumer: destroyed while a stop request looks at it", run.all,
             served_one_destroys_it_against_stop<single_consumer_event>);
-  run.check("manual reset: one of two", 3, one_of_two<async_manual_reset_event, true>);
-  run.check("auto reset: one of two", 3, one_of_two<async_auto_reset_event, false>);
-  run.check("single consumer: one of two", 3, one_of_two<single_consumer_event, true>);
-  run.check("single consumer, auto reset: one of two", 3,
+  run.check("manual reset: one of two", run.all, one_of_two<async_manual_reset_event, true>);
+  run.check("auto reset: one of two", run.all, one_of_two<async_auto_reset_event, false>);
+  run.check("single consumer: one of two", run.all, one_of_two<single_consumer_event, true>);
+  run.check("single consumer, auto reset: one of two", run.all,
             one_of_two<single_consumer_async_auto_reset_event, false>);
   run.check("manual reset: a lost one", run.all, lost_one_against_set<async_manual_reset_event, true>);
   run.check("auto reset: a lost one", run.all, lost_one_against_set<async_auto_reset_event, false>);

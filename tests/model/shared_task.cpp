@@ -1,5 +1,6 @@
 // tests/model/shared_task.cpp -- handles, awaiters and the end of a shared coroutine.
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <coracle/core/shared_task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <optional>
@@ -18,6 +19,7 @@ using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
 using coracle_test::stoppable_place;
+using coracle_test::together;
 using coracle_test::wait_end;
 
 /// A result whose end the checker sees, so that it is after what everybody does with it.
@@ -84,6 +86,18 @@ void two_awaits_against_end() {
   ender.join();
   other.join();
   model_expect(runs == 1 && first == 7 && second == 7 && third == 7, "all see the result");
+}
+void three_awaits_against_end() {
+  plain_int runs = 0;
+  std::array<int, 4> seen{};
+  std::coroutine_handle<> body;
+  auto task = later(body, runs);
+  look(task, seen[3]);
+  std::array<shared_task<watched>, 3> handles{task, task, std::move(task)};
+  together(4, [&](unsigned index) {
+    index < 3 ? static_cast<void>(look_and_drop(handles[index], seen[index])) : body.resume();
+  });
+  for (const int each : seen) model_expect(each == 7, "all see the result");
 }
 void look_against_end() {
   plain_int runs = 0;
@@ -199,6 +213,7 @@ int main(int argc, char** argv) {
   run.check("shared_task: two awaiters", run.all, two_awaiters);
   run.check("shared_task: await against end", run.all, await_against_end);
   run.check("shared_task: two awaits against end", 3, two_awaits_against_end);
+  run.check("shared_task: three awaits against end", 2, three_awaits_against_end);
   run.check("shared_task: a look against end", run.all, look_against_end);
   run.check("shared_task: an awaiter on an executor", run.all, [] { awaiters_on_executor(true); });
   run.check("shared_task: two awaiters on an executor", run.all, [] { awaiters_on_executor(false); });
