@@ -413,9 +413,8 @@ static_thread_pool::static_thread_pool()
 static_thread_pool::static_thread_pool(std::size_t threads)
     : state_(std::make_unique<shared_state>(*this, threads)) {}
 static_thread_pool::~static_thread_pool() {
-  const detail::fork_queue* const forks = detail::this_thread().forks;
   CORACLE_CHECK(
-      !forks || forks->place() != this,
+      !detail::this_thread().forks || detail::this_thread().forks->place() != this,
       "a static_thread_pool was destroyed on one of its own threads, which it would have to wait for");
 }
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
