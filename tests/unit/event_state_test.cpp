@@ -103,7 +103,7 @@ TEST_CASE("single_waiter_event_state: a lost waiter is woken as cancelled, and t
     one lost{&elsewhere}, next;
     CHECK(event.enqueue(lost, closes, ""));
     CHECK(elsewhere.claim());
-    CHECK(event.set(closes) == &lost);
+    CHECK(event.set_for_waiter(closes) == &lost);
     CHECK(lost.progress() == queued_waiter::cancelled);
     CHECK(event.is_set());
     CHECK_FALSE(event.withdraw(lost));

@@ -1,6 +1,7 @@
 // coracle/core/choice.hpp -- several waits of one coroutine, of which exactly one is carried out.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/detail/config.hpp>
 #include <coracle/detail/park.hpp>
 #include <cstdint>
 #include <functional>
@@ -31,23 +32,11 @@ class alignas(alignof(atomic<std::uint32_t>) > 8 ? alignof(atomic<std::uint32_t>
 
   [[nodiscard]] bool is_claimed() const noexcept { return state_.load(memory_order_relaxed) == taken; } /*K*/
   /// True: the caller's branch is the one.
-  [[nodiscard]] bool claim() noexcept {
-    for (unsigned tries = 0;; ++tries) {
-      const state seen = open_to(taken);
-      if (seen != busy) return seen == open;
-      wait_a_moment(tries);
-    }
-  }
+  [[nodiscard]] bool claim() noexcept { return take(taken); }
 
   /// As claim() in two steps, for who has to find out whether it can carry the branch out: hold(), and if
   /// that is true, settle() a few instructions later, without a wait in between.
-  [[nodiscard]] bool hold() noexcept {
-    for (unsigned tries = 0;; ++tries) {
-      const state seen = open_to(busy);
-      if (seen != busy) return seen == open;
-      wait_a_moment(tries);
-    }
-  }
+  [[nodiscard]] bool hold() noexcept { return take(busy); }
   void settle(bool carried_out) noexcept {
     state_.store(carried_out ? taken : open, memory_order_relaxed); /*K*/
   }
@@ -75,6 +64,18 @@ class alignas(alignof(atomic<std::uint32_t>) > 8 ? alignof(atomic<std::uint32_t>
       mine.settle(seen == open);
       if (seen != busy) return seen == open ? meeting::both : meeting::other_is_lost;
       wait_a_moment(tries);
+    }
+  }
+  /// True: it was open, and is `next` now.
+  bool take(state next) noexcept {
+    const state seen = open_to(next);
+    return seen == busy ? take_later(next) : seen == open;
+  }
+  CORACLE_SAVES_REGISTERS() bool take_later(state next) noexcept {
+    for (unsigned tries = 0;; ++tries) {
+      wait_a_moment(tries);
+      const state seen = open_to(next);
+      if (seen != busy) return seen == open;
     }
   }
   /// The state that it found; `open`: it is `next` now.

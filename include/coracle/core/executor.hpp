@@ -76,7 +76,7 @@ inline void run_late_wakeups(thread_state& thread) noexcept {
   }
 }
 
-inline void resume_here(resumption& item) noexcept {
+CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
   thread_state& thread = this_thread();
   if (thread.wake_depth == max_wake_depth) {
     item.next = nullptr;
@@ -136,12 +136,17 @@ inline waiter* oldest_first(waiter* newest) noexcept {
   return oldest;
 }
 /// Wakes a queue of waiters in order. Reads each link before the wake-up that may end the waiter's life.
-inline void wake_all(waiter* first) noexcept {
+CORACLE_NOINLINE() inline void wake_several(waiter* first) noexcept {
   while (first) {
     waiter* const next = static_cast<waiter*>(first->next);
     first->wake();
     first = next;
   }
+}
+/// As before; for one or none it saves no registers.
+inline void wake_all(waiter* first) noexcept {
+  if (!first) return;
+  first->next ? wake_several(first) : first->wake();
 }
 }  // namespace detail
 }  // namespace coracle

@@ -167,6 +167,9 @@ template <class Function>
 stop_callback(stop_token, Function) -> stop_callback<Function>;
 
 namespace detail {
+inline bool stop_registration::may_be_late(const stop_token& token) noexcept {
+  return token.state_ && token.state_->may_be_requested();
+}
 inline bool stop_registration::add_to(const stop_token& token) noexcept {
   return !token.state_ || add_to(*token.state_);
 }

@@ -40,14 +40,18 @@ class stop_state : public recycled_frames {
 
   [[nodiscard]] bool requested() noexcept { return reason() != stop_reason::none; }
   [[nodiscard]] stop_reason reason() noexcept {
-    for (stop_state* each = this;;) {
-      stop_state* const outer = each->outer_.load(memory_order_acquire); /*R8*/
-      const stop_reason why = each->reason_.load(memory_order_acquire);  /*R1*/
-      if (why != stop_reason::none) [[unlikely]]
-        return each == this ? why : take_outer_reason_now();
-      if (!outer) return why;
-      each = outer;
+    if (!may_be_requested()) [[likely]]
+      return stop_reason::none;
+    const stop_reason why = reason_.load(memory_order_acquire); /*R1*/
+    return why != stop_reason::none ? why : take_outer_reason_now();
+  }
+  /// False: it is not requested. Calls nothing, so that who asks saves no registers.
+  [[nodiscard]] bool may_be_requested() noexcept {
+    for (stop_state *each = this, *outer = nullptr; each; each = outer) {
+      outer = each->outer_.load(memory_order_acquire);                                /*R8*/
+      if (each->reason_.load(memory_order_acquire) != stop_reason::none) return true; /*R1*/
     }
+    return false;
   }
   [[nodiscard]] bool possible() noexcept {
     return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
@@ -97,6 +101,14 @@ class stop_state : public recycled_frames {
  private:
   bool run_listeners(stop_reason why) noexcept;
   void run_next() noexcept;
+  void append(stop_listener& listener) noexcept {
+    listener.following = nullptr;
+    listener.link = end_;
+    *end_ = &listener;
+    end_ = &listener.following;
+  }
+  bool link_and_add(stop_listener& listener) noexcept;
+  void remove_called(const stop_listener& listener) noexcept;
   void link_now() noexcept;
   stop_reason link_to_outer() noexcept;
   stop_reason take_outer_reason_now() noexcept;
@@ -229,31 +241,35 @@ inline void stop_state::run_next() noexcept {
 
 CORACLE_NOINLINE() inline bool stop_state::add(stop_listener& listener) noexcept {
   lock();
+  if (outer_.load(memory_order_relaxed) || reason_.load(memory_order_relaxed) != stop_reason::none) /*R7*/
+    return link_and_add(listener);
+  append(listener);
+  unlock();
+  return true;
+}
+/// Called with the lock held, which it releases.
+CORACLE_NOINLINE() inline bool stop_state::link_and_add(stop_listener& listener) noexcept {
   const bool in_time = link_to_outer() == stop_reason::none;
-  if (in_time) {
-    listener.following = nullptr;
-    listener.link = end_;
-    *end_ = &listener;
-    end_ = &listener.following;
-  }
+  if (in_time) append(listener);
   unlock();
   return in_time;
 }
 
 CORACLE_NOINLINE() inline void stop_state::remove(stop_listener& listener) noexcept {
-  one_shot returned;
-  bool waits = false;
   lock();
-  if (listener.link) {
-    *listener.link = listener.following;
-    (listener.following ? listener.following->link : end_) = listener.link;
-  } else if (running_ == &listener && requester_ != &this_thread()) {
-    waits = true;
-    waits_for_it_ = &returned;
-  }
+  if (!listener.link) [[unlikely]]
+    return remove_called(listener);
+  *listener.link = listener.following;
+  (listener.following ? listener.following->link : end_) = listener.link;
   unlock();
-  if (waits) [[unlikely]]
-    returned.wait();
+}
+/// Called with the lock held, which it releases.
+CORACLE_COLD() inline void stop_state::remove_called(const stop_listener& listener) noexcept {
+  one_shot returned;
+  const bool waits = running_ == &listener && requester_ != &this_thread();
+  if (waits) waits_for_it_ = &returned;
+  unlock();
+  if (waits) returned.wait();
 }
 
 /// A listener that an awaiter adds while it waits. Holds no reference: whoever awaits keeps the token alive.
@@ -271,6 +287,8 @@ class stop_registration : public stop_listener {
     state_ = nullptr;
     return false;
   }
+  /// False: stop is not requested.
+  [[nodiscard]] static bool may_be_late(const stop_token& token) noexcept;
   /// Afterwards the listener does not run and will not. No effect if it was not added.
   void remove() noexcept {
     if (!state_) return;

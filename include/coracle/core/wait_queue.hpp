@@ -321,9 +321,14 @@ class stoppable_wait {
   /// True: it waits.
   CORACLE_ALWAYS_INLINE()
   bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    if (inherited && inherited->stop.stop_requested()) [[unlikely]]
-      return refuse(*inherited);
+    if (inherited && stop_registration::may_be_late(inherited->stop)) [[unlikely]]
+      return start_or_refuse(suspended, *inherited);
     return !operation().try_now() && wait(suspended, inherited);
+  }
+  CORACLE_COLD()
+  bool start_or_refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
+    if (inherited.stop.stop_requested()) return refuse(inherited);
+    return !operation().try_now() && wait(suspended, &inherited);
   }
   /// As start(); without an executor there are no others.
   CORACLE_COLD()

@@ -43,7 +43,7 @@ class locked_word {
   void unlock(Value value) noexcept { word_.store(value, memory_order_release); } /*B2*/
 
  private:
-  CORACLE_NOINLINE() Value lock_contended(order_argument order) noexcept {
+  CORACLE_SAVES_REGISTERS() Value lock_contended(order_argument order) noexcept {
     for (unsigned pauses = 0;;) {
       Value seen = word_.load(memory_order_relaxed);
       if ((seen & lock_bit) == 0 && word_.compare_exchange_weak(seen, seen | lock_bit, order, /*B1*/

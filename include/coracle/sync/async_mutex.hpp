@@ -68,7 +68,12 @@ class async_mutex {
 
  private:
   friend class async_condition_variable;
-  bool try_lock_contended() noexcept;
+  /// For when somebody holds the word over a free mutex, who may take it, or not if stop is requested.
+  CORACLE_SAVES_REGISTERS() bool try_lock_contended() noexcept {
+    const std::uint32_t seen = state_.lock();
+    state_.unlock(seen == is_free ? is_held : seen);
+    return seen == is_free;
+  }
   bool enqueue(detail::queued_waiter& arriving) noexcept;
   bool withdraw(detail::queued_waiter& waiting) noexcept;
   void lock_for(detail::queued_waiter& suspended) noexcept;
@@ -116,13 +121,6 @@ inline async_mutex_lock::~async_mutex_lock() {
 inline async_mutex::lock_operation async_mutex::lock_async() noexcept { return lock_operation{*this}; }
 inline async_mutex::scoped_lock_operation async_mutex::scoped_lock_async() noexcept {
   return scoped_lock_operation{*this};
-}
-
-/// For when somebody holds the word over a free mutex, who may take it, or not if stop is requested.
-CORACLE_COLD() inline bool async_mutex::try_lock_contended() noexcept {
-  const std::uint32_t seen = state_.lock();
-  state_.unlock(seen == is_free ? is_held : seen);
-  return seen == is_free;
 }
 
 /// False: it took the lock instead, or stop is requested.

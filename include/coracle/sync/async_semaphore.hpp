@@ -69,7 +69,12 @@ class async_semaphore {
   void release(std::ptrdiff_t n = 1) noexcept;
 
  private:
-  bool try_acquire_contended() noexcept;
+  /// For when somebody holds the lock over free permits, who may take one, or none if stop is requested.
+  CORACLE_SAVES_REGISTERS() bool try_acquire_contended() noexcept {
+    const std::uint64_t seen = state_.lock();
+    state_.unlock(seen >= one_permit ? seen - one_permit : seen);
+    return seen >= one_permit;
+  }
   bool enqueue(detail::queued_waiter& arriving) noexcept;
   bool withdraw(detail::queued_waiter& waiting) noexcept;
   void hand_over(std::uint64_t permits) noexcept;
@@ -126,12 +131,6 @@ inline bool async_semaphore::try_acquire() noexcept {
     if (state_.change(seen, seen - one_permit, detail::memory_order_acquire)) return true; /*P1*/
   }
   return false;
-}
-/// For when somebody holds the lock over free permits, who may take one, or none if stop is requested.
-CORACLE_COLD() inline bool async_semaphore::try_acquire_contended() noexcept {
-  const std::uint64_t seen = state_.lock();
-  state_.unlock(seen >= one_permit ? seen - one_permit : seen);
-  return seen >= one_permit;
 }
 
 /// False: it took a permit instead, or stop is requested.

@@ -112,7 +112,13 @@ class async_shared_mutex {
     return who == one_writer ? state == 0 : (state & (queued | one_writer)) == 0;
   }
   bool try_enter(entrant who) noexcept;
-  bool try_enter_contended(entrant who) noexcept;
+  /// For when somebody holds the lock while the state admits others, and may leave it so.
+  CORACLE_SAVES_REGISTERS() bool try_enter_contended(entrant who) noexcept {
+    const std::uint64_t seen = state_.lock();
+    const bool enters = admits(seen, who);
+    state_.unlock(enters ? seen + who : seen);
+    return enters;
+  }
   bool enqueue(request& arriving) noexcept;
   bool withdraw(request& waiting) noexcept;
   void leave(entrant who) noexcept;
@@ -176,13 +182,6 @@ inline bool async_shared_mutex::try_enter(entrant who) noexcept {
     if (state_.change(seen, seen + who, detail::memory_order_acquire)) return true; /*S1*/
   }
   return false;
-}
-/// For when somebody holds the lock while the state admits others, and may leave it so.
-CORACLE_COLD() inline bool async_shared_mutex::try_enter_contended(entrant who) noexcept {
-  const std::uint64_t seen = state_.lock();
-  const bool enters = admits(seen, who);
-  state_.unlock(enters ? seen + who : seen);
-  return enters;
 }
 
 /// False: it could enter after all, or stop is requested.

@@ -38,8 +38,12 @@ class event_word : public locked_word<Word> {
     while (seen == is_set_now) {
       if (this->change(seen, not_set, memory_order_acquire)) return true; /*E2*/
     }
-    if (seen != (is_set_now | this->lock_bit)) return false;
-    seen = this->lock();
+    return seen == (is_set_now | this->lock_bit) && reset_contended();
+  }
+
+ private:
+  CORACLE_SAVES_REGISTERS() bool reset_contended() noexcept {
+    const Word seen = this->lock();
     this->unlock(seen == is_set_now ? not_set : seen);
     return seen == is_set_now;
   }
@@ -66,7 +70,6 @@ class event_state {
   }
   /// As before, but only the first, who has used it up; null: nobody waited, and it is set.
   waiter* set_for_one() noexcept {
-    if (word_.set_unless_waited_for()) return nullptr;
     static_cast<void>(word_.lock());
     waiter* const first = queue_.claim();
     word_.unlock(!first ? word_.is_set_now : queue_.empty() ? word_.not_set : waited_for);
@@ -109,10 +112,9 @@ class single_waiter_event_state {
     return word_.load(memory_order_relaxed) > word_.is_set_now; /*E4*/
   }
   bool reset() noexcept { return word_.reset(); }
-  /// Sets it; one that `closes` behind its waiter stays not set if that waits. Gives the waiter, for the caller to
-  /// wake; it touches nothing of the event after that.
-  waiter* set(bool closes) noexcept {
-    if (word_.set_unless_waited_for()) return nullptr;
+  /// Both as event_state's; one that `closes` behind its waiter stays not set if that waits.
+  bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
+  waiter* set_for_waiter(bool closes) noexcept {
     const std::uintptr_t seen = word_.lock();
     auto* const waiting = seen > word_.is_set_now ? reinterpret_cast<queued_waiter*>(seen) : nullptr;
     const bool served = waiting && waiting->leave();

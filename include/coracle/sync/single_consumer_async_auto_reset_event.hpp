@@ -32,7 +32,7 @@ class single_consumer_async_auto_reset_event {
 
   /// Lets the consumer through, now or when it comes.
   void set() noexcept {
-    if (waiter* const woken = state_.set(true)) woken->wake();
+    if (!state_.set_unless_waited_for()) let_waiter_through();
   }
 
   class wait_operation;
@@ -40,6 +40,10 @@ class single_consumer_async_auto_reset_event {
   wait_operation operator co_await() noexcept;
 
  private:
+  CORACLE_NOINLINE() void let_waiter_through() noexcept {
+    if (waiter* const woken = state_.set_for_waiter(true)) woken->wake();
+  }
+
   detail::single_waiter_event_state state_;
 };
 

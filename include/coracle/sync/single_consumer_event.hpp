@@ -32,7 +32,7 @@ class single_consumer_event {
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
   /// Wakes the waiter, if there is one; who comes later does not wait. No effect if set already.
   void set() noexcept {
-    if (waiter* const woken = state_.set(false)) woken->wake();
+    if (!state_.set_unless_waited_for()) let_waiter_through();
   }
   /// A later await waits again. No effect if not set.
   void reset() noexcept { state_.reset(); }
@@ -42,6 +42,10 @@ class single_consumer_event {
   wait_operation operator co_await() noexcept;
 
  private:
+  CORACLE_NOINLINE() void let_waiter_through() noexcept {
+    if (waiter* const woken = state_.set_for_waiter(false)) woken->wake();
+  }
+
   detail::single_waiter_event_state state_;
 };
 
