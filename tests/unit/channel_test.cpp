@@ -518,4 +518,18 @@ static_assert(noexcept(std::declval<channel<int>&>().recv()) &&
               noexcept(std::declval<channel<int>&>().close()) &&
               noexcept(std::declval<channel<int>&>().try_recv()) &&
               noexcept(std::declval<channel<int>&>().try_send(1)));
+TEST_CASE("channel: is full again once a sender that waited has filled the place that became free") {
+  channel<int> ch{2};
+  log_of log;
+  for (int round = 0; round != 3; ++round) {
+    while (ch.try_send(0)) {
+    }
+    send_and_log(ch, 1, log);
+    CHECK(ch.try_recv() == 0);
+    CHECK(log.size() == 1);
+    CHECK_FALSE(ch.try_send(2));
+    CHECK(drain(ch) == std::vector<int>{0, 1});
+    log.clear();
+  }
+}
 }  // namespace
