@@ -74,6 +74,10 @@ task<int> tree(int depth, int& alive) {
   const int right = co_await tree(depth - 1, alive);
   co_return right + co_await left.join();
 }
+task<> forgets_a_failure() {
+  forked child{failing()};
+  co_await child.fork();
+}
 template <class Scheduler>
 auto on(Scheduler& place, task<int> work) {
   return coracle::schedule_on(place, std::move(work));
@@ -200,12 +204,34 @@ TEST_CASE("forked: one that is never forked does nothing") {
   CHECK_FALSE(ran);
 }
 
+TEST_CASE("forked: a child that need not be joined is one that has not failed, or that was stopped") {
+  bool stopped = false;
+  const auto stops = [](bool& seen) -> task<> {
+    co_await coracle::this_task::throw_if_stopped();
+    seen = true;
+  };
+  const auto forgets = [&]() -> task<int> {
+    forked child{answer()};
+    co_await child.fork();
+    forked other{stops(stopped)};
+    co_await other.fork();
+    co_return 1;
+  };
+  coracle::stop_source source;
+  source.request_stop();
+  CHECK(sync_wait(coracle::with_stop(forgets(), source.get_token())) == 1);
+  CHECK_FALSE(stopped);
+}
+
 TEST_CASE("forked: misuse ends the program with one line") {
   if constexpr (CORACLE_CHECKS()) {
     CHECK(coracle_test::abort_message([] {
             forked child{answer()};
             static_cast<void>(child.join());
           }).find("a child was joined that had not been forked") != std::string::npos);
+    CHECK(coracle_test::abort_message([] {
+            sync_wait(forgets_a_failure());
+          }).find("a forked child has failed, and its parent has not joined it") != std::string::npos);
   }
 }
 

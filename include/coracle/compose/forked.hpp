@@ -4,8 +4,10 @@
 #include <coracle/core/callback_frame.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/fork_queue.hpp>
+#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/detail/park.hpp>
+#include <exception>
 
 namespace coracle {
 namespace detail {
@@ -30,7 +32,8 @@ class fork_point : public basic_callback_frame<fork_promise>, waiter {
  public:
   fork_point() noexcept : basic_callback_frame(&child_is_over) {}
   /// A child that runs is waited for: an exception leaves the parent before it has joined it.
-  ~fork_point() {
+  ~fork_point() { end(); }
+  void end() noexcept {
     if (state_.load(memory_order_acquire) == runs) [[unlikely]] /*J4*/
       wait_for_child();
   }
@@ -119,9 +122,10 @@ class fork_point : public basic_callback_frame<fork_promise>, waiter {
 /// Resumes on    fork() and join(): the executor on which they were awaited.
 /// Cancellation  the child inherits the environment. join() waits for it, whatever happens.
 /// Exceptions    join(): the child's. If an exception leaves the parent before join(), its thread waits for the child, and
-///               runs what is posted to the pool meanwhile; what the child throws is then dropped, as a task's that is
-///               never awaited. So a child must not wait for its parent where that may throw. The same where a parent
-///               that is suspended between fork() and join() is destroyed: it waits until somebody has resumed the child.
+///               runs what is posted to the pool meanwhile; what the child throws is then dropped. So a child must not
+///               wait for its parent where that may throw. The same where a parent that is suspended between fork()
+///               and join() is destroyed: it waits until somebody has resumed the child. A parent that goes on to its
+///               end without join(), though its child has failed, has a bug: a build with checks stops there.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence, but where
 ///               another thread has taken the rest, or what was in this thread's queue before it.
@@ -141,6 +145,12 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
   }
   forked(const forked&) = delete;
   forked& operator=(const forked&) = delete;
+#if CORACLE_CHECKS() && CORACLE_EXCEPTIONS()
+  ~forked() {
+    point_.end();
+    if (work_.keeps_an_error() && std::uncaught_exceptions() == 0) tell_unseen_error();
+  }
+#endif
 
   /// Awaitable of nothing: starts the child. Requires: not called before.
   fork_operation fork() noexcept { return fork_operation{*this}; }
@@ -148,6 +158,17 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
   join_operation join() noexcept { return join_operation{*this}; }
 
  private:
+#if CORACLE_CHECKS() && CORACLE_EXCEPTIONS()
+  void tell_unseen_error() noexcept {
+    try {
+      static_cast<void>(std::move(work_).operator co_await().await_resume());
+    } catch (const operation_cancelled&) {
+      // Whoever has stopped the child knows.
+    } catch (...) {
+      detail::fail("a forked child has failed, and its parent has not joined it: the error would be lost");
+    }
+  }
+#endif
   task<T> work_;
   detail::fork_point point_;  // waits for the child before that is destroyed
 };

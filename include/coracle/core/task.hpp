@@ -30,6 +30,9 @@ struct task_promise : part::continues_parent,
 };
 }  // namespace detail
 
+template <class T>
+class forked;
+
 /// A coroutine that starts when it is awaited and continues its awaiter when it ends.
 ///
 ///     coracle::task<int> answer() { co_return 42; }
@@ -80,6 +83,13 @@ class [[nodiscard(
   [[nodiscard]] ready_awaiter when_ready() const noexcept { return ready_awaiter{body_}; }
 
  private:
+#if CORACLE_CHECKS()
+  friend class forked<T>;
+  /// It was awaited, in some way, and has failed, and nobody has taken its result.
+  [[nodiscard]] bool keeps_an_error() const noexcept {
+    return body_ && body_.done() && body_.promise().parent() && body_.promise().has_error();
+  }
+#endif
   std::coroutine_handle<promise_type> body_;
 };
 
