@@ -43,7 +43,7 @@ class model_fiber {
   std::unique_ptr<std::byte[]> stack_;
   void* pointer_ = nullptr;
   exceptions exceptions_;
-  void* fake_stack_ = nullptr;  // AddressSanitizer's
+  [[maybe_unused]] void* fake_stack_ = nullptr;  // AddressSanitizer's
   bool begins_ = false;
 };
 }  // namespace coracle::testing::model
