@@ -45,11 +45,11 @@ class stop_state : public recycled_frames {
     const stop_reason why = reason_.load(memory_order_acquire); /*R1*/
     return why != stop_reason::none ? why : take_outer_reason_now();
   }
-  /// False: it is not requested. Calls nothing, so that who asks saves no registers.
+  /// False: it is not requested. True: ask reason(). Calls nothing, so that who asks saves no registers.
   [[nodiscard]] bool may_be_requested() noexcept {
     for (stop_state *each = this, *outer = nullptr; each; each = outer) {
       outer = each->outer_.load(memory_order_acquire);                                /*R8*/
-      if (each->reason_.load(memory_order_acquire) != stop_reason::none) return true; /*R1*/
+      if (each->reason_.load(memory_order_relaxed) != stop_reason::none) return true; /*R11*/
     }
     return false;
   }
@@ -125,9 +125,10 @@ class stop_state : public recycled_frames {
   //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
   //   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
   //   [R7] load                    relaxed  under the lock
-  //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
+  //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R11           pairs with R9
   //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
   //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
+  //   [R11] load                   relaxed  whoever finds one goes on to R1
   // The lock is held while the outer state's is taken, never the other way round.
   locked_word<std::uint32_t> lock_{0};
   atomic<stop_reason> reason_{stop_reason::none};
