@@ -257,7 +257,7 @@ TEST_CASE("async_latch: destroyed while a coroutine waits ends the program and s
           const async_latch latch{1};
           std::vector<int> log;
           wait_and_log(latch, log, 1);
-        }) == "coracle: an async_manual_reset_event was destroyed while coroutines wait for it\n");
+        }) == "coracle: an async_latch was destroyed while coroutines wait for it\n");
 }
 
 TEST_CASE("async_latch: counting up ends the program and says so" * doctest::skip(!CORACLE_CHECKS())) {

@@ -59,7 +59,7 @@ class blocking_pool {
                          std::chrono::milliseconds idle_time = std::chrono::seconds{10});
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
-  /// Joins the threads. Requires: all calls have ended.
+  /// Joins the threads. Requires: all calls have ended; not in the child that fork() makes, which has none of them.
   ~blocking_pool();
 
   /// So many there are now.

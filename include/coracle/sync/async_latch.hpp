@@ -26,6 +26,11 @@ class async_latch {
   /// A count of zero or less is ready at once.
   explicit async_latch(std::ptrdiff_t initial_count) noexcept
       : count_(initial_count), reached_zero_(initial_count <= 0) {}
+  /// Requires: nobody waits.
+  ~async_latch() {
+    CORACLE_CHECK(!reached_zero_.is_waited_for(),
+                  "an async_latch was destroyed while coroutines wait for it");
+  }
 
   /// True: an await does not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return reached_zero_.is_set(); }

@@ -25,8 +25,7 @@ class async_manual_reset_event {
   async_manual_reset_event& operator=(const async_manual_reset_event&) = delete;
   /// Requires: nobody waits.
   ~async_manual_reset_event() {
-    CORACLE_CHECK(!state_.is_waited_for(),
-                  "an async_manual_reset_event was destroyed while coroutines wait for it");
+    CORACLE_CHECK(!is_waited_for(), "an async_manual_reset_event was destroyed while coroutines wait for it");
   }
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
@@ -41,7 +40,9 @@ class async_manual_reset_event {
   wait_operation operator co_await() noexcept;
 
  private:
+  friend class async_latch;
   CORACLE_NOINLINE() void let_waiters_through() noexcept { detail::wake_all(state_.set_for_all()); }
+  [[nodiscard]] bool is_waited_for() const noexcept { return state_.is_waited_for(); }
 
   detail::event_state state_;
 };
