@@ -9,6 +9,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "measure.hpp"
@@ -87,7 +88,37 @@ void floor_channel_1p1c_one_thread(benchmark::State& state) {
     }
   });
 }
-/// The same, with the two locked operations of a queue that many threads share.
+/// Between two threads that never sleep: each index has a cache line of its own, and is read by the other side only when
+/// what that knew of it is used up.
+void floor_channel_1p1c_two_threads(benchmark::State& state) {
+  struct alignas(64) index {
+    std::atomic<std::size_t> at{0};
+  };
+  const std::unique_ptr<long[]> slots{new long[capacity]};
+  index first, last;
+  measure(state, 1'000'000, [&](long n) {
+    const auto count = static_cast<std::size_t>(n);
+    const std::size_t begin = last.at.load(std::memory_order_relaxed);
+    std::thread sender{[&] {
+      std::size_t taken = begin;
+      for (std::size_t i = begin; i != begin + count; ++i) {
+        while (i - taken == capacity) taken = first.at.load(std::memory_order_acquire);
+        slots[i % capacity] = static_cast<long>(i);
+        last.at.store(i + 1, std::memory_order_release);
+      }
+    }};
+    long sum = 0;
+    std::size_t sent = begin;
+    for (std::size_t i = begin; i != begin + count; ++i) {
+      while (i == sent) sent = last.at.load(std::memory_order_acquire);
+      sum += slots[i % capacity];
+      first.at.store(i + 1, std::memory_order_release);
+    }
+    sender.join();
+    coracle_bench::need(sum);
+  });
+}
+/// As on one thread, with the two locked operations of a queue that many threads share.
 void floor_channel_4p1c_one_thread(benchmark::State& state) {
   bare_ring ring;
   std::atomic<unsigned> word{0};
@@ -170,6 +201,7 @@ void select_of_two_waiting(benchmark::State& state) {
 CORACLE_BENCH(channel_1p1c_one_thread);
 CORACLE_BENCH(floor_channel_1p1c_one_thread);
 CORACLE_BENCH(channel_1p1c_two_threads);
+CORACLE_BENCH(floor_channel_1p1c_two_threads);
 CORACLE_BENCH(channel_4p1c_one_thread);
 CORACLE_BENCH(floor_channel_4p1c_one_thread);
 CORACLE_BENCH(channel_4p1c_two_threads);
