@@ -158,8 +158,9 @@ long long stop_some(int turns) {
   };
   for (std::size_t i = 0; i != coroutines; ++i) work(i);
   ended.wait();
-  return (granted != counter) + (granted + cancelled != 1LL * coroutines * turns) + !mutex.try_lock() +
-         (mutex.unlock(), 0);
+  const bool is_free = mutex.try_lock();
+  if (is_free) mutex.unlock();
+  return (granted != counter) + (granted + cancelled != 1LL * coroutines * turns) + !is_free;
 }
 
 struct first_lock_round {
