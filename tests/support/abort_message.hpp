@@ -7,36 +7,72 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace coracle_test {
+/// A child process that runs `body`, and what it writes to stderr.
+class child_process {
+ public:
+  explicit child_process(void (*body)()) {
+    int ends[2];
+    if (::pipe(ends) != 0) std::abort();
+    std::fflush(nullptr);
+    id_ = ::fork();
+    if (id_ < 0) std::abort();
+    if (id_ == 0) {
+      const rlimit no_core{0, 0};
+      ::setrlimit(RLIMIT_CORE, &no_core);
+      std::signal(SIGABRT, SIG_DFL);
+      ::dup2(ends[1], STDERR_FILENO);
+      ::close(ends[0]);
+      body();
+      ::_exit(0);
+    }
+    ::close(ends[1]);
+    stderr_ = ends[0];
+  }
+  child_process(const child_process&) = delete;
+  child_process& operator=(const child_process&) = delete;
+
+  /// What it writes, up to `last` if that comes, else to its end.
+  std::string read_until(char last) {
+    std::string written;
+    for (char next; ::read(stderr_, &next, 1) == 1;) {
+      written += next;
+      if (next == last) break;
+    }
+    return written;
+  }
+  /// To be called once. Gives what waitpid() says.
+  int wait() {
+    ::close(stderr_);
+    int status = 0;
+    ::waitpid(id_, &status, 0);
+    return status;
+  }
+  [[nodiscard]] pid_t id() const { return id_; }
+
+ private:
+  pid_t id_ = -1;
+  int stderr_ = -1;
+};
+
 /// Runs `body` in a child process. Gives what the child wrote to stderr if SIGABRT ended it, else how it
 /// ended.
 inline std::string abort_message(void (*body)()) {
-  int ends[2];
-  if (::pipe(ends) != 0) return "no pipe";
-  std::fflush(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) return "no child";
-  if (child == 0) {
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    std::signal(SIGABRT, SIG_DFL);
-    ::dup2(ends[1], STDERR_FILENO);
-    ::close(ends[0]);
-    body();
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string written;
-  char buffer[256];
-  for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
-    written.append(buffer, static_cast<std::size_t>(n));
-  }
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
+  child_process child{body};
+  const std::string written = child.read_until('\0');
+  const int status = child.wait();
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) return written;
   return "not aborted, wait status " + std::to_string(status);
+}
+/// Runs `body` in a child process, and ends that after the first line that it writes to stderr, which is given.
+inline std::string first_message(void (*body)()) {
+  child_process child{body};
+  const std::string written = child.read_until('\n');
+  ::kill(child.id(), SIGKILL);
+  child.wait();
+  return written;
 }
 }  // namespace coracle_test

@@ -5,12 +5,14 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "../support/abort_message.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
@@ -140,6 +142,22 @@ TEST_CASE("sync_wait: inside a coroutine on an executor it runs outside of it, a
   CHECK(root.done());
   CHECK(inside == nullptr);
   CHECK(after == &loop);
+}
+
+TEST_CASE("sync_wait: blocks a pool's only thread for what is to run there, and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string written = coracle_test::first_message([] {
+    coracle::static_thread_pool pool{1};
+    const auto body = [&pool]() -> task<> {
+      co_await pool.schedule();
+      sync_wait(pool.schedule());
+    };
+    sync_wait(body());
+  });
+  CHECK(
+      written ==
+      "coracle: sync_wait() has blocked a scheduler's thread for a second: for ever, if it awaits what runs "
+      "there\n");
 }
 
 TEST_CASE("sync_wait: passes no environment on, wherever it is called") {

@@ -4,6 +4,7 @@
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/callback_frame.hpp>
 #include <coracle/core/nested_starts.hpp>
+#include <coracle/detail/check.hpp>
 #include <coracle/detail/park.hpp>
 
 namespace coracle {
@@ -12,10 +13,20 @@ class waiting_thread : public callback_frame {
  public:
   waiting_thread() noexcept : callback_frame(&finished, nullptr), owner_(&this_thread()) {}
   void wait() noexcept {
-    if (!finished_here_) event_.wait();
+    if (finished_here_) return;
+#if CORACLE_CHECKS()
+    if (current_executor() && !is_modelled) tell_if_long();
+#endif
+    event_.wait();
   }
 
  private:
+  /// It may be for ever, but nobody can know: another thread may be about to complete what is awaited.
+  CORACLE_COLD() void tell_if_long() noexcept {
+    const timespec second{1, 0};
+    if (event_.wait(&second)) return;
+    tell("sync_wait() has blocked a scheduler's thread for a second: for ever, if it awaits what runs there");
+  }
   static void finished(callback_frame* self) {
     auto* const waiting = static_cast<waiting_thread*>(self);
     if (waiting->owner_ == &this_thread()) {
@@ -36,7 +47,7 @@ class waiting_thread : public callback_frame {
 ///     int value = coracle::sync_wait(answer());
 ///
 /// Prefer co_await wherever there is a coroutine: a scheduler's thread that blocks here runs nothing else, and
-/// waits for ever if what it awaits is to run there.
+/// waits for ever if what it awaits is to run there. A program with checks says so on stderr after a second.
 /// Resumes on    the awaited coroutines belong to no scheduler until one moves them.
 /// Cancellation  the awaited coroutines get an empty environment: nothing stops them.
 /// Exceptions    those of the awaitable.

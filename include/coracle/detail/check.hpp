@@ -9,14 +9,18 @@ namespace coracle::detail {
 #if defined(CORACLE_MODEL)
 void fail_in_model(const char* message) noexcept;  // returns where no model_check() runs
 #endif
-/// Ends the program with one line on stderr.
+/// One line on stderr.
+CORACLE_COLD() inline void tell(const char* message) noexcept {
+  std::fputs("coracle: ", stderr);
+  std::fputs(message, stderr);
+  std::fputs("\n", stderr);
+}
+/// Ends the program with it.
 [[noreturn]] CORACLE_COLD() inline void fail(const char* message) noexcept {
 #if defined(CORACLE_MODEL)
   fail_in_model(message);
 #endif
-  std::fputs("coracle: ", stderr);
-  std::fputs(message, stderr);
-  std::fputs("\n", stderr);
+  tell(message);
   std::abort();
 }
 }  // namespace coracle::detail

@@ -70,10 +70,14 @@ class one_shot {
   void set() noexcept {
     if (state_.exchange(done, memory_order_release) == sleeping) unpark(&state_, 1); /*O1*/
   }
-  void wait() noexcept {
+  /// With a limit it gives up once nothing has happened for so long. False: it has.
+  bool wait(const timespec* limit = nullptr) noexcept {
     std::uint32_t seen = pending;
-    state_.compare_exchange_strong(seen, sleeping, memory_order_relaxed);         /*O2*/
-    while (state_.load(memory_order_acquire) == sleeping) park(state_, sleeping); /*O3*/
+    state_.compare_exchange_strong(seen, sleeping, memory_order_relaxed); /*O2*/
+    while (state_.load(memory_order_acquire) == sleeping) {               /*O3*/
+      if (!park(state_, sleeping, limit)) return false;
+    }
+    return true;
   }
 
  private:

@@ -29,7 +29,8 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
 ///     auto lock = co_await mutex.scoped_lock_async();
 ///     co_await log(frame);  // still exclusive; unlocks at the end of the scope
 ///
-/// Prefer std::mutex when nothing is awaited while the lock is held.
+/// Prefer std::mutex when nothing is awaited while the lock is held. It is not recursive: who locks it again while holding
+/// it waits for itself, and nothing can tell, since another may unlock on its behalf (docs/when-it-hangs.md).
 /// Order         first come, first served: the lock is handed over, never barged.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside unlock(), on its thread.
 /// Cancellation  a stop request ends the wait; the lock goes to the next in the queue.
