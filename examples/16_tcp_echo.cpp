@@ -42,10 +42,6 @@ class ctrl_c {
   std::thread waits_;
 };
 
-coracle::task<> send_all(socket& to, std::string_view text) {
-  while (!text.empty()) text.remove_prefix(co_await to.send(text.data(), text.size()));
-}
-
 /// Sends back what comes, until the client has no more to say.
 coracle::task<> echo(socket client) {
   std::array<char, 4096> buffer;
@@ -53,7 +49,7 @@ coracle::task<> echo(socket client) {
     for (;;) {
       const std::size_t size = co_await client.recv(buffer.data(), buffer.size());
       if (size == 0) break;
-      co_await send_all(client, {buffer.data(), size});
+      co_await client.send_all(buffer.data(), size);
     }
   } catch (const std::system_error& error) {
     std::printf("a client is gone: %s\n", error.what());  // and the others are served on
@@ -79,7 +75,7 @@ coracle::task<> serve(socket& listener) {
 coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, std::string_view text) {
   socket connection = socket::create_tcpv4(io);
   co_await connection.connect(server);
-  co_await send_all(connection, text);
+  co_await connection.send_all(text.data(), text.size());
   connection.close_send();
   std::array<char, 64> buffer;
   for (;;) {

@@ -14,13 +14,6 @@
 namespace fs = std::filesystem;
 using progress = std::function<void(std::uint64_t done, std::uint64_t size)>;
 
-coracle::task<> write_all(coracle::writable_file& file, std::uint64_t offset, const std::vector<char>& buffer,
-                          std::size_t size, coracle::stop_token stop) {
-  for (std::size_t done = 0; done != size;) {
-    done += co_await file.write(offset + done, buffer.data() + done, size - done, stop);
-  }
-}
-
 /// Throws coracle::operation_cancelled after a stop request, and then leaves no half of a copy behind.
 coracle::task<> copy(coracle::io_service& io, fs::path from, fs::path to, progress report,
                      coracle::stop_token stop) {
@@ -32,7 +25,7 @@ coracle::task<> copy(coracle::io_service& io, fs::path from, fs::path to, progre
     for (std::uint64_t done = 0; done < size; report(done, size)) {
       const std::size_t got = co_await in.read(done, buffer.data(), buffer.size(), stop);
       if (got == 0) break;  // somebody has cut it off meanwhile
-      co_await write_all(out, done, buffer, got, stop);
+      co_await out.write_all(done, buffer.data(), got, stop);
       done += got;
     }
   } catch (...) {

@@ -14,6 +14,7 @@
 #include <coracle/net/socket.hpp>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <system_error>
 
 #include "../support/socket_pair.hpp"
@@ -169,6 +170,64 @@ class recv_from_case final : public io_case {
   }
 };
 
+class send_all_case final : public full_case {
+ public:
+  send_all_case() { fill(pair().client.native_handle(), pair().server.native_handle()); }
+
+ private:
+  coracle::task<> operation() override { co_await to_its_end(pair().client.send_all(&byte_, 1)); }
+  tcp_pair& pair() {
+    static tcp_pair both{io_};
+    return both;
+  }
+};
+
+/// One byte has come, and complete() sends the second.
+class half_received_case : public io_case {
+ public:
+  half_received_case() { send("a"); }
+
+ protected:
+  coracle::net::socket& receiver() { return pair().server; }
+  /// How many it has taken.
+  virtual std::size_t taken() = 0;
+
+ private:
+  void complete() override {
+    completed_ = true;
+    send("b");
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    const std::size_t sent = completed ? 2 : 1;
+    std::size_t found = taken();
+    char rest = 0;
+    while (found < sent && ::recv(receiver().native_handle(), &rest, 1, 0) == 1) ++found;
+    const bool no_more = ::recv(receiver().native_handle(), &rest, 1, MSG_DONTWAIT) < 0;
+    return found == sent && no_more && carried_out == (taken() == 2);
+  }
+  void send(const char* byte) { static_cast<void>(!::send(pair().client.native_handle(), byte, 1, 0)); }
+  tcp_pair& pair() {
+    static tcp_pair both{io_};
+    return both;
+  }
+};
+class recv_exactly_case final : public half_received_case {
+  coracle::task<> operation() override {
+    co_await to_its_end(receiver().recv_exactly(both_, 2, {}, &received_));
+  }
+  std::size_t taken() override { return received_; }
+
+  char both_[2];
+  std::size_t received_ = 0;
+};
+class recv_until_case final : public half_received_case {
+  coracle::task<> operation() override { co_await to_its_end(receiver().recv_until(text_, "b", 10)); }
+  std::size_t taken() override { return text_.size(); }
+
+  std::string text_;
+};
+
 template <bool IntoAnother>
 class accept_case final : public io_case {
   coracle::task<> operation() override {
@@ -289,8 +348,15 @@ class file_case : public io_case {
   std::array<held_thread, 4> held_{held_thread{io_}, held_thread{io_}, held_thread{io_}, held_thread{io_}};
 };
 /// A file whose contents the system makes up is never in memory, so reading it takes a thread.
+template <bool Whole>
 class read_at_case final : public file_case {
-  coracle::task<> operation() override { co_await to_its_end(version().read(0, &byte_, 1)); }
+  coracle::task<> operation() override {
+    if constexpr (Whole) {
+      co_await to_its_end(version().read_exactly(0, &byte_, 1));
+    } else {
+      co_await to_its_end(version().read(0, &byte_, 1));
+    }
+  }
   bool intact(bool carried_out, bool) override { return (byte_ == 'L') == carried_out; }
   coracle::read_only_file& version() {
     static auto file = coracle::read_only_file::open(io_, "/proc/version");
@@ -303,8 +369,15 @@ inline coracle::write_only_file temporary_file(coracle::io_service& io) {
   std::filesystem::remove(path);
   return file;
 }
+template <bool Whole>
 class write_at_case final : public file_case {
-  coracle::task<> operation() override { co_await to_its_end(file_.write(0, &byte_, 1)); }
+  coracle::task<> operation() override {
+    if constexpr (Whole) {
+      co_await to_its_end(file_.write_all(0, &byte_, 1));
+    } else {
+      co_await to_its_end(file_.write(0, &byte_, 1));
+    }
+  }
   bool intact(bool carried_out, bool) override { return file_.size() == (carried_out ? 1u : 0u); }
   coracle::write_only_file file_ = temporary_file(io_);
 };
@@ -328,8 +401,13 @@ inline std::vector<cancellation_entry> io_cases() {
           {"socket_accept_new_operation", &make_case<accept_case<false>>, at_once, true, alone},
           {"socket_accept_operation", &make_case<accept_case<true>>, at_once, true, alone},
           {"socket_connect_operation", &make_case<connect_case>, at_once, true, alone},
-          {"file_read_operation", &make_case<read_at_case>, at_once, true, alone},
-          {"file_write_operation", &make_case<write_at_case>, at_once, true, alone},
+          {"send_all()", &make_case<send_all_case>, at_once, true, alone},
+          {"recv_exactly()", &make_case<recv_exactly_case>, at_once, true, alone},
+          {"recv_until()", &make_case<recv_until_case>, at_once, true, alone},
+          {"file_read_operation", &make_case<read_at_case<false>>, at_once, true, alone},
+          {"file_write_operation", &make_case<write_at_case<false>>, at_once, true, alone},
+          {"read_exactly()", &make_case<read_at_case<true>>, at_once, true, alone},
+          {"write_all()", &make_case<write_at_case<true>>, at_once, true, alone},
           {"file_sync_operation", &make_case<sync_case>, at_once, true, alone}};
 }
 }  // namespace coracle_test

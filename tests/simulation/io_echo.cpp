@@ -41,14 +41,6 @@ struct town {
   int exchanged = 0, errors = 0;
 };
 
-task<> send_all(socket& to, const char* bytes, std::size_t size) {
-  while (size != 0) {
-    const std::size_t sent = co_await to.send(bytes, size);
-    bytes += sent;
-    size -= sent;
-  }
-}
-
 // ---- the server ----------------------------------------------------------------------------------------
 
 task<> echo(socket client) {
@@ -57,7 +49,7 @@ task<> echo(socket client) {
     // A client may be gone without a word.
     const std::size_t size = co_await coracle::timeout(client.recv(buffer.data(), buffer.size()), 10min);
     if (size == 0) break;
-    co_await send_all(client, buffer.data(), size);
+    co_await client.send_all(buffer.data(), size);
   }
 }
 task<> serve_one(town& t, socket client) {
@@ -106,7 +98,7 @@ task<> converse(town& t, socket& connection, const std::string& text) {
   bool sent = false;
   const auto talk = [&]() -> task<> {
     try {
-      co_await send_all(connection, text.data(), text.size());
+      co_await connection.send_all(text.data(), text.size());
       connection.close_send();
       sent = true;
     } catch (const std::system_error&) {

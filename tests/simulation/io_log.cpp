@@ -28,12 +28,6 @@ enum class durability { sync_after_write, none, sync_at_once };
 
 // ---- the log -------------------------------------------------------------------------------------------
 
-task<> write_all(read_write_file& file, std::uint64_t offset, const std::string& bytes) {
-  for (std::size_t done = 0; done != bytes.size();) {
-    const std::size_t size = co_await file.write(offset + done, bytes.data() + done, bytes.size() - done);
-    done += size;
-  }
-}
 task<std::string> read_all(read_write_file& file) {
   std::string text;
   std::array<char, 700> buffer;
@@ -65,9 +59,9 @@ class write_ahead_log {
   task<> append(const std::string& record) {
     const std::string bytes = framed(record);
     if (how_ == durability::sync_at_once) {
-      co_await coracle::when_all(write_all(file_, end_, bytes), file_.sync());
+      co_await coracle::when_all(file_.write_all(end_, bytes.data(), bytes.size()), file_.sync());
     } else {
-      co_await write_all(file_, end_, bytes);
+      co_await file_.write_all(end_, bytes.data(), bytes.size());
       if (how_ == durability::sync_after_write) co_await file_.sync();
     }
     end_ += bytes.size();

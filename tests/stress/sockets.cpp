@@ -66,15 +66,12 @@ char expected(int who, std::size_t position) noexcept {
   return static_cast<char>(static_cast<std::size_t>(who) * 31 + position * 7 + position / 251);
 }
 
-task<> send_all(socket& to, const char* data, std::size_t size) {
-  for (std::size_t sent = 0; sent != size;) sent += co_await to.send(data + sent, size - sent);
-}
 task<> echo(socket client) {
   std::array<char, 3000> buffer;
   for (;;) {
     const std::size_t size = co_await client.recv(buffer.data(), buffer.size());
     if (size == 0) break;
-    co_await send_all(client, buffer.data(), size);
+    co_await client.send_all(buffer.data(), size);
   }
   client.close_send();
   co_await client.disconnect();
@@ -102,7 +99,7 @@ task<> talk(socket& listener, io_service& io, int who, std::size_t size, std::at
     for (std::size_t sent = 0; sent != size;) {
       const std::size_t part = std::min(block.size(), size - sent);
       for (std::size_t i = 0; i != part; ++i) block[i] = expected(who, sent + i);
-      co_await send_all(connection, block.data(), part);
+      co_await connection.send_all(block.data(), part);
       sent += part;
     }
     connection.close_send();

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,39 @@ TEST_CASE(CORACLE_FILE_TEST ": a read gives fewer bytes where the file ends, and
     CHECK(co_await file.read(6'000'000, buffer.data(), buffer.size()) == 0);
     CHECK(co_await file.read(0, buffer.data(), 0) == 0);
   }());
+}
+
+TEST_CASE(CORACLE_FILE_TEST
+          ": write_all() and read_exactly() do it all; a file that ends between is an error") {
+  service_under_test here;
+  io_service& io = here.io;
+  io.run([&]() -> task<> {
+    auto both = read_write_file::open(io, here / "a");
+    std::string text(300'000, ' ');
+    for (std::size_t i = 0; i != text.size(); ++i) text[i] = static_cast<char>(i * i / 7 + i);
+    std::string again(text.size(), ' ');
+    std::size_t put = 0, got = 0;
+    co_await both.write_all(3, text.data(), text.size(), {}, &put);
+    CHECK(put == text.size());
+    CHECK(co_await both.read_exactly(3, again.data(), again.size(), {}, &got) == again.size());
+    CHECK(got == again.size());
+    CHECK(again == text);
+    CHECK(co_await both.read_exactly(text.size() + 3, again.data(), 1) == 0);
+    got = 0;
+    std::error_code error;
+    try {
+      co_await both.read_exactly(text.size() + 1, again.data(), 3, {}, &got);
+    } catch (const std::system_error& e) {
+      error = e.code();
+    }
+    CHECK(error == std::errc::no_message_available);
+    CHECK(got == 2);
+    stop_source stop;
+    stop.request_stop();
+    CHECK(co_await is_cancelled(both.read_exactly(0, again.data(), 3, stop.get_token())));
+    CHECK(co_await is_cancelled(both.write_all(0, "new", 3, stop.get_token())));
+  }());
+  CHECK(here.text_of(here / "a").substr(0, 3) == std::string(3, '\0'));
 }
 
 TEST_CASE(CORACLE_FILE_TEST ": a write beyond the end leaves zeros between, set_size() cuts and extends") {

@@ -1,6 +1,7 @@
 // coracle/io/readable_file.hpp -- reading from a file, at any offset.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/task.hpp>
 #include <coracle/io/file.hpp>
 
 namespace coracle {
@@ -20,12 +21,17 @@ class [[nodiscard("nothing is read until this is awaited")]] file_read_operation
 class readable_file : public virtual file {
  public:
   /// Awaitable of the number of bytes read: fewer than `size` where the file ends, 0 at its end and beyond;
-  /// elsewhere as many as one system call gives, so a loop that needs them all goes on until 0.
+  /// elsewhere as many as one system call gives.
   /// `token` replaces the inherited stop token. Requires: the file is not moved while this is awaited.
   file_read_operation read(std::uint64_t offset, void* buffer, std::size_t size,
                            stop_token token = {}) const noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
+  /// Awaitable of `size`: so many bytes are read; or of 0, where the file ends at `offset` or before. One that ends
+  /// between is std::errc::no_message_available. A task that goes on with read() until all is done. Cancelled, or ended
+  /// by an error, `*got`, if given, says how many bytes; called again with it, it goes on from there.
+  task<std::size_t> read_exactly(std::uint64_t offset, void* buffer, std::size_t size, stop_token token = {},
+                                 std::size_t* got = nullptr) const;
 
  protected:
   readable_file() noexcept = default;

@@ -1,6 +1,7 @@
 // coracle/io/writable_file.hpp -- writing to a file, at any offset.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/task.hpp>
 #include <coracle/io/file.hpp>
 
 namespace coracle {
@@ -40,6 +41,10 @@ class writable_file : public virtual file {
                              stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
+  /// Awaitable of nothing: all `size` bytes are written. A task that goes on with write() until all is done; cancelled, or
+  /// ended by an error, `*put`, if given, says how many bytes, and called again with it, it goes on from there.
+  task<> write_all(std::uint64_t offset, const void* buffer, std::size_t size, stop_token token = {},
+                   std::size_t* put = nullptr);
   /// Awaitable of nothing: what had been written before this was awaited survives a loss of power, and so does the
   /// size. A new file's name does on the usual file systems; fsync(2) of its folder makes sure. After an error
   /// it is unknown what is on the device, and trying again does not tell: write it anew. `token` as of write().

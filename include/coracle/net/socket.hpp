@@ -3,6 +3,8 @@
 #pragma once
 #include <coracle/core/task.hpp>
 #include <coracle/net/socket_operations.hpp>
+#include <string>
+#include <string_view>
 
 namespace coracle {
 class io_service;
@@ -13,7 +15,7 @@ namespace coracle::net {
 ///
 ///     socket connection = co_await listener.accept();
 ///     std::size_t size = co_await connection.recv(buffer, sizeof buffer);  // 0: the peer sends no more
-///     while (size != sent) sent += co_await connection.send(buffer + sent, size - sent);
+///     co_await connection.send_all(buffer, size);
 ///
 /// Order         those that wait to receive (or to accept), and those that wait to send, get their turn in the
 ///               order in which they were awaited. Receiving and sending do not wait for each other.
@@ -27,8 +29,8 @@ namespace coracle::net {
 ///               no SIGPIPE.
 /// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(), disconnect():
 ///               no other use of the socket meanwhile. The io_service outlives the socket.
-/// Cost          48 bytes; an operation allocates nothing, but disconnect() a task, and suspends only if it has
-///               to wait.
+/// Cost          48 bytes; an operation allocates nothing, but what is a task its frame, and suspends only if it
+///               has to wait.
 class socket {
  public:
   [[nodiscard]] static socket create_tcpv4(io_service& service);
@@ -85,6 +87,29 @@ class socket {
                                    stop_token token = {}) noexcept;
   /// As recv(), a tuple with the sender's endpoint.
   socket_recv_from_operation recv_from(void* buffer, std::size_t size, stop_token token = {}) noexcept;
+
+  // Whole transfers, of a TCP stream. They are tasks that go on with send() or recv() until all is done. Cancelled, or
+  // ended by an error, part of it may be done: `*sent` or `*received`, if given, says how many bytes, and called again
+  // with it they go on from there. Requires: no other operation of the same direction goes on meanwhile.
+
+  /// Awaitable of nothing: all `size` bytes are sent.
+  task<> send_all(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* sent = nullptr);
+  /// Awaitable of `size`: so many bytes are received; or of 0, where the stream had ended before the first of them. One
+  /// that ends between is std::errc::no_message_available.
+  task<std::size_t> recv_exactly(void* buffer, std::size_t size, stop_token token = {},
+                                 std::size_t* received = nullptr);
+  /// Awaitable of the number of bytes of `received` up to and with the first `delimiter`. What comes is appended, and what
+  /// follows the delimiter stays for the next call; so erase what has been read.
+  ///
+  ///     while (std::size_t size = co_await client.recv_until(text, "\n", 1024)) {
+  ///       std::string line = text.substr(0, size);
+  ///       text.erase(0, size);
+  ///     }
+  ///
+  /// 0: the stream has ended without one. Without one in the first `most` bytes: std::errc::message_size. Cancelled or
+  /// not, all that has come is in `received`. Requires: `received` is left alone meanwhile, `delimiter` not empty.
+  task<std::size_t> recv_until(std::string& received, std::string_view delimiter, std::size_t most,
+                               stop_token token = {});
 
   /// Tells the peer that no more will be sent. What is queued is still delivered.
   void close_send();
