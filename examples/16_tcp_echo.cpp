@@ -11,36 +11,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
 using coracle::net::socket;
-
-/// Turns Ctrl-C into a stop request. Made before any other thread, so that they all leave the signal to it.
-class ctrl_c {
- public:
-  ctrl_c() {
-    sigemptyset(&interrupt_);
-    sigaddset(&interrupt_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &interrupt_, nullptr);
-    waits_ = std::thread([this] {
-      int received = 0;
-      sigwait(&interrupt_, &received);
-      stop_.request_stop();
-    });
-  }
-  ctrl_c(const ctrl_c&) = delete;
-  ctrl_c& operator=(const ctrl_c&) = delete;
-  ~ctrl_c() {
-    pthread_kill(waits_.native_handle(), SIGINT);
-    waits_.join();
-  }
-  coracle::stop_token token() const { return stop_.get_token(); }
-
- private:
-  sigset_t interrupt_;
-  coracle::stop_source stop_;
-  std::thread waits_;
-};
 
 /// Sends back what comes, until the client has no more to say.
 coracle::task<> echo(socket client) {
@@ -56,7 +28,7 @@ coracle::task<> echo(socket client) {
   }
 }
 
-/// Serves until stop is requested, which each accept(), recv() and send() below sees. No client outlives it.
+/// Serves until it is stopped, which each accept(), recv() and send() below sees. No client outlives it.
 coracle::task<> serve(socket& listener) {
   int served = 0;
   const auto accept_all = [&](coracle::async_scope& clients) -> coracle::task<> {
@@ -91,23 +63,24 @@ coracle::task<> talk_and_interrupt(coracle::io_service& io, coracle::net::ip_end
 }
 
 coracle::task<> run(coracle::io_service& io, int port) {
+  coracle::signal_set ctrl_c{io, {SIGINT}};
   socket listener = socket::create_tcpv4(io);
   listener.bind(
       coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), static_cast<std::uint16_t>(port)});
   listener.listen();
+  // Whichever ends first, which is the signal; the other is stopped, and joined.
   if (port != 0) {
-    co_await serve(listener);
+    co_await coracle::when_any(ctrl_c.wait(), serve(listener));
   } else {  // a free port, and clients of its own
-    co_await coracle::when_all(serve(listener), talk_and_interrupt(io, listener.local_endpoint()));
+    co_await coracle::when_all(coracle::when_any(ctrl_c.wait(), serve(listener)),
+                               talk_and_interrupt(io, listener.local_endpoint()));
   }
 }
 
 /// With a port as argument it serves there until Ctrl-C.
 int main(int argc, char** argv) {
-  const ctrl_c interrupt;
   coracle::io_service io;
-  const int port = argc > 1 ? std::atoi(argv[1]) : 0;
-  io.run(coracle::with_stop(run(io, port), interrupt.token()));
+  io.run(run(io, argc > 1 ? std::atoi(argv[1]) : 0));
 }
 
 // Output:

@@ -1,6 +1,9 @@
 // examples/22_graceful_shutdown.cpp -- a server that is asked to stop: it accepts no more, lets the running requests
 // finish for a while, and then cancels the rest.
 // SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <unistd.h>
+
 #include <array>
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
@@ -11,6 +14,7 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/sleep.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/signal_set.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/sync/async_latch.hpp>
 #include <cstdio>
@@ -78,11 +82,15 @@ coracle::task<> ask(coracle::io_service& io, coracle::net::ip_endpoint server, c
   std::printf("%s request: %.*s\n", request, static_cast<int>(size), reply.data());
 }
 
-/// A program of its own would do this when SIGTERM comes.
-coracle::task<> shut_down(coracle::stop_source server, coracle::async_latch& begun) {
-  co_await begun;
+coracle::task<> shut_down(coracle::signal_set& signals, coracle::stop_source server) {
+  co_await signals.wait();
   std::puts("shutting down");
   server.request_stop(coracle::stop_reason::shutting_down);
+}
+/// As `kill PID` in another window does.
+coracle::task<> send_signal(coracle::async_latch& begun) {
+  co_await begun;
+  kill(getpid(), SIGTERM);
 }
 
 coracle::task<> demonstrate(coracle::io_service& io) {
@@ -90,10 +98,11 @@ coracle::task<> demonstrate(coracle::io_service& io) {
   listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});  // a free port
   listener.listen();
   const auto port = listener.local_endpoint();
+  coracle::signal_set signals{io, {SIGTERM, SIGINT}};
   coracle::async_latch begun{2};
   coracle::stop_source stop;
   co_await coracle::when_all(serve(std::move(listener), stop.get_token(), begun), ask(io, port, "short"),
-                             ask(io, port, "long"), shut_down(stop, begun));
+                             ask(io, port, "long"), shut_down(signals, stop), send_signal(begun));
 }
 
 int main() {

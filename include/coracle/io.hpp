@@ -1,9 +1,10 @@
-// coracle/io.hpp -- all of I/O: the event loop, files, sockets and internet addresses.
+// coracle/io.hpp -- all of I/O: the event loop, files, sockets, internet addresses and signals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
+#include <coracle/io/signal_set.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/ip_address.hpp>
 #include <coracle/net/ip_endpoint.hpp>

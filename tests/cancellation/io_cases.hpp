@@ -3,13 +3,16 @@
 #pragma once
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/io/read_only_file.hpp>
+#include <coracle/io/signal_set.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/socket.hpp>
 #include <filesystem>
@@ -319,6 +322,32 @@ class connect_case final : public io_case {
   bool ended_ = false;
 };
 
+class signal_case final : public io_case {
+  coracle::task<> operation() override { number_ = co_await to_its_end(signals().wait()); }
+  void complete() override {
+    completed_ = ::kill(::getpid(), its_signal) == 0;
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    const auto count_left = [this]() -> coracle::task<int> {
+      int left = 0;
+      for (;; ++left) {
+        const auto first = co_await coracle::when_any(signals().wait(), io_.schedule());
+        if (first.index() == 1) co_return left;
+      }
+    };
+    return io_.run(count_left()) == (completed && !carried_out ? 1 : 0) &&
+           number_ == (carried_out ? its_signal : 0);
+  }
+  coracle::signal_set& signals() {
+    static coracle::signal_set one{io_, {its_signal}};
+    return one;
+  }
+
+  const int its_signal = SIGRTMAX;
+  int number_ = 0;
+};
+
 /// All threads for files are held by reads from empty pipes until complete().
 class file_case : public io_case {
  protected:
@@ -401,6 +430,7 @@ inline std::vector<cancellation_entry> io_cases() {
           {"socket_accept_new_operation", &make_case<accept_case<false>>, at_once, true, alone},
           {"socket_accept_operation", &make_case<accept_case<true>>, at_once, true, alone},
           {"socket_connect_operation", &make_case<connect_case>, at_once, true, alone},
+          {"signal_wait_operation", &make_case<signal_case>, at_once, true, alone},
           {"send_all()", &make_case<send_all_case>, at_once, true, alone},
           {"recv_exactly()", &make_case<recv_exactly_case>, at_once, true, alone},
           {"recv_until()", &make_case<recv_until_case>, at_once, true, alone},

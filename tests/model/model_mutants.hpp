@@ -72,7 +72,8 @@ class model_mutants {
   };
 
   static bool is_shipped(const std::string& file) {
-    return (file.find("include/coracle/") != file.npos || file.find("src/exec/") != file.npos) &&
+    return (file.find("include/coracle/") != file.npos || file.find("src/exec/") != file.npos ||
+            file.find("src/io/") != file.npos) &&
            file.find("/testing/") == file.npos;
   }
   static bool is_among(const std::vector<model_place>& places, const model_place& place) {
@@ -115,7 +116,7 @@ class model_mutants {
     ::waitpid(child, &status, 0);
     if (WIFSIGNALED(status)) told += std::string("crash: ") + ::strsignal(WTERMSIG(status));
     const std::string file = mutant.at.file.substr(mutant.at.file.rfind(
-        mutant.at.file.find("include/coracle/") != std::string::npos ? "include/coracle/" : "src/exec/"));
+        mutant.at.file.find("include/coracle/") != std::string::npos ? "include/coracle/" : "src/"));
     const bool survived = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     std::printf("%s\t%s:%u:%u\t%s\t%s\t%s\n", survived ? "survived" : "killed", file.c_str(), mutant.at.line,
                 mutant.at.column, mutant.at.function.c_str(), mutant.text().c_str(), told.c_str());
