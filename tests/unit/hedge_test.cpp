@@ -91,6 +91,13 @@ TEST_CASE("hedge: where all fail the errors come as a group, in the order of the
   CHECK_THROWS_WITH_AS(loop.run(hedge(10ms, one.ask(), 1)), "server 0", std::runtime_error);
 }
 
+TEST_CASE("hedge: where all fail before the delay is over, nobody waits for that") {
+  virtual_time_loop loop;
+  servers all{loop, {-3, -4}};
+  CHECK_THROWS_WITH_AS(loop.run(hedge(1h, all.ask())), "2 errors: server 0; server 1", coracle::error_group);
+  CHECK(all.now() == 7);
+}
+
 TEST_CASE("hedge: the errors of those that do not win are dropped") {
   virtual_time_loop loop;
   servers all{loop, {-1, 5}};

@@ -54,7 +54,12 @@ class hedged_attempts {
       timer_.reset();
       if (!over() && steady_now() >= due_) start_next();
     } else if (auto& attempt = static_cast<place&>(one); !attempt.work.finish()) {
-      if (!over()) start_next();
+      if (!over()) {
+        start_next();
+      } else if (timer_ && group.running() == 1 && !group.is_stopping()) {
+        all_have_failed_ = true;
+        group.stop(stop_reason::sibling_failed);  // the timer, which nobody waits for any more
+      }
     } else if (!winner_) {
       winner_ = &attempt;
       group.stop(stop_reason::lost_race);
@@ -64,7 +69,7 @@ class hedged_attempts {
   /// Once all have ended.
   result take() {
     if (winner_) return winner_->work.result();
-    if (group.is_stopping()) throw_cancelled(group.inherited().stop.reason());
+    if (group.is_stopping() && !all_have_failed_) throw_cancelled(group.inherited().stop.reason());
     for (place& each : places_) group.keep(each.work.failure());
     group.finish();
     fail("unreachable");
@@ -93,6 +98,7 @@ class hedged_attempts {
   std::deque<place> places_;
   std::size_t started_ = 0;
   place* winner_ = nullptr;
+  bool all_have_failed_ = false;  // before the timer was over, which was stopped then
 };
 
 template <class Attempt>
