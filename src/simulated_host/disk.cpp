@@ -68,6 +68,7 @@ std::int64_t disk::read(const stored_file& file, std::uint64_t offset, void* to,
 
 std::int64_t disk::write(stored_file& file, std::uint64_t offset, const void* from, std::size_t size) {
   if (chance(faults.write_errors)) return -EIO;
+  if (offset > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return -EINVAL;
   const std::uint64_t end = offset + size;
   const std::uint64_t others = used() - file.now.size();
   const std::uint64_t room = faults.capacity > others ? faults.capacity - others : 0;

@@ -72,6 +72,10 @@ TEST_CASE(CORACLE_FILE_TEST ": a read gives fewer bytes where the file ends, and
     CHECK(std::string_view(buffer.data(), 2) == "ef");
     CHECK(co_await file.read(6, buffer.data(), buffer.size()) == 0);
     CHECK(co_await file.read(6'000'000, buffer.data(), buffer.size()) == 0);
+    constexpr std::uint64_t half = std::uint64_t{1} << 63;
+    CHECK(co_await file.read(half - 1, buffer.data(), buffer.size()) == 0);
+    CHECK(co_await file.read(half, buffer.data(), buffer.size()) == 0);
+    CHECK(co_await file.read(half + (half - 1), buffer.data(), buffer.size()) == 0);
     CHECK(co_await file.read(0, buffer.data(), 0) == 0);
   }());
 }
@@ -123,6 +127,23 @@ TEST_CASE(CORACLE_FILE_TEST ": a write beyond the end leaves zeros between, set_
     CHECK(file.size() == 6);
   }());
   CHECK(here.text_of(here / "a") == std::string("\0\0\0x\0\0", 6));
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": a write at an offset that no file reaches is an error") {
+  service_under_test here;
+  here.write_text(here / "a", "abc");
+  io_service& io = here.io;
+  io.run([&]() -> task<> {
+    auto file = write_only_file::open(io, here / "a");
+    bool refused = false;
+    try {
+      static_cast<void>(co_await file.write(~std::uint64_t{0}, "def", 3));
+    } catch (const std::system_error& error) {
+      refused = error.code() == std::errc::invalid_argument;
+    }
+    CHECK(refused);
+  }());
+  CHECK(here.text_of(here / "a") == "abc");
 }
 
 TEST_CASE(CORACLE_FILE_TEST ": a function takes any file that can be read, or any that can be written") {
