@@ -170,6 +170,19 @@ TEST_CASE("with_value: a binding is seen at any depth, and an inner one hides th
   CHECK(sync_wait(body(local)) == 20);
 }
 
+TEST_CASE("with_value: a value whose class has an operator& of its own") {
+  struct number {
+    int value;
+    void operator&() const = delete;
+  };
+  const task_local<number> local{number{0}};
+  auto body = [](const task_local<number>& l) -> task<int> {
+    const number& bound = co_await l.value();
+    co_return bound.value;
+  };
+  CHECK(sync_wait(with_value(body(local), local, number{1})) == 1);
+}
+
 TEST_CASE("with_value: bindings of different locals do not hide one another") {
   const task_local<int> one{0};
   const task_local<int> two{0};

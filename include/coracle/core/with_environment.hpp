@@ -17,7 +17,7 @@ task<await_result_t<Awaitable>> with_changed_environment(Awaitable child, Change
 }
 template <class Awaitable, class T>
 task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* key, T value) {
-  local_binding binding{key, &value, nullptr};
+  local_binding binding{key, __builtin_addressof(value), nullptr};
   auto bind = [&binding](environment& mine) {
     binding.outer = mine.locals;
     mine.locals = &binding;
