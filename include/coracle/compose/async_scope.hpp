@@ -69,7 +69,9 @@ class spawned_work final : public scope_child {
 ///               stack. Destroyed with children that run, it names them and ends the program, in every build.
 class async_scope {
   template <class T>
-  static constexpr bool is_child = awaitable<std::decay_t<T>> && std::constructible_from<std::decay_t<T>, T>;
+  static constexpr bool is_child =
+      awaitable<std::decay_t<T>> && std::constructible_from<std::decay_t<T>, T> &&
+      detail::fits_into_frame<std::decay_t<T>>;
 
  public:
   async_scope() : state_(scope_policy::fail_fast(), environment{}) {}
@@ -96,11 +98,11 @@ class async_scope {
     static_assert(
         sizeof...(Ts) == ~std::size_t{0},
         "spawn needs an awaitable that can be moved in: a call that returns a task, or std::move of a "
-        "task that has a name; before it, if need be, a scheduler");
+        "task that has a name; aligned to 16 bytes at most; before it, if need be, a scheduler");
   }
   /// Starts `value`, and keeps its result for who awaits the future.
   template <class Awaitable>
-    requires(is_child<Awaitable>)
+    requires(is_child<Awaitable> && detail::fits_into_frame<await_result_t<std::decay_t<Awaitable>>>)
   [[nodiscard("use spawn() for a child whose result nobody awaits")]]
   scope_future<await_result_t<std::decay_t<Awaitable>>> spawn_future(
       Awaitable&& value, std::source_location where = std::source_location::current()) {
@@ -114,7 +116,7 @@ class async_scope {
   detail::any_awaiter::anything spawn_future(Ts&&...) {
     static_assert(sizeof...(Ts) == ~std::size_t{0},
                   "spawn_future needs an awaitable that can be moved in: a call that returns a task, or "
-                  "std::move of a task that has a name");
+                  "std::move of a task that has a name; it and its result aligned to 16 bytes at most");
     return {};
   }
 

@@ -4,6 +4,7 @@
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/broken_promise.hpp>
 #include <coracle/core/frame_memory.hpp>
+#include <coracle/core/promise_parts.hpp>
 #include <coracle/core/wait_queue.hpp>
 #include <cstdint>
 #include <optional>
@@ -189,7 +190,7 @@ class [[nodiscard("recv() does nothing until it is awaited")]] oneshot_receiver<
 /// Cost          one allocation, from the recycler; one atomic operation to send, another if the receiver
 ///               waits.
 template <class T>
-  requires std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>
+  requires std::is_object_v<T> && std::is_nothrow_move_constructible_v<T> && detail::fits_into_frame<T>
 [[nodiscard("both ends are dropped")]] std::pair<oneshot_sender<T>, oneshot_receiver<T>> oneshot() {
   auto* const shared = new detail::oneshot_state<T>;
   return {oneshot_sender<T>{shared}, oneshot_receiver<T>{shared}};
@@ -203,6 +204,9 @@ std::pair<detail::any_awaiter, detail::any_awaiter> oneshot() {
       !std::is_object_v<T> || std::is_nothrow_move_constructible_v<T>,
       "the value of a oneshot changes hands where nothing may throw: its move constructor must be noexcept; "
       "send a std::unique_ptr to it instead");
+  static_assert(
+      !std::is_object_v<T> || detail::fits_into_frame<T>,
+      "the value of a oneshot is aligned to 16 bytes at most: send a std::unique_ptr to it instead");
   return {};
 }
 
