@@ -280,9 +280,13 @@ using element_t = std::conditional_t<
 
 template <class Sibling>
 auto element_of(Sibling&& ended) -> element_t<typename std::remove_cvref_t<Sibling>::result_type> {
-  if constexpr (std::is_void_v<typename std::remove_cvref_t<Sibling>::result_type>) {
+  using result_type = typename std::remove_cvref_t<Sibling>::result_type;
+  if constexpr (std::is_void_v<result_type>) {
     ended.get().result();
     return {};
+  } else if constexpr (std::is_rvalue_reference_v<result_type>) {
+    auto&& referred = ended.get().result();
+    return std::ref(referred);
   } else {
     return ended.get().result();
   }
