@@ -8,8 +8,13 @@
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <cstring>
+#include <latch>
 #include <thread>
 #include <vector>
+
+#if CORACLE_ADDRESS_SANITIZER()
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace {
 using coracle::recycled_frames;
@@ -196,11 +201,29 @@ TEST_CASE("recycler: under AddressSanitizer a cached frame is poisoned, a frame 
   CHECK_FALSE(__asan_region_is_poisoned(frame, 100));
   give(frame, 100);
   CHECK(__asan_address_is_poisoned(frame));
-  CHECK(__asan_address_is_poisoned(frame + 99));
+  CHECK(__asan_address_is_poisoned(frame + 95));
   auto* const again = static_cast<char*>(take(100));
   CHECK(again == frame);
   CHECK_FALSE(__asan_region_is_poisoned(again, 100));
   give(again, 100);
+}
+
+TEST_CASE("recycler: what a living thread has cached is no leak to LeakSanitizer") {
+  const empty_cache clean;
+  std::latch filled{2}, checked{2};
+  std::thread other([&] {
+    void* frames[4];
+    for (void*& each : frames) each = take(100);
+    for (void* each : frames) give(each, 100);
+    std::memset(frames, 0, sizeof frames);
+    filled.arrive_and_wait();
+    checked.arrive_and_wait();
+  });
+  filled.arrive_and_wait();
+  const int leaks = __lsan_do_recoverable_leak_check();
+  checked.arrive_and_wait();
+  other.join();
+  CHECK(leaks == 0);
 }
 #endif
 

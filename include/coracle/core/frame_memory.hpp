@@ -48,57 +48,49 @@ CORACLE_THREAD_LOCAL_ACCESS() inline frame_cache& this_thread_frames() noexcept 
   return frames_of_this_thread;
 }
 
-inline void poison([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
-#if CORACLE_ADDRESS_SANITIZER()
-  __asan_poison_memory_region(frame, size);
-#endif
-}
-inline void unpoison([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
-#if CORACLE_ADDRESS_SANITIZER()
-  __asan_unpoison_memory_region(frame, size);
-#endif
-}
-
 // Eight more than a multiple of 16, as a heap block is of which 8 bytes are the heap's.
 constexpr std::size_t frame_class(std::size_t size) noexcept { return (size + 7) / frame_granule; }
 constexpr std::size_t class_size(std::size_t index) noexcept { return index * frame_granule + 8; }
+
+// A free frame is a link of its list. Under AddressSanitizer that is its end, and all before it is poisoned: the leak
+// checker reads no poisoned memory, and would report what the lists of living threads hold.
+constexpr std::size_t link_at(std::size_t index) noexcept {
+  return CORACLE_ADDRESS_SANITIZER() ? class_size(index) - sizeof(free_frame) : 0;
+}
+CORACLE_ALWAYS_INLINE() free_frame* as_free(void* memory, std::size_t index) noexcept {
+#if CORACLE_ADDRESS_SANITIZER()
+  __asan_poison_memory_region(memory, link_at(index));
+#endif
+  return reinterpret_cast<free_frame*>(static_cast<std::byte*>(memory) + link_at(index));
+}
+CORACLE_ALWAYS_INLINE() void* as_memory(free_frame* frame, std::size_t index) noexcept {
+  void* const memory = reinterpret_cast<std::byte*>(frame) - link_at(index);
+#if CORACLE_ADDRESS_SANITIZER()
+  __asan_unpoison_memory_region(memory, link_at(index));
+#endif
+  return memory;
+}
 constexpr std::int32_t class_capacity(std::size_t index) noexcept {
   return static_cast<std::int32_t>(class_budget / class_size(index));
 }
 /// How many stay in a list that is counted, or come back from the store at once.
 constexpr std::int32_t front_capacity(std::size_t index) noexcept { return class_capacity(index) / 8; }
 
-inline free_frame* next_of(free_frame* frame) noexcept {
-  unpoison(frame, sizeof(free_frame));
-  free_frame* const next = frame->next;
-  poison(frame, sizeof(free_frame));
-  return next;
-}
-inline void set_next(free_frame* frame, free_frame* next) noexcept {
-  unpoison(frame, sizeof(free_frame));
-  frame->next = next;
-  poison(frame, sizeof(free_frame));
-}
 /// Cuts a list behind its first `most` frames. `rest` gets the others; returns how many stay.
 inline std::int32_t cut(free_frame* head, std::int32_t most, free_frame*& rest) noexcept {
   rest = nullptr;
   if (!head) return 0;
   std::int32_t kept = 1;
   while (kept != most) {
-    free_frame* const next = next_of(head);
-    if (!next) return kept;
-    head = next;
+    if (!head->next) return kept;
+    head = head->next;
     ++kept;
   }
-  rest = next_of(head);
-  set_next(head, nullptr);
+  rest = std::exchange(head->next, nullptr);
   return kept;
 }
 inline void delete_list(free_frame* frame, std::size_t index) noexcept {
-  while (frame) {
-    unpoison(frame, class_size(index));
-    ::operator delete(std::exchange(frame, frame->next));
-  }
+  while (frame) ::operator delete(as_memory(std::exchange(frame, frame->next), index));
 }
 
 /// Gives every cached frame back to the global heap.
@@ -135,11 +127,9 @@ inline void count_list(frame_list& list, frame_store& store, std::size_t index) 
   list.room = half - cut(list.head, front_capacity(index), rest);
   while (rest) {
     if (store.count == half) return delete_list(rest, index);
-    free_frame* const next = next_of(rest);
-    set_next(rest, store.head);
-    store.head = rest;
+    free_frame* const next = std::exchange(rest->next, store.head);
+    store.head = std::exchange(rest, next);
     ++store.count;
-    rest = next;
   }
 }
 
@@ -164,9 +154,8 @@ CORACLE_SAVES_REGISTERS() inline void* stored_or_new_frame(std::size_t index) no
   store.count -= moved;
   const std::int32_t room = class_capacity(index) / 2 - moved;
   if (room < list.room) list.room = room;
-  list.head = next_of(frame);
-  unpoison(frame, class_size(index));
-  return frame;
+  list.head = frame->next;
+  return as_memory(frame, index);
 }
 CORACLE_COLD() inline void delete_frame(void* frame) noexcept { ::operator delete(frame); }
 CORACLE_COLD() inline void count_and_free_frame(void* memory, std::size_t index) noexcept {
@@ -175,31 +164,29 @@ CORACLE_COLD() inline void count_and_free_frame(void* memory, std::size_t index)
   list.room = 0;
   if (!open_cache(cache)) return delete_frame(memory);
   count_list(list, cache.stores[index], index);
-  auto* const frame = static_cast<free_frame*>(memory);
+  free_frame* const frame = as_free(memory, index);
   frame->next = list.head;
   list.head = frame;
   --list.room;
-  poison(frame, class_size(index));
 }
 
 CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
   const std::size_t index = frame_class(size);
-  free_frame* frame;
+  void* memory;
   if (index < frame_classes) [[likely]] {
     frame_list& list = this_thread_frames().lists[index];
-    frame = list.head;
+    free_frame* const frame = list.head;
     if (frame) [[likely]] {
-      unpoison(frame, class_size(index));
       list.head = frame->next;
-      return frame;
+      return as_memory(frame, index);
     }
-    frame = static_cast<free_frame*>(stored_or_new_frame(index));
+    memory = stored_or_new_frame(index);
   } else {
-    frame = static_cast<free_frame*>(new_large_frame(size));
+    memory = new_large_frame(size);
   }
-  if (!frame) [[unlikely]]
+  if (!memory) [[unlikely]]
     no_memory();
-  return frame;
+  return memory;
 }
 CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) noexcept {
   const std::size_t index = frame_class(size);
@@ -210,10 +197,9 @@ CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) n
   list.room = static_cast<std::int32_t>(static_cast<std::uint32_t>(list.room) - 1);
   if (list.room < 0) [[unlikely]]
     return count_and_free_frame(memory, index);
-  auto* const frame = static_cast<free_frame*>(memory);
+  free_frame* const frame = as_free(memory, index);
   frame->next = list.head;
   list.head = frame;
-  poison(frame, class_size(index));
 }
 
 #if defined(CORACLE_MODEL)
