@@ -12,7 +12,7 @@ namespace coracle::detail {
 class elastic_threads {
  public:
   elastic_threads(std::size_t most, std::chrono::milliseconds idle_time) noexcept
-      : most_(most), idle_time_(std::min(idle_time, longest_idle_time)) {}
+      : most_(most), idle_time_(std::clamp(idle_time, idle_time.zero(), longest_idle_time)) {}
   elastic_threads(const elastic_threads&) = delete;
   elastic_threads& operator=(const elastic_threads&) = delete;
   [[nodiscard]] std::size_t thread_count() noexcept {

@@ -163,6 +163,13 @@ TEST_CASE("blocking: a thread that is to wait for ever, as far as the clock goes
   }
 }
 
+TEST_CASE("blocking: a thread that is to wait for less than no time does not wait") {
+  blocking_pool pool{1, std::chrono::milliseconds::min()};
+  CHECK(sync_wait(blocking(pool, [] { return 1; })) == 1);
+  while (pool.thread_count() != 0) std::this_thread::yield();
+  CHECK(sync_wait(blocking(pool, [] { return 2; })) == 2);
+}
+
 TEST_CASE("blocking: the program's pool has threads of its own in the child that fork() makes" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   // Not under ThreadSanitizer, which follows no threads in the child of a process that had some.
