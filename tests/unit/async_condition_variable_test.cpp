@@ -2,55 +2,31 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_condition_variable.hpp>
-#include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <deque>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
-#include "../support/stoppable.hpp"
+#include "../support/is_free.hpp"
+#include "async_condition_variable_waiters.hpp"
 
 namespace {
 using coracle::async_condition_variable;
 using coracle::async_mutex;
 using coracle_test::detached;
-using coracle_test::run_stoppable;
+using coracle_test::is_free;
+using coracle_test::shared;
+using coracle_test::wait_once;
 
-/// A mutex, what it protects, and how it is told that this has changed.
-struct shared {
-  async_mutex mutex;
-  async_condition_variable changed;
-  int value = 0;
-  std::vector<int> log;
-};
-bool is_free(async_mutex& mutex) {
-  const bool taken = mutex.try_lock();
-  if (taken) mutex.unlock();
-  return taken;
-}
-/// Logs its name if it has the lock after the wait, else -name.
-detached wait_once(shared& s, int name) {
-  auto lock = co_await s.mutex.scoped_lock_async();
-  co_await s.changed.wait(lock);
-  s.log.push_back(is_free(s.mutex) ? -name : name);
-}
-detached wait_for_value(shared& s, int wanted) {
-  auto lock = co_await s.mutex.scoped_lock_async();
-  const auto reached = [&s, wanted] { return s.value >= wanted; };
-  co_await s.changed.wait(lock, reached);
-  s.log.push_back(is_free(s.mutex) ? -wanted : wanted);
-}
 detached wait_once_on(coracle::run_loop& loop, shared& s, int name) {
   co_await loop.schedule();
   auto lock = co_await s.mutex.scoped_lock_async();
@@ -160,124 +136,6 @@ TEST_CASE("async_condition_variable: notify_all() posts one waiter at a time, as
   CHECK(s.log == std::vector{1, 2, 3});
 }
 
-TEST_CASE("async_condition_variable: a predicate that holds at once neither suspends nor unlocks") {
-  shared s;
-  s.value = 1;
-  bool free_inside = false;
-  const auto work = [&]() -> detached {
-    auto lock = co_await s.mutex.scoped_lock_async();
-    const auto looks = [&] {
-      free_inside = is_free(s.mutex);
-      return s.value == 1;
-    };
-    co_await s.changed.wait(lock, looks);
-    s.log.push_back(1);
-  };
-  work();
-  CHECK(s.log == std::vector{1});
-  CHECK_FALSE(free_inside);
-}
-
-TEST_CASE("async_condition_variable: a wait with a predicate lasts until that holds, under the lock") {
-  shared s;
-  wait_for_value(s, 2);
-  s.changed.notify_one();
-  CHECK(s.log.empty());
-  CHECK(is_free(s.mutex));
-  s.value = 1;
-  s.changed.notify_all();
-  CHECK(s.log.empty());
-  s.value = 2;
-  CHECK(s.log.empty());
-  s.changed.notify_one();
-  CHECK(s.log == std::vector{2});
-}
-
-TEST_CASE("async_condition_variable: notify_all() lets those go on whose predicate holds, the others wait") {
-  shared s;
-  for (int wanted : {3, 1, 2, 1}) wait_for_value(s, wanted);
-  s.value = 1;
-  s.changed.notify_all();
-  CHECK(s.log == std::vector{1, 1});
-  s.value = 3;
-  s.changed.notify_all();
-  CHECK(s.log == std::vector{1, 1, 3, 2});
-  CHECK(is_free(s.mutex));
-}
-
-TEST_CASE("async_condition_variable: the predicate runs where its coroutine runs, with the lock held") {
-  coracle::run_loop loop;
-  shared s;
-  std::vector<coracle::executor*> places;
-  int free_inside = 0;
-  const auto work = [&]() -> detached {
-    co_await loop.schedule();
-    auto lock = co_await s.mutex.scoped_lock_async();
-    const auto looks = [&] {
-      places.push_back(coracle::current_executor());
-      free_inside += is_free(s.mutex);
-      return s.value == 1;
-    };
-    co_await s.changed.wait(lock, looks);
-    s.log.push_back(coracle::current_executor() == &loop);
-  };
-  work();
-  CHECK(loop.run_pending() == 1);
-  s.changed.notify_one();
-  CHECK(places.size() == 1);
-  CHECK(loop.run_pending() == 1);
-  s.value = 1;
-  s.changed.notify_one();
-  CHECK(loop.run_pending() == 1);
-  CHECK(places == std::vector<coracle::executor*>{&loop, &loop, &loop});
-  CHECK(free_inside == 0);
-  CHECK(s.log == std::vector{1});
-  CHECK_FALSE(loop.run_one());
-}
-
-TEST_CASE("async_condition_variable: what a predicate throws reaches the awaiting coroutine, the lock held") {
-  shared s;
-  int calls = 0;
-  const auto wait = [&](int throws_at) -> detached {
-    auto lock = co_await s.mutex.scoped_lock_async();
-    const auto looks = [&calls, throws_at] {
-      if (++calls == throws_at) throw std::runtime_error("predicate");
-      return false;
-    };
-    try {
-      co_await s.changed.wait(lock, looks);
-    } catch (const std::runtime_error&) {
-      s.log.push_back(is_free(s.mutex) ? -calls : calls);
-    }
-  };
-  wait(1);
-  CHECK(s.log == std::vector{1});
-  calls = 0;
-  wait(3);
-  s.changed.notify_one();
-  CHECK(s.log == std::vector{1});
-  s.changed.notify_one();
-  CHECK(s.log == std::vector{1, 3});
-  CHECK(is_free(s.mutex));
-}
-
-TEST_CASE("async_condition_variable: a predicate may own what cannot be copied, and be named beforehand") {
-  shared s;
-  const auto work = [&]() -> detached {
-    auto lock = co_await s.mutex.scoped_lock_async();
-    auto owner = [&s, wanted = std::make_unique<int>(1)] { return s.value == *wanted; };
-    auto reached = s.changed.wait(lock, std::move(owner));
-    co_await std::move(reached);
-    s.log.push_back(1);
-  };
-  work();
-  s.changed.notify_one();
-  CHECK(s.log.empty());
-  s.value = 1;
-  s.changed.notify_one();
-  CHECK(s.log == std::vector{1});
-}
-
 TEST_CASE("async_condition_variable: a waiter outside any executor goes on inside notify, on its thread") {
   shared s;
   std::thread::id waiter_ran_on;
@@ -381,185 +239,6 @@ TEST_CASE("async_condition_variable: a notified waiter may destroy it") {
   wait(true);
   changed->notify_one();
   CHECK_FALSE(changed.has_value());
-}
-
-/// What a wait that may be stopped does: logs, after it, whether it had the lock.
-coracle::task<> wait_stoppably(shared& s) {
-  auto lock = co_await s.mutex.scoped_lock_async();
-  bool held = false;
-  try {
-    co_await s.changed.wait(lock);
-    held = !is_free(s.mutex);
-  } catch (const coracle::operation_cancelled&) {
-    CHECK_FALSE(is_free(s.mutex));
-    throw;
-  }
-  CHECK(held);
-}
-coracle::task<> wait_stoppably_for(shared& s, int wanted) {
-  auto lock = co_await s.mutex.scoped_lock_async();
-  const auto reached = [&s, wanted] { return s.value >= wanted; };
-  try {
-    co_await s.changed.wait(lock, reached);
-  } catch (const coracle::operation_cancelled&) {
-    CHECK_FALSE(is_free(s.mutex));
-    throw;
-  }
-  CHECK_FALSE(is_free(s.mutex));
-}
-
-TEST_CASE(
-    "async_condition_variable: stop requested before the await: it throws, and never gave up the lock") {
-  shared s;
-  coracle::stop_source stop;
-  stop.request_stop();
-  int calls = 0;
-  const auto looks = [&calls] { return ++calls != 0; };
-  REQUIRE(s.mutex.try_lock());
-  coracle::async_mutex_lock lock{s.mutex};
-  run_stoppable(stop.get_token(), s.changed.wait(lock), s.log, 1);
-  run_stoppable(stop.get_token(), s.changed.wait(lock, looks), s.log, 2);
-  CHECK(s.log == std::vector{-1, -2});
-  CHECK(calls == 0);
-  CHECK_FALSE(is_free(s.mutex));
-}
-
-TEST_CASE("async_condition_variable: a stop request ends the wait, with the lock held") {
-  shared s;
-  coracle::stop_source stops[3];
-  for (int i = 0; i != 3; ++i) run_stoppable(stops[i].get_token(), wait_stoppably(s), s.log, i + 1);
-  stops[1].request_stop();
-  CHECK(s.log == std::vector{-2});
-  s.changed.notify_one();
-  CHECK(s.log == std::vector{-2, 1});
-  s.changed.notify_one();
-  CHECK(s.log == std::vector{-2, 1, 3});
-  CHECK(is_free(s.mutex));
-}
-
-TEST_CASE("async_condition_variable: a stopped wait waits for the lock, which it cannot do without") {
-  shared s;
-  coracle::stop_source stop;
-  run_stoppable(stop.get_token(), wait_stoppably(s), s.log, 1);
-  REQUIRE(s.mutex.try_lock());
-  stop.request_stop();
-  CHECK(s.log.empty());
-  s.changed.notify_one();  // for nobody: it is not in the queue any more
-  s.mutex.unlock();
-  CHECK(s.log == std::vector{-1});
-  CHECK(is_free(s.mutex));
-}
-
-TEST_CASE("async_condition_variable: who was notified before the stop request returns normally") {
-  shared s;
-  coracle::stop_source stop;
-  run_stoppable(stop.get_token(), wait_stoppably(s), s.log, 1);
-  wait_once(s, 2);
-  REQUIRE(s.mutex.try_lock());
-  s.changed.notify_one();
-  stop.request_stop();
-  CHECK(s.log.empty());
-  s.mutex.unlock();
-  CHECK(s.log == std::vector{1});
-  s.changed.notify_one();
-  CHECK(s.log == std::vector{1, 2});
-}
-
-TEST_CASE("async_condition_variable: a notification is never used up by a waiter that was stopped before") {
-  shared s;
-  coracle::stop_source stop;
-  run_stoppable(stop.get_token(), wait_stoppably(s), s.log, 1);
-  wait_once(s, 2);
-  REQUIRE(s.mutex.try_lock());
-  stop.request_stop();
-  s.changed.notify_one();
-  s.mutex.unlock();
-  CHECK(s.log == std::vector{2, -1});  // the first logs when it has given the lock to the second
-}
-
-TEST_CASE("async_condition_variable: a stop request ends a wait with a predicate, whatever that would say") {
-  shared s;
-  coracle::stop_source stop;
-  run_stoppable(stop.get_token(), wait_stoppably_for(s, 1), s.log, 1);
-  s.changed.notify_one();
-  CHECK(s.log.empty());
-  REQUIRE(s.mutex.try_lock());
-  stop.request_stop();
-  s.value = 1;
-  s.mutex.unlock();
-  CHECK(s.log == std::vector{-1});
-}
-
-TEST_CASE("async_condition_variable: with a predicate, one notified and stopped goes on if it holds") {
-  for (const int value : {0, 1}) {
-    shared s;
-    coracle::stop_source stop;
-    run_stoppable(stop.get_token(), wait_stoppably_for(s, 1), s.log, 1);
-    REQUIRE(s.mutex.try_lock());
-    s.changed.notify_one();
-    stop.request_stop();
-    s.value = value;
-    s.mutex.unlock();
-    CHECK(s.log == std::vector{value == 1 ? 1 : -1});
-    CHECK(is_free(s.mutex));
-  }
-}
-
-TEST_CASE("async_condition_variable: a cancelled waiter goes on where it suspended") {
-  coracle::run_loop loop;
-  shared s;
-  coracle::stop_source stop;
-  const auto wait = [&]() -> coracle::task<> {
-    co_await loop.schedule();
-    co_await wait_stoppably(s);
-  };
-  run_stoppable(stop.get_token(), wait(), s.log, 1);
-  CHECK(loop.run_one());
-  stop.request_stop();
-  CHECK(s.log.empty());
-  CHECK_FALSE(is_free(s.mutex));  // the lock is its already
-  CHECK(loop.run_one());
-  CHECK(s.log == std::vector{-1});
-}
-
-TEST_CASE("async_condition_variable: 50'000 waiters are cancelled in any order, each in a moment") {
-  shared s;
-  CHECK(coracle_test::cancels_many(50'000, false, [&] { return wait_stoppably(s); }));
-  CHECK(coracle_test::cancels_many(50'000, true, [&] { return wait_stoppably(s); }));
-  CHECK(is_free(s.mutex));
-}
-
-TEST_CASE("async_condition_variable: a notification passes over a waiter whose when_any() is won already") {
-  for (const bool with_predicate : {false, true}) {
-    coracle::run_loop loop;
-    shared s;
-    coracle::async_manual_reset_event event;
-    std::size_t winner = 9;
-    bool held = false;
-    const auto work = [&]() -> detached {
-      co_await loop.schedule();
-      auto lock = co_await s.mutex.scoped_lock_async();
-      const auto reached = [&s] { return s.value >= 1; };
-      if (with_predicate) {
-        winner = (co_await coracle::when_any(s.changed.wait(lock, reached), event)).index();
-      } else {
-        winner = (co_await coracle::when_any(s.changed.wait(lock), event)).index();
-      }
-      held = !is_free(s.mutex);
-    };
-    work();
-    CHECK(loop.run_one());
-    wait_for_value(s, 1);
-    event.set();
-    s.value = 1;
-    s.changed.notify_one();
-    while (loop.run_one()) {
-    }
-    CHECK(winner == 1);
-    CHECK(held);
-    CHECK(s.log == std::vector{1});
-    CHECK(is_free(s.mutex));
-  }
 }
 
 TEST_CASE("async_condition_variable: destroyed while a coroutine waits ends the program and says so" *

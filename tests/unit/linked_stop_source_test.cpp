@@ -1,0 +1,90 @@
+// tests/unit/linked_stop_source_test.cpp -- stop sources below others.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/core/linked_stop_source.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/stop.hpp>
+#include <memory>
+#include <vector>
+
+namespace {
+using coracle::stop_callback;
+using coracle::stop_reason;
+using coracle::stop_source;
+using coracle::stop_token;
+using coracle::detail::linked_stop_source;
+
+TEST_CASE(
+    "linked_stop_source: stops with the outer one, for its reason, and before the callbacks that come "
+    "later") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  linked_stop_source inner{outside};
+  std::vector<int> log;
+  const stop_callback within{inner.get_token(), [&]() noexcept { log.push_back(1); }};
+  const stop_callback later{outside, [&]() noexcept { log.push_back(2); }};
+  CHECK(inner.get_token().stop_possible());
+  outer.request_stop(stop_reason::shutting_down);
+  CHECK(log == std::vector{1, 2});
+  CHECK(inner.reason() == stop_reason::shutting_down);
+  CHECK_FALSE(inner.request_stop(stop_reason::lost_race));
+}
+
+TEST_CASE("linked_stop_source: its own request stays inside, and the outer one comes too late then") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  linked_stop_source inner{outside};
+  CHECK(inner.request_stop(stop_reason::lost_race));
+  CHECK_FALSE(outer.stop_requested());
+  CHECK(outer.request_stop(stop_reason::timed_out));
+  CHECK(inner.reason() == stop_reason::lost_race);
+}
+
+TEST_CASE(
+    "linked_stop_source: is stopped at once if the outer one is; one that cannot be stopped links to "
+    "nothing") {
+  stop_source outer;
+  outer.request_stop(stop_reason::sibling_failed);
+  const stop_token outside = outer.get_token();
+  const linked_stop_source inner{outside};
+  CHECK(inner.reason() == stop_reason::sibling_failed);
+  CHECK(inner.get_token().stop_requested());
+  const stop_token never;
+  linked_stop_source alone{never};
+  CHECK(alone.reason() == stop_reason::none);
+  CHECK(alone.request_stop(stop_reason::requested));
+}
+
+TEST_CASE(
+    "linked_stop_source: a chain of them passes the request down, and leaves nothing behind when it goes") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  int calls = 0;
+  {
+    const linked_stop_source first{outside};
+    const stop_token middle = first.get_token();
+    const linked_stop_source second{middle};
+    const stop_token inside = second.get_token();
+    const linked_stop_source third{inside};
+    const stop_callback callback{third.get_token(), [&]() noexcept { ++calls; }};
+    SUBCASE("stopped") {
+      outer.request_stop();
+      CHECK(calls == 1);
+    }
+    SUBCASE("not stopped") {}
+  }
+  const int before = calls;
+  outer.request_stop();
+  CHECK(calls == before);
+}
+
+TEST_CASE("linked_stop_source: may go inside a callback of its own request, made by the outer one") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  auto inner = std::make_unique<linked_stop_source>(outside);
+  const stop_callback callback{inner->get_token(), [&]() noexcept { inner.reset(); }};
+  outer.request_stop();
+  CHECK(inner == nullptr);
+}
+}  // namespace
