@@ -124,7 +124,7 @@ bool epoll_backend::submit_polled(io_request& request) noexcept {
     }
   }
   if (!waits_to_read(request.opcode) && !watch_writing(record_of(request))) {
-    request.result = -errno;
+    request.result = unless_lost(request, [error = errno] { return -error; });
     return false;
   }
   request.progress = io_event::state::queued;

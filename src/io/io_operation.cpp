@@ -40,6 +40,7 @@ std::int64_t io_operation::take_result_or_errno() {
   suspended_ = false;
   remove();  // waits where the listener runs on another thread
   // Without a stop request it is the system's own word, as some file systems have it.
+  if (lost) throw_cancelled(stop_reason::lost_race);
   if (result == -ECANCELED && reason_ != stop_reason::none) throw_cancelled(reason_);
   return result;
 }

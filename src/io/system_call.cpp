@@ -111,9 +111,11 @@ std::int64_t call_to_its_end(io_request& r) noexcept {
 }  // namespace
 
 std::int64_t try_now(io_request& request) noexcept {
-  const std::int64_t result = call_to_its_end(request);
-  const bool would_block = result == -EAGAIN && request.opcode != io_opcode::connect;
-  return would_block ? not_ready : result;
+  return unless_lost(request, [&request] {
+    const std::int64_t result = call_to_its_end(request);
+    const bool would_block = result == -EAGAIN && request.opcode != io_opcode::connect;
+    return would_block ? not_ready : result;
+  });
 }
 
 std::int64_t run_blocking(io_request& request) noexcept { return call_to_its_end(request); }

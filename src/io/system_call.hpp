@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cerrno>
 #include <coracle/io/io_request.hpp>
 #include <cstdint>
 #include <limits>
@@ -8,6 +9,17 @@ namespace coracle::detail {
 /// It would have had to wait.
 inline constexpr std::int64_t not_ready = std::numeric_limits<std::int64_t>::min();
 
+/// Has `attempt` carry a request out, which gives not_ready if that is not possible now. A branch of a when_any() only
+/// while no other branch is carried out; else it is lost.
+template <class Attempt>
+std::int64_t unless_lost(io_request& request, Attempt attempt) noexcept {
+  if (!request.one_of) return attempt();
+  request.lost = !request.one_of->hold();
+  if (request.lost) return -ECANCELED;
+  const std::int64_t result = attempt();
+  request.one_of->settle(result != not_ready);
+  return result;
+}
 /// Carries a request on a pollable descriptor out, if that is possible now. Gives what the call returned,
 /// -errno or not_ready.
 std::int64_t try_now(io_request& request) noexcept;

@@ -79,18 +79,22 @@ intrusive_list<io_event>& simulated_backend::queue_of(const io_request& request)
   return waits_to_read(request.opcode) ? its.reading : its.writing;
 }
 
+std::int64_t simulated_backend::try_now(io_request& request) {
+  return unless_lost(request, [&request] { return record_of(request).what->try_now(request); });
+}
+
 bool simulated_backend::submit(io_request& request) noexcept {
   const testing::allocations_aside of_the_system;
   record& its = record_of(request);
   if (host_.sim().fails(name_of(request.opcode))) {
-    request.result = its.what->fault(request);
+    request.result = unless_lost(request, [&] { return its.what->fault(request); });
     note(request);
     return false;
   }
   if (its.is_file) return submit_file(request);
   intrusive_list<io_event>& queue = queue_of(request);
   if (queue.empty()) {
-    request.result = its.what->try_now(request);
+    request.result = try_now(request);
     if (request.result != not_ready) {
       note(request);
       return false;
@@ -151,7 +155,7 @@ void simulated_backend::deliver(io_request& request) noexcept { loop_.finish(req
 void simulated_backend::ready(intrusive_list<io_event>& queue) {
   while (!queue.empty()) {
     auto& request = static_cast<io_request&>(*queue.front());
-    request.result = record_of(request).what->try_now(request);
+    request.result = try_now(request);
     if (request.result == not_ready) return;
     queue.remove(request);
     finish(request);

@@ -59,6 +59,7 @@ class simulated_backend final : public io_backend {
     return static_cast<record&>(*request.record);
   }
   static intrusive_list<io_event>& queue_of(const io_request& request) noexcept;
+  static std::int64_t try_now(io_request& request);
   bool submit_file(io_request& request);
   void device_ends(std::uint64_t number);
   bool take_from_device(const io_request& request) noexcept;

@@ -6,9 +6,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <coracle/compose/when_all.hpp>
-#include <coracle/core/operation_cancelled.hpp>
-#include <coracle/core/stop.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/signal_set.hpp>
@@ -71,25 +69,17 @@ long long received_once(int rounds) {
       while (got.load() <= i) std::this_thread::yield();  // the system makes one of two that are pending
     }
   }};
-  const auto receive = [&](coracle::stop_token token) -> task<> {
-    try {
-      co_await signals.wait(token);
-      ++got;
-    } catch (const coracle::operation_cancelled&) {
-      ++cancelled;
-    }
-  };
-  const auto stop_soon = [&](coracle::stop_source& stop) -> task<> {
-    co_await io.schedule();
-    stop.request_stop();
-  };
-  const auto receive_all = [&]() -> task<> {
+  const auto receive = [&]() -> task<> {
     while (got.load() != rounds) {
-      coracle::stop_source stop;
-      co_await coracle::when_all(receive(stop.get_token()), stop_soon(stop));
+      const auto first = co_await coracle::when_any(signals.wait(), io.schedule());
+      if (first.index() == 0) {
+        ++got;
+      } else {
+        ++cancelled;
+      }
     }
   };
-  io.run(receive_all());
+  io.run(receive());
   sends.join();
   return got - (cancelled == 0);
 }

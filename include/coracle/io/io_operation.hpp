@@ -29,7 +29,8 @@ namespace coracle::detail {
 ///               it had to wait.
 /// Cancellation  requested before: nothing is started. During: it ends at once, unless the system has carried
 ///               it out; what was read or written is then delivered. read_at and write_at that a thread has
-///               begun end as if nobody had asked. After: no effect.
+///               begun end as if nobody had asked. After: no effect. A branch of a when_any() is carried out only
+///               if no other is, but those of files.
 /// Exceptions    await_resume(): operation_cancelled with the reason of the stop; else std::system_error.
 /// Threads       a coroutine that waits in it may be destroyed on the io_service's only thread, or while no
 ///               thread runs the io_service, if it was awaited there or outside any executor: the request is
@@ -48,6 +49,9 @@ class io_operation : protected io_request, stop_registration {
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    if constexpr (requires { self.promise().get_choice(); }) {
+      if (opcode < io_opcode::read_at) one_of = self.promise().get_choice();
+    }
     return start(self, environment_of(self));
   }
 

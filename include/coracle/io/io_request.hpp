@@ -1,6 +1,7 @@
 // coracle/io/io_request.hpp -- what an I/O operation asks of the system, and what comes of it.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/choice.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/detail/intrusive_list.hpp>
 #include <cstddef>
@@ -76,6 +77,8 @@ struct io_request : io_event {
   int flags = 0;                   ///< MSG_...: receive, send, receive_from, send_to
   io_opcode opcode;
   bool begun = false;        ///< connect: the system is at it
+  bool lost = false;         ///< another branch of `one_of` was carried out, so this was not
+  choice* one_of = nullptr;  ///< of a when_any(); null: it is no branch of one
   std::int64_t result = -1;  ///< what the system call returned, or -errno
 };
 }  // namespace coracle::detail
