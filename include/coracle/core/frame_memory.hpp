@@ -48,6 +48,17 @@ CORACLE_THREAD_LOCAL_ACCESS() inline frame_cache& this_thread_frames() noexcept 
   return frames_of_this_thread;
 }
 
+inline void poison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
+#if CORACLE_ADDRESS_SANITIZER()
+  __asan_poison_memory_region(memory, size);
+#endif
+}
+inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
+#if CORACLE_ADDRESS_SANITIZER()
+  __asan_unpoison_memory_region(memory, size);
+#endif
+}
+
 // Eight more than a multiple of 16, as a heap block is of which 8 bytes are the heap's.
 constexpr std::size_t frame_class(std::size_t size) noexcept { return (size + 7) / frame_granule; }
 constexpr std::size_t class_size(std::size_t index) noexcept { return index * frame_granule + 8; }
@@ -58,16 +69,12 @@ constexpr std::size_t link_at(std::size_t index) noexcept {
   return CORACLE_ADDRESS_SANITIZER() ? class_size(index) - sizeof(free_frame) : 0;
 }
 CORACLE_ALWAYS_INLINE() free_frame* as_free(void* memory, std::size_t index) noexcept {
-#if CORACLE_ADDRESS_SANITIZER()
-  __asan_poison_memory_region(memory, link_at(index));
-#endif
+  poison(memory, link_at(index));
   return reinterpret_cast<free_frame*>(static_cast<std::byte*>(memory) + link_at(index));
 }
 CORACLE_ALWAYS_INLINE() void* as_memory(free_frame* frame, std::size_t index) noexcept {
   void* const memory = reinterpret_cast<std::byte*>(frame) - link_at(index);
-#if CORACLE_ADDRESS_SANITIZER()
-  __asan_unpoison_memory_region(memory, link_at(index));
-#endif
+  unpoison(memory, link_at(index));
   return memory;
 }
 constexpr std::int32_t class_capacity(std::size_t index) noexcept {
