@@ -95,7 +95,7 @@ task<std::size_t> readable_file::read_exactly(std::uint64_t offset, void* buffer
   while (done != size) {
     const std::size_t more =
         co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);
-    if (more == 0 && done == 0) co_return 0;
+    if (more == 0 && done == 0) co_return more;
     if (more == 0) throw_error(ENODATA, "too little to read is in", path_);
     done += more;
   }

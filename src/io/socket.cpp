@@ -106,7 +106,7 @@ task<std::size_t> socket::recv_exactly(void* buffer, std::size_t size, stop_toke
   std::size_t& done = received ? *received : its_own;
   while (done != size) {
     const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
-    if (more == 0 && done == 0) co_return 0;
+    if (more == 0 && done == 0) co_return more;
     if (more == 0) throw_error(ENODATA, "a stream has ended before all was received");
     done += more;
   }
@@ -131,7 +131,7 @@ task<std::size_t> socket::recv_until(std::string& received, std::string_view del
     text come{received};
     received.resize(come.size + std::min(most - come.size, most_at_once));
     const std::size_t more = co_await recv(received.data() + come.size, received.size() - come.size, token);
-    if (more == 0) co_return 0;
+    if (more == 0) co_return more;
     come.size += more;
   }
 }
