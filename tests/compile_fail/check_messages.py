@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -37,14 +38,27 @@ def expected_texts(source):
     return texts
 
 
-def complaints(compiler, source):
+def precompile(compiler, folder):
+    """All of coracle, parsed once, as flags for the programs that are to compile."""
+    header = Path(folder, "coracle.hpp")
+    header.write_text("#include <coracle/coracle.hpp>\n")
+    if compiler.startswith("clang"):
+        output, use = header.with_suffix(".pch"), ["-include-pch", header.with_suffix(".pch")]
+    else:
+        output, use = header.with_suffix(".hpp.gch"), ["-include", header]
+    subprocess.run([compiler, "-std=c++20", f"-I{INCLUDE}", f"-D{CONTROL}", "-x", "c++-header", header, "-o", output],
+                   check=True)
+    return use
+
+
+def complaints(compiler, source, precompiled):
     """What is wrong with this test under this compiler; empty if nothing."""
     texts = expected_texts(source)
     if not all(texts) or not texts:
         return [f"its first lines hold no `{EXPECT} <text>`"], ""
     if CONTROL not in source.read_text():
         return [f"it has no `#ifndef {CONTROL}`"], ""
-    control = run_compiler(compiler, source, f"-D{CONTROL}")
+    control = run_compiler(compiler, source, f"-D{CONTROL}", *precompiled)
     if control.returncode != 0:
         return ["it does not compile without its wrong line either"], control.stderr
 
@@ -69,10 +83,13 @@ def main():
     if unknown or not sources:
         sys.exit(f"no such tests in {HERE}: {' '.join(unknown)}")
     missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
-    cases = [(compiler, source) for compiler in COMPILERS if compiler not in missing for source in sources]
+    present = [compiler for compiler in COMPILERS if compiler not in missing]
+    cases = [(compiler, source) for compiler in present for source in sources]
     failed = 0
-    with ThreadPoolExecutor(2) as pool:
-        for (compiler, source), (found, output) in zip(cases, pool.map(lambda case: complaints(*case), cases)):
+    with ThreadPoolExecutor(2) as pool, tempfile.TemporaryDirectory() as folder:
+        precompiled = dict(zip(present, pool.map(lambda compiler: precompile(compiler, folder), present)))
+        check = lambda case: complaints(*case, precompiled[case[0]])
+        for (compiler, source), (found, output) in zip(cases, pool.map(check, cases)):
             if found:
                 failed += 1
                 print(f"FAILED {compiler} {source.name}: " + "; ".join(found))

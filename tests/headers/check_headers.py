@@ -2,7 +2,7 @@
 """Compiles every header of coracle and of compat/ alone and twice in one unit, with all warnings, under each
 compiler; then links two units that include all of them.
 
---no-exceptions: the header-only part, core/, sync/ and compose/, with -fno-exceptions.
+--no-exceptions: the header-only part, core/, sync/ and compose/, in one unit with -fno-exceptions.
 """
 import argparse
 import shutil
@@ -30,19 +30,21 @@ def headers(*names):
     return found
 
 
-def compile_alone(compiler, header, flags):
-    source = f"#include <{header}>\n#include <{header}>\n"
+def includes(names):
+    return "".join(f"#include <{name}>\n" for name in names)
+
+
+def compile_unit(compiler, names, *flags):
     command = [compiler, *FLAGS, *flags, "-fsyntax-only", "-x", "c++", "-"]
-    return subprocess.run(command, input=source, text=True, capture_output=True)
+    return subprocess.run(command, input=includes(names), text=True, capture_output=True)
 
 
 def link_two_units(compiler):
     """A relocatable link: a function defined in a header without `inline` collides, and no library is needed."""
-    source = "".join(f"#include <{header}>\n" for header in headers("coracle", "cppcoro"))
     with tempfile.TemporaryDirectory() as folder:
         units = [Path(folder, name) for name in ("first.cpp", "second.cpp")]
         for unit in units:
-            unit.write_text(source)
+            unit.write_text(includes(headers("coracle", "cppcoro")))
         command = [compiler, *FLAGS, "-nostdlib", "-r", "-o", Path(folder, "both.o"), *units]
         return subprocess.run(command, text=True, capture_output=True)
 
@@ -52,16 +54,17 @@ def main():
     parser.add_argument("--no-exceptions", action="store_true")
     no_exceptions = parser.parse_args().no_exceptions
 
-    flags = ["-fno-exceptions"] if no_exceptions else []
-    folders = ["coracle/core", "coracle/sync", "coracle/compose"] if no_exceptions else ["coracle", "cppcoro"]
     missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
     jobs = []
     with ThreadPoolExecutor(2) as pool:
         for compiler in (compiler for compiler in COMPILERS if compiler not in missing):
-            if not no_exceptions:
-                jobs.append((f"{compiler} two units", pool.submit(link_two_units, compiler)))
-            for header in headers(*folders):
-                jobs.append((f"{compiler} {header}", pool.submit(compile_alone, compiler, header, flags)))
+            if no_exceptions:
+                names = headers("coracle/core", "coracle/sync", "coracle/compose")
+                jobs.append((compiler, pool.submit(compile_unit, compiler, names, "-fno-exceptions")))
+                continue
+            jobs.append((f"{compiler} two units", pool.submit(link_two_units, compiler)))
+            for header in headers("coracle", "cppcoro"):
+                jobs.append((f"{compiler} {header}", pool.submit(compile_unit, compiler, [header, header])))
 
     failed = 0
     for name, job in jobs:

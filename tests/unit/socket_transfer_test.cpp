@@ -84,7 +84,7 @@ task<how> watched(task<std::size_t> transfer) {
 }
 task<std::size_t> nothing_given(task<> transfer) {
   co_await std::move(transfer);
-  co_return 0;
+  co_return std::size_t{0};
 }
 
 TEST_CASE_TEMPLATE(

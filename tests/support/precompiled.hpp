@@ -1,7 +1,5 @@
-// What nearly every unit test includes, parsed once. Headers of coracle each test includes itself.
+// What nearly every test includes, parsed once. Each test includes all that it needs itself.
 #pragma once
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
