@@ -16,24 +16,27 @@
 
 namespace {
 using coracle::channel;
+using coracle::spsc_channel;
 using coracle::static_thread_pool;
 using coracle::task;
 using coracle_bench::measure;
 
 constexpr std::size_t capacity = 1024;
 
-task<> produce(static_thread_pool& pool, channel<long>& to, long n) {
+template <class Channel>
+task<> produce(static_thread_pool& pool, Channel& to, long n) {
   co_await pool.schedule();
   for (long i = 0; i < n; ++i) co_await to.send(i);
 }
-task<> consume(static_thread_pool& pool, channel<long>& from, long n, long& sum) {
+template <class Channel>
+task<> consume(static_thread_pool& pool, Channel& from, long n, long& sum) {
   co_await pool.schedule();
   for (long i = 0; i < n; ++i) sum += *co_await from.recv();
 }
-/// `each` producers and as many consumers, or one.
+template <class Channel = channel<long>>
 void exchange(benchmark::State& state, static_thread_pool& senders, static_thread_pool& receivers,
               int producers, int consumers, std::size_t room, long batch) {
-  channel<long> ch{room};
+  Channel ch{room};
   std::vector<long> sums(static_cast<std::size_t>(consumers));
   measure(state, batch, [&](long n) {
     std::vector<task<>> all;
@@ -46,11 +49,11 @@ void exchange(benchmark::State& state, static_thread_pool& senders, static_threa
 
 void channel_1p1c_one_thread(benchmark::State& state) {
   static_thread_pool pool{1};
-  exchange(state, pool, pool, 1, 1, capacity, 1'000'000);
+  exchange<spsc_channel<long>>(state, pool, pool, 1, 1, capacity, 1'000'000);
 }
 void channel_1p1c_two_threads(benchmark::State& state) {
   static_thread_pool one{1}, two{1};
-  exchange(state, one, two, 1, 1, capacity, 1'000'000);
+  exchange<spsc_channel<long>>(state, one, two, 1, 1, capacity, 1'000'000);
 }
 void channel_4p1c_one_thread(benchmark::State& state) {
   static_thread_pool pool{1};

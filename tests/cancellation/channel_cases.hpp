@@ -10,6 +10,16 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
+/// With one place, where a Channel has places. That of two has its ends apart.
+template <class Channel>
+struct channel_of : Channel {
+  channel_of() : Channel(1) {
+    for (int i = 0; i != 100; ++i) static_cast<void>(this->try_recv());
+  }
+};
+template <class T>
+struct channel_of<coracle::unbounded_channel<T>> : coracle::unbounded_channel<T> {};
+
 /// A receiver, and an element that is received, or is still in the channel.
 template <class Channel>
 class recv_case final : public cancellation_case {
@@ -23,15 +33,13 @@ class recv_case final : public cancellation_case {
     return sent_ == completed && right_ == carried_out && left == (completed && !carried_out);
   }
 
-  struct one_place : coracle::channel<std::unique_ptr<int>> {
-    one_place() : channel(1) {}
-  };
-  std::conditional_t<std::is_default_constructible_v<Channel>, Channel, one_place> channel_;
+  channel_of<Channel> channel_;
   bool sent_ = false;
   bool right_ = false;
 };
 
 /// A sender into a full channel, and a receiver that makes room. What was not sent is still the sender's.
+template <class Channel>
 class send_case final : public cancellation_case {
  public:
   send_case() { static_cast<void>(channel_.try_send(std::make_unique<int>(1))); }
@@ -47,10 +55,11 @@ class send_case final : public cancellation_case {
            (carried_out ? **second == 2 && !mine_ : mine_ && *mine_ == 2);
   }
 
-  coracle::channel<std::unique_ptr<int>> channel_{1};
+  channel_of<Channel> channel_;
   std::unique_ptr<int> mine_ = std::make_unique<int>(2);
   std::optional<std::unique_ptr<int>> got_;
 };
+template <class Channel>
 class send_copy_case final : public cancellation_case {
  public:
   send_copy_case() { static_cast<void>(channel_.try_send(1)); }
@@ -64,11 +73,12 @@ class send_copy_case final : public cancellation_case {
     return got_ == 1 && second.has_value() == carried_out;
   }
 
-  coracle::channel<int> channel_{1};
+  channel_of<Channel> channel_;
   std::optional<int> got_;
 };
 
 /// Two receivers of one coroutine, and one element.
+template <class Channel>
 class select_case final : public cancellation_case {
   coracle::task<> operation() override {
     const auto chosen = co_await coracle::select(never_.recv(), channel_.recv());
@@ -80,17 +90,22 @@ class select_case final : public cancellation_case {
     return sent_ == completed && received_ == carried_out && left == (completed && !carried_out);
   }
 
-  coracle::channel<int> never_{0}, channel_{1};
+  channel_of<Channel> never_, channel_;
   bool sent_ = false;
   bool received_ = false;
 };
 
 inline std::vector<cancellation_entry> channel_cases() {
-  return {{"basic_channel::recv_operation", &make_case<recv_case<coracle::channel<std::unique_ptr<int>>>>},
-          {"basic_channel::recv_operation",
-           &make_case<recv_case<coracle::unbounded_channel<std::unique_ptr<int>>>>},
-          {"basic_channel::send_operation", &make_case<send_case>},
-          {"basic_channel::send_copy_operation", &make_case<send_copy_case>},
-          {"select()", &make_case<select_case>, when_stopped::joins_its_children}};
+  using element = std::unique_ptr<int>;
+  return {
+      {"basic_channel::recv_operation", &make_case<recv_case<coracle::channel<element>>>},
+      {"basic_channel::recv_operation", &make_case<recv_case<coracle::spsc_channel<element>>>},
+      {"basic_channel::recv_operation", &make_case<recv_case<coracle::unbounded_channel<element>>>},
+      {"basic_channel::send_operation", &make_case<send_case<coracle::channel<element>>>},
+      {"basic_channel::send_operation", &make_case<send_case<coracle::spsc_channel<element>>>},
+      {"basic_channel::send_copy_operation", &make_case<send_copy_case<coracle::channel<int>>>},
+      {"basic_channel::send_copy_operation", &make_case<send_copy_case<coracle::spsc_channel<int>>>},
+      {"select()", &make_case<select_case<coracle::channel<int>>>, when_stopped::joins_its_children},
+      {"select()", &make_case<select_case<coracle::spsc_channel<int>>>, when_stopped::joins_its_children}};
 }
 }  // namespace coracle_test

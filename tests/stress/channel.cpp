@@ -9,6 +9,7 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -122,20 +123,43 @@ void exchange(std::size_t capacity, int count, bool close_early, tally& all) {
   closer.join();
 }
 
+/// One of each, on pools of one thread, on one pool, and where they are woken; the channel's ends join and part.
+void exchange_of_two(std::size_t capacity, int count, bool close_early, tally& all) {
+  static_thread_pool first{1}, second{1}, both{2};
+  static_thread_pool* const places[][2] = {{&first, &second}, {&both, &both}, {&first, nullptr}};
+  for (const auto& [senders, receivers] : places) {
+    coracle::spsc_channel<item> ch{capacity};
+    const long long enough = all.received + count / 2;
+    const auto producer_side = [&]() -> task<> {
+      co_await produce(senders, second, ch, 0, count, all);
+      ch.close();
+    };
+    std::thread closer([&] {
+      if (!close_early) return;
+      while (all.received.load() < enough) std::this_thread::yield();
+      ch.close();
+    });
+    coracle::sync_wait(coracle::when_all(consume(receivers, first, ch, all), producer_side()));
+    closer.join();
+  }
+}
+
 /// A sender and a receiver of one element, again and again; whoever receives deletes the channel at once,
 /// while the send may not have returned. Gives how many did not arrive.
+template <class Channel>
 long long send_and_forget(int most) {
-  std::vector<channel<int>*> channels(static_cast<std::size_t>(most));
-  for (std::size_t i = 0; i != channels.size(); ++i) channels[i] = new channel<int>{i % 2};
+  std::vector<Channel*> channels(static_cast<std::size_t>(most));
+  for (std::size_t i = 0; i != channels.size(); ++i) channels[i] = new Channel{i % 2};
   std::atomic<long long> arrived{0};
-  const auto receive = [&](channel<int>* mine) -> detached {
-    const std::unique_ptr<channel<int>> owner{mine};
-    arrived += (co_await owner->recv()).value_or(0);
+  const auto receive = [&](Channel* mine) -> detached {
+    const std::unique_ptr<Channel> owner{mine};
+    const std::optional<int> got = co_await owner->recv();
+    arrived += got.value_or(0);
   };
   const int rounds = coracle_test::side_by_side(
       most, [&](int i) { receive(channels[static_cast<std::size_t>(i)]); },
       [&](int i) {
-        channel<int>* const to = channels[static_cast<std::size_t>(i)];
+        Channel* const to = channels[static_cast<std::size_t>(i)];
         while (!to->try_send(1)) {
         }
       });
@@ -171,6 +195,8 @@ int main(int argc, char** argv) {
   for (const std::size_t capacity : {0u, 1u, 3u, 64u}) {
     exchange(capacity, run.int_count(), false, all);
     exchange(capacity, run.int_count(), true, all);
+    exchange_of_two(capacity, run.int_count(), false, all);
+    exchange_of_two(capacity, run.int_count(), true, all);
   }
   run.expect("received", all.received.load(), all.sent.load());
   tally unbounded;
@@ -180,6 +206,8 @@ int main(int argc, char** argv) {
   run.expect("spoiled", all.spoiled + unbounded.spoiled, 0);
   run.expect("lost although not sent", all.unsent_lost.load(), 0);
   run.expect("runs without a stop", all.stopped == 0, 0);
-  run.expect("single hand-overs lost", send_and_forget(10 * run.int_count()), 0);
+  run.expect("single hand-overs lost", send_and_forget<channel<int>>(10 * run.int_count()), 0);
+  run.expect("single hand-overs of two lost",
+             send_and_forget<coracle::spsc_channel<int>>(10 * run.int_count()), 0);
   return run.finish();
 }

@@ -50,6 +50,17 @@ class basic_channel {
  private:
   using word = std::uint32_t;
 
+  /// A paired_ring: while the word is 0, its ends are used without the lock.
+  static constexpr bool has_own_ends = Buffer::has_own_ends;
+
+  /// For all but sends and receives that need not wait: the whole buffer is the caller's.
+  word lock() noexcept {
+    const word seen = state_.lock();
+    if constexpr (has_own_ends) {
+      if (seen == 0) buffer_.join();
+    }
+    return seen;
+  }
   bool send_or_serve(word seen, T& value, bool& refused) noexcept;
   bool recv_or_serve(word seen, std::optional<T>& into) noexcept;
   // Under the lock. They give whom the caller is to wake once it is released.
@@ -60,10 +71,11 @@ class basic_channel {
 
   // Everything but the word belongs to its lock. Who waits, without being lost, does so because it must: a
   // receiver because there is neither an element nor a sender that waits, a sender because the buffer is
-  // full; and nobody waits once it is closed. While the word is 0 nobody waits at all.
+  // full; and nobody waits once it is closed. While the word is 0 nobody waits at all. `joined` stands for nothing else
+  // than that the word is not 0.
   //   [C1] load   acquire   sees what was done before close()   pairs with B2
-  static constexpr word closed = 2, waited_for = 4;
-  locked_word<word> state_{0};
+  static constexpr word closed = 2, waited_for = 4, joined = 8;
+  locked_word<word> state_{has_own_ends ? joined : 0};
   Buffer buffer_;
   wait_queue receivers_;
   wait_queue senders_;
@@ -86,10 +98,15 @@ class [[nodiscard("nothing is sent until this is awaited")]] basic_channel<T, Bu
  private:
   friend stoppable_wait<send_operation>;
   friend basic_channel;
-  bool try_now() noexcept { return channel_->send_now(*value_, refused_); }
+  bool try_now() noexcept {
+    if (channel_->send_now(*value_, refused_)) return true;
+    if constexpr (has_own_ends)
+      return channel_->buffer_.full_no_more() && channel_->send_now(*value_, refused_);
+    return false;
+  }
   bool enqueue() noexcept;
   bool withdraw() noexcept {
-    const word seen = channel_->state_.lock();
+    const word seen = channel_->lock();
     const bool waited = channel_->senders_.withdraw(this->node());
     channel_->unlock_and_wake(seen, nullptr);
     return waited;
@@ -130,10 +147,14 @@ class [[nodiscard("nothing is received until this is awaited")]] basic_channel<T
  private:
   friend stoppable_wait<recv_operation>;
   friend basic_channel;
-  bool try_now() noexcept { return channel_->recv_now(taken_); }
+  bool try_now() noexcept {
+    if (channel_->recv_now(taken_)) return true;
+    if constexpr (has_own_ends) return channel_->buffer_.empty_no_more() && channel_->recv_now(taken_);
+    return false;
+  }
   bool enqueue() noexcept;
   bool withdraw() noexcept {
-    const word seen = channel_->state_.lock();
+    const word seen = channel_->lock();
     const bool waited = channel_->receivers_.withdraw(this->node());
     channel_->unlock_and_wake(seen, nullptr);
     return waited;
@@ -145,12 +166,17 @@ class [[nodiscard("nothing is received until this is awaited")]] basic_channel<T
 
 template <class T, class Buffer>
 void basic_channel<T, Buffer>::unlock_and_wake(word seen, waiter* served) noexcept {
-  state_.unlock((seen & closed) | (receivers_.empty() && senders_.empty() ? 0 : waited_for));
+  word left = (seen & closed) | (receivers_.empty() && senders_.empty() ? 0 : waited_for);
+  if constexpr (has_own_ends) {
+    if (buffer_.stay_joined(left != 0)) left |= joined;
+  }
+  state_.unlock(left);
   if (served) served->wake();
 }
 template <class T, class Buffer>
 waiter* basic_channel<T, Buffer>::hand_over(queued_waiter& receiver, T& value) noexcept {
   recv_operation::operation_of(receiver).taken_.emplace(std::move(value));
+  if constexpr (has_own_ends) buffer_.note_receiver(receiver.home != current_executor());
   return &receiver;
 }
 template <class T, class Buffer>
@@ -163,7 +189,10 @@ template <class T, class Buffer>
 waiter* basic_channel<T, Buffer>::pop(std::optional<T>& into) noexcept {
   into.emplace(buffer_.pop());
   queued_waiter* const sender = senders_.claim();
-  if (sender) buffer_.push(std::move(*send_operation::operation_of(*sender).value_));
+  if (sender) {
+    buffer_.push(std::move(*send_operation::operation_of(*sender).value_));
+    if constexpr (has_own_ends) buffer_.note_sender(sender->home != current_executor());
+  }
   return sender;
 }
 
@@ -171,6 +200,14 @@ waiter* basic_channel<T, Buffer>::pop(std::optional<T>& into) noexcept {
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::send_now(T& value, bool& refused) noexcept {
+  if constexpr (has_own_ends) {
+    while (!buffer_.enter_back(state_)) [[unlikely]] {
+      if (const word seen = state_.lock_unless_zero()) return send_or_serve(seen, value, refused);
+    }
+    const bool room = !buffer_.full();
+    room ? buffer_.push(std::move(value)) : buffer_.leave_back();
+    return room;
+  }
   const word seen = state_.lock();
   if (seen != 0) [[unlikely]]
     return send_or_serve(seen, value, refused);
@@ -193,7 +230,7 @@ bool basic_channel<T, Buffer>::send_or_serve(word seen, T& value, bool& refused)
 template <class T, class Buffer>
 bool basic_channel<T, Buffer>::send_operation::enqueue() noexcept {
   basic_channel& to = *channel_;
-  const word seen = to.state_.lock();
+  const word seen = to.lock();
   waiter* served = nullptr;
   bool waits = false;
   if ((seen & closed) != 0) {
@@ -213,6 +250,14 @@ bool basic_channel<T, Buffer>::send_operation::enqueue() noexcept {
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::recv_now(std::optional<T>& into) noexcept {
+  if constexpr (has_own_ends) {
+    while (!buffer_.enter_front(state_)) [[unlikely]] {
+      if (const word seen = state_.lock_unless_zero()) return recv_or_serve(seen, into);
+    }
+    const bool found = !buffer_.empty();
+    found ? static_cast<void>(into.emplace(buffer_.pop())) : buffer_.leave_front();
+    return found;
+  }
   const word seen = state_.lock();
   if (seen != 0) [[unlikely]]
     return recv_or_serve(seen, into);
@@ -237,7 +282,7 @@ bool basic_channel<T, Buffer>::recv_or_serve(word seen, std::optional<T>& into) 
 template <class T, class Buffer>
 bool basic_channel<T, Buffer>::recv_operation::enqueue() noexcept {
   basic_channel& from = *channel_;
-  const word seen = from.state_.lock();
+  const word seen = from.lock();
   waiter* served = nullptr;
   bool waits = false;
   if (!from.buffer_.empty()) {
@@ -255,7 +300,7 @@ bool basic_channel<T, Buffer>::recv_operation::enqueue() noexcept {
 
 template <class T, class Buffer>
 void basic_channel<T, Buffer>::close() noexcept {
-  static_cast<void>(state_.lock());
+  static_cast<void>(lock());
   waiter* const receivers = receivers_.claim_all();
   queued_waiter* const senders = senders_.claim_all();
   for (auto* each = senders; each; each = static_cast<queued_waiter*>(each->next)) {

@@ -4,47 +4,24 @@
 #include <coracle/compose/basic_channel.hpp>
 #include <coracle/compose/channel_buffer.hpp>
 #include <coracle/compose/channel_closed.hpp>
+#include <coracle/compose/paired_ring.hpp>
 
 namespace coracle {
 namespace detail {
-template <class T>
-using bounded_channel = basic_channel<T, ring_buffer<T>>;
-}  // namespace detail
-
-/// Any number of senders hand elements to any number of receivers. At most `capacity` elements wait in it;
-/// then senders wait. With capacity 0 they meet: each waits for the other.
-///
-///     coracle::channel<job> jobs{16};
-///     co_await jobs.send(std::move(next));            // waits while it is full
-///     while (auto j = co_await jobs.recv()) run(*j);  // until it is closed and drained
-///
-/// Prefer unbounded_channel where the sender is no coroutine, or must not wait.
-/// Order         elements arrive in the order in which their sends were carried out. Waiters are served first
-///               come, first served, and nobody, not even try_*, gets ahead of them.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside the call that serves it, on
-///               its thread.
-/// Cancellation  a stop request ends the wait: a cancelled recv() has taken nothing, a cancelled send() has
-///               sent nothing, and its value is as it was. As branches of a when_any() they take effect only
-///               if they win.
-/// Exceptions    send(): channel_closed. Both awaits: operation_cancelled. The constructor: std::bad_alloc.
-/// Threads       all members are thread-safe. The channel outlives its waiters; the last one to be woken may
-///               destroy it. T's move constructor and destructor run under the channel's lock: they do not
-///               use the channel.
-/// Cost          one allocation, by the constructor; one locked operation to send, one to receive. Code of
-///               its own for a single sender or receiver was measured, and is no faster.
-template <class T>
-class channel : private detail::bounded_channel<detail::channel_element_t<T>> {
-  using base = detail::bounded_channel<detail::channel_element_t<T>>;
+/// What channel and spsc_channel offer. The elements wait in a `Buffer`.
+template <class T, class Buffer>
+class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
+  using base = basic_channel<channel_element_t<T>, Buffer>;
 
   static_assert(
-      detail::is_channel_element<T>,
+      is_channel_element<T>,
       "a channel carries objects that are moved and destroyed without throwing, and are aligned to 16 bytes "
       "at most: send a pointer or a std::unique_ptr to this type instead");
 
  public:
-  explicit channel(std::size_t capacity) : base(capacity) {}
+  explicit bounded_channel(std::size_t capacity) : base(capacity) {}
   /// Requires: nobody waits. Elements that nobody has received are destroyed.
-  ~channel() = default;
+  ~bounded_channel() = default;
 
   using typename base::recv_operation;
   using typename base::send_copy_operation;
@@ -84,10 +61,59 @@ class channel : private detail::bounded_channel<detail::channel_element_t<T>> {
   using base::is_closed;
   [[nodiscard]] std::size_t capacity() const noexcept { return this->buffer().capacity(); }
 };
+}  // namespace detail
 
-/// Names for what a program means: one sender and one receiver at a time; many senders, one receiver.
+/// Any number of senders hand elements to any number of receivers. At most `capacity` elements wait in it;
+/// then senders wait. With capacity 0 they meet: each waits for the other.
+///
+///     coracle::channel<job> jobs{16};
+///     co_await jobs.send(std::move(next));            // waits while it is full
+///     while (auto j = co_await jobs.recv()) run(*j);  // until it is closed and drained
+///
+/// Prefer spsc_channel where one sends and one receives; unbounded_channel where the sender is no coroutine, or
+/// must not wait.
+/// Order         elements arrive in the order in which their sends were carried out. Waiters are served first
+///               come, first served, and nobody, not even try_*, gets ahead of them.
+/// Resumes on    the executor on which the waiter suspended; outside any, inside the call that serves it, on
+///               its thread.
+/// Cancellation  a stop request ends the wait: a cancelled recv() has taken nothing, a cancelled send() has
+///               sent nothing, and its value is as it was. As branches of a when_any() they take effect only
+///               if they win.
+/// Exceptions    send(): channel_closed. Both awaits: operation_cancelled. The constructor: std::bad_alloc.
+/// Threads       all members are thread-safe. The channel outlives its waiters; the last one to be woken may
+///               destroy it. T's move constructor and destructor run under the channel's lock: they do not
+///               use the channel.
+/// Cost          one allocation, by the constructor; one locked operation to send, one to receive.
 template <class T>
-using spsc_channel = channel<T>;
+class channel : public detail::bounded_channel<T, detail::ring_buffer<detail::channel_element_t<T>>> {
+ public:
+  explicit channel(std::size_t capacity)
+      : detail::bounded_channel<T, detail::ring_buffer<detail::channel_element_t<T>>>(capacity) {}
+};
+
+/// A channel for one sender and one receiver, each of which has an end of its own.
+///
+///     coracle::spsc_channel<sample> samples{1024};
+///
+/// Prefer channel where several send or receive, and for a few places only: then somebody waits all the time.
+/// Order         as channel; so are what it resumes on, cancellation and exceptions.
+/// Threads       send() and try_send() are for one at a time: each comes after the last one has returned or, if it is
+///               awaited, has ended. So are recv() and try_recv(). A checked build that finds two at one end says so
+///               and ends the program. All other members are thread-safe. Whoever has received an element may
+///               destroy the channel.
+/// Cost          one allocation, by the constructor; no locked operation while nobody has to wait. The first wait
+///               after some time without one has the system run a fence on all threads of the process, 100 ns to some
+///               us, and until that is paid for each operation takes a lock, as a channel's does. Before it waits for
+///               another executor an await watches the other end, for up to 128 pauses of the processor, unless
+///               that has been in vain lately.
+template <class T>
+class spsc_channel : public detail::bounded_channel<T, detail::paired_ring<detail::channel_element_t<T>>> {
+ public:
+  explicit spsc_channel(std::size_t capacity)
+      : detail::bounded_channel<T, detail::paired_ring<detail::channel_element_t<T>>>(capacity) {}
+};
+
+/// A name for what a program means: many senders, one receiver.
 template <class T>
 using mpsc_channel = channel<T>;
 }  // namespace coracle

@@ -2,6 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/detail/atomic.hpp>
+#include <coracle/detail/config.hpp>
+
+#if !defined(CORACLE_MODEL)
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace coracle::detail {
 /// Two threads that each write one word, pass a fence and read the other's: at least one sees what the other wrote,
@@ -15,7 +22,7 @@ class asymmetric_fence {
   void light() const {}
   void heavy() const { testing::model::model_fence_everywhere(testing::model::site::current()); }
 #else
-  asymmetric_fence() noexcept;
+  asymmetric_fence() noexcept : system_has_it_(is_registered()) {}
   void light() const noexcept {
     if (system_has_it_) [[likely]] {
       std::atomic_signal_fence(memory_order_seq_cst);
@@ -23,9 +30,19 @@ class asymmetric_fence {
       std::atomic_thread_fence(memory_order_seq_cst);
     }
   }
-  void heavy() const noexcept;
+  CORACLE_COLD() void heavy() const noexcept {
+    if (!system_has_it_ || !is_done(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+      std::atomic_thread_fence(memory_order_seq_cst);
+    }
+  }
 
  private:
+  static bool is_done(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+  static bool is_registered() noexcept {
+    static const bool registered = is_done(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    return registered;
+  }
+
   const bool system_has_it_;
 #endif
 };

@@ -9,7 +9,8 @@ namespace coracle::detail {
 /// What a primitive decides upon in one atomic operation, and the lock for what it cannot: its wait queue. Bit 0
 /// is the lock, the rest is the primitive's. While the lock is held nobody changes the word but the holder, so
 /// releasing it is a plain store, and the last thing that the holder does to the primitive, which may be gone
-/// as soon as that is seen. It is held for a few instructions: never over user code, a wake-up or a system call.
+/// as soon as that is seen. It is held for a few instructions (a paired_ring: and a fence of the system's): never over
+/// user code, a wake-up or a system call that waits.
 //
 //   [B1] free -> locked       acquire  sees what the last holder wrote                pairs with B2
 //   [B2] locked -> free       release  publishes what this holder wrote               pairs with B1
@@ -39,21 +40,35 @@ class locked_word {
     }
     return lock_contended(order);
   }
+  /// As lock(), unless the value is 0: then it takes nothing, and gives 0.
+  [[nodiscard]] Value lock_unless_zero() noexcept {
+    for (unsigned pauses = 0;; wait_for_holder(pauses)) {
+      Value seen = word_.load(memory_order_relaxed);
+      if (seen == 0) return 0;
+      if ((seen & lock_bit) == 0 &&
+          word_.compare_exchange_weak(seen, seen | lock_bit, memory_order_acquire, /*B1*/
+                                      memory_order_relaxed)) {
+        return seen;
+      }
+    }
+  }
   /// Releases it, and leaves `value`.
   void unlock(Value value) noexcept { word_.store(value, memory_order_release); } /*B2*/
 
  private:
   CORACLE_SAVES_REGISTERS() Value lock_contended(order_argument order) noexcept {
-    for (unsigned pauses = 0;;) {
+    for (unsigned pauses = 0;; wait_for_holder(pauses)) {
       Value seen = word_.load(memory_order_relaxed);
       if ((seen & lock_bit) == 0 && word_.compare_exchange_weak(seen, seen | lock_bit, order, /*B1*/
                                                                 memory_order_relaxed)) {
         return seen;
       }
-      // Meanwhile the holder has the cache line to itself: with one pause a channel is three times slower.
-      constexpr unsigned together = is_modelled ? 1 : 8;
-      for (const unsigned end = pauses + together; pauses != end; ++pauses) wait_a_moment(pauses);
     }
+  }
+  /// Meanwhile the holder has the cache line to itself: with one pause a channel is three times slower.
+  static void wait_for_holder(unsigned& pauses) noexcept {
+    constexpr unsigned together = is_modelled ? 1 : 8;
+    for (const unsigned end = pauses + together; pauses != end; ++pauses) wait_a_moment(pauses);
   }
 
   atomic<Value> word_;
