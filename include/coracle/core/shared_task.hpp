@@ -11,6 +11,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace coracle {
@@ -156,7 +157,14 @@ class [[nodiscard(
   /// True: handles of the same coroutine, or both empty.
   friend bool operator==(const shared_task& a, const shared_task& b) noexcept { return a.body_ == b.body_; }
   /// False: moved from or default constructed.
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(body_); }
+  [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
+  /// Refused: whoever asks this of a call has forgotten to await what it returns.
+  template <class Nothing = void>
+  explicit operator bool() const&& noexcept {
+    static_assert(!std::is_void_v<Nothing>,
+                  "a shared_task is no condition: co_await the call, which gives its result");
+    return false;
+  }
   /// True: the body has ended, or there is none; an await would not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.promise().has_ended(); }
 

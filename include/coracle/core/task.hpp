@@ -6,6 +6,7 @@
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coroutine>
+#include <type_traits>
 #include <utility>
 
 namespace coracle {
@@ -72,7 +73,14 @@ class [[nodiscard(
 
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
   /// False: moved from or default constructed.
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(body_); }
+  [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
+  /// Refused: whoever asks this of a call has forgotten to await what it returns.
+  template <class Nothing = void>
+  explicit operator bool() const&& noexcept {
+    static_assert(!std::is_void_v<Nothing>,
+                  "a task is no condition: co_await the call, which gives its result");
+    return false;
+  }
   /// True: the body has ended (or there is none).
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
