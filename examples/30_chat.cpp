@@ -1,0 +1,104 @@
+// examples/30_chat.cpp -- a chat server: each line that somebody sends, all receive. Ctrl-C ends it.
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <unistd.h>
+
+#include <coracle/coracle.hpp>
+#include <coracle/io.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+using coracle::net::socket;
+using lines = coracle::broadcast<std::string>;
+
+coracle::task<> send_text(socket& to, std::string_view text) { return to.send_all(text.data(), text.size()); }
+
+/// The next line, with its end; empty where the stream has ended. `rest` keeps what follows it.
+coracle::task<std::string> receive_line(socket& from, std::string& rest) {
+  const std::size_t size = co_await from.recv_until(rest, "\n", 1000);
+  std::string line = rest.substr(0, size);
+  rest.erase(0, size);
+  co_return line;
+}
+
+coracle::task<> hear(socket& member, coracle::broadcast_subscription<std::string> said) {
+  while (const auto line = co_await said.recv()) co_await send_text(member, *line);
+}
+coracle::task<> speak(socket& member, lines& said) {
+  std::string rest;
+  for (;;) {
+    std::string line = co_await receive_line(member, rest);
+    if (line.empty()) break;
+    said.send(std::move(line));
+  }
+}
+/// Until it leaves, sends too long a line, or hears so slowly that it has missed something.
+coracle::task<> serve_one(socket member, lines& said) {
+  try {
+    auto heard = said.subscribe();
+    co_await send_text(member, "welcome\n");
+    co_await coracle::when_any(speak(member, said), hear(member, std::move(heard)));
+  } catch (const std::system_error& error) {
+    std::printf("a member is gone: %s\n", error.what());
+  } catch (const coracle::lagged& error) {
+    std::printf("a member is gone: %s\n", error.what());
+  }
+}
+/// Until it is stopped, and with it all members.
+coracle::task<> serve(socket& listener) {
+  lines said{100};
+  const auto accept_all = [&](coracle::async_scope& members) -> coracle::task<> {
+    for (;;) {
+      socket member = co_await listener.accept();
+      members.spawn(serve_one(std::move(member), said));
+    }
+  };
+  co_await coracle::with_scope(accept_all);
+}
+
+/// Two members of its own, one of which says something that both hear.
+coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server) {
+  socket ann = socket::create_tcpv4(io), bob = socket::create_tcpv4(io);
+  std::string rest_of_ann, rest_of_bob;
+  co_await ann.connect(server);
+  const std::string first = co_await receive_line(ann, rest_of_ann);
+  co_await bob.connect(server);
+  const std::string second = co_await receive_line(bob, rest_of_bob);
+  std::printf("ann: %sbob: %s", first.c_str(), second.c_str());
+  co_await send_text(ann, "ann: anybody there?\n");
+  const std::string to_ann = co_await receive_line(ann, rest_of_ann);
+  const std::string to_bob = co_await receive_line(bob, rest_of_bob);
+  std::printf("to ann: %sto bob: %s", to_ann.c_str(), to_bob.c_str());
+  kill(getpid(), SIGINT);  // as if Ctrl-C had been pressed
+}
+
+/// Until Ctrl-C. Port 0: a free one, and members of its own.
+coracle::task<> run(coracle::io_service& io, int port) {
+  coracle::signal_set ctrl_c{io, {SIGINT, SIGTERM}};
+  socket listener = socket::create_tcpv4(io);
+  listener.bind(
+      coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), static_cast<std::uint16_t>(port)});
+  listener.listen();
+  if (port == 0) {
+    co_await coracle::when_all(coracle::when_any(ctrl_c.wait(), serve(listener)),
+                               talk(io, listener.local_endpoint()));
+  } else {
+    co_await coracle::when_any(ctrl_c.wait(), serve(listener));
+  }
+  std::puts("the server stops");
+}
+
+int main(int argc, char** argv) {
+  coracle::io_service io;
+  io.run(run(io, argc > 1 ? std::atoi(argv[1]) : 0));
+}
+
+// Output:
+//   ann: welcome
+//   bob: welcome
+//   to ann: ann: anybody there?
+//   to bob: ann: anybody there?
+//   the server stops
