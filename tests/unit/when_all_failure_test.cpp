@@ -1,0 +1,298 @@
+// tests/unit/when_all_failure_test.cpp -- errors, cancellations and stop requests.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../support/detached.hpp"
+#include "child_tasks.hpp"
+
+namespace {
+using coracle::async_manual_reset_event;
+using coracle::task;
+using coracle_test::after;
+using coracle_test::detached;
+using coracle_test::fail;
+using coracle_test::fail_after;
+using coracle_test::give;
+using coracle_test::message_of;
+using coracle_test::nothing;
+
+TEST_CASE("when_all: the first error in time stops the others, and is thrown once all have ended") {
+  async_manual_reset_event never, second;
+  std::string caught;
+  std::vector<std::string> log;
+  const auto end_slowly = [&](async_manual_reset_event& event) -> task<int> {
+    try {
+      co_await event;
+    } catch (const coracle::operation_cancelled& e) {
+      log.push_back(e.what());
+    }
+    co_return 1;
+  };
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::when_all(end_slowly(never), fail_after(second, "second"), after(never, 1), never);
+    } catch (const std::runtime_error& error) {
+      caught = error.what();
+    }
+  };
+  work();
+  CHECK(caught.empty());
+  second.set();
+  CHECK(log == std::vector<std::string>{"operation cancelled: a sibling has failed"});
+  CHECK(caught == "second");
+}
+
+TEST_CASE("when_all: several errors are thrown together, the first in time first") {
+  async_manual_reset_event first, second;
+  std::vector<std::string> errors;
+  const auto fail_when_stopped = [](async_manual_reset_event& event, const char* what) -> task<> {
+    try {
+      co_await event;
+    } catch (const coracle::operation_cancelled&) {
+      throw std::runtime_error(what);
+    }
+  };
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::when_all(fail_when_stopped(first, "a"), fail_after(second, "b"),
+                                 fail_when_stopped(first, "c"));
+    } catch (const coracle::error_group& group) {
+      for (const auto& each : group.errors()) errors.push_back(message_of(each));
+    }
+  };
+  work();
+  second.set();
+  CHECK(errors == std::vector<std::string>{"b", "a", "c"});
+}
+
+TEST_CASE("when_all: a range stops at its first error, with and without results; the rest is not started") {
+  std::vector<task<int>> tasks;
+  tasks.push_back(give(1));
+  tasks.push_back(fail("second"));
+  tasks.push_back(fail("third"));
+  CHECK_THROWS_WITH_AS(static_cast<void>(coracle::sync_wait(coracle::when_all(std::move(tasks)))), "second",
+                       std::runtime_error);
+  int ran = 0;
+  const auto fail_void = [&](const char* what) -> task<> {
+    ++ran;
+    throw std::runtime_error(what);
+    co_return;
+  };
+  std::vector<task<>> voids;
+  voids.push_back(nothing());
+  voids.push_back(fail_void("second"));
+  voids.push_back(fail_void("third"));
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(coracle::when_all(std::move(voids))), "second", std::runtime_error);
+  CHECK(ran == 1);
+}
+
+TEST_CASE("when_all: tasks that have ended before it fail or give their values all the same") {
+  const auto with_ended = [](task<int> ended) -> task<int> {
+    co_await ended.when_ready();
+    std::vector<task<int>> tasks;
+    tasks.push_back(give(1));
+    tasks.push_back(std::move(ended));
+    tasks.push_back(give(3));
+    const std::vector<int> values = co_await coracle::when_all(std::move(tasks));
+    co_return values[0] + values[1] + values[2];
+  };
+  CHECK(coracle::sync_wait(with_ended(give(2))) == 6);
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(with_ended(fail("ended"))), "ended", std::runtime_error);
+}
+
+TEST_CASE("when_all: an awaitable that is no task and a task fail together") {
+  const auto throws_at_once = [] {
+    struct awaiter {
+      bool await_ready() const noexcept { return true; }
+      void await_suspend(std::coroutine_handle<>) const noexcept {}
+      void await_resume() const { throw std::runtime_error("awaiter"); }
+    };
+    return awaiter{};
+  };
+  async_manual_reset_event event;
+  std::vector<std::string> errors;
+  const auto fail_when_stopped = [](async_manual_reset_event& waits) -> task<> {
+    try {
+      co_await waits;
+    } catch (const coracle::operation_cancelled&) {
+      throw std::runtime_error("task");
+    }
+  };
+  const auto work = [&]() -> task<> {
+    try {
+      auto first = fail_when_stopped(event);
+      auto second = throws_at_once();
+      co_await coracle::when_all(std::move(first), std::move(second));
+    } catch (const coracle::error_group& group) {
+      for (const auto& each : group.errors()) errors.push_back(message_of(each));
+    }
+  };
+  coracle::sync_wait(work());
+  CHECK(errors == std::vector<std::string>{"awaiter", "task"});
+}
+
+TEST_CASE("when_all: a child that is cancelled by itself stops the others, and is no error") {
+  async_manual_reset_event never;
+  coracle::stop_source source;
+  std::string caught;
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::when_all(never, coracle::with_stop(after(never, 1), source.get_token()));
+    } catch (const coracle::operation_cancelled& e) {
+      caught = e.what();
+    }
+  };
+  work();
+  CHECK(caught.empty());
+  source.request_stop(coracle::stop_reason::timed_out);
+  CHECK(caught == "operation cancelled: its deadline has passed");
+}
+
+TEST_CASE("when_all: stopped before it starts no child") {
+  coracle::stop_source source;
+  source.request_stop(coracle::stop_reason::shutting_down);
+  int started = 0;
+  const auto child = [&]() -> task<> {
+    ++started;
+    co_return;
+  };
+  const auto all = [&]() -> task<> { co_await coracle::when_all(child(), child()); };
+  CHECK_THROWS_WITH_AS(coracle::sync_wait(coracle::with_stop(all(), source.get_token())),
+                       "operation cancelled: shutting down", coracle::operation_cancelled);
+  const auto ready = [&]() -> task<> {
+    const auto [a, b] = co_await coracle::when_all_ready(child(), child());
+    CHECK(a.is_cancelled());
+    CHECK(b.reason() == coracle::stop_reason::shutting_down);
+  };
+  coracle::sync_wait(coracle::with_stop(ready(), source.get_token()));
+  CHECK(started == 0);
+}
+
+TEST_CASE(
+    "when_all: a stop request while it waits stops all children, and none of the cancellations is lost") {
+  coracle::run_loop loop;
+  coracle::stop_source source;
+  async_manual_reset_event event;
+  std::string caught;
+  const auto all = [&]() -> task<> {
+    co_await loop.schedule();
+    co_await coracle::when_all(event, after(event, 1), coracle::when_all(event, nothing()));
+  };
+  const auto work = [&]() -> detached {
+    try {
+      co_await coracle::with_stop(all(), source.get_token());
+    } catch (const coracle::operation_cancelled& e) {
+      caught = e.what();
+    }
+  };
+  work();
+  CHECK(loop.run_one());
+  source.request_stop(coracle::stop_reason::timed_out);
+  CHECK(caught.empty());
+  loop.run_pending();
+  CHECK(caught == "operation cancelled: its deadline has passed");
+}
+
+TEST_CASE("when_all: a stop request that comes when all have a value has no effect") {
+  coracle::stop_source source;
+  int sum = 0;
+  const auto stop = [&]() -> task<int> {
+    source.request_stop();
+    co_return 2;
+  };
+  const auto work = [&]() -> task<> {
+    const auto [a, b] = co_await coracle::when_all(give(1), stop());
+    sum = a + b;
+  };
+  coracle::sync_wait(coracle::with_stop(work(), source.get_token()));
+  CHECK(sum == 3);
+}
+
+TEST_CASE("when_all_ready: nobody is stopped by an error; a stop request makes cancelled outcomes") {
+  coracle::stop_source source;
+  async_manual_reset_event event, never;
+  bool joined = false;
+  const auto all = [&]() -> task<> {
+    auto [failed, value, cancelled, reference] =
+        co_await coracle::when_all_ready(fail("wrong"), after(event, 1), after(never, 2), never);
+    CHECK(failed.has_error());
+    CHECK(std::move(value).get() == 1);
+    CHECK(cancelled.is_cancelled());
+    CHECK_FALSE(cancelled.has_error());
+    CHECK_THROWS_AS(std::move(cancelled).get(), coracle::operation_cancelled);
+    CHECK(reference.reason() == coracle::stop_reason::lost_race);
+    joined = true;
+  };
+  const auto work = [&]() -> detached { co_await coracle::with_stop(all(), source.get_token()); };
+  work();
+  event.set();
+  CHECK_FALSE(joined);
+  source.request_stop(coracle::stop_reason::lost_race);
+  CHECK(joined);
+}
+
+/// Throws at one step of being awaited.
+struct throws_at {
+  enum class step { get_awaiter, ready, suspend, resume };
+  struct awaiter {
+    explicit awaiter(step at_step) : at(at_step) {}
+    bool await_ready() const {
+      if (at == step::ready) throw std::runtime_error("ready");
+      return at == step::resume;
+    }
+    bool await_suspend(std::coroutine_handle<>) const {
+      if (at == step::suspend) throw std::runtime_error("suspend");
+      return false;
+    }
+    int await_resume() const {
+      if (at == step::resume) throw std::runtime_error("resume");
+      return 0;
+    }
+    step at;
+  };
+  explicit throws_at(step at_step) : at(at_step) {}
+  awaiter operator co_await() const {
+    if (at == step::get_awaiter) throw std::runtime_error("get_awaiter");
+    return awaiter{at};
+  }
+  step at;
+};
+
+TEST_CASE(
+    "when_all: a child that throws while it is started is a failed child, the others are stopped and "
+    "joined") {
+  using step = throws_at::step;
+  for (const auto& [at, what] : {std::pair{step::get_awaiter, "get_awaiter"}, std::pair{step::ready, "ready"},
+                                 std::pair{step::suspend, "suspend"}, std::pair{step::resume, "resume"}}) {
+    async_manual_reset_event event;
+    std::string caught;
+    const throws_at child(at);
+    const auto work = [&]() -> detached {
+      try {
+        co_await coracle::when_all(after(event, 1), child, after(event, 2));
+      } catch (const std::runtime_error& error) {
+        caught = error.what();
+      }
+    };
+    work();
+    CHECK(caught == what);
+  }
+}
+
+TEST_CASE("when_all_ready: tells an exception that was thrown while starting apart from a value") {
+  const auto [started, failed] =
+      coracle::sync_wait(coracle::when_all_ready(give(1), throws_at(throws_at::step::suspend)));
+  CHECK(started.has_value());
+  CHECK(message_of(failed.error()) == "suspend");
+}
+}  // namespace
