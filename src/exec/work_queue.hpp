@@ -3,7 +3,6 @@
 #pragma once
 #include <coracle/core/executor.hpp>
 #include <coracle/detail/atomic.hpp>
-#include <cstddef>
 #include <cstdint>
 
 namespace coracle::detail {

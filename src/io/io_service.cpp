@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/io/io_service.hpp>

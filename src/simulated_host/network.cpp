@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "network.hpp"
 
-#include <algorithm>
 #include <coracle/detail/check.hpp>
 #include <coracle/testing/simulated_network.hpp>
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/schedule.hpp>
-#include <cstdint>
 
 namespace coracle {
 namespace detail {
