@@ -24,6 +24,9 @@ bool releases(std::memory_order order) {
   return order == std::memory_order_release || order == std::memory_order_acq_rel ||
          order == std::memory_order_seq_cst;
 }
+model_store& store_of(model_location& at, unsigned back) {
+  return at.stores[(at.count - 1 - back) % model_history];
+}
 /// Some moment of `when` is in `past`.
 bool reaches(const model_clock& past, const model_clock& when) {
   bool result = false;
@@ -111,9 +114,30 @@ bool model_engine::must_be_seen(const model_store& store, bool sequential) const
 unsigned model_engine::visible_stores(model_location& at, bool sequential) const {
   const auto kept = static_cast<unsigned>(std::min<std::size_t>(at.count, model_history));
   for (unsigned back = 0; back + 1 < kept; ++back) {
-    if (must_be_seen(at.stores[(at.count - 1 - back) % model_history], sequential)) return back + 1;
+    if (must_be_seen(store_of(at, back), sequential)) return back + 1;
   }
   return kept;
+}
+/// Which store a load sees, counted from the newest. `expected`: it is a change that does not happen if the value is another,
+/// and one that does sees the newest. Of equal values an older one that teaches no more allows all that a newer one does.
+unsigned model_engine::choose_store(model_location& at, bool sequential, const std::uint64_t* expected) {
+  if (!may_be_old(at, sequential)) return 0;
+  const unsigned visible = visible_stores(at, sequential);
+  const auto happens = [&](unsigned back) { return expected && store_of(at, back).value == *expected; };
+  const auto is_covered = [&](unsigned back) {
+    const model_store& store = store_of(at, back);
+    for (unsigned older = back + 1; reduces_ && older != visible; ++older) {
+      const model_store& other = store_of(at, older);
+      if (other.value == store.value && other.release.is_within(store.release)) return true;
+    }
+    return false;
+  };
+  std::array<std::uint8_t, model_history> ways;
+  unsigned count = 0;
+  for (unsigned back = 0; back != visible; ++back) {
+    if (happens(back) ? back == 0 : !is_covered(back)) ways[count++] = static_cast<std::uint8_t>(back);
+  }
+  return ways[choose(count)];
 }
 
 void model_engine::touch_location(model_location& at, bool writes, bool sequential) {
@@ -159,11 +183,11 @@ std::uint64_t model_engine::load(model_location& at, std::memory_order order, co
   const bool sequential = order == std::memory_order_seq_cst;
   point({&at, false, sequential});
   expect_alive(at, where);
-  const unsigned back = choose(may_be_old(at, sequential) ? visible_stores(at, sequential) : 1);
-  model_store& seen = at.stores[(at.count - 1 - back) % model_history];
+  const unsigned back = choose_store(at, sequential, nullptr);
+  model_store& seen = store_of(at, back);
   touch_location(at, false, sequential);
   see(seen, order);
-  watch(at, back == 0);
+  watch(at, seen.value == newest(at).value);
   tick();
   note(back == 0 ? "load" : "load, stale,", at, seen.value, order, where);
   return seen.value;
@@ -190,18 +214,9 @@ std::uint64_t model_engine::rmw_read(model_location& at, const model_order& orde
   const bool sequential = order.is == std::memory_order_seq_cst;
   point({&at, true, sequential});
   expect_alive(at, order.where);
-  const model_store& last = newest(at);
-  seen_back_ = 0;
-  if (!expected || !may_be_old(at, sequential)) return last.value;
-  std::array<std::uint8_t, model_history> ways{0};
-  unsigned count = 1;
-  const unsigned visible = visible_stores(at, sequential);
-  for (unsigned back = 1; back < visible; ++back) {
-    if (at.stores[(at.count - 1 - back) % model_history].value != *expected)
-      ways[count++] = static_cast<std::uint8_t>(back);
-  }
-  seen_back_ = ways[choose(count)];
-  return at.stores[(at.count - 1 - seen_back_) % model_history].value;
+  newest(at);
+  seen_back_ = expected ? choose_store(at, sequential, expected) : 0;
+  return store_of(at, seen_back_).value;
 }
 void model_engine::rmw_write(model_location& at, std::uint64_t value, std::memory_order order,
                              const site& where) {
@@ -225,16 +240,18 @@ void model_engine::rmw_write(model_location& at, std::uint64_t value, std::memor
 }
 void model_engine::rmw_fail(model_location& at, std::memory_order order, const site& where) {
   order = model_mutation::look(access::load, order, where).order;
-  model_store& seen = at.stores[(at.count - 1 - seen_back_) % model_history];
+  model_store& seen = store_of(at, seen_back_);
   touch_location(at, false, order == std::memory_order_seq_cst);
   see(seen, order);
-  watch(at, seen_back_ == 0);
+  watch(at, seen.value == newest(at).value);
   tick();
   note("no change of", at, seen.value, order, where);
 }
 bool model_engine::fails_spuriously() {
-  if (!limits_.spurious_failures || failed_spuriously_ || choose(2) == 0) return false;
+  if (!limits_.spurious_failures || failed_spuriously_ || preemptions_ >= limits_.preemptions) return false;
+  if (choose(2) == 0) return false;
   failed_spuriously_ = true;
+  ++preemptions_;
   return true;
 }
 

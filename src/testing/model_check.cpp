@@ -9,8 +9,8 @@ namespace coracle::testing {
 model_result model_check(const model_limits& limits, std::function<void()> body) {
   return model::model_engine(limits, std::move(body)).check();
 }
-model_result model::check_without_reduction(const model_limits& limits, std::function<void()> body) {
-  return model::model_engine(limits, std::move(body), false).check();
+model_result model::check_with(reduction reduces, const model_limits& limits, std::function<void()> body) {
+  return model::model_engine(limits, std::move(body), reduces).check();
 }
 model_result model_replay(const std::string& replay, std::function<void()> body, const model_limits& limits) {
   return model::model_engine(limits, std::move(body)).replay(replay);

@@ -47,11 +47,12 @@ void model_engine::stop_thread_of_its_own() noexcept {
   std::abort();
 }
 
-model_engine::model_engine(const model_limits& limits, std::function<void()> body, bool reduces)
+model_engine::model_engine(const model_limits& limits, std::function<void()> body, reduction reduces)
     : limits_(possible(limits)),
       body_(std::move(body)),
-      reduces_(reduces),
-      all_orders_(reduces && limits.preemptions == no_bound && limits.random_seed == 0) {
+      reduces_(reduces != reduction::none),
+      by_races_(reduces == reduction::of_orders && limits.random_seed == 0),
+      has_bound_(limits.preemptions != no_bound) {
   if (current()) {
     std::fputs("coracle: a model_check() inside another\n", stderr);
     std::abort();
@@ -141,6 +142,7 @@ void model_engine::begin_execution() {
   failed_spuriously_ = pruned_ = false;
   asleep_ = 0;
   last_chosen_ = nobody;
+  place_ = block_ = model_choices::none;
   steps_ = names_ = sequentials_ = 0;
   events_.clear();
   sleepers_.clear();

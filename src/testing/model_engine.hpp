@@ -21,8 +21,8 @@ namespace coracle::testing::model {
 /// orders of two accesses have to be tried. model_accesses.cpp: what each access sees and leaves behind.
 class model_engine {
  public:
-  /// `reduces`: of executions that no program can tell from each other one is run.
-  model_engine(const model_limits& limits, std::function<void()> body, bool reduces = true);
+  model_engine(const model_limits& limits, std::function<void()> body,
+               reduction reduces = reduction::of_orders);
   model_engine(const model_engine&) = delete;
   model_engine& operator=(const model_engine&) = delete;
   ~model_engine();
@@ -126,6 +126,7 @@ class model_engine {
   struct event {
     model_clock past;
     int place;  ///< where it was chosen
+    int block;  ///< where its thread was, after another
     std::int16_t time;
     std::uint8_t thread;
   };
@@ -180,13 +181,14 @@ class model_engine {
   [[nodiscard]] bool may_be_old(model_location& at, bool sequential);
   [[nodiscard]] bool must_be_seen(const model_store& store, bool sequential) const;
   [[nodiscard]] unsigned visible_stores(model_location& at, bool sequential) const;
+  [[nodiscard]] unsigned choose_store(model_location& at, bool sequential, const std::uint64_t* expected);
   void touch_cell(model_cell& at, const char* what);
   [[noreturn]] void fail_race(const model_cell& at, const char* what, unsigned other, const char* other_what);
   void touch_location(model_location& at, bool writes, bool sequential);
   void add_store(model_location& at, std::uint64_t value, std::memory_order order,
                  const model_store* replaced);
   void see(model_store& seen, std::memory_order order);
-  void watch(const model_location& at, bool is_newest);
+  void watch(const model_location& at, bool is_up_to_date);
   void tell_watchers(const model_location& at);
   void pass_fence(unsigned index, std::memory_order order);
   void tick() { tick(running_); }
@@ -211,7 +213,8 @@ class model_engine {
   const model_limits limits_;
   const std::function<void()> body_;
   const bool reduces_;
-  const bool all_orders_;  ///< no bound, nothing random: races say which orders are to be tried
+  const bool by_races_;  ///< nothing is random: races say which orders are to be tried
+  const bool has_bound_;
   model_blocks blocks_;
   model_choices choices_;
   model_trace trace_;
@@ -235,6 +238,7 @@ class model_engine {
   std::array<std::int16_t, 16> found_;
   unsigned races_ = 0;
   int place_ = model_choices::none;  ///< where the access that is made now was chosen
+  int block_ = model_choices::none;  ///< where the thread that makes it was, after another
   model_touches sequential_touches_;
   /// Of each thread, its own accesses, and the fences that others make it pass; noted only where there are any.
   std::array<model_touches, model_threads> own_touches_;

@@ -50,9 +50,9 @@ void model_engine::run_another() {
   switch_to(choose_thread(able));
 }
 
-/// One of those that can run, but none that sleeps: whatever it begins with has been tried before at a place from which
-/// nothing that depends on it has happened since. (P. Godefroid, "Partial-Order Methods for the Verification of
-/// Concurrent Systems", sleep sets.) Without a bound only those are tried which find_races() wants.
+/// One of those that can run and that find_races() wants, but none that sleeps: whatever it begins with has been tried
+/// before at a place from which nothing that depends on it has happened since. (P. Godefroid, "Partial-Order Methods for
+/// the Verification of Concurrent Systems", sleep sets.) With a bound none sleeps: that may have cost more.
 unsigned model_engine::choose_thread(thread_set able) {
   const bool goes_on = last_chosen_ != nobody && (able & set_of(last_chosen_)) != 0;
   if (goes_on && preemptions_ >= limits_.preemptions) return last_chosen_;
@@ -62,11 +62,12 @@ unsigned model_engine::choose_thread(thread_set able) {
   if (!std::has_single_bit(able)) {
     unsigned first = goes_on && (awake & set_of(last_chosen_)) ? last_chosen_ : first_of(awake);
     if (choices_.is_random()) first = choose_by_priority(able);
-    chosen = choices_.choose_thread(able, asleep_, all_orders_ ? set_of(first) : able, first);
+    chosen = choices_.choose_thread(able, asleep_, by_races_ ? set_of(first) : able, first);
     expect_repeated();
     place_ = choices_.last_place();
-    if (all_orders_) asleep_ |= choices_.done_at(place_);
+    if (by_races_ && !has_bound_) asleep_ |= choices_.done_at(place_);
   }
+  if (!goes_on || chosen != last_chosen_) block_ = place_;
   if (goes_on && chosen != last_chosen_) ++preemptions_;
   last_chosen_ = chosen;
   if (asleep_ != 0) wake_dependents(chosen);
@@ -146,16 +147,16 @@ void model_engine::yield() {
   self.watches = 0;
   self.changed = 0;
 }
-void model_engine::watch(const model_location& at, bool is_newest) {
+void model_engine::watch(const model_location& at, bool is_up_to_date) {
   thread& self = me();
   if (self.watches > self.watched.size()) return;
   for (unsigned i = 0; i != self.watches; ++i) {
     if (self.watched[i] != &at) continue;
-    if (is_newest) self.changed &= static_cast<std::uint8_t>(~(1U << i));
+    if (is_up_to_date) self.changed &= static_cast<std::uint8_t>(~(1U << i));
     return;
   }
   if (self.watches != self.watched.size()) self.watched[self.watches] = &at;
-  if (!is_newest) self.changed |= static_cast<std::uint8_t>(1U << self.watches);
+  if (!is_up_to_date) self.changed |= static_cast<std::uint8_t>(1U << self.watches);
   ++self.watches;
 }
 void model_engine::tell_watchers(const model_location& at) {

@@ -12,6 +12,8 @@
 
 namespace {
 using coracle::testing::model_check;
+using coracle::testing::model::check_with;
+using coracle::testing::model::reduction;
 using coracle_test::model_limits;
 using coracle_test::model_result;
 using coracle_test::model_thread;
@@ -24,18 +26,20 @@ struct step {
   order strength;
   unsigned at;
   std::uint32_t value;
+  bool may_fail;  ///< a compare_exchange, for no reason
 };
 using thread_program = std::vector<step>;
 using program = std::vector<thread_program>;
 
 struct shared {
-  word words[2];
-  coracle::detail::plain<int> cells[2];
+  word words[3];
+  coracle::detail::plain<int> cells[3];
 };
 
 class random_programs {
  public:
-  random_programs(std::uint64_t seed, bool is_sequential) : random_(seed), is_sequential_(is_sequential) {}
+  random_programs(std::uint64_t seed, bool is_sequential, bool is_large)
+      : random_(seed), is_sequential_(is_sequential), is_large_(is_large) {}
   program make(unsigned threads, unsigned steps, unsigned kinds) {
     program result(threads);
     for (thread_program& each : result) {
@@ -52,7 +56,8 @@ class random_programs {
     static constexpr std::array changes{order::relaxed, order::acquire, order::release, order::acq_rel,
                                         order::seq_cst};
     static constexpr std::array fences{order::acquire, order::release, order::seq_cst, order::seq_cst};
-    step made{static_cast<what>(below(kinds)), order::relaxed, below(2), 1 + below(2)};
+    step made{static_cast<what>(below(kinds)), order::relaxed, below(is_large_ ? 3 : 2), 1 + below(2),
+              is_large_};
     switch (made.does) {
       case what::load:
         made.strength = loads[below(loads.size())];
@@ -71,7 +76,7 @@ class random_programs {
   }
 
   std::mt19937_64 random_;
-  const bool is_sequential_;
+  const bool is_sequential_, is_large_;
 };
 
 void run_step(const step& each, shared& with, std::string& seen) {
@@ -91,7 +96,10 @@ void run_step(const step& each, shared& with, std::string& seen) {
       seen += std::to_string(at.exchange(value, each.strength));
       break;
     case what::compare_exchange:
-      seen += at.compare_exchange_strong(value, 3, each.strength) ? "y" : std::to_string(value);
+      seen += (each.may_fail ? at.compare_exchange_weak(value, 3, each.strength)
+                             : at.compare_exchange_strong(value, 3, each.strength))
+                  ? "y"
+                  : std::to_string(value);
       break;
     case what::fence:
       coracle::testing::model::model_fence(each.strength, std::source_location::current());
@@ -145,34 +153,55 @@ class comparison {
   comparison(const char* name, bool is_sequential) : name_(name), is_sequential_(is_sequential) {}
   void compare(const program& each) {
     const auto body = [&] { run_program(each); };
-    const model_result all = coracle::testing::model::check_without_reduction({}, body);
+    const model_result all = check_with(reduction::none, {}, body);
     const model_result reduced = model_check(body);
     ++programs_;
     before_ += all.executions;
     after_ += reduced.executions;
     failures_ += !all.passed;
     if (!all.complete && all.passed) return report(each, "too large");
-    if (all.passed != reduced.passed) return report(each, "a failure");
-    if (!all.passed) return;
-    if (all.outcomes != reduced.outcomes) return report(each, "an outcome");
-    if (model_check(limits_of(30), body).outcomes != all.outcomes)
-      return report(each, "one, with a wide bound");
-    for (const unsigned bound : {0U, 1U, 2U}) {
-      const auto wanted = coracle::testing::model::check_without_reduction(limits_of(bound), body).outcomes;
-      const auto found = model_check(limits_of(bound), body).outcomes;
-      if (is_sequential_ && !contains(found, wanted)) return report(each, "one within the bound");
-      if (!contains(all.outcomes, found)) return report(each, "nothing, but adds one");
-    }
+    if (!is_same(all, reduced)) return report(each, "an outcome");
+    if (!is_same(all, model_check(limits_of(30), body))) return report(each, "one, with a wide bound");
+    for (const unsigned bound : {0U, 1U, 2U, 3U}) compare_within(bound, each, &all, body);
+  }
+  /// One that is too large to be run without any reduction.
+  void compare_orders(const program& each) {
+    const auto body = [&] { run_program(each); };
+    bool passes = true;
+    for (const unsigned bound : {0U, 1U, 2U, 3U}) passes &= compare_within(bound, each, nullptr, body);
+    ++programs_;
+    failures_ += !passes;
   }
   /// The number of programs that differ.
   [[nodiscard]] int finish() const {
-    std::printf("%-24s %d programs, %d of them fail: %llu executions for %llu, %d differ\n", name_, programs_,
-                failures_, static_cast<unsigned long long>(after_), static_cast<unsigned long long>(before_),
-                differ_);
+    std::printf(
+        "%-24s %d programs, %d of them fail: %llu executions for %llu, within bounds %llu for %llu, %d "
+        "differ\n",
+        name_, programs_, failures_, static_cast<unsigned long long>(after_),
+        static_cast<unsigned long long>(before_), static_cast<unsigned long long>(bounded_after_),
+        static_cast<unsigned long long>(bounded_before_), differ_);
     return differ_;
   }
 
  private:
+  /// Whether the program passes.
+  bool compare_within(unsigned bound, const program& each, const model_result* all,
+                      const std::function<void()>& body) {
+    const model_limits limits = limits_of(bound);
+    const model_result wanted = check_with(reduction::of_values, limits, body);
+    const model_result found = model_check(limits, body);
+    bounded_before_ += wanted.executions;
+    bounded_after_ += found.executions;
+    if (!is_same(wanted, found)) report(each, "an outcome within a bound");
+    if (!all || !all->passed) return wanted.passed;
+    if (!contains(all->outcomes, found.outcomes)) report(each, "nothing, but adds one");
+    if (is_sequential_ && !contains(found.outcomes, check_with(reduction::none, limits, body).outcomes))
+      report(each, "one within a bound");
+    return true;
+  }
+  static bool is_same(const model_result& one, const model_result& other) {
+    return one.passed == other.passed && (!one.passed || one.outcomes == other.outcomes);
+  }
   void report(const program& of, const char* missing) {
     if (++differ_ > 3) return;
     std::printf("  the reduction loses %s of\n", missing);
@@ -188,14 +217,20 @@ class comparison {
   const char* const name_;
   const bool is_sequential_;  ///< no load sees an old value
   int programs_ = 0, failures_ = 0, differ_ = 0;
-  std::uint64_t before_ = 0, after_ = 0;
+  std::uint64_t before_ = 0, after_ = 0, bounded_before_ = 0, bounded_after_ = 0;
 };
 
 int compare(const char* name, int programs, unsigned threads, unsigned steps, unsigned kinds,
             bool is_sequential = false) {
-  random_programs random(threads * 100 + steps * 10 + kinds, is_sequential);
+  random_programs random(threads * 100 + steps * 10 + kinds, is_sequential, false);
   comparison each(name, is_sequential);
   for (int i = 0; i != programs; ++i) each.compare(random.make(threads, steps, kinds));
+  return each.finish();
+}
+int compare_orders(const char* name, int programs, unsigned threads, unsigned steps, unsigned kinds) {
+  random_programs random(threads * 100 + steps * 10 + kinds, false, true);
+  comparison each(name, false);
+  for (int i = 0; i != programs; ++i) each.compare_orders(random.make(threads, steps, kinds));
   return each.finish();
 }
 }  // namespace
@@ -211,5 +246,9 @@ int main(int argc, char** argv) {
   differ += compare("plain fields", 200 * more, 2, 4, 8);
   differ += compare("sleepers", 200 * more, 2, 3, 10);
   differ += compare("three and sleepers", 15 * more, 3, 2, 10);
+  differ += compare_orders("large, atomics", 20 * more, 3, 4, 6);
+  differ += compare_orders("large, sleepers", 40 * more, 3, 4, 10);
+  differ += compare_orders("large, two threads", 100 * more, 2, 6, 10);
+  differ += compare_orders("large, four threads", 10 * more, 4, 2, 6);
   return differ == 0 ? 0 : 1;
 }

@@ -11,8 +11,8 @@
 namespace coracle::testing {
 /// How far model_check() goes.
 struct model_limits {
-  /// How often in one execution a thread may be interrupted where it could have gone on. Without bound: one of all
-  /// executions that no program can tell from each other is run.
+  /// How often in one execution a thread may be interrupted where it could have gone on, or a compare_exchange_weak fail
+  /// for no reason. Without bound: one of all executions that no program can tell from each other is run.
   unsigned preemptions = ~0U;
   std::uint64_t executions = 10'000'000;  ///< after which it gives up: the result is not complete
   std::uint64_t steps = 10'000;           ///< of one execution, after which it counts as a livelock
@@ -54,14 +54,17 @@ struct model_result {
 /// Limits: a load never sees a store that has not been made yet (no load buffering); stores to one location, and seq_cst
 /// accesses, are ordered as they are executed; a load sees one of the last 8; up to 5 threads beside the body. What a
 /// failed execution holds is freed without its destructors. More, and how to read a schedule: docs/model-checking.md.
-/// Source: P. Abdulla et al., "Optimal Dynamic Partial Order Reduction", POPL 2014; B. Norris, B. Demsky, "CDSChecker",
-/// OOPSLA 2013; D. Vyukov, Relacy.
+/// Source: P. Abdulla et al., "Optimal Dynamic Partial Order Reduction", POPL 2014; K. Coons et al., "Bounded
+/// Partial-Order Reduction", OOPSLA 2013; B. Norris, B. Demsky, "CDSChecker", OOPSLA 2013; D. Vyukov, Relacy.
 model_result model_check(const model_limits& limits, std::function<void()> body);
 inline model_result model_check(std::function<void()> body) { return model_check({}, std::move(body)); }
 
 namespace model {
-/// For the tests of the checker itself: runs those, too, that could only repeat others, as often as it can be done.
-model_result check_without_reduction(const model_limits& limits, std::function<void()> body);
+/// What is left out because it could only repeat something: nothing; old values, and places between steps that no other
+/// thread notices; orders, too.
+enum class reduction : std::uint8_t { none, of_values, of_orders };
+/// For the tests of the checker itself: model_check() does `of_orders`.
+model_result check_with(reduction reduces, const model_limits& limits, std::function<void()> body);
 }  // namespace model
 
 /// Runs the one execution that `replay` of a result names, for a debugger.

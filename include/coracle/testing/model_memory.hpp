@@ -32,6 +32,11 @@ struct alignas(16) model_clock {
   void join(const model_clock& other) noexcept {
     for (std::size_t i = 0; i != at.size(); ++i) at[i] = at[i] < other.at[i] ? other.at[i] : at[i];
   }
+  [[nodiscard]] bool is_within(const model_clock& other) const noexcept {
+    bool result = true;
+    for (std::size_t i = 0; i != at.size(); ++i) result &= at[i] <= other.at[i];
+    return result;
+  }
 };
 
 /// What a thread has learnt of the others.
@@ -44,6 +49,9 @@ struct model_view {
     knows.join(other.knows);
     sees.join(other.sees);
     fence = fence < other.fence ? other.fence : fence;
+  }
+  [[nodiscard]] bool is_within(const model_view& other) const noexcept {
+    return knows.is_within(other.knows) && sees.is_within(other.sees) && fence <= other.fence;
   }
 };
 
