@@ -115,13 +115,13 @@ void idle_threads_end() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("blocking: one call", 3, one_call);
-  run.check("blocking: one after the other", 2, one_after_the_other);
-  run.check("blocking: two calls for one thread", 3, two_calls<1>);
-  run.check("blocking: two calls for two threads", 1, two_calls<2>);
-  run.check("blocking: two callers", 2, two_callers);
-  run.check("blocking: a second thread comes", 1, second_thread_comes);
-  run.check("blocking: stopped while it waits for a thread", 2, stop_while_it_waits);
-  run.check("blocking: idle threads end", 3, idle_threads_end);
+  run.check("blocking: one call", 4, one_call);
+  run.check("blocking: one after the other", 3, one_after_the_other);
+  run.check("blocking: two calls for one thread", 4, two_calls<1>);
+  run.check("blocking: two calls for two threads", 2, two_calls<2>);
+  run.check("blocking: two callers", 3, two_callers);
+  run.check("blocking: a second thread comes", 2, second_thread_comes);
+  run.check("blocking: stopped while it waits for a thread", 3, stop_while_it_waits);
+  run.check("blocking: idle threads end", 4, idle_threads_end);
   return run.finish();
 }

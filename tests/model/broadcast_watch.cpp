@@ -242,15 +242,15 @@ void stop_against_set() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("broadcast: send against recv", run.all, send_against_recv);
-  run.check("broadcast: two subscribers", 3, subscribers_and_send<2>);
-  run.check("broadcast: three subscribers", 2, subscribers_and_send<3>);
+  run.check("broadcast: two subscribers", 4, subscribers_and_send<2>);
+  run.check("broadcast: three subscribers", 3, subscribers_and_send<3>);
   run.check("broadcast: two senders", run.all, two_senders);
   run.check("broadcast: a subscriber that lags", run.all, lag_against_recv);
   run.check("broadcast: subscribe against send", run.all, subscribe_against_send);
   run.check("broadcast: close against recv", run.all, close_against_recv);
   run.check("broadcast: its end against recv", run.all, end_against_recv);
   run.check("broadcast: stop against send", run.all, stop_against_send);
-  run.check("broadcast: stop and send against start", 3, stop_and_send_against_start);
+  run.check("broadcast: stop and send against start", 4, stop_and_send_against_start);
   run.check("watch: set against changed", run.all, set_against_changed);
   run.check("watch: two sets against changed", run.all, two_sets_against_changed);
   run.check("watch: set against get", run.all, set_against_get);

@@ -182,6 +182,37 @@ void two_senders_grow() {
   const int first = ch.try_recv()->value, second = ch.try_recv()->value;
   model_expect(first * second == 2 && !ch.try_recv(), "each element once");
 }
+/// So large that a chunk has room for eight.
+struct large_item {
+  int value;
+  char rest[256];
+};
+/// The first chunk is full: both senders find that there is no other yet, while its elements are received.
+void two_senders_grow_further() {
+  unbounded_channel<large_item> ch;
+  int next = 0, seen = 0;
+  while (next != 8) ch.send({++next, {}});
+  model_thread one{[&] { ch.send({9, {}}); }};
+  model_thread other{[&] { ch.send({10, {}}); }};
+  while (seen != 4) model_expect(ch.try_recv()->value == ++seen, "in order");
+  one.join();
+  other.join();
+  while (seen != 8) model_expect(ch.try_recv()->value == ++seen, "in order");
+  const int first = ch.try_recv()->value, second = ch.try_recv()->value;
+  model_expect(first * second == 90 && !ch.try_recv(), "each element once");
+}
+/// The receiver leaves a chunk that is empty to whoever needs one next.
+void chunk_is_used_again() {
+  unbounded_channel<large_item> ch;
+  int next = 0, seen = 0;
+  while (next != 16) ch.send({++next, {}});
+  while (seen != 7) model_expect(ch.try_recv()->value == ++seen, "in order");
+  model_thread sender{[&] { ch.send({17, {}}); }};
+  while (seen != 9) model_expect(ch.try_recv()->value == ++seen, "in order");
+  sender.join();
+  while (seen != 17) model_expect(ch.try_recv()->value == ++seen, "in order");
+  model_expect(!ch.try_recv(), "each element once");
+}
 
 // ---- the end ----
 
@@ -322,23 +353,25 @@ int main(int argc, char** argv) {
   run.check("channel of 0: send against recv", run.all, [] { send_against_recv(0); });
   run.check("unbounded channel: send against recv", run.all, send_now_against_recv);
   run.check("channel: try_send against try_recv", run.all, try_against_try);
-  run.check("channel: two sends in order", 3, [] { two_sends_in_order(1); });
-  run.check("channel of 0: two sends in order", 3, [] { two_sends_in_order(0); });
+  run.check("channel: two sends in order", 4, [] { two_sends_in_order(1); });
+  run.check("channel of 0: two sends in order", 4, [] { two_sends_in_order(0); });
   run.check("channel: a receiver on an executor", run.all, receiver_on_executor);
   run.check("unbounded channel: destroyed by the receiver", run.all, destroyed_by_the_receiver);
-  run.check("channel: two senders", 3, [] { two_senders(1); });
-  run.check("channel of 0: two senders", 3, [] { two_senders(0); });
-  run.check("channel: two receivers", 3, [] { two_receivers(1); });
-  run.check("channel of 0: two receivers", 3, [] { two_receivers(0); });
-  run.check("channel of 0: two senders, two receivers", 2, two_and_two);
-  run.check("unbounded channel: two senders", 3, two_senders_grow);
+  run.check("channel: two senders", 4, [] { two_senders(1); });
+  run.check("channel of 0: two senders", 4, [] { two_senders(0); });
+  run.check("channel: two receivers", 4, [] { two_receivers(1); });
+  run.check("channel of 0: two receivers", 4, [] { two_receivers(0); });
+  run.check("channel of 0: two senders, two receivers", 3, two_and_two);
+  run.check("unbounded channel: two senders", run.all, two_senders_grow);
+  run.check("unbounded channel: two senders need another chunk", 3, two_senders_grow_further);
+  run.check("unbounded channel: a chunk is used again", run.all, chunk_is_used_again);
   run.check("channel: close against recv", run.all, close_against_recv);
   run.check("channel: close against send", run.all, close_against_send);
-  run.check("channel: close against send and recv", 3, [] { close_against_send_and_recv(1); });
-  run.check("channel of 0: close against send and recv", 3, [] { close_against_send_and_recv(0); });
+  run.check("channel: close against send and recv", 4, [] { close_against_send_and_recv(1); });
+  run.check("channel of 0: close against send and recv", 4, [] { close_against_send_and_recv(0); });
   run.check("channel: close against a sender that waits", run.all, close_against_waiting_sender);
   run.check("channel: stop of recv against send", run.all, stop_recv_against_send);
-  run.check("channel: stop and send against recv", 3, stop_and_send_against_recv);
+  run.check("channel: stop and send against recv", 4, stop_and_send_against_recv);
   run.check("channel: stop of send against recv", run.all, [] { stop_send_against_recv(1); });
   run.check("channel of 0: stop of send against recv", run.all, [] { stop_send_against_recv(0); });
   run.check("channel of 0: stop of send against its start", run.all, stop_send_against_start);

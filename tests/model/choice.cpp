@@ -103,8 +103,8 @@ int main(int argc, char** argv) {
   run.check("choice: two claim each other", model_test::all, claim_each_other);
   run.check("choice: two together, against one of them", model_test::all, claim_two_against_one);
   run.check("choice: two together, against the other", model_test::all, claim_two_against_other);
-  run.check("choice: three in a circle", 3, claim_in_a_circle);
-  run.check("choice: four in a circle", 2, four_in_a_circle);
+  run.check("choice: three in a circle", 4, claim_in_a_circle);
+  run.check("choice: four in a circle", 3, four_in_a_circle);
   run.check("choice: hold and carry out, against a claim", run.all, [] { hold_against_claim(true); });
   run.check("choice: hold and let go, against a claim", run.all, [] { hold_against_claim(false); });
   run.check("choice: two hold it", run.all, two_holds);

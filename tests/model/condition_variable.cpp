@@ -309,19 +309,19 @@ int main(int argc, char** argv) {
   run.check("condition variable: notify_one against wait", run.all, notify_one_against_wait);
   run.check("condition variable: notify under the lock against wait", run.all,
             notify_under_lock_against_wait);
-  run.check("condition variable: notify_all against two", 3, notify_all_against_two);
-  run.check("condition variable: two put, two take", 3, two_put_two_take);
-  run.check("condition variable: two put, two take, at once", 2, two_put_two_take_at_once);
+  run.check("condition variable: notify_all against two", 4, notify_all_against_two);
+  run.check("condition variable: two put, two take", 4, two_put_two_take);
+  run.check("condition variable: two put, two take, at once", 3, two_put_two_take_at_once);
   run.check("condition variable: notify_all against a late one", run.all, notify_all_against_a_late_one);
   run.check("condition variable: notify_all against notify_one", run.all, notify_all_against_notify_one);
   run.check("condition variable: first come, first notified", run.all, first_come_first_notified);
   run.check("condition variable: goes on with the lock", run.all, goes_on_with_the_lock);
   run.check("condition variable: the notified one destroys it", run.all, notified_one_destroys_it);
-  run.check("condition variable: stop against notify_one", 3, stop_against_notify_one);
-  run.check("condition variable: stop against notify_all", 3, stop_against_notify_all);
-  run.check("condition variable: stop against start", 3, stop_against_start);
+  run.check("condition variable: stop against notify_one", 4, stop_against_notify_one);
+  run.check("condition variable: stop against notify_all", 4, stop_against_notify_all);
+  run.check("condition variable: stop against start", 4, stop_against_start);
   run.check("condition variable: stop against put", run.all, stop_against_put);
-  run.check("condition variable: stop and put against start", 2, stop_and_put_against_start);
-  run.check("condition variable: one of two", 3, one_of_two);
+  run.check("condition variable: stop and put against start", 3, stop_and_put_against_start);
+  run.check("condition variable: one of two", 4, one_of_two);
   return run.finish();
 }

@@ -177,12 +177,12 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("fork_queue: one entry, one thief", model_test::all, owner_against_thieves<1, 1>);
   run.check("fork_queue: a sleeper is called, or sees", model_test::all, sleeper_is_called);
-  run.check("fork_queue: three entries, one thief", 3, owner_against_thieves<3, 1>);
-  run.check("fork_queue: taken back by name", 3, take_back_one);
-  run.check("fork_queue: slots are used again", 3, slots_are_used_again);
+  run.check("fork_queue: three entries, one thief", 4, owner_against_thieves<3, 1>);
+  run.check("fork_queue: taken back by name", 4, take_back_one);
+  run.check("fork_queue: slots are used again", 4, slots_are_used_again);
   run.check("fork_queue: the slot of one taken back", model_test::all, slot_of_one_taken_back);
   run.check("fork_queue: the next after the last", model_test::all, next_after_the_last);
-  run.check("fork_queue: a filler is no entry", 3, filler_is_no_entry);
-  run.check("fork_queue: two entries, two thieves", 2, owner_against_thieves<2, 2>);
+  run.check("fork_queue: a filler is no entry", 4, filler_is_no_entry);
+  run.check("fork_queue: two entries, two thieves", 3, owner_against_thieves<2, 2>);
   return run.finish();
 }

@@ -27,6 +27,16 @@ void on_two_workers(two_workers& pool, Parent& parent) {
   helper.join();
   pool.run_some();
 }
+template <class Parent>
+void on_three_workers(two_workers& pool, Parent& parent) {
+  parent();
+  model_thread helper{[&] { pool.help(); }};
+  model_thread another{[&] { pool.help_too(); }};
+  pool.run_some();
+  helper.join();
+  another.join();
+  pool.run_some();
+}
 
 /// join() gives what the child has written, and it goes on once.
 void child_meets_join() {
@@ -51,6 +61,7 @@ void child_meets_join() {
   model_expect(ends == 1, "it goes on once");
 }
 /// Two children: whoever takes the oldest has all that comes after it.
+template <bool WithThird>
 void two_children() {
   two_workers pool;
   plain_int first = 0, second = 0;
@@ -70,10 +81,11 @@ void two_children() {
     model_expect(first == 7 && second == 7, "what both have done is seen");
     ++ends;
   };
-  on_two_workers(pool, parent);
+  WithThird ? on_three_workers(pool, parent) : on_two_workers(pool, parent);
   model_expect(ends == 1, "it goes on once");
 }
 /// A child of a child: the entry of the first is older.
+template <bool WithThird>
 void nested() {
   two_workers pool;
   int sum = 0;
@@ -90,7 +102,7 @@ void nested() {
     const int mine = co_await leaf();
     sum += mine + co_await child.join();
   };
-  on_two_workers(pool, parent);
+  WithThird ? on_three_workers(pool, parent) : on_two_workers(pool, parent);
   model_expect(sum == 3, "each is counted once");
 }
 /// The child waits for what its parent does.
@@ -163,8 +175,10 @@ void parent_fails() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("forked: the child's end against join", model_test::all, child_meets_join);
-  run.check("forked: two children", model_test::all, two_children);
-  run.check("forked: a child of a child", model_test::all, nested);
+  run.check("forked: two children", model_test::all, two_children<false>);
+  run.check("forked: a child of a child", model_test::all, nested<false>);
+  run.check("forked: two children, on three threads", 3, two_children<true>);
+  run.check("forked: a child of a child, on three threads", 3, nested<true>);
   run.check("forked: the child waits for its parent", model_test::all, child_waits_for_parent);
   run.check("forked: the child fails", model_test::all, child_fails);
   run.check("forked: the parent fails", model_test::all, parent_fails);

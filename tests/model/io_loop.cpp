@@ -306,16 +306,16 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("io_service: a post against one event", run.all, post_against_one_event);
   run.check("io_service: a post and a stop", run.all, posts_and_stop);
-  run.check("io_service: two posters", 3, two_posters);
-  run.check("io_service: two posts for two sleepers", 3, two_posts_for_two_sleepers);
-  run.check("io_service: stop of two sleepers", 3, stop_of_two_sleepers);
-  run.check("io_service: the last work ends", 3, work_ends);
+  run.check("io_service: two posters", 4, two_posters);
+  run.check("io_service: two posts for two sleepers", 4, two_posts_for_two_sleepers);
+  run.check("io_service: stop of two sleepers", 4, stop_of_two_sleepers);
+  run.check("io_service: the last work ends", 4, work_ends);
   run.check("io_service: the end against run()", run.all, end_against_run);
-  run.check("io_service: a stop and the end, each its thread", 3, stop_and_end);
+  run.check("io_service: a stop and the end, each its thread", 4, stop_and_end);
   run.check("io_service: a completion against run", run.all, completion_against_run<false>);
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
-  run.check("io_service: a completion and a post for two", 3, completion_and_post_for_two);
+  run.check("io_service: a completion and a post for two", 4, completion_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);
-  run.check("io_service: stop against a timer", 3, stop_against_timer);
+  run.check("io_service: stop against a timer", 4, stop_against_timer);
   return run.finish();
 }

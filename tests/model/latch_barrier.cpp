@@ -209,19 +209,19 @@ void stop_and_last_arrival_against_arrival() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("latch: two counts against a wait", 3, latch_opens<3>);
-  run.check("latch: three counts against a wait", 2, latch_opens<4>);
+  run.check("latch: two counts against a wait", 4, latch_opens<3>);
+  run.check("latch: three counts against a wait", 3, latch_opens<4>);
   run.check("latch: one count against a wait", run.all, latch_opens<2>);
-  run.check("latch: destroyed once it is ready", 3, ready_latch_may_be_destroyed);
-  run.check("latch: the waiter destroys it", 3, waiter_destroys_the_latch);
+  run.check("latch: destroyed once it is ready", 4, ready_latch_may_be_destroyed);
+  run.check("latch: the waiter destroys it", 4, waiter_destroys_the_latch);
   run.check("latch: stop against count_down", run.all, stop_against_count_down);
   run.check("barrier: two phases", run.all, barrier_phases);
-  run.check("barrier: three meet, and one completes", 3, all_meet_and_complete<3>);
-  run.check("barrier: four meet, and one completes", 2, all_meet_and_complete<4>);
+  run.check("barrier: three meet, and one completes", 4, all_meet_and_complete<3>);
+  run.check("barrier: four meet, and one completes", 3, all_meet_and_complete<4>);
   run.check("barrier: drop against arrive", run.all, drop_against_arrive);
   run.check("barrier: the waiter destroys it", run.all, waiter_destroys_the_barrier);
   run.check("barrier: stop against the last arrival", run.all, stop_against_the_last_arrival);
   run.check("barrier: stop against the arrival of the same", run.all, stop_against_arrival);
-  run.check("barrier: stop and the last arrival, against arrival", 2, stop_and_last_arrival_against_arrival);
+  run.check("barrier: stop and the last arrival, against arrival", 3, stop_and_last_arrival_against_arrival);
   return run.finish();
 }

@@ -84,8 +84,8 @@ void freed_behind_a_letter() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("letterbox: one of each", model_test::all, one_of_each);
-  run.check("letterbox: two posters", 3, two_posters);
-  run.check("letterbox: two receivers", 3, two_receivers);
+  run.check("letterbox: two posters", 4, two_posters);
+  run.check("letterbox: two receivers", 4, two_receivers);
   run.check("letterbox: freed behind a letter", model_test::all, freed_behind_a_letter);
   return run.finish();
 }

@@ -64,9 +64,9 @@ void next_holder_destroys_it() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("locked_word: two lock", run.all, all_lock<2>);
-  run.check("locked_word: three lock", 3, all_lock<3>);
-  run.check("locked_word: four lock", 2, all_lock<4>);
-  run.check("locked_word: lock against two changes", 3, lock_against_change);
+  run.check("locked_word: three lock", 4, all_lock<3>);
+  run.check("locked_word: four lock", 3, all_lock<4>);
+  run.check("locked_word: lock against two changes", 4, lock_against_change);
   run.check("locked_word: the next holder destroys it", run.all, next_holder_destroys_it);
   return run.finish();
 }

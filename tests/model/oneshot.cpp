@@ -159,6 +159,6 @@ int main(int argc, char** argv) {
   run.check("oneshot: a receiver on an executor", run.all, receiver_on_executor);
   run.check("oneshot: stop against send", run.all, stop_against_send);
   run.check("oneshot: stop against a dropped sender", run.all, stop_against_drop);
-  run.check("oneshot: stop and send against start", 3, stop_and_send_against_start);
+  run.check("oneshot: stop and send against start", 4, stop_and_send_against_start);
   return run.finish();
 }

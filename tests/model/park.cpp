@@ -110,11 +110,11 @@ void sleeps_until() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("small_mutex: two threads", model_test::all, mutex_excludes<2>);
-  run.check("small_mutex: three threads", 3, mutex_excludes<3>);
-  run.check("small_mutex: four threads", 2, mutex_excludes<4>);
+  run.check("small_mutex: three threads", 4, mutex_excludes<3>);
+  run.check("small_mutex: four threads", 3, mutex_excludes<4>);
   run.check("one_shot: set against wait", model_test::all, one_shot_hands_over);
   run.check("one_shot: destroyed by whoever waited", model_test::all, one_shot_is_gone);
-  run.check("condition variable: notify_all wakes two", 3, condition_is_seen);
+  run.check("condition variable: notify_all wakes two", 4, condition_is_seen);
   run.finds("condition variable: notify_one wakes one", "deadlock", 3, one_notify_for_two);
   run.outcomes("condition variable: notify against the time", {"notified", "timed out"}, notify_against_time);
   run.outcomes("park: until a time, or woken", {"woken", "timed out"}, sleeps_until);

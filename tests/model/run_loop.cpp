@@ -145,11 +145,11 @@ void step_by_step() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("run_loop: a post against run()", model_test::all, post_against_run);
-  run.check("run_loop: two posts and a stop", 4, two_posts_and_stop);
-  run.check("run_loop: two posters", 3, posters_and_stop<2>);
-  run.check("run_loop: three posters", 2, posters_and_stop<3>);
+  run.check("run_loop: two posts and a stop", 5, two_posts_and_stop);
+  run.check("run_loop: two posters", 4, posters_and_stop<2>);
+  run.check("run_loop: three posters", 3, posters_and_stop<3>);
   run.check("run_loop: stop against run()", model_test::all, stop_against_run);
-  run.check("run_loop: two stops and a post", 3, two_stops);
+  run.check("run_loop: two stops and a post", 4, two_stops);
   run.check("run_loop: a stop counts once", model_test::all, a_stop_counts_once);
   run.check("run_loop: destroyed behind a post", model_test::all, destroyed_behind_a_post);
   run.check("run_loop: destroyed behind a stop", model_test::all, destroyed_behind_a_stop);

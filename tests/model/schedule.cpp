@@ -292,7 +292,7 @@ int main(int argc, char** argv) {
   run.check("for_each_concurrent: a failure against an end", run.all, child_fails);
   run.check("streams: buffered elements end on two threads", run.all, buffered_elements);
   run.check("streams: an element ends against a start", run.all, buffered_end_against_start);
-  run.check("streams: merge of two threads", 3, merged_streams);
+  run.check("streams: merge of two threads", 4, merged_streams);
   run.check("streams: an early end joins what runs ahead", run.all, early_end_joins);
   return run.finish();
 }

@@ -396,11 +396,11 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("scope: end against join", run.all, end_against_join);
   run.check("scope: two ends against join", run.all, ends_against_join<2>);
-  run.check("scope: three ends against join", 2, ends_against_join<3>);
+  run.check("scope: three ends against join", 3, ends_against_join<3>);
   run.check("scope: a joiner on an executor", run.all, joiner_on_executor);
   run.check("scope: a spawn inside a child against join", run.all, spawn_against_join);
   run.check("scope: two spawns", run.all, two_spawns);
-  run.check("scope: a failure against an end", 3, failure_against_end);
+  run.check("scope: a failure against an end", 4, failure_against_end);
   run.check("scope: a failure against join", run.all, failure_against_join);
   run.check("scope: two failures", run.all, two_failures);
   run.check("scope: two failures, supervised", run.all, supervised_failures);
@@ -410,10 +410,10 @@ int main(int argc, char** argv) {
   run.check("future: drop against failure", run.all, drop_future_against_failure);
   run.check("future: drop against failure, joined", run.all, drop_future_against_failure_and_join);
   run.check("future: await against failure", run.all, future_against_failure);
-  run.check("future: await against failure and join", 3, future_against_failure_and_join);
+  run.check("future: await against failure and join", 4, future_against_failure_and_join);
   run.check("future: stop against end", run.all, stop_future_against_end);
-  run.check("scope: stop against a child's end", 3, stop_against_child);
+  run.check("scope: stop against a child's end", 4, stop_against_child);
   run.check("scope: stop against spawn", run.all, stop_against_spawn);
-  run.check("scope: stop of the joiner against the end", 3, stop_joiner_against_end);
+  run.check("scope: stop of the joiner against the end", 4, stop_joiner_against_end);
   return run.finish();
 }

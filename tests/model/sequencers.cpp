@@ -158,8 +158,12 @@ void stop_of_one_of_two() {
 /// A ring buffer and who fills and empties it; a data race is reported where a place is used twice at once.
 template <class Sequencer, std::size_t Size>
 struct ring {
+  explicit ring(std::size_t first_number = 0)
+      : first(first_number), consumed(first - 1), claimed(consumed, Size, first - 1) {}
+
+  const std::size_t first;
   barrier consumed;
-  Sequencer claimed{consumed, Size};
+  Sequencer claimed;
   plain_int places[Size] = {};
   int sum = 0;
 
@@ -175,14 +179,15 @@ detached produce(ring<single_producer, Size>& to, int count) {
 }
 template <std::size_t Size>
 detached consume(ring<single_producer, Size>& from, std::size_t count) {
-  for (std::size_t next = 0; next != count;) {
+  for (std::size_t next = from.first; next != from.first + count;) {
     const std::size_t last = co_await from.claimed.wait_until_published(next);
     for (; next != last + 1; ++next) from.sum = 10 * from.sum + from.at(next);
     from.consumed.publish(last);
   }
 }
-void one_produces_one_consumes() {
-  ring<single_producer, 1> here;
+constexpr std::size_t last_number = std::size_t{0} - 1;  // the next is 0
+void one_produces_one_consumes(std::size_t first) {
+  ring<single_producer, 1> here{first};
   model_thread producer{[&] { produce(here, 2); }};
   consume(here, 2);
   producer.join();
@@ -206,8 +211,8 @@ void one_produces_ranges() {
 /// The consumer of a ring that several fill.
 template <std::size_t Size>
 detached consume(ring<multi_producer, Size>& from, std::size_t count) {
-  std::size_t last = std::size_t{0} - 1;
-  while (last + 1 != count) {
+  std::size_t last = from.first - 1;
+  while (last + 1 != from.first + count) {
     const std::size_t until = co_await from.claimed.wait_until_published(last + 1, last);
     for (; last != until;) from.sum += from.at(++last);
     from.consumed.publish(last);
@@ -219,8 +224,8 @@ detached produce_one(ring<multi_producer, Size>& to, int value) {
   to.at(number) = value;
   to.claimed.publish(number);
 }
-void two_elements_through_one_place() {
-  ring<multi_producer, 1> here;
+void two_elements_through_one_place(std::size_t first) {
+  ring<multi_producer, 1> here{first};
   model_thread producer{[&] {
     produce_one(here, 1);
     produce_one(here, 2);
@@ -229,23 +234,14 @@ void two_elements_through_one_place() {
   producer.join();
   model_expect(here.sum == 3, "each element once");
 }
-void two_produce_one_consumes() {
-  ring<multi_producer, 2> here;
-  model_thread first{[&] { produce_one(here, 1); }};
-  model_thread second{[&] { produce_one(here, 2); }};
-  consume(here, 2);
-  first.join();
-  second.join();
-  model_expect(here.sum == 3, "each element once");
-}
-void two_produce_into_one_place() {
-  ring<multi_producer, 1> here;
-  model_thread first{[&] { produce_one(here, 1); }};
-  model_thread second{[&] { produce_one(here, 2); }};
-  consume(here, 2);
-  first.join();
-  second.join();
-  model_expect(here.sum == 3, "each element once");
+template <unsigned Producers, std::size_t Size>
+void several_produce(std::size_t first) {
+  ring<multi_producer, Size> here{first};
+  together(Producers + 1, [&](unsigned index) {
+    index == 0 ? static_cast<void>(consume(here, Producers))
+               : static_cast<void>(produce_one(here, static_cast<int>(index)));
+  });
+  model_expect(here.sum == Producers * (Producers + 1) / 2, "each element once");
 }
 void range_is_published_whole() {
   ring<multi_producer, 2> here;
@@ -347,24 +343,32 @@ void one_of_two() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("sequence barrier: publish against wait", run.all, publish_against_wait);
-  run.check("sequence barrier: publish against three", 2, publish_against_waiters<3>);
-  run.check("sequence barrier: two numbers, two waiters", 3, publish_twice_against_two);
+  run.check("sequence barrier: publish against three", 3, publish_against_waiters<3>);
+  run.check("sequence barrier: two numbers, two waiters", 4, publish_twice_against_two);
   run.check("sequence barrier: one of two has its number", run.all, publish_serves_only_who_has_his_number);
   run.check("sequence barrier: to go on elsewhere", run.all, waits_to_go_on_elsewhere);
   run.check("sequence barrier: stop against publish", run.all, stop_against_publish);
   run.check("sequence barrier: stop against start", run.all, stop_against_start);
-  run.check("sequence barrier: stop and publish against start", 3, stop_and_publish_against_start);
+  run.check("sequence barrier: stop and publish against start", 4, stop_and_publish_against_start);
   run.check("sequence barrier: stop of one of two", run.all, stop_of_one_of_two);
-  run.check("single producer: two elements through one place", run.all, one_produces_one_consumes);
+  run.check("single producer: two elements through one place", run.all, [] { one_produces_one_consumes(0); });
+  run.check("single producer: behind the last number", run.all,
+            [] { one_produces_one_consumes(last_number); });
   run.check("single producer: ranges", run.all, one_produces_ranges);
-  run.check("multi producer: two elements through one place", run.all, two_elements_through_one_place);
-  run.check("multi producer: two produce", 3, two_produce_one_consumes);
-  run.check("multi producer: two produce into one place", 3, two_produce_into_one_place);
+  run.check("multi producer: two elements through one place", run.all,
+            [] { two_elements_through_one_place(0); });
+  run.check("multi producer: behind the last number", run.all,
+            [] { two_elements_through_one_place(last_number); });
+  run.check("multi producer: two produce", 4, [] { several_produce<2, 2>(0); });
+  run.check("multi producer: two produce, behind the last number", 3,
+            [] { several_produce<2, 2>(last_number); });
+  run.check("multi producer: three produce", 2, [] { several_produce<3, 2>(0); });
+  run.check("multi producer: two produce into one place", 4, [] { several_produce<2, 1>(0); });
   run.check("multi producer: a range", run.all, range_is_published_whole);
   run.check("multi producer: first come, first served", run.all, first_come_first_served);
   run.check("multi producer: stop against a free place", run.all, stop_against_a_free_place);
   run.check("multi producer: stop of the first of two", run.all, stop_of_the_first_of_two_claims);
-  run.check("multi producer: stop and a free place, against a claim", 2, stop_and_free_place_against_claim);
+  run.check("multi producer: stop and a free place, against a claim", 3, stop_and_free_place_against_claim);
   run.check("multi producer: one of two", run.all, one_of_two);
   return run.finish();
 }

@@ -212,8 +212,8 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("shared_task: two awaiters", run.all, two_awaiters);
   run.check("shared_task: await against end", run.all, await_against_end);
-  run.check("shared_task: two awaits against end", 3, two_awaits_against_end);
-  run.check("shared_task: three awaits against end", 2, three_awaits_against_end);
+  run.check("shared_task: two awaits against end", 4, two_awaits_against_end);
+  run.check("shared_task: three awaits against end", 3, three_awaits_against_end);
   run.check("shared_task: a look against end", run.all, look_against_end);
   run.check("shared_task: an awaiter on an executor", run.all, [] { awaiters_on_executor(true); });
   run.check("shared_task: two awaiters on an executor", run.all, [] { awaiters_on_executor(false); });

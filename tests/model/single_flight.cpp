@@ -171,13 +171,13 @@ void stop_against_start() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("single_flight: two callers", run.all, all_call<2>);
-  run.check("single_flight: three callers", 2, all_call<3>);
+  run.check("single_flight: three callers", 3, all_call<3>);
   run.check("single_flight: a call against the end", run.all, call_against_end);
   run.check("single_flight: two callers of what fails", run.all, two_callers_of_failure);
-  run.check("single_flight: stop of the only caller", 3, stop_the_only_caller);
+  run.check("single_flight: stop of the only caller", 4, stop_the_only_caller);
   run.check("single_flight: stop of the first of two", run.all, [] { stop_one_of_two(true); });
   run.check("single_flight: stop of the second of two", run.all, [] { stop_one_of_two(false); });
   run.check("single_flight: both are stopped", run.all, stop_both);
-  run.check("single_flight: stop against start", 3, stop_against_start);
+  run.check("single_flight: stop against start", 4, stop_against_start);
   return run.finish();
 }

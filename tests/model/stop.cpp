@@ -398,7 +398,7 @@ int main(int argc, char** argv) {
   run.check("stop: come and go against request", run.all, come_and_go_against_request);
   run.check("stop: a callback removes itself, another goes", run.all, callback_removes_itself);
   run.check("stop: a callback removes the next, the last goes", run.all, callback_removes_the_next);
-  run.check("stop: two removals against request", 3, two_removals_against_request);
+  run.check("stop: two removals against request", 4, two_removals_against_request);
   run.check("stop: the last reference of three", run.all, last_reference);
   run.check("stop: the last reference of two", run.all, last_of_two_references);
   run.check("stop: sources come and go", run.all, sources_come_and_go);

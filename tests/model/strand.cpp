@@ -92,8 +92,8 @@ void destroyed_behind_a_run() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("strand: two threads post and run", model_test::all, all_post_and_run<2>);
-  run.check("strand: three threads post and run", 3, all_post_and_run<3>);
-  run.check("strand: four threads post and run", 2, all_post_and_run<4>);
+  run.check("strand: three threads post and run", 4, all_post_and_run<3>);
+  run.check("strand: four threads post and run", 3, all_post_and_run<4>);
   run.check("strand: in order", model_test::all, in_order);
   run.check("strand: gives way", model_test::all, gives_way);
   run.check("strand: destroyed behind a run", model_test::all, destroyed_behind_a_run);

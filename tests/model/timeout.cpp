@@ -246,8 +246,8 @@ int main(int argc, char** argv) {
   run.check("sleep: stop against its start", run.all, stop_against_sleep);
   run.check("timeout: the end against the deadline", run.all, end_against_deadline);
   run.check("timeout: the deadline against its start", run.all, deadline_against_start);
-  run.check("timeout: stop against the deadline", 3, stop_against_deadline);
-  run.check("timeout: stop and the end against the deadline", 2, end_and_stop_against_deadline);
+  run.check("timeout: stop against the deadline", 4, stop_against_deadline);
+  run.check("timeout: stop and the end against the deadline", 3, end_and_stop_against_deadline);
   run.check("rate_limiter: time against acquire", run.all, time_against_acquire);
   run.check("rate_limiter: two for one token", run.all, two_acquire);
   run.check("rate_limiter: stop against time", run.all, stop_of_acquire);

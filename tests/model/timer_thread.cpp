@@ -120,11 +120,11 @@ void end_against_fire() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("timer_thread: fires", model_test::all, fires);
-  run.check("timer_thread: an earlier one comes", 3, earlier_one_comes);
-  run.check("timer_thread: two threads add", 2, two_threads_add);
-  run.check("timer_thread: remove against fire", 3, remove_against_fire);
-  run.check("timer_thread: remove against add", 3, remove_against_add);
-  run.check("timer_thread: add against its end", 2, add_against_end);
-  run.check("timer_thread: its end against a timer", 3, end_against_fire);
+  run.check("timer_thread: an earlier one comes", 4, earlier_one_comes);
+  run.check("timer_thread: two threads add", 3, two_threads_add);
+  run.check("timer_thread: remove against fire", 4, remove_against_fire);
+  run.check("timer_thread: remove against add", 4, remove_against_add);
+  run.check("timer_thread: add against its end", 3, add_against_end);
+  run.check("timer_thread: its end against a timer", 4, end_against_fire);
   return run.finish();
 }

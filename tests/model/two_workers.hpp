@@ -7,7 +7,7 @@
 #include "model_executor.hpp"
 
 namespace coracle_test {
-/// Two threads, of which the second takes what the first has forked.
+/// Two threads, of which the second takes what the first has forked; and a third, where one is wanted.
 class two_workers final : public coracle::executor {
  public:
   void post(coracle::resumption& item) noexcept override { posted_.post(item); }
@@ -24,13 +24,11 @@ class two_workers final : public coracle::executor {
     } while (mine || posted_.run_posted(*this) != 0);
   }
   /// The second: looks once, and starts the rest if it gets it.
-  void help() {
-    const on_worker here{*this, second_};
-    coracle::resumption* next = first_.steal();
-    while (next) {
-      coracle::resume(next->handle);
-      next = second_.take_back();
-    }
+  void help() { run_stolen(second_, first_.steal()); }
+  /// A third: may get from the second what that got from the first.
+  void help_too() {
+    coracle::resumption* const oldest = first_.steal();
+    run_stolen(third_, oldest ? oldest : second_.steal());
   }
 
  private:
@@ -52,8 +50,13 @@ class two_workers final : public coracle::executor {
     coracle::detail::executor_scope scope_;
   };
 
+  void run_stolen(queue& mine, coracle::resumption* next) {
+    const on_worker here{*this, mine};
+    for (; next; next = mine.take_back()) coracle::resume(next->handle);
+  }
+
   coracle::detail::atomic<std::uint32_t> nobody_sleeps_{0};
-  queue first_{*this, nobody_sleeps_, 1}, second_{*this, nobody_sleeps_, 1};
+  queue first_{*this, nobody_sleeps_, 1}, second_{*this, nobody_sleeps_, 1}, third_{*this, nobody_sleeps_, 1};
   model_executor posted_;
 };
 }  // namespace coracle_test

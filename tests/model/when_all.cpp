@@ -284,6 +284,31 @@ void children_on_pool() {
   pool.run_some();
   model_expect(sum == 17, "it goes on once, with what all did");
 }
+/// The first child has children of its own, which are younger than its sibling.
+void nested_on_pool() {
+  two_workers pool;
+  plain_int data[3] = {0, 0, 0};
+  int sum = 0;
+  const auto child = [&](int i) -> task<int> {
+    data[i] = 7;
+    co_return i;
+  };
+  const auto inner = [&]() -> task<int> {
+    auto [a, b] = co_await coracle::when_all(child(0), child(1));
+    co_return a + b + data[0] + data[1];
+  };
+  const auto parent = [&]() -> detached {
+    co_await pool.schedule();
+    auto [a, b] = co_await coracle::when_all(inner(), child(2));
+    sum += a + b + data[2];
+  };
+  parent();
+  model_thread helper{[&] { pool.help(); }};
+  pool.run_some();
+  helper.join();
+  pool.run_some();
+  model_expect(sum == 24, "it goes on once, with what all did");
+}
 /// One child waits for what another does, and both are joined.
 void child_waits_for_the_next() {
   two_workers pool;
@@ -374,11 +399,12 @@ int main(int argc, char** argv) {
   run.check("when_all: a failure stops a sibling that may end", run.all, failure_stops_sibling);
   run.check("when_all: two failures", run.all, two_failures);
   run.check("when_all_ready: two failures", run.all, two_failures_ready);
-  run.check("when_all: stop against end", 3, stop_against_end);
+  run.check("when_all: stop against end", 4, stop_against_end);
   run.check("when_all: stop between two starts", run.all, stop_between_starts);
-  run.check("when_all: stop against start", 3, stop_against_start);
+  run.check("when_all: stop against start", 4, stop_against_start);
   run.check("when_all: two children on a pool", run.all, children_on_pool<2>);
   run.check("when_all: three children on a pool", run.all, children_on_pool<3>);
+  run.check("when_all: one inside another, on a pool", run.all, nested_on_pool);
   run.check("when_all: a child waits for the next, on a pool", run.all, child_waits_for_the_next);
   run.check("when_all: a failure on a pool", run.all, failure_on_pool);
   run.check("when_all_ready: starts put off on two threads", run.all, deep_starts);

@@ -225,6 +225,20 @@ void select_meets_select_crosswise() {
   sender.join();
   model_expect(got != 0 && got == sent, "what is received is what was sent");
 }
+/// Two that receive, in opposite orders, and one that sends: it meets one of them.
+void three_selects() {
+  channel<int> a{0}, b{0};
+  int one = 0, other = 0, sent = 0;
+  model_thread sender{[&] { send_either(a, b, sent); }};
+  model_thread receiver{[&] { receive_other_way(a, b, other); }};
+  receive_one(a, b, one);
+  sender.join();
+  receiver.join();
+  model_expect(sent != 0 && one + other == sent, "one of them has received what was sent");
+  a.close();
+  b.close();
+  model_expect(one + other == sent - 1, "the other learns of the end");
+}
 void select_against_close() {
   channel<int> a{1}, b{1};
   int got = 0;
@@ -244,14 +258,15 @@ int main(int argc, char** argv) {
   run.check("when_any: a value against an error", run.all, value_against_error);
   run.check("when_any: two errors", run.all, two_errors);
   run.check("when_any: two events", run.all, two_events);
-  run.check("when_any: events against start", 3, events_against_start);
-  run.check("when_any: an event against a stop request", 2, event_against_stop);
-  run.check("when_any: stop against start", 3, stop_against_start);
+  run.check("when_any: events against start", 4, events_against_start);
+  run.check("when_any: an event against a stop request", 3, event_against_stop);
+  run.check("when_any: stop against start", 4, stop_against_start);
   run.check("when_any: an event against a task", run.all, event_against_task);
   run.check("select: two receives", run.all, select_two_receives);
-  run.check("select: two sends against its start", 3, select_against_start);
-  run.check("select: meets a select", 3, select_meets_select);
-  run.check("select: meets a select crosswise", 2, select_meets_select_crosswise);
+  run.check("select: two sends against its start", 4, select_against_start);
+  run.check("select: meets a select", 4, select_meets_select);
+  run.check("select: meets a select crosswise", 3, select_meets_select_crosswise);
+  run.check("select: three at once", 1, three_selects);
   run.check("select: an element against an end", run.all, select_against_close);
   return run.finish();
 }

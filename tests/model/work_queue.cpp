@@ -102,6 +102,6 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("work_queue: owner against a thief", model_test::all, owner_against_thief);
   run.outcomes("work_queue: slots are used again", {"0", "1", "2"}, slots_are_used_again);
-  run.check("work_queue: owner against two thieves", 3, owner_against_two_thieves);
+  run.check("work_queue: owner against two thieves", 4, owner_against_two_thieves);
   return run.finish();
 }
