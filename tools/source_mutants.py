@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Mutants that only a compiler can make: steps of a protocol in another order, or left out.
 
-    tools/source_mutants.py [--jobs N] LIBRARY
+    tools/source_mutants.py [--jobs N] LIBRARY | --texts
 
 Each row of MUTANTS changes one text of a file, which must be there once, in a copy; then the named program of tests/model is
 compiled against the copy and LIBRARY (libcoracle_model.a), and must fail; the first changes nothing, and must not. Those of
-one access tools/mutants.py makes.
+one access tools/mutants.py makes. `--texts` only looks whether each text is there, as a change of the code may forget.
 """
 import argparse
 import concurrent.futures
@@ -71,7 +71,7 @@ MUTANTS = [
     ("core/fork_queue.hpp", "fork_queue", "a thief takes an entry that the owner has taken back meanwhile",
      "    if (is_above(top, bottom_.load(memory_order_acquire))) return nullptr;", "    if (top == bottom) return nullptr;"),
     ("exec/timeout.hpp", "timeout", "the end does not wait for a deadline that is about to request the stop",
-     "!timers_.remove(*this)) over_.wait();", "!timers_.remove(*this)) return;"),
+     "!timers_->remove(*this)) over_.wait();", "!timers_->remove(*this)) return;"),
     ("exec/timeout.hpp", "timeout", "the end leaves its timer behind", "  ~subtree_until() { disarm(); }\n", ""),
     ("exec/sleep.hpp", "timeout", "a sleep that is stopped goes on although its time has come",
      "return waited;", "return true;"),
@@ -84,13 +84,24 @@ MUTANTS = [
 ]
 
 
+def path_of(header):
+    return header if header.startswith("src/") else f"include/coracle/{header}"
+
+
+def complaint(mutant):
+    """What is wrong with the row; None if nothing."""
+    header, _, what, old, _ = mutant
+    times = (ROOT / path_of(header)).read_text().count(old)
+    return f"{header}: {what}: the text is there {times} times: bring the row up to date" if times != 1 else None
+
+
 def run(mutant, library, folder):
     """None: killed. Else why not."""
-    header, program, what, old, new = mutant
-    path = header if header.startswith("src/") else f"include/coracle/{header}"
+    if wrong := complaint(mutant):
+        return wrong
+    header, program, _, old, new = mutant
+    path = path_of(header)
     text = (ROOT / path).read_text()
-    if text.count(old) != 1:
-        return f"the text is there {text.count(old)} times: bring the row up to date"
     copy = folder / f"{MUTANTS.index(mutant)}"
     for part in ("include", "src", "tests/model", "tests/support"):
         shutil.copytree(ROOT / part, copy / part)
@@ -117,8 +128,15 @@ def passes(program):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--jobs", type=int, default=2)
-    options.add_argument("library")
+    options.add_argument("--texts", action="store_true")
+    options.add_argument("library", nargs="?")
     arguments = options.parse_args()
+    if arguments.texts:
+        complaints = list(filter(None, map(complaint, MUTANTS)))
+        print("\n".join(complaints) or f"the texts of {len(MUTANTS)} mutants are there")
+        return 1 if complaints else 0
+    if not arguments.library:
+        options.error("no LIBRARY given")
     with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         results = list(pool.map(lambda each: run(each, arguments.library, pathlib.Path(name)), MUTANTS))
     for (header, program, what, *_), result in zip(MUTANTS, results):
