@@ -87,7 +87,7 @@ long long received_once(int rounds) {
 
 int main(int argc, char** argv) {
   ::signal(SIGUSR1, SIG_IGN);
-  coracle_test::stress run("signals", argc, argv, 1'000);
+  coracle_test::stress run("signals", argc, argv, 500);
   const int count = run.int_count();
   run.expect("signals in another's pipe", come_and_go(count), 0);
   run.expect("signals received", received_once(count), count);

@@ -34,7 +34,7 @@ class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait
 /// So a server that Ctrl-C ends: `co_await coracle::when_any(serve(), signals.wait());`
 ///
 /// Order         each signal goes to one who waits, in the order in which they were awaited; one that comes while
-///               nobody waits is kept for the next, up to 65536.
+///               nobody waits is kept for the next, as long as a pipe has room, usually for 65536.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any, the thread that runs
 ///               the io_service.
 /// Cancellation  ends the wait at once; the signal stays for the next.
