@@ -93,6 +93,13 @@ class io_service final : public executor {
   /// Exceptions    those of the awaitable. One that leaves the promise of another coroutine ends the program.
   template <awaitable Awaitable>
   await_result_t<Awaitable> run(Awaitable&& value);
+  template <class T>
+  detail::any_awaiter::anything run(T&&) {
+    static_assert(detail::is_awaitable<T>,
+                  "io_service::run needs an awaitable: a call that returns a task, or std::move of a task "
+                  "that has a name");
+    return {};
+  }
 
   /// Processes events, and waits for more, until stop() is called. Returns how many. This and the other three
   /// return 0 at once if it was stopped before.
