@@ -125,7 +125,7 @@ task<std::size_t> socket::recv_until(std::string& received, std::string_view del
   };
   for (std::size_t searched = 0;;) {
     const std::size_t found = received.find(delimiter, searched);
-    if (found != std::string::npos) co_return found + delimiter.size();
+    if (found < most && delimiter.size() <= most - found) co_return found + delimiter.size();
     if (received.size() >= most) throw_error(EMSGSIZE, "what should end has not ended on a socket");
     searched = received.size() - std::min(received.size(), delimiter.size() - 1);
     text come{received};

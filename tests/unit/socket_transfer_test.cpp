@@ -283,6 +283,18 @@ TEST_CASE_TEMPLATE(
   }());
 }
 
+TEST_CASE("socket: recv_until() does not look behind so many bytes, whatever is there from before") {
+  loopback here;
+  connection ends{here.io};
+  here.io.run([&]() -> task<> {
+    std::string text = "0123456\n";
+    const how seen = co_await watched(ends.server.recv_until(text, "\n", 7));
+    CHECK(seen.error == std::errc::message_size);
+    CHECK(text == "0123456\n");
+    CHECK(co_await ends.server.recv_until(text, "\n", 8) == 8);
+  }());
+}
+
 TEST_CASE_TEMPLATE("socket: recv_until() that is stopped keeps what has come", Place, loopback,
                    short_transfers) {
   Place here;
