@@ -153,6 +153,24 @@ TEST_CASE("stop_callback: a coroutine that a callback wakes outside any executor
   CHECK(order == "12c");
 }
 
+TEST_CASE("stop_callback: so does one that a callback wakes which was registered after the request") {
+  coracle::async_manual_reset_event event;
+  std::string log;
+  const auto waits = [&]() -> detached {
+    co_await event;
+    log += "woken";
+  };
+  waits();
+  stop_source source;
+  source.request_stop();
+  const auto wake = [&]() noexcept {
+    event.set();
+    log += "called ";
+  };
+  const stop_callback late{source.get_token(), wake};
+  CHECK(log == "called woken");
+}
+
 TEST_CASE("stop_callback: a request inside a callback leaves its wake-ups to the outermost request") {
   stop_source outer, inner;
   coracle::async_manual_reset_event event;

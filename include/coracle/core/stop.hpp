@@ -148,6 +148,7 @@ class [[nodiscard("a stop_callback that is dropped is deregistered at once: give
       : stop_listener(&call), function_(static_cast<F&&>(function)), token_(std::move(token)) {
     if (token_.state_ && !token_.state_->add(*this)) {
       token_ = {};
+      const detail::wake_after_callbacks put_off{detail::this_thread()};
       call(*this);
     }
   }
