@@ -114,8 +114,15 @@ void strand_state::abandon() noexcept {
 }
 }  // namespace detail
 
+namespace {
+executor& executor_of(scheduler_ref underlying) noexcept {
+  CORACLE_CHECK(underlying.place(), "a strand was made over current_scheduler() where there is none");
+  return *underlying.place();
+}
+}  // namespace
+
 strand::strand(executor& underlying) : state_(new detail::strand_state(*this, underlying)) {}
-strand::strand(scheduler_ref underlying) : strand(*underlying.place()) {}
+strand::strand(scheduler_ref underlying) : strand(executor_of(underlying)) {}
 strand::~strand() { state_->abandon(); }
 void strand::post(resumption& item) noexcept { state_->post(item); }
 timer_service* strand::timers() noexcept { return state_->underlying().timers(); }

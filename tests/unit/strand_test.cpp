@@ -254,5 +254,11 @@ TEST_CASE("strand: destroying one with coroutines in its queue ends the program"
   });
   CHECK(message.find("strand was destroyed with coroutines in its queue") != std::string::npos);
 }
+
+TEST_CASE("strand: over no scheduler it ends the program") {
+  const std::string message =
+      coracle_test::abort_message([] { const strand place{coracle::current_scheduler()}; });
+  CHECK(message.find("a strand was made over current_scheduler() where there is none") != std::string::npos);
+}
 #endif
 }  // namespace

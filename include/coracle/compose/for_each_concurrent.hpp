@@ -12,7 +12,7 @@ namespace coracle {
 ///
 /// The range is looked at as places become free, so it may be endless, or compute its elements. An element
 /// that does not stay in the range, as that of an input iterator, is kept until its awaitable has ended, and
-/// passed as an rvalue. What the awaitables give is dropped: as_completed() hands it on. An rvalue range is
+/// passed as an rvalue. Requires: limit >= 1. What the awaitables give is dropped: as_completed() hands it on. An rvalue range is
 /// moved in, an lvalue referred to; the function is moved in.
 /// Prefer when_all where there are few, and their results matter.
 /// Order         the function is called in the order of the range, on the executor of the awaiting coroutine:

@@ -133,8 +133,11 @@ class scope_future {
   ~scope_future() {
     if (child_) child_->drop_future();
   }
-  /// Whether the child has ended.
-  [[nodiscard]] bool is_ready() const noexcept { return child_->ended().is_set(); }
+  /// Whether the child has ended. Requires: not moved from.
+  [[nodiscard]] bool is_ready() const noexcept {
+    CORACLE_CHECK(child_, "an empty scope_future was asked whether it is ready: it was moved from");
+    return child_->ended().is_set();
+  }
 
   class wait_operation {
    public:

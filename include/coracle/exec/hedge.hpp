@@ -126,7 +126,7 @@ task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Att
 ///
 /// It makes the slow answers rare for little more work, if the delay is about the 95th percentile: J. Dean,
 /// L. Barroso, "The Tail at Scale", CACM 56(2), 2013. The attempts must not do harm by being carried out
-/// twice. The function is moved in.
+/// twice. The function is moved in. Requires: most >= 1.
 /// Order         attempts are started one after another, on the executor of the awaiting coroutine.
 /// Resumes on    the executor of the awaiting coroutine; outside any, where an attempt, or the timer, has
 ///               ended.
