@@ -10,7 +10,7 @@
 #include <coracle/core/subtree.hpp>
 #include <coracle/detail/atomic.hpp>
 #include <cstddef>
-#include <optional>
+#include <new>
 
 namespace coracle {
 /// Stands for the result of an awaitable that has none.
@@ -31,23 +31,33 @@ class sibling_promise {
 };
 using sibling_base = basic_callback_frame<sibling_promise>;
 
-/// Counts them down, stops those that are not needed any more, and continues the coroutine that awaits them.
-class siblings {
+/// Is resumed to start the next of them.
+using start_frame = basic_callback_frame<nothing>;
+
+/// Counts them down, stops those that are not needed any more, and continues the coroutine that awaits them. It is the
+/// continuation of those that are tasks, but for the rule `any`, by which each has its own.
+class siblings : protected shared_frame, protected start_frame {
  public:
   enum class rule : std::uint8_t {
     collect,  ///< every outcome counts, nobody is stopped
     all,      ///< every value counts: one that gives none stops the others
     any       ///< the first value or error counts, and stops the others
   };
-  explicit siblings(rule what_counts) noexcept : rule_(what_counts) {}
-  siblings(const siblings& other) noexcept : rule_(other.rule_) {}  // of one that is not awaited yet
+  siblings(rule what_counts, shared_frame::function* task_is_over, start_frame::function* start_next) noexcept
+      : shared_frame(task_is_over, &task_failed), start_frame(start_next), rule_(what_counts) {}
+  siblings(const siblings&) = delete;
   siblings& operator=(const siblings&) = delete;
+  ~siblings() {
+    if (has_subtree_) subtree_.~subtree();
+  }
 
   [[nodiscard]] choice* get_choice() noexcept { return rule_ == rule::any ? &choice_ : nullptr; }
 
   // Called by the children, on whichever threads they end. `has_claimed`: the choice is this child's already.
   [[nodiscard]] bool collects() const noexcept { return rule_ == rule::collect; }
-  [[nodiscard]] const environment* environment_of_children() const noexcept { return children_inherit_; }
+  [[nodiscard]] const environment* environment_of_children() const noexcept {
+    return shared_frame::promise().get_environment();
+  }
   void gave_value(sibling_base& one, bool has_claimed) noexcept {
     if (rule_ == rule::any) decide(one, has_claimed);
   }
@@ -64,11 +74,10 @@ class siblings {
       note_first(first_failed_, which);
       failures_.fetch_add(1, memory_order_relaxed); /*W3*/
     }
-    if (rule_ == rule::all) subtree_->request_stop(stop_reason::sibling_failed);
+    if (rule_ == rule::all) subtree_.request_stop(stop_reason::sibling_failed);
   }
-  /// The continuation of those that are tasks, but for the rule `any`, by which each has its own.
   [[nodiscard]] std::coroutine_handle<shared_promise> continuation_of_tasks() noexcept {
-    return tasks_end_.handle();
+    return shared_frame::handle();
   }
   /// True: those were the last.
   bool ended(std::size_t children) noexcept {
@@ -83,21 +92,21 @@ class siblings {
   }
   /// What goes on, on this thread, now that one more has ended: the start of the rest, the parent, or nothing.
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_one() noexcept {
-    if (!others_have_ended_) {
-      if (has_taken_back()) {
-        ++over_;
-        return transfer_to(starter_->handle());
-      }
-      if (is_starting_here()) {
-        ++over_;
-        return std::noop_coroutine();
-      }
-      if (!ended(1)) return std::noop_coroutine();
-    }
-    return transfer_to_parent();
+    if (is_last()) return transfer_to_parent();
+    if (!has_taken_back()) return after_one_of_several();
+    ++over_;
+    return transfer_to(start_frame::handle());
   }
+  /// The same, for one that was over at once.
+  CORACLE_TRANSFER_ABI()
+  CORACLE_SAVES_REGISTERS()
+  std::coroutine_handle<> after_none() noexcept { return after_one(); }
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> transfer_to_parent() noexcept {
-    if (parent_.home == current_executor()) return transfer_to(parent_.handle);
+    return parent_.home == current_executor() ? transfer_to(parent_.handle) : wake_parent();
+  }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_SAVES_REGISTERS()
+  std::coroutine_handle<> wake_parent() noexcept {
     parent_.wake();
     return std::noop_coroutine();
   }
@@ -105,8 +114,8 @@ class siblings {
  protected:
   /// Why there is no result without an error; none: there is one, or an error.
   [[nodiscard]] stop_reason cancelled() const noexcept {
-    if (first_failed() || winner_) return stop_reason::none;
-    return cancelled_.load(memory_order_relaxed); /*W4*/
+    const stop_reason why = cancelled_.load(memory_order_relaxed); /*W4*/
+    return why == stop_reason::none || first_failed() || winner_ ? stop_reason::none : why;
   }
   [[nodiscard]] const void* first_failed() const noexcept {
     return first_failed_.load(memory_order_relaxed); /*W4*/
@@ -114,6 +123,7 @@ class siblings {
   [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); } /*W4*/
   [[nodiscard]] sibling_base* winner() const noexcept { return winner_; }
 
+  [[nodiscard]] rule what_counts() const noexcept { return rule_; }
   [[nodiscard]] bool is_race() const noexcept { return rule_ == rule::any; }
   /// One has ended before any was started.
   std::coroutine_handle<> go_on_at_once(std::coroutine_handle<> parent) noexcept {
@@ -121,19 +131,31 @@ class siblings {
     return has_to_give_way() && give_way(parent_) ? std::noop_coroutine() : transfer_to(parent);
   }
   void note_cancelled(stop_reason why) noexcept { note_first(cancelled_, why); }
+  CORACLE_SAVES_REGISTERS() bool is_stopped(const environment& inherited) noexcept {
+    const stop_reason why = inherited.stop.reason();
+    if (why != stop_reason::none) note_cancelled(why);
+    return why != stop_reason::none;
+  }
   /// Throws std::bad_alloc. So many are to be counted down.
+  CORACLE_ALWAYS_INLINE()
   void begin(std::size_t count, const environment* inherited, std::coroutine_handle<> parent) {
-    children_inherit_ = inherited;
-    if (!collects()) children_inherit_ = &subtree_.emplace(environment_or_empty(inherited));
-    tasks_end_.handle().promise().set_environment(children_inherit_);
+    if (!collects()) {
+      ::new (static_cast<void*>(&subtree_)) subtree(environment_or_empty(inherited));
+      inherited = &subtree_;
+      has_subtree_ = true;
+    }
+    shared_frame::promise().set_environment(inherited);
     parent_.suspend(parent);
     running_.store(count, memory_order_relaxed); /*W5*/
   }
   /// True: it is too late to start another one.
-  bool too_late() noexcept {
-    if (collects() || !(subtree_->stop.stop_requested() || choice_.is_claimed())) [[likely]]
-      return false;
-    const stop_reason why = subtree_->stop.reason();
+  CORACLE_ALWAYS_INLINE() bool too_late() noexcept {
+    return !collects() && (stop_registration::may_be_late(subtree_.stop) || choice_.is_claimed()) &&
+           is_too_late();
+  }
+  CORACLE_SAVES_REGISTERS() bool is_too_late() noexcept {
+    const stop_reason why = subtree_.stop.reason();
+    if (why == stop_reason::none && !choice_.is_claimed()) return false;
     note_cancelled(why == stop_reason::none ? stop_reason::lost_race : why);
     return true;
   }
@@ -141,26 +163,44 @@ class siblings {
   // ---- on a pool: while one child runs here, another thread may start the rest ----
 
   /// Before the first. False: this thread has no queue from which others take.
-  bool may_fork(callback_frame::function* start_rest) noexcept {
-    thread_state& thread = this_thread();
-    if (rule_ == rule::any || !thread.forks || thread.forks->place() != thread.current) return false;
-    starter_.emplace(start_rest, *this);
-    starter_->entry.handle = starter_->handle();
+  [[nodiscard]] CORACLE_ALWAYS_INLINE() bool may_fork() noexcept {
+    const thread_state& thread = this_thread();
+    if (is_race() || !thread.forks || thread.forks->place() != thread.current) return false;
+    rest_.handle = start_frame::handle();
+    stage_ = stage::forks;
     return true;
   }
-  void offer_rest() noexcept { this_thread().forks->push(starter_->entry); }
-  [[nodiscard]] bool has_taken_back() noexcept {
-    thread_state& thread = this_thread();
-    return starter_ && thread.forks && thread.forks->place() == thread.current &&
-           thread.forks->take_back(starter_->entry);
+  CORACLE_ALWAYS_INLINE() void offer_rest() noexcept { this_thread().forks->push(rest_); }
+  [[nodiscard]] CORACLE_ALWAYS_INLINE() bool has_taken_back() const noexcept {
+    const thread_state& thread = this_thread();
+    return stage_ == stage::forks && thread.forks && thread.forks->place() == thread.current &&
+           thread.forks->take_back(rest_);
   }
   /// Only one is still to be started: from here on each that ends counts itself.
-  void offer_nothing_more(std::size_t children) noexcept {
-    if (over_ + 1 == children) {
-      others_have_ended_ = true;
+  CORACLE_ALWAYS_INLINE() void offer_nothing_more(std::size_t children) noexcept {
+    if (over_ + 1 == children) [[likely]] {
+      stage_ = stage::last;
     } else if (over_ != 0) {
       ended(over_);
     }
+  }
+  [[nodiscard]] bool is_last() const noexcept { return stage_ == stage::last; }
+  /// It is too late for the rest.
+  CORACLE_TRANSFER_ABI()
+  CORACLE_SAVES_REGISTERS()
+  std::coroutine_handle<> leave_out(std::size_t rest, std::size_t children) noexcept {
+    over_ = over_ + rest;
+    return over_ == children || ended(over_) ? transfer_to_parent() : std::noop_coroutine();
+  }
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_one_of_several() noexcept {
+    if (!is_starting_here()) return count_one_down();
+    ++over_;
+    return std::noop_coroutine();
+  }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_SAVES_REGISTERS()
+  std::coroutine_handle<> count_one_down() noexcept {
+    return ended(1) ? transfer_to_parent() : std::noop_coroutine();
   }
   /// Children that have ended and are not counted down. Belongs to whoever starts the next one.
   plain<std::size_t> over_ = 0;
@@ -179,37 +219,23 @@ class siblings {
   }
 
   /// Starts them when the outermost of the starts on this thread is about to return.
-  template <class Operation>
-  void start_later(nested_start& too_deep) noexcept {
-    starter_.emplace(&Operation::start_now, *this);
-    starter_->entry.handle = starter_->handle();
-    starter_->entry.home = parent_.home;
-    too_deep.put_off(starter_->entry);
+  void start_later(nested_start& too_deep, start_frame::function* start) noexcept {
+    start_frame::set_function(start);
+    rest_.handle = start_frame::handle();
+    rest_.home = parent_.home;
+    too_deep.put_off(rest_);
   }
-  struct late_start : callback_frame {
-    late_start(function* start, siblings& all) noexcept : callback_frame(start, nullptr), together(all) {}
-    siblings& together;
-    waiter entry;
-  };
 
  private:
-  struct end_of_a_task : shared_frame {
-    explicit end_of_a_task(siblings& all) noexcept : shared_frame(&over, &failed), together(all) {}
-    CORACLE_TRANSFER_ABI() static void over(basic_callback_frame* self) {
-      const std::coroutine_handle<> target = static_cast<end_of_a_task*>(self)->together.after_one();
-      CORACLE_RETURN_TO(self, target);
-    }
-    static void failed(shared_promise& self, const void* task) noexcept {
-      const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
-      auto& frame = *static_cast<basic_callback_frame*>(handle.address());
-      siblings& all = static_cast<end_of_a_task&>(frame).together;
-      if (all.collects()) return;
-      outcome<void> end;
-      end.emplace_from(&rethrow_current);
-      all.note_failure(task, end);
-    }
-    siblings& together;
-  };
+  static void task_failed(shared_promise& self, const void* task) noexcept {
+    const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
+    auto& frame = *static_cast<basic_callback_frame<shared_promise>*>(handle.address());
+    siblings& all = static_cast<siblings&>(static_cast<shared_frame&>(frame));
+    if (all.collects()) return;
+    outcome<void> end;
+    end.emplace_from(&rethrow_current);
+    all.note_failure(task, end);
+  }
   /// Of those that come at the same time any may be the first.
   template <class T>
   static void note_first(atomic<T>& first, T mine) noexcept {
@@ -218,7 +244,7 @@ class siblings {
   void decide(sibling_base& one, bool has_claimed) noexcept {
     if (!has_claimed && !choice_.claim()) return;
     winner_ = &one;
-    if (subtree_) subtree_->request_stop(stop_reason::lost_race);  // else no other has been started
+    if (has_subtree_) subtree_.request_stop(stop_reason::lost_race);  // else no other has been started
   }
 
   //   [W1] count down              acq_rel  publish this child's end; the last one sees the ends of all
@@ -236,12 +262,15 @@ class siblings {
   atomic<stop_reason> cancelled_{
       stop_reason::none};  // of the first that was; or of them all, none being started
   const rule rule_;
-  const environment* children_inherit_ = nullptr;
+  // forks: what starts the rest is in a queue, or runs; last: only the child that was started last runs
+  enum class stage : std::uint8_t { elsewhere, forks, last };
+  plain<stage> stage_ = stage::elsewhere;
   waiter parent_;
-  end_of_a_task tasks_end_{*this};
-  std::optional<subtree> subtree_;
-  std::optional<late_start> starter_;
-  plain<bool> others_have_ended_ = false;  // only the last child that was started runs
+  waiter rest_;
+  bool has_subtree_ = false;
+  union {
+    subtree subtree_;
+  };
 };
 
 inline const environment* sibling_promise::get_environment() const noexcept {

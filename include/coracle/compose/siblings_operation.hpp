@@ -92,7 +92,7 @@ class task_sibling : public task_child<T, task<T>&> {
 
  private:
   /// Its body had ended before.
-  CORACLE_COLD() void note_end(siblings& all) noexcept {
+  CORACLE_SAVES_REGISTERS() void note_end(siblings& all) noexcept {
     if (!this->finish() && !all.collects()) all.note_failure(name(), this->failure());
   }
 };
@@ -128,34 +128,42 @@ class siblings_operation : public siblings {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
-    const environment* const inherited = environment_of(parent);
-    if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
-      note_cancelled(inherited->stop.reason());
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+    return start(environment_of(parent), parent);
+  }
+
+ private:
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE()
+  std::coroutine_handle<> start(const environment* inherited, std::coroutine_handle<> parent) {
+    if (inherited && stop_registration::may_be_late(inherited->stop) && is_stopped(*inherited)) [[unlikely]]
       return transfer_to(parent);
-    }
     if (is_race() && try_at_once()) return go_on_at_once(parent);
-    const bool forks = may_fork(&fork_rest);
-    begin(count() + (forks ? 0 : 1), inherited, parent);  // one for start_all()
-    if (forks) return start_rest();
+    if (!may_fork()) return start_here(inherited, parent);
+    begin(count(), inherited, parent);
+    return count() != 0 ? start_one<0>(0) : transfer_to(parent);
+  }
+  /// Where they are not divided among threads.
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE()
+  std::coroutine_handle<> start_here(const environment* inherited, std::coroutine_handle<> parent) {
+    begin(count() + 1, inherited, parent);  // one for start_all()
     nested_start nested;
     if (nested.too_deep()) [[unlikely]] {
-      start_later<siblings_operation>(nested);
+      start_later(nested, &start_now);
       return std::noop_coroutine();
     }
     return start_all() ? std::noop_coroutine() : transfer_to(parent);
-  }
-  static void start_now(callback_frame* late) {
-    auto& mine = static_cast<siblings_operation&>(static_cast<late_start*>(late)->together);
-    if (!mine.start_all()) mine.continue_parent();
   }
 
  protected:
   /// The children, if they are in a vector, or what each is made from.
   template <class... Args>
   explicit siblings_operation(rule what_counts, Args&&... args)
-      : siblings(what_counts), children_(static_cast<Args&&>(args)...) {}
-  siblings_operation(siblings_operation&& other) : siblings(other), children_(std::move(other.children_)) {}
+      : siblings(what_counts, &task_is_over, &fork_rest), children_(static_cast<Args&&>(args)...) {}
+  /// Requires: not awaited yet.
+  siblings_operation(siblings_operation&& other)
+      : siblings(other.what_counts(), &task_is_over, &fork_rest), children_(std::move(other.children_)) {}
 
   static constexpr bool is_range = requires(Children& c) { c.begin(); };
 
@@ -210,43 +218,63 @@ class siblings_operation : public siblings {
     });
     return found;
   }
+  template <std::size_t At>
+  CORACLE_ALWAYS_INLINE()
   std::coroutine_handle<> begin_child(std::size_t which) noexcept {
     if constexpr (is_range) {
       return as_sibling(children_[which]).begin(*this);
+    } else if constexpr (At >= std::tuple_size_v<Children>) {
+      return nullptr;
     } else {
-      std::coroutine_handle<> target;
-      std::size_t at = 0;
-      const auto begin_that = [&](auto& one) {
-        return at++ == which && (target = as_sibling(one).begin(*this), true);
-      };
-      std::apply([&](auto&... each) { static_cast<void>((begin_that(each) || ...)); }, children_);
-      return target;
+      if constexpr (At + 1 != std::tuple_size_v<Children>) {
+        if (which != At) return begin_child<At + 1>(which);
+      }
+      return as_sibling(std::get<At>(children_)).begin(*this);
     }
   }
-  CORACLE_TRANSFER_ABI() static void fork_rest(callback_frame* starter) {
-    auto& mine = static_cast<siblings_operation&>(static_cast<late_start*>(starter)->together);
-    const std::coroutine_handle<> target = mine.start_rest();
+  static void start_now(basic_callback_frame<nothing>* late) {
+    auto& mine = static_cast<siblings_operation&>(static_cast<start_frame&>(*late));
+    if (!mine.start_all()) mine.continue_parent();
+  }
+  CORACLE_TRANSFER_ABI() static void fork_rest(basic_callback_frame<nothing>* starter) {
+    auto& mine = static_cast<siblings_operation&>(static_cast<start_frame&>(*starter));
+    const std::coroutine_handle<> target = mine.start_next();
     CORACLE_RETURN_TO(starter, target);
   }
-  /// Starts the next one, and gives what is to be resumed. What starts the one after that waits in the thread's queue,
-  /// for this thread, or another one, to take it. Whoever has it owns over_ and next_.
-  CORACLE_TRANSFER_ABI() std::coroutine_handle<> start_rest() noexcept {
-    while (next_ != count()) {
-      const std::size_t which = next_;
-      ++next_;
-      if (which != 0 && too_late()) {
-        ++over_;
-        continue;
-      }
-      if (next_ == count()) {
-        offer_nothing_more(count());
-      } else {
-        offer_rest();
-      }
-      const std::coroutine_handle<> target = begin_child(which);
-      return target ? target : after_one();
+  /// As siblings::after_one() and what that has resumed.
+  CORACLE_TRANSFER_ABI() static void task_is_over(basic_callback_frame<shared_promise>* self) {
+    auto& mine = static_cast<siblings_operation&>(static_cast<shared_frame&>(*self));
+    std::coroutine_handle<> target;
+    if (mine.is_last()) {
+      target = mine.transfer_to_parent();
+    } else if (mine.has_taken_back()) {
+      ++mine.over_;
+      target = mine.start_next();
+    } else {
+      target = mine.after_one_of_several();
     }
-    return over_ == count() || ended(over_) ? transfer_to_parent() : std::noop_coroutine();
+    CORACLE_RETURN_TO(self, target);
+  }
+  /// Not for the first.
+  CORACLE_TRANSFER_ABI() CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next() noexcept {
+    const std::size_t which = next_;
+    if (too_late()) [[unlikely]]
+      return leave_out(count() - which, count());
+    return start_one<1>(which);
+  }
+  /// Starts one that is not before `First`, and gives what is to be resumed. What starts the one after that waits in the
+  /// thread's queue, for this thread, or another one, to take it. Whoever has it owns over_ and next_.
+  template <std::size_t First>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_one(std::size_t which) noexcept {
+    if (which + 1 == count() || (First + 1 == count() && !is_range)) {
+      offer_nothing_more(count());
+    } else {
+      next_ = which + 1;
+      offer_rest();
+    }
+    const std::coroutine_handle<> target = begin_child<First>(which);
+    return target ? target : after_none();
   }
   /// False: all have ended.
   bool start_all() noexcept {

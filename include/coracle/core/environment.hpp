@@ -37,7 +37,7 @@ const environment* environment_of(std::coroutine_handle<Promise> self) noexcept 
   }
 }
 inline const environment& environment_or_empty(const environment* inherited) noexcept {
-  static const environment empty;
+  static constexpr environment empty;
   return inherited ? *inherited : empty;
 }
 

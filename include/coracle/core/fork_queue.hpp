@@ -18,7 +18,7 @@ class fork_queue {
   /// What is taken from it belongs to `place`. An entry that is put in calls for help where `counts` says that somebody
   /// sleeps and nobody searches: where it is below `one_searching`, and not 0.
   fork_queue(executor& place, const atomic<std::uint32_t>& counts, std::uint32_t one_searching) noexcept
-      : place_(place), counts_(counts), one_searching_(one_searching) {}
+      : place_(place), counts_(counts), only_asleep_(one_searching - 1) {}
   fork_queue(const fork_queue&) = delete;
   fork_queue& operator=(const fork_queue&) = delete;
 
@@ -27,22 +27,11 @@ class fork_queue {
   // ---- the owner ----
 
   void push(resumption& item) noexcept {
-    std::size_t bottom = bottom_.load(memory_order_relaxed);           /*F7*/
+    const std::size_t bottom = bottom_.load(memory_order_relaxed);     /*F7*/
     const std::size_t used = bottom - top_.load(memory_order_acquire); /*F9*/
-    if (used - 1 >= capacity - 1 || not_shared_) [[unlikely]] {        // 0 or full
-      if (used != 0 || not_shared_) {
-        item.next = std::exchange(not_shared_, &item);
-        return;
-      }
-      slots_[bottom % capacity].store(filler, memory_order_relaxed); /*F7*/
-      ++bottom;
-    }
-    slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
-    bottom_.store(bottom + 1, memory_order_release);              /*F1*/
-    fence_.light();
-    const std::uint32_t counts = counts_.load(memory_order_relaxed); /*F8*/
-    if (counts != 0 && counts < one_searching_) [[unlikely]]
-      call_for_help();
+    if (used - 1 < capacity - 1 && !not_shared_) [[likely]]            // neither empty nor full
+      return push_at(bottom, item);
+    push_beyond(bottom, used, item);
   }
   /// True: `item` was the newest entry, and is the owner's again.
   bool take_back(const resumption& item) noexcept {
@@ -110,7 +99,26 @@ class fork_queue {
   ~fork_queue() = default;
 
  private:
+  // What is rare is out of line, and saves the registers itself.
   virtual void call_for_help() noexcept = 0;
+  CORACLE_SAVES_REGISTERS() void have_help_called() noexcept { call_for_help(); }
+  CORACLE_ALWAYS_INLINE() void push_at(std::size_t bottom, resumption& item) noexcept {
+    slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
+    bottom_.store(bottom + 1, memory_order_release);              /*F1*/
+    fence_.light();
+    const std::uint32_t counts = counts_.load(memory_order_relaxed); /*F8*/
+    if (counts - 1 < only_asleep_) [[unlikely]]
+      have_help_called();
+  }
+  CORACLE_SAVES_REGISTERS()
+  void push_beyond(std::size_t bottom, std::size_t used, resumption& item) noexcept {
+    if (used != 0 || not_shared_) {
+      item.next = std::exchange(not_shared_, &item);
+      return;
+    }
+    slots_[bottom % capacity].store(filler, memory_order_relaxed); /*F7*/
+    push_at(bottom + 1, item);
+  }
   /// No entry is left between them: the owner may have taken the last one before it sees that it was stolen.
   static bool is_above(std::size_t top, std::size_t bottom) noexcept {
     return static_cast<std::ptrdiff_t>(bottom - top) <= 0;
@@ -124,8 +132,9 @@ class fork_queue {
     bottom_.store(newest, memory_order_release); /*F3*/
     fence_.light();
     std::size_t top = top_.load(memory_order_relaxed); /*F10*/
-    if (!is_above(top, newest)) [[likely]]
-      return true;
+    return !is_above(top, newest) || take_last_back(top, newest);
+  }
+  CORACLE_SAVES_REGISTERS() bool take_last_back(std::size_t top, std::size_t newest) noexcept {
     const bool mine =
         top == newest && top_.compare_exchange_strong(top, top + 1, memory_order_relaxed); /*F5*/
     bottom_.store(newest + 1, memory_order_relaxed);                                       /*F7*/
@@ -150,7 +159,7 @@ class fork_queue {
   static constexpr resumption* filler = nullptr;
   executor& place_;
   const atomic<std::uint32_t>& counts_;
-  const std::uint32_t one_searching_;
+  const std::uint32_t only_asleep_;  // the counts of which this is true
   const asymmetric_fence fence_;
   resumption* not_shared_ = nullptr;  // the newest; the owner's alone
   atomic<std::size_t> bottom_{0};

@@ -8,6 +8,7 @@ namespace coracle::detail {
 class linked_stop_source : stop_registration {
  public:
   /// Throws std::bad_alloc.
+  CORACLE_ALWAYS_INLINE()
   explicit linked_stop_source(const stop_token& outer)
       : stop_registration(&outer_stopped), state_(new stop_state(outer.state_, *this)) {}
   explicit linked_stop_source(stop_token&& outer) = delete;

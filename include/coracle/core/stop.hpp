@@ -51,7 +51,7 @@ class stop_token {
     std::swap(state_, other.state_);
     return *this;
   }
-  ~stop_token() {
+  constexpr ~stop_token() {
     if (state_) state_->drop();
   }
 

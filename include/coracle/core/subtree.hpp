@@ -11,7 +11,7 @@ class subtree : public environment {
   /// Throws std::bad_alloc. Requires: `outer` lives longer.
   subtree(const subtree&) = delete;
   subtree& operator=(const subtree&) = delete;
-  explicit subtree(const environment& outer) : source_(outer.stop) {
+  CORACLE_ALWAYS_INLINE() explicit subtree(const environment& outer) : source_(outer.stop) {
     stop = source_.lend_token();
     deadline = outer.deadline;
     locals = outer.locals;
