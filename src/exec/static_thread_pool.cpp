@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/core/fork_queue.hpp>
-#include <coracle/core/frame_memory.hpp>
 #include <coracle/detail/thread.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "letterbox.hpp"
+#include "sleepers.hpp"
 #include "work_queue.hpp"
 
 namespace coracle {
@@ -36,17 +36,21 @@ class static_thread_pool::shared_state {
   static constexpr unsigned turns_between = 20;
   struct worker final : detail::fork_queue {
     explicit worker(shared_state& its_pool, std::size_t its_index) noexcept
-        : fork_queue(its_pool.pool_, its_pool.counts_, one_searching), pool(its_pool), index(its_index) {}
+        : fork_queue(its_pool.pool_, its_pool.sleepers_.counts(), detail::sleepers::one_searching),
+          pool(its_pool),
+          index(its_index) {}
     bool run_other_work(level mark) noexcept override { return pool.run_other_work(*this, mark); }
 
     shared_state& pool;
     const std::size_t index;
     unsigned turns_left = turns_between;  ///< until another queue than usual goes first
     unsigned other_turns = 0;             ///< counts those, since they alternate
+    unsigned left_alone = 0;              ///< entries that its search has left to their owners
+    unsigned too_late = 0;                ///< searches in a row for which they were faster
     detail::work_queue queue;
 
    private:
-    void call_for_help() noexcept override { pool.wake_one(); }
+    void call_for_help() noexcept override { pool.sleepers_.wake_one(); }
   };
   /// Something to run, and the executor to which it belongs.
   struct work {
@@ -56,6 +60,7 @@ class static_thread_pool::shared_state {
   };
   /// What is posted at one level: from outside, and what does not go into a worker's own queue. shared_mutex_ guards
   /// the links and each change of `size`.
+  //   [W1] size  relaxed  changes under shared_mutex_; elsewhere a hint, or S4 of the sleepers
   struct shared_level {
     executor* place;
     detail::plain<resumption*> head = nullptr;
@@ -89,10 +94,7 @@ class static_thread_pool::shared_state {
   work wait_for_letter() noexcept;
   [[nodiscard]] bool has_to_look() const noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
-  bool wait_for_work() noexcept;
-  void wait_for_permit() noexcept;
-  bool claim_sleeper() noexcept;
-  void wake_one() noexcept;
+  bool wait_for_work(worker& me) noexcept;
   void stop() noexcept;
 
   static_thread_pool& pool_;
@@ -101,38 +103,15 @@ class static_thread_pool::shared_state {
   shared_level shared_[3] = {{&high_}, {&pool_}, {&low_}};  // by priority
   detail::letterbox letters_;                               // at the normal level, to a worker that searches
 
-  // How a worker goes to sleep without missing work. counts_ holds how many workers sleep and nobody has
-  // claimed yet (low half), and how many search the queues for work (high half). permits_ is a semaphore:
-  // whoever claims a sleeper (one less sleeping, one more searching) adds a permit, and each sleeper consumes
-  // one.
-  //   - Who queues work passes a light fence, and then reads counts_ (S1); if nobody searches and somebody sleeps, it
-  //     claims one (S2).
-  //   - Who searches in vain becomes a sleeper (S3), passes a heavy fence, and then looks at all queues once more (S4).
-  //     So of a poster and a worker that is about to sleep at least one sees the other.
-  //   - The last who finds something while searching claims a sleeper in its place (S2), because those who
-  //     queued work meanwhile relied on it.
-  //   [S1] read counts             relaxed  after a light fence
-  //   [S2] claim sleepers          relaxed  only counts; P1 follows
-  //   [S3] change one's own part   relaxed  only counts; a sleeper's heavy fence follows
-  //   [S4] look at all             relaxed  after the heavy fence
-  //   [S5] -> stopping             relaxed  a light fence follows, then S2
-  //   [P1] permits + n             release  what the sleeper wakes for          pairs with P2
-  //   [P2] permits - 1             acquire  find it at the first look           pairs with P1
-  //   [W1] size of a level         relaxed  changes under shared_mutex_; elsewhere a hint, or S4
-  static constexpr std::uint32_t one_sleeping = 1, one_searching = 1u << 16;
-  static constexpr std::uint32_t sleeping_in(std::uint32_t counts) noexcept { return counts & 0xffff; }
-  static constexpr std::uint32_t searching_in(std::uint32_t counts) noexcept { return counts >> 16; }
-  detail::atomic<std::uint32_t> counts_{0};
-  detail::atomic<std::uint32_t> permits_{0};
-  detail::atomic<bool> stopping_{false};
-  const detail::asymmetric_fence fence_;
+  detail::sleepers sleepers_;
 
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<detail::thread_handle> threads_;
 };
 
 static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) : pool_(pool) {
-  CORACLE_CHECK(threads >= 1 && threads < one_searching, "a static_thread_pool has 1 to 65535 threads");
+  CORACLE_CHECK(threads >= 1 && threads <= detail::sleepers::most_threads,
+                "a static_thread_pool has 1 to 32767 threads");
   workers_.reserve(threads);
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
   try {
@@ -166,15 +145,7 @@ void* static_thread_pool::shared_state::enter(void* its_worker) noexcept {
 }
 
 void static_thread_pool::shared_state::stop() noexcept {
-  stopping_.store(true, detail::memory_order_relaxed); /*S5*/
-  fence_.light();
-  std::uint32_t counts = counts_.load(detail::memory_order_relaxed); /*S1*/
-  while (!counts_.compare_exchange_weak(counts,
-                                        counts - sleeping_in(counts) + sleeping_in(counts) * one_searching,
-                                        detail::memory_order_relaxed)) { /*S2*/
-  }
-  permits_.fetch_add(sleeping_in(counts), detail::memory_order_release); /*P1*/
-  detail::unpark(&permits_, static_cast<int>(sleeping_in(counts)));
+  sleepers_.stop();
   for (const detail::thread_handle each : threads_) detail::join_thread(each);
 }
 
@@ -182,7 +153,8 @@ void static_thread_pool::shared_state::post(resumption& item) noexcept {
   auto* const me = static_cast<worker*>(detail::this_thread().forks);
   if (me && &me->pool == this) {
     if (me->queue.push(item)) {
-      wake_one();
+      // One that is alone may wait for somebody who naps: this thread is likely to come to it first.
+      if (sleepers_.should_wake_one()) sleepers_.wake_one(me->queue.has_one());
       return;
     }
   }
@@ -194,8 +166,7 @@ void static_thread_pool::shared_state::post_shared(resumption& item, priority at
     return;  // to one who counts as searching: none is to be woken
   item.next = nullptr;
   shared_level& its = level_of(at);
-  detail::atomic<std::uint32_t>* const permits = &permits_;
-  bool claimed = false;
+  detail::atomic<std::uint32_t>* claimed = nullptr;
   {
     // Claims a sleeper under the lock: as soon as `item` can be taken it may end the last use of the
     // pool, and the pool may be gone before this thread, which is none of its own, has done anything more.
@@ -203,25 +174,9 @@ void static_thread_pool::shared_state::post_shared(resumption& item, priority at
     (its.head ? its.tail->next : its.head) = &item;
     its.tail = &item;
     its.size.store(its.size.load(detail::memory_order_relaxed) + 1, detail::memory_order_relaxed); /*W1*/
-    claimed = claim_sleeper();
+    claimed = sleepers_.claim();
   }
-  if (claimed) detail::unpark(permits, 1);
-}
-
-/// What was queued before it wakes somebody, if that is needed. True: one sleeper has got a permit, and is to be
-/// unparked.
-bool static_thread_pool::shared_state::claim_sleeper() noexcept {
-  fence_.light();
-  std::uint32_t counts = counts_.load(detail::memory_order_relaxed); /*S1*/
-  do {
-    if (searching_in(counts) != 0 || sleeping_in(counts) == 0) return false;
-  } while (!counts_.compare_exchange_weak(counts, counts - one_sleeping + one_searching,
-                                          detail::memory_order_relaxed)); /*S2*/
-  permits_.fetch_add(1, detail::memory_order_release); /*P1*/
-  return true;
-}
-void static_thread_pool::shared_state::wake_one() noexcept {
-  if (claim_sleeper()) detail::unpark(&permits_, 1);
+  if (claimed) detail::unpark(claimed, 1);
 }
 
 void static_thread_pool::shared_state::run(worker& me) noexcept {
@@ -229,13 +184,13 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
   for (;;) {
     work next = next_own(me);
     if (!next) {
-      counts_.fetch_add(one_searching, detail::memory_order_relaxed); /*S3*/
+      sleepers_.begin_search();
       while (!(next = search(me))) {
-        if (!wait_for_work()) return;
+        if (!wait_for_work(me)) return;
       }
       fetch_frame_of(*next.item);
-      if (searching_in(counts_.fetch_sub(one_searching, detail::memory_order_relaxed)) == 1)
-        wake_one(); /*S3*/
+      me.too_late = 0;
+      sleepers_.end_search();
     }
     thread.current = next.place;
     resume(next.item->handle);
@@ -291,6 +246,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::search(
   constexpr int spinning = detail::is_modelled ? 1 : 2;
   constexpr int looks = detail::is_modelled ? 1 : 14;  // some 50 us in all
   constexpr int yields = 8;
+  me.left_alone = 0;
   for (int look = 0; look != looks; ++look) {
     if (const work found = find(me)) return found;
     if (look < spinning) {
@@ -299,7 +255,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::search(
       // Without a letterbox: whoever is about to queue work may need this processor, and leave a letter there unread.
       for (int i = 0; i != yields && !has_to_look(); ++i) detail::yield_processor();
     }
-    if (stopping_.load(detail::memory_order_relaxed)) return {}; /*S4*/
+    if (sleepers_.are_to_stop()) return {};
   }
   return {};
 }
@@ -313,7 +269,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_fo
 bool static_thread_pool::shared_state::has_to_look() const noexcept {
   return shared_[0].size.load(detail::memory_order_relaxed) != 0 || /*W1*/
          shared_[1].size.load(detail::memory_order_relaxed) != 0 || /*W1*/
-         stopping_.load(detail::memory_order_relaxed);              /*S4*/
+         sleepers_.are_to_stop();
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
   if (const work found = take_shared(me, priority::high)) return found;
@@ -328,7 +284,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find_po
   if (const work found = take_own(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
     detail::work_queue& of_another = workers_[(me.index + i) % workers_.size()]->queue;
-    if (resumption* const found = of_another.steal()) return {found, &pool_};
+    if (resumption* const found = of_another.steal(me.left_alone)) return {found, &pool_};
   }
   return take_shared(me, priority::low);
 }
@@ -367,45 +323,13 @@ bool static_thread_pool::shared_state::work_is_queued() const noexcept {
                      [](const auto& each) { return !each->queue.is_empty() || !each->is_empty(); });
 }
 
-/// Sleeps until there may be work. The caller counts as searching, before and after. False: the pool stops
-/// and nothing is queued.
-bool static_thread_pool::shared_state::wait_for_work() noexcept {
-  counts_.fetch_add(one_sleeping - one_searching, detail::memory_order_relaxed); /*S3*/
-  fence_.heavy();
-  const bool stopping = stopping_.load(detail::memory_order_relaxed); /*S4*/
-  const bool queued = work_is_queued();
-  if (stopping || queued) {
-    std::uint32_t counts = counts_.load(detail::memory_order_relaxed);
-    while (sleeping_in(counts) != 0) {
-      if (counts_.compare_exchange_weak(counts, counts - one_sleeping + one_searching,
-                                        detail::memory_order_relaxed)) { /*S2*/
-        if (queued) return true;
-        counts_.fetch_sub(one_searching, detail::memory_order_relaxed); /*S3*/
-        return false;
-      }
-    }
-    // Somebody has claimed every sleeper, this one too: its permit is there or about to be.
-  }
-  wait_for_permit();
-  return true;
-}
-
-void static_thread_pool::shared_state::wait_for_permit() noexcept {
-  constexpr timespec idle{1, 0};
-  const timespec* timeout = detail::is_modelled ? nullptr : &idle;
-  for (;;) {
-    std::uint32_t permits = permits_.load(detail::memory_order_relaxed);
-    while (permits != 0) {
-      if (permits_.compare_exchange_weak(permits, permits - 1, detail::memory_order_acquire, /*P2*/
-                                         detail::memory_order_relaxed)) {
-        return;
-      }
-    }
-    if (!detail::park(permits_, 0, timeout)) {
-      trim_frame_memory();
-      timeout = nullptr;
-    }
-  }
+/// The caller searches, before and after. False: the pool stops and nothing is queued.
+bool static_thread_pool::shared_state::wait_for_work(worker& me) noexcept {
+  // Where the others have kept up with their work for long, one who sleeps would only be woken to come too late again.
+  constexpr unsigned few_entries = 1, few_searches = 8;
+  me.too_late = me.left_alone > few_entries ? me.too_late + 1 : 0;
+  if (me.too_late > few_searches && sleepers_.nap()) return true;
+  return sleepers_.sleep([this] { return work_is_queued(); });
 }
 
 static_thread_pool::static_thread_pool()

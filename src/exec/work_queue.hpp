@@ -32,16 +32,21 @@ class work_queue {
     }
   }
   /// For another thread than the owner: as take(), but leaves an entry that is alone until the next call. Its owner is
-  /// likely to come to it before it could be fetched.
-  resumption* steal() noexcept {
+  /// likely to come to it before it could be fetched. Then it adds one to `left`.
+  resumption* steal(unsigned& left) noexcept {
     const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
     const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
     if (tail <= head) return nullptr;
     if (is_patient && tail == head + 1 && left_.load(memory_order_relaxed) != head) { /*Q7*/
       left_.store(head, memory_order_relaxed);                                        /*Q7*/
+      ++left;
       return nullptr;
     }
     return take();
+  }
+  /// Only the owner calls it.
+  [[nodiscard]] bool has_one() const noexcept {
+    return tail_.load(memory_order_relaxed) - head_.load(memory_order_relaxed) == 1; /*Q6*/
   }
   /// Of what was pushed before a fence that orders it before this.
   [[nodiscard]] bool is_empty() const noexcept {
@@ -56,7 +61,7 @@ class work_queue {
   //   [Q4] head + 1     acq_rel  the slot was read before; acquire: who finds that somebody was faster sees a tail
   //                              that is not behind it                              pairs with Q3, Q4
   //   [Q5] the slot, and the owner's tail  relaxed  ordered by the others
-  //   [Q6] both         relaxed  the caller has passed a fence
+  //   [Q6] both         relaxed  the caller has passed a fence, or takes it as a hint
   //   [Q7] tail, head, and which entry was left  relaxed  a guess: take() follows
   alignas(64) atomic<std::uint64_t> left_{~std::uint64_t{0}};
   alignas(64) atomic<std::uint64_t> head_{0};

@@ -116,6 +116,26 @@ long long post_from_a_busy_thread(int posts) {
   return answered;
 }
 
+/// The same after so many hops that the other one has come too late for each, and naps: at every moment of its nap, and on
+/// its way to sleep.
+long long post_behind_hops(std::size_t threads, int posts) {
+  static_thread_pool pool{threads};
+  std::atomic<int> answered{0};
+  const auto answer = [&](int number) -> detached {
+    co_await pool.schedule();
+    answered.store(number + 1, std::memory_order_release);
+  };
+  const auto hop_and_post = [&]() -> task<> {
+    for (int number = 0; number != posts; ++number) {
+      for (int i = 0; i != number * 37 % 20'000; ++i) co_await pool.schedule();
+      answer(number);
+      while (answered.load(std::memory_order_acquire) != number + 1) std::this_thread::yield();
+    }
+  };
+  coracle::sync_wait(hop_and_post());
+  return answered;
+}
+
 /// A busy thread posts two coroutines that wait for one another: one thread comes, and has to fetch another
 /// one.
 long long post_pairs_from_a_busy_thread(int pairs) {
@@ -170,6 +190,8 @@ int main(int argc, char** argv) {
   run.expect("single posts to 1 thread", post_while_falling_asleep(1, single), single);
   run.expect("single posts to 2 threads", post_while_falling_asleep(2, single), single);
   run.expect("posts from a busy thread", post_from_a_busy_thread(single), single);
+  run.expect("posts behind hops, of 2 threads", post_behind_hops(2, single), single);
+  run.expect("posts behind hops, of 3 threads", post_behind_hops(3, single), single);
   run.expect("pairs from a busy thread", post_pairs_from_a_busy_thread(single / 4), single / 4);
   run.expect("batons", relay(count / 100), 2LL * (count / 100));
   return run.finish();

@@ -117,6 +117,25 @@ TEST_CASE("static_thread_pool: work queued behind a busy thread is taken by anot
   CHECK(stolen.try_wait());
 }
 
+/// While entries are gone before the other thread can take them, it naps, and is not woken for one that is alone.
+TEST_CASE(
+    "static_thread_pool: one alone behind a busy thread is taken, also where the other has come too late for "
+    "many") {
+  static_thread_pool pool{2};
+  int taken = 0;
+  const auto hand_over_and_stay_busy = [&]() -> task<> {
+    for (int round = 0; round != 10; ++round) {
+      for (int i = 0; i != 20'000; ++i) co_await pool.schedule();
+      std::latch stolen{1};
+      count_on(pool, stolen);
+      stolen.wait();
+      ++taken;
+    }
+  };
+  sync_wait(hand_over_and_stay_busy());
+  CHECK(taken == 10);
+}
+
 TEST_CASE("static_thread_pool: work from outside reaches the free thread though the other is busy") {
   static_thread_pool pool{2};
   std::latch ran{100}, busy{1};

@@ -10,32 +10,40 @@ using coracle::detail::work_queue;
 
 TEST_CASE("work_queue: another thread leaves an entry that is alone until it comes again") {
   work_queue queue;
+  unsigned left = 0;
   resumption one;
-  CHECK(queue.steal() == nullptr);
+  CHECK(queue.steal(left) == nullptr);
   CHECK(queue.push(one));
-  CHECK(queue.steal() == nullptr);
-  CHECK(queue.steal() == &one);
-  CHECK(queue.steal() == nullptr);
+  CHECK(queue.steal(left) == nullptr);
+  CHECK(queue.steal(left) == &one);
+  CHECK(queue.steal(left) == nullptr);
   CHECK(queue.is_empty());
+  CHECK(left == 1);
 }
 
 TEST_CASE("work_queue: of two entries another thread takes the older one at once") {
   work_queue queue;
+  unsigned left = 0;
   resumption one, two;
   CHECK(queue.push(one));
+  CHECK(queue.has_one());
   CHECK(queue.push(two));
-  CHECK(queue.steal() == &one);
-  CHECK(queue.steal() == nullptr);
+  CHECK(!queue.has_one());
+  CHECK(queue.steal(left) == &one);
+  CHECK(queue.steal(left) == nullptr);
   CHECK(queue.take() == &two);
+  CHECK(left == 1);
 }
 
 TEST_CASE("work_queue: an owner who comes to its only entry in time keeps each") {
   work_queue queue;
+  unsigned left = 0;
   resumption one;
   for (int turn = 0; turn != 3; ++turn) {
     CHECK(queue.push(one));
-    CHECK(queue.steal() == nullptr);
+    CHECK(queue.steal(left) == nullptr);
     CHECK(queue.take() == &one);
   }
+  CHECK(left == 3);
 }
 }  // namespace

@@ -1,0 +1,127 @@
+// tests/model/sleepers.cpp -- how a pool's threads sleep, nap and are woken: no work is left behind.
+// SPDX-License-Identifier: MIT
+#include "../../src/exec/sleepers.hpp"
+
+#include "model_test.hpp"
+
+namespace {
+using coracle::detail::sleepers;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+namespace detail = coracle::detail;
+
+/// Entries of which only the number counts.
+struct queue {
+  detail::atomic<int> size{0};
+
+  void push() { size.fetch_add(1, detail::memory_order_release); }
+  bool take() {
+    int seen = size.load(detail::memory_order_relaxed);
+    while (seen != 0) {
+      if (size.compare_exchange_weak(seen, seen - 1, detail::memory_order_acquire,
+                                     detail::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+};
+enum class rest { sleep, nap_first };
+
+/// What a pool's thread does that has found nothing: until there is something, or the end.
+bool search(sleepers& all, queue& work, rest how) {
+  all.begin_search();
+  while (!work.take()) {
+    if (how == rest::nap_first && all.nap()) {
+      how = rest::sleep;
+    } else if (!all.sleep([&] { return work.size.load(detail::memory_order_relaxed) != 0; })) {
+      return false;
+    }
+  }
+  all.end_search();
+  return true;
+}
+void post(sleepers& all, queue& work) {
+  work.push();
+  all.wake_one();
+}
+void post_alone(sleepers& all, queue& work) {
+  work.push();
+  if (all.should_wake_one()) all.wake_one(true);
+}
+
+/// Nobody else takes it: who is missed sleeps for ever.
+template <rest How>
+void post_is_not_missed() {
+  sleepers all;
+  queue work;
+  model_thread worker{[&] { model_expect(search(all, work, How), "it has found it"); }};
+  post(all, work);
+  worker.join();
+}
+void lone_post_is_not_missed() {
+  sleepers all;
+  queue work;
+  model_thread worker{[&] { model_expect(search(all, work, rest::nap_first), "it has found it"); }};
+  post_alone(all, work);
+  worker.join();
+}
+/// One has napped before and sleeps again; or the other does, and who posts relies on neither.
+void one_naps_one_sleeps() {
+  sleepers all;
+  queue work;
+  model_thread one{[&] { search(all, work, rest::nap_first); }},
+      other{[&] { search(all, work, rest::sleep); }};
+  post_alone(all, work);
+  post(all, work);
+  one.join();
+  other.join();
+}
+/// At most one of them naps.
+void two_nap() {
+  sleepers all;
+  queue work;
+  model_thread one{[&] { search(all, work, rest::nap_first); }},
+      other{[&] { search(all, work, rest::nap_first); }};
+  post_alone(all, work);
+  post_alone(all, work);
+  one.join();
+  other.join();
+}
+template <rest How>
+void stop_wakes() {
+  sleepers all;
+  queue work;
+  model_thread worker{[&] { model_expect(!search(all, work, How), "there is nothing"); }};
+  all.stop();
+  worker.join();
+}
+template <rest How>
+void stop_runs_what_is_queued() {
+  sleepers all;
+  queue work;
+  model_thread worker{[&] {
+    model_expect(search(all, work, How), "it has found it");
+    model_expect(!search(all, work, rest::sleep), "and nothing more");
+  }};
+  post_alone(all, work);
+  all.stop();
+  worker.join();
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("sleepers: a post is not missed by one who sleeps", model_test::all,
+            post_is_not_missed<rest::sleep>);
+  run.check("sleepers: nor by one who naps", model_test::all, post_is_not_missed<rest::nap_first>);
+  run.check("sleepers: nor is one that is alone", model_test::all, lone_post_is_not_missed);
+  run.check("sleepers: stop wakes one who sleeps", model_test::all, stop_wakes<rest::sleep>);
+  run.check("sleepers: stop wakes one who naps", model_test::all, stop_wakes<rest::nap_first>);
+  run.check("sleepers: stop behind a post", 3, stop_runs_what_is_queued<rest::sleep>);
+  run.check("sleepers: stop behind a post that is alone, to one who naps", 3,
+            stop_runs_what_is_queued<rest::nap_first>);
+  run.check("sleepers: one naps, one sleeps, two posts", 2, one_naps_one_sleeps);
+  run.check("sleepers: two nap, two posts", 2, two_nap);
+  return run.finish();
+}
