@@ -5,24 +5,68 @@
 #include <coracle/detail/atomic.hpp>
 #include <cstdint>
 
+#include "lone_entry.hpp"
+
 namespace coracle::detail {
-/// A bounded first-in first-out ring: one owner pushes, anybody takes.
+/// A bounded queue, first in first out for its owner: one entry of its own, and a ring behind it for more.
 class work_queue {
  public:
   static constexpr std::uint64_t capacity = is_modelled ? 2 : 256;
   /// In a model a thief that comes twice would only multiply the executions.
   static constexpr bool is_patient = !is_modelled;
 
-  /// False: full. Only the owner calls it.
+  // ---- the owner ----
+
+  /// False: full.
   bool push(resumption& item) noexcept {
-    const std::uint64_t tail = tail_.load(memory_order_relaxed);           /*Q5*/
-    if (tail - head_.load(memory_order_acquire) >= capacity) return false; /*Q3*/
-    slots_[tail % capacity].store(&item, memory_order_relaxed);            /*Q5*/
-    tail_.store(tail + 1, memory_order_release);                           /*Q1*/
+    const std::uint64_t tail = tail_.load(memory_order_relaxed);        /*Q5*/
+    const std::uint64_t size = tail - head_.load(memory_order_acquire); /*Q3*/
+    if (size == 0 && lone_.put(item)) {
+      turn_.store(turn_.load(memory_order_relaxed) + 1, memory_order_relaxed); /*Q7*/
+      return true;
+    }
+    if (size >= capacity) return false;
+    slots_[tail % capacity].store(&item, memory_order_relaxed); /*Q5*/
+    tail_.store(tail + 1, memory_order_release);                /*Q1*/
     return true;
   }
   /// The oldest; null if there is none.
   resumption* take() noexcept {
+    resumption* const item = lone_.take();
+    return item ? item : take_from_ring();
+  }
+  /// What was pushed last is alone.
+  [[nodiscard]] bool has_one() const noexcept {
+    return tail_.load(memory_order_relaxed) == head_.load(memory_order_relaxed); /*Q6*/
+  }
+
+  // ---- everybody ----
+
+  /// One of several; but an entry that is alone is left until the next call: its owner is likely to come to it before it
+  /// could be fetched. Then it adds one to `left`.
+  resumption* steal(unsigned& left) noexcept {
+    const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
+    const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
+    const std::uint64_t in_ring = tail > head ? tail - head : 0;
+    const bool is_lone = !lone_.is_empty();
+    if (in_ring + is_lone == 0) return nullptr;
+    if (is_patient && in_ring + is_lone == 1) {
+      const std::uint64_t which = is_lone ? turn_.load(memory_order_relaxed) << 1 | 1 : head << 1; /*Q7*/
+      if (left_.load(memory_order_relaxed) != which) {                                             /*Q7*/
+        left_.store(which, memory_order_relaxed);                                                  /*Q7*/
+        ++left;
+        return nullptr;
+      }
+    }
+    return in_ring != 0 ? take_from_ring() : lone_.steal();
+  }
+  /// Of what was pushed before a fence that orders it before this.
+  [[nodiscard]] bool is_empty() const noexcept {
+    return lone_.is_empty() && head_.load(memory_order_relaxed) == tail_.load(memory_order_relaxed); /*Q6*/
+  }
+
+ private:
+  resumption* take_from_ring() noexcept {
     std::uint64_t head = head_.load(memory_order_acquire); /*Q4*/
     for (;;) {
       if (head == tail_.load(memory_order_acquire)) return nullptr;                                /*Q2*/
@@ -31,30 +75,9 @@ class work_queue {
         return item;
     }
   }
-  /// For another thread than the owner: as take(), but leaves an entry that is alone until the next call. Its owner is
-  /// likely to come to it before it could be fetched. Then it adds one to `left`.
-  resumption* steal(unsigned& left) noexcept {
-    const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
-    const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
-    if (tail <= head) return nullptr;
-    if (is_patient && tail == head + 1 && left_.load(memory_order_relaxed) != head) { /*Q7*/
-      left_.store(head, memory_order_relaxed);                                        /*Q7*/
-      ++left;
-      return nullptr;
-    }
-    return take();
-  }
-  /// Only the owner calls it.
-  [[nodiscard]] bool has_one() const noexcept {
-    return tail_.load(memory_order_relaxed) - head_.load(memory_order_relaxed) == 1; /*Q6*/
-  }
-  /// Of what was pushed before a fence that orders it before this.
-  [[nodiscard]] bool is_empty() const noexcept {
-    return head_.load(memory_order_relaxed) == tail_.load(memory_order_relaxed); /*Q6*/
-  }
 
- private:
-  // Entries [head_, tail_) are in the ring; both only grow, so a taker's CAS fails if anybody was faster.
+  // What is pushed while the ring is empty goes to lone_, if there is room: so that is the oldest. Entries
+  // [head_, tail_) are in the ring; both only grow, so a taker's CAS fails if anybody was faster.
   //   [Q1] tail + 1     release  publish the slot and the entry's fields           pairs with Q2
   //   [Q2] tail         acquire  see them                                          pairs with Q1
   //   [Q3] head         acquire  a slot is written again only after its taker has read it   pairs with Q4
@@ -62,10 +85,12 @@ class work_queue {
   //                              that is not behind it                              pairs with Q3, Q4
   //   [Q5] the slot, and the owner's tail  relaxed  ordered by the others
   //   [Q6] both         relaxed  the caller has passed a fence, or takes it as a hint
-  //   [Q7] tail, head, and which entry was left  relaxed  a guess: take() follows
+  //   [Q7] tail, head, how often lone_ was used, and which entry was left  relaxed  a guess: what takes it decides
   alignas(64) atomic<std::uint64_t> left_{~std::uint64_t{0}};
   alignas(64) atomic<std::uint64_t> head_{0};
-  alignas(64) atomic<std::uint64_t> tail_{0};
+  alignas(64) lone_entry lone_;
+  atomic<std::uint64_t> turn_{0};
+  atomic<std::uint64_t> tail_{0};
   atomic<resumption*> slots_[capacity] = {};
 };
 }  // namespace coracle::detail

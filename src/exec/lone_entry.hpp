@@ -1,0 +1,79 @@
+// src/exec/lone_entry.hpp -- one entry that its owner comes back to for less than an atomic operation costs.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/executor.hpp>
+#include <coracle/detail/asymmetric_fence.hpp>
+#include <coracle/detail/atomic.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// Room for one entry. Its owner puts it in and takes it back; another thread that takes it instead pays for both: it has
+/// every thread pass a fence.
+class lone_entry {
+ public:
+  // ---- the owner ----
+
+  /// False: it is in use.
+  bool put(resumption& item) noexcept {
+    if (slot_.load(memory_order_relaxed)) return false; /*L5*/
+    slot_.store(&item, memory_order_release);           /*L1*/
+    return true;
+  }
+  /// Null: there is none.
+  resumption* take() noexcept {
+    resumption* const item = slot_.load(memory_order_relaxed); /*L5*/
+    if (!item) return nullptr;
+    slot_.store(nullptr, memory_order_relaxed); /*L5*/
+    fence_.light();
+    const std::uint64_t seen = thief_.load(memory_order_relaxed); /*L3*/
+    return state_of(seen) == nobody || keep_from(seen) ? item : nullptr;
+  }
+
+  // ---- everybody ----
+
+  /// Null: there is none, or somebody else was faster.
+  resumption* steal() noexcept {
+    std::uint64_t seen = thief_.load(memory_order_relaxed);                                       /*L6*/
+    if (state_of(seen) != nobody || !slot_.load(memory_order_relaxed)) return nullptr;            /*L6*/
+    if (!thief_.compare_exchange_strong(seen, seen + asks, memory_order_relaxed)) return nullptr; /*L3*/
+    fence_.heavy();
+    resumption* const item = slot_.load(memory_order_acquire); /*L2*/
+    std::uint64_t asking = seen + asks;
+    const std::uint64_t then = item ? seen + has_it : seen + next_turn;
+    return thief_.compare_exchange_strong(asking, then, memory_order_relaxed) ? item : nullptr; /*L4*/
+  }
+  /// Of what was put in before a light fence that comes before the caller's heavy one.
+  [[nodiscard]] bool is_empty() const noexcept {
+    return !slot_.load(memory_order_relaxed) || state_of(thief_.load(memory_order_relaxed)) == has_it; /*L6*/
+  }
+
+ private:
+  // thief_ says in two bits whether somebody wants the entry or has it, and above them how often that has changed, so that
+  // no thief takes another's state for its own. Only the owner writes to slot_: where a thief has the entry it stays there
+  // until the owner comes to it. The fences see to it that the owner, which has emptied slot_, or the thief, which has asked
+  // before, knows of the other; where both do, thief_ decides.
+  //   [L1] the entry              release  publishes its fields               pairs with L2
+  //   [L2] the entry              acquire  sees them                          pairs with L1
+  //   [L3] nobody -> asks         relaxed  a heavy fence follows; the owner's look follows a light one
+  //   [L4] asks -> has it, nobody relaxed  only decides whose it is
+  //   [L5] what is the owner's    relaxed  ordered by the others
+  //   [L6] a look                 relaxed  a hint: L3 follows, or the caller's fence was before it
+  static constexpr std::uint64_t nobody = 0, asks = 1, has_it = 2, state_bits = 3, next_turn = 4;
+  static constexpr std::uint64_t state_of(std::uint64_t seen) noexcept { return seen & state_bits; }
+
+  /// Somebody asks for what the owner has just taken, or has it. True: it stays the owner's.
+  CORACLE_COLD() bool keep_from(std::uint64_t seen) noexcept {
+    while (state_of(seen) == asks) {
+      const std::uint64_t then = seen - asks + next_turn;
+      if (thief_.compare_exchange_weak(seen, then, memory_order_relaxed)) return true; /*L4*/
+    }
+    if (state_of(seen) == nobody) return true;
+    thief_.store(seen - has_it + next_turn, memory_order_relaxed); /*L4*/
+    return false;
+  }
+
+  const asymmetric_fence fence_;
+  atomic<resumption*> slot_{nullptr};
+  atomic<std::uint64_t> thief_{nobody};
+};
+}  // namespace coracle::detail

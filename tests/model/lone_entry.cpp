@@ -1,0 +1,114 @@
+// tests/model/lone_entry.cpp -- a pool thread's one entry: whoever takes it, one does.
+// SPDX-License-Identifier: MIT
+#include "../../src/exec/lone_entry.hpp"
+
+#include "model_test.hpp"
+
+namespace {
+using coracle::resumption;
+using coracle::detail::lone_entry;
+using coracle_test::model_expect;
+using coracle_test::model_test;
+using coracle_test::model_thread;
+namespace orders = coracle::detail;
+
+struct entry : resumption {
+  orders::plain<int> data = 0;
+  orders::atomic<int> taken{0};
+};
+bool put(lone_entry& place, entry& one, int data) {
+  one.data = data;
+  return place.put(one);
+}
+/// It may be the owner who reads `data` again, once this says that the entry is taken.
+bool note(resumption* taken, int data) {
+  auto* const one = static_cast<entry*>(taken);
+  if (!one) return false;
+  model_expect(one->data == data, "with what was written before");
+  one->taken.fetch_add(1, orders::memory_order_release);
+  return true;
+}
+int times_taken(entry& one) { return one.taken.load(orders::memory_order_acquire); }
+
+void owner_against_thief() {
+  lone_entry place;
+  entry one;
+  model_thread thief{[&] { note(place.steal(), 1); }};
+  model_expect(put(place, one, 1), "there is room");
+  const bool mine = note(place.take(), 1);
+  thief.join();
+  model_expect(times_taken(one) == 1, "taken once");
+  model_expect(place.is_empty() && !place.take(), "and not again");
+  coracle::testing::model_record(mine ? "owner" : "thief");
+}
+/// The same entry comes again as soon as it was taken, as that of a coroutine does: at the same address.
+void same_entry_again() {
+  lone_entry place;
+  entry one;
+  model_thread thief{[&] { note(place.steal(), 1); }};
+  model_expect(put(place, one, 1), "there is room");
+  bool again = false;
+  if (note(place.take(), 1)) again = place.put(one);
+  const bool mine_again = again && note(place.take(), 1);
+  thief.join();
+  model_expect(times_taken(one) == 1 + again, "taken as often as it was put in");
+  model_expect(place.is_empty() && !place.take(), "and not again");
+  coracle::testing::model_record(!again ? "thief" : mine_again ? "owner twice" : "owner, thief");
+}
+/// Also where one asks in vain, and another asks meanwhile.
+template <int Turns>
+void owner_against_two_thieves() {
+  lone_entry place;
+  entry all[Turns];
+  int stolen[2] = {0, 0};
+  const auto steal = [&](int& count) {
+    for (int i = 0; i != Turns; ++i) count += note(place.steal(), 42);
+  };
+  model_thread one{[&] { steal(stolen[0]); }}, two{[&] { steal(stolen[1]); }};
+  int put_in = 0, mine = 0;
+  for (entry& each : all) {
+    if (!put(place, each, 42)) continue;
+    ++put_in;
+    mine += note(place.take(), 42);
+  }
+  one.join();
+  two.join();
+  for (entry& each : all) model_expect(times_taken(each) <= 1, "none is taken twice");
+  model_expect(mine + stolen[0] + stolen[1] == put_in, "none is lost");
+}
+/// Who sleeps looks after a heavy fence; who has put something in looks for sleepers after a light one. What was stolen
+/// stays in its place until the owner comes; that does not hide what is put there next.
+void seen_or_woken() {
+  lone_entry place;
+  entry one, other;
+  orders::atomic<bool> sleeps{false};
+  const orders::asymmetric_fence fence;
+  const resumption* stolen = nullptr;
+  bool seen = false;
+  model_thread sleeper{[&] {
+    stolen = place.steal();
+    sleeps.store(true, orders::memory_order_relaxed);
+    fence.heavy();
+    seen = !place.is_empty();
+  }};
+  place.put(one);
+  place.take();
+  place.put(other);
+  fence.light();
+  const bool wakes = sleeps.load(orders::memory_order_relaxed);
+  sleeper.join();
+  model_expect(seen || wakes || stolen == &other, "one of them knows of the other");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.outcomes("lone_entry: owner against a thief", {"owner", "thief"}, owner_against_thief);
+  run.outcomes("lone_entry: the same entry again", {"owner twice", "owner, thief", "thief"},
+               same_entry_again);
+  run.check("lone_entry: owner against two thieves, one entry", model_test::all,
+            owner_against_two_thieves<1>);
+  run.check("lone_entry: owner against two thieves, two entries", 3, owner_against_two_thieves<2>);
+  run.check("lone_entry: seen by who sleeps, or he is seen", model_test::all, seen_or_woken);
+  return run.finish();
+}
