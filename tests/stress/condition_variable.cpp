@@ -204,11 +204,13 @@ wake_ups count_wake_ups(int turns) {
   std::latch ended{coroutines};
   const auto wait = [&]() -> detached {
     co_await pool.schedule();
-    auto lock = co_await mutex.scoped_lock_async();
-    for (int i = 0; i != turns; ++i) {
-      ++waiting;
-      co_await changed.wait(lock);
-      ++found.arrived;
+    {
+      auto lock = co_await mutex.scoped_lock_async();
+      for (int i = 0; i != turns; ++i) {
+        ++waiting;
+        co_await changed.wait(lock);
+        ++found.arrived;
+      }
     }
     ended.count_down();
   };
