@@ -88,6 +88,22 @@ void two_nap() {
   one.join();
   other.join();
 }
+/// A wake-up that has come to the napper in place of the one who sleeps is passed on.
+void nap_passes_a_wake_up_on() {
+  sleepers all;
+  queue work;
+  model_thread napper{[&] {
+    all.begin_search();
+    static_cast<void>(all.nap());
+    static_cast<void>(work.take());
+    all.end_search();
+  }};
+  model_thread sleeper{[&] { search(all, work, rest::sleep); }};
+  post(all, work);
+  napper.join();
+  all.stop();  // wakes whoever sleeps and has no permit yet
+  sleeper.join();
+}
 template <rest How>
 void stop_wakes() {
   sleepers all;
@@ -121,6 +137,7 @@ int main(int argc, char** argv) {
   run.check("sleepers: stop behind a post", 3, stop_runs_what_is_queued<rest::sleep>);
   run.check("sleepers: stop behind a post that is alone, to one who naps", 3,
             stop_runs_what_is_queued<rest::nap_first>);
+  run.check("sleepers: one naps, one sleeps, one post", 1, nap_passes_a_wake_up_on);
   run.check("sleepers: one naps, one sleeps, two posts", 2, one_naps_one_sleeps);
   run.check("sleepers: two nap, two posts", 2, two_nap);
   return run.finish();
