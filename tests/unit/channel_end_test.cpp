@@ -1,15 +1,18 @@
 // tests/unit/channel_end_test.cpp -- close(), stop requests, and destruction.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <coracle/compose/channel.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../support/abort_message.hpp"
@@ -247,6 +250,19 @@ TEST_CASE("spsc_channel: two senders at the same time end the program, which say
   CHECK(coracle_test::abort_message([] {
           of<coracle_test::two_ends_apart, intruder> ch{2};
           static_cast<void>(ch.try_send(intruder{&ch}));
+        }) == "coracle: an spsc_channel is used by two senders or two receivers at the same time\n");
+}
+TEST_CASE("spsc_channel: so do two on two threads" *
+          doctest::skip(!CORACLE_CHECKS() || !coracle::testing::allocations_are_counted)) {
+  // Not under ThreadSanitizer, which follows no threads in the child of a process that had some.
+  CHECK(coracle_test::abort_message([] {
+          ::alarm(60);  // the end if they are never found
+          coracle::spsc_channel<int> ch{2};
+          const auto send_without_end = [&ch] {
+            for (;;) static_cast<void>(ch.try_send(1));
+          };
+          std::thread other{send_without_end};
+          send_without_end();
         }) == "coracle: an spsc_channel is used by two senders or two receivers at the same time\n");
 }
 }  // namespace
