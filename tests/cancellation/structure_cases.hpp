@@ -44,6 +44,13 @@ class when_any_case final : public structure_case {
   }
   coracle::async_manual_reset_event never_;
 };
+class when_any_succeeds_case final : public structure_case {
+  coracle::task<int> fails() {
+    co_await event_;
+    throw 1;
+  }
+  coracle::task<> operation() override { co_await coracle::when_any_succeeds(fails(), child(), event_); }
+};
 class scope_join_case final : public structure_case {
   coracle::task<> operation() override {
     coracle::async_scope scope;
@@ -87,6 +94,7 @@ inline std::vector<cancellation_entry> structure_cases() {
   return {{"when_all_operation", &make_case<when_all_case>, joins},
           {"when_all_ready_operation", &make_case<when_all_ready_case>, joins},
           {"when_any_operation", &make_case<when_any_case>, joins},
+          {"when_any_succeeds()", &make_case<when_any_succeeds_case>, joins},
           {"async_scope::join_operation", &make_case<scope_join_case>, joins},
           {"with_scope()", &make_case<with_scope_case>, joins},
           {"scope_future::wait_operation", &make_case<scope_future_case>}};

@@ -38,13 +38,19 @@ task<int> fails(std::coroutine_handle<>& handle) {
   throw std::runtime_error("failed");
 }
 
+constexpr auto when_any = [](auto... each) { return coracle::when_any(std::move(each)...); };
+constexpr auto when_any_succeeds = [](auto... each) {
+  return coracle::when_any_succeeds(std::move(each)...);
+};
+
 /// Both end at once: one wins, both are joined.
-void two_ends() {
+template <class Race>
+void two_ends(Race race) {
   std::coroutine_handle<> a, b;
   plain_int first = 0, second = 0;
   int won = 0, ended = 0;
   const auto wait = [&]() -> detached {
-    auto one = co_await coracle::when_any(later(a, first, 1), later(b, second, 2));
+    auto one = co_await race(later(a, first, 1), later(b, second, 2));
     ++ended;
     won = one.index() == 0 ? std::get<0>(one) : std::get<1>(one);
     model_expect(won == static_cast<int>(one.index()) + 1, "the winner's value");
@@ -74,13 +80,14 @@ void value_against_error() {
   thread.join();
   model_expect(failed == 1 && ended == 1, "no error is lost, whoever wins");
 }
-void two_errors() {
+template <class Race>
+void two_errors(Race race) {
   std::coroutine_handle<> a, b;
   std::size_t failed = 0;
   const auto wait = [&]() -> detached {
     std::size_t errors = 0;
     try {
-      co_await coracle::when_any(fails(a), fails(b));
+      co_await race(fails(a), fails(b));
     } catch (const coracle::error_group& all) {
       errors = all.errors().size();
     }
@@ -91,6 +98,22 @@ void two_errors() {
   coracle::resume(b);
   thread.join();
   model_expect(failed == 2, "both errors arrive");
+}
+
+/// Only values win.
+void success_against_error() {
+  std::coroutine_handle<> a, b;
+  plain_int data = 0;
+  int won = 0;
+  const auto wait = [&]() -> detached {
+    auto one = co_await coracle::when_any_succeeds(later(a, data, 1), fails(b));
+    won = static_cast<int>(one.index()) + std::get<0>(one) + data;
+  };
+  wait();
+  model_thread thread{[&] { coracle::resume(a); }};
+  coracle::resume(b);
+  thread.join();
+  model_expect(won == 2, "the value is given, and the error dropped");
 }
 
 /// Of two events that are set at once one is taken, the other stays set: a branch that loses takes nothing.
@@ -254,9 +277,12 @@ void select_against_close() {
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("when_any: two ends", run.all, two_ends);
+  run.check("when_any: two ends", run.all, [] { two_ends(when_any); });
   run.check("when_any: a value against an error", run.all, value_against_error);
-  run.check("when_any: two errors", run.all, two_errors);
+  run.check("when_any: two errors", run.all, [] { two_errors(when_any); });
+  run.check("when_any_succeeds: two ends", run.all, [] { two_ends(when_any_succeeds); });
+  run.check("when_any_succeeds: a value against an error", run.all, success_against_error);
+  run.check("when_any_succeeds: two errors", run.all, [] { two_errors(when_any_succeeds); });
   run.check("when_any: two events", run.all, two_events);
   run.check("when_any: events against start", 4, events_against_start);
   run.check("when_any: an event against a stop request", 3, event_against_stop);

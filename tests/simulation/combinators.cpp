@@ -106,6 +106,28 @@ void when_any(coracle_test::simulation& sim) {
   sim.run(all());
 }
 
+void when_any_succeeds(coracle_test::simulation& sim) {
+  world w{sim};
+  workers team{w};
+  const unsigned count = 1 + w.below(5);
+  const auto all = [&]() -> task<> {
+    const auto token = w.a_token();
+    try {
+      auto first = co_await coracle::with_stop(coracle::when_any_succeeds(team.some(count)), token);
+      team.expect_joined();
+      w.expect(!team.ended.empty() && team.ended.front() == first.value, "the first to succeed wins");
+      w.expect(static_cast<int>(first.index) == first.value, "its index is its own");
+    } catch (...) {
+      team.expect_joined();
+      const int errors = count_of(std::current_exception());
+      w.expect(team.ended.empty(), "nobody has succeeded");
+      w.expect(errors == team.failed, "each error arrives");
+      if (errors != static_cast<int>(count)) w.expect(token.stop_requested(), "or was asked to stop");
+    }
+  };
+  sim.run(all());
+}
+
 /// A race for permits, a lock, a signal and a time: only the winner's branch takes what it waits for.
 void races(coracle_test::simulation& sim) {
   world w{sim};
@@ -158,7 +180,9 @@ void races(coracle_test::simulation& sim) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return coracle::testing::simulate_main(
-      argc, argv,
-      {{"when_all", when_all}, {"when_any", when_any}, {"when_any of waits", races, {.stalls = true}}});
+  return coracle::testing::simulate_main(argc, argv,
+                                         {{"when_all", when_all},
+                                          {"when_any", when_any},
+                                          {"when_any_succeeds", when_any_succeeds},
+                                          {"when_any of waits", races, {.stalls = true}}});
 }

@@ -41,7 +41,8 @@ class siblings : protected shared_frame, protected start_frame {
   enum class rule : std::uint8_t {
     collect,  ///< every outcome counts, nobody is stopped
     all,      ///< every value counts: one that gives none stops the others
-    any       ///< the first value or error counts, and stops the others
+    any,      ///< the first value or error counts, and stops the others
+    success   ///< the first value counts, and stops the others; an error only where there is no value
   };
   siblings(rule what_counts, shared_frame::function* task_is_over, start_frame::function* start_next) noexcept
       : shared_frame(task_is_over, &task_failed), start_frame(start_next), rule_(what_counts) {}
@@ -59,7 +60,7 @@ class siblings : protected shared_frame, protected start_frame {
     return shared_frame::promise().get_environment();
   }
   void gave_value(sibling_base& one, bool has_claimed) noexcept {
-    if (rule_ == rule::any) decide(one, has_claimed);
+    if (is_race()) decide(one, has_claimed);
   }
   CORACLE_COLD()
   void gave_none(sibling_base& one, bool has_claimed, const outcome<void>& end) noexcept {
@@ -112,6 +113,8 @@ class siblings : protected shared_frame, protected start_frame {
   }
 
  protected:
+  /// There is an error to be thrown.
+  [[nodiscard]] bool fails() const noexcept { return first_failed() && (rule_ != rule::success || !winner_); }
   /// Why there is no result without an error; none: there is one, or an error.
   [[nodiscard]] stop_reason cancelled() const noexcept {
     const stop_reason why = cancelled_.load(memory_order_relaxed); /*W4*/
@@ -124,7 +127,7 @@ class siblings : protected shared_frame, protected start_frame {
   [[nodiscard]] sibling_base* winner() const noexcept { return winner_; }
 
   [[nodiscard]] rule what_counts() const noexcept { return rule_; }
-  [[nodiscard]] bool is_race() const noexcept { return rule_ == rule::any; }
+  [[nodiscard]] bool is_race() const noexcept { return rule_ >= rule::any; }
   /// One has ended before any was started.
   std::coroutine_handle<> go_on_at_once(std::coroutine_handle<> parent) noexcept {
     parent_.suspend(parent);

@@ -138,7 +138,7 @@ class siblings_operation : public siblings {
   std::coroutine_handle<> start(const environment* inherited, std::coroutine_handle<> parent) {
     if (inherited && stop_registration::may_be_late(inherited->stop) && is_stopped(*inherited)) [[unlikely]]
       return transfer_to(parent);
-    if (is_race() && try_at_once()) return go_on_at_once(parent);
+    if (what_counts() == rule::any && try_at_once()) return go_on_at_once(parent);
     if (!may_fork()) return start_here(inherited, parent);
     begin(count(), inherited, parent);
     return count() != 0 ? start_one<0>(0) : transfer_to(parent);
@@ -193,7 +193,7 @@ class siblings_operation : public siblings {
   }
   /// Throws all errors, or that they were cancelled, if that is how they ended.
   void throw_failure() {
-    if (first_failed()) [[unlikely]]
+    if (fails()) [[unlikely]]
       throw_errors();
     if (const stop_reason why = cancelled(); why != stop_reason::none) [[unlikely]]
       throw_cancelled(why);

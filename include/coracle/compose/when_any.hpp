@@ -1,4 +1,4 @@
-// coracle/compose/when_any.hpp -- await the first of several awaitables, and stop the others.
+// coracle/compose/when_any.hpp -- await the first of several awaitables, or the first success, and stop the others.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/siblings_operation.hpp>
@@ -25,8 +25,8 @@ when_any_operation<std::tuple<sibling<Awaitables>...>>
   using result_type = std::variant<element_t<typename sibling<Awaitables>::result_type>...>;
 
  public:
-  explicit when_any_operation(std::in_place_t, Awaitables&&... each)
-      : base(siblings::rule::any, static_cast<Awaitables&&>(each)...) {}
+  explicit when_any_operation(siblings::rule which_counts, Awaitables&&... each)
+      : base(which_counts, static_cast<Awaitables&&>(each)...) {}
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
   result_type await_resume() {
     this->throw_failure();
@@ -52,8 +52,8 @@ when_any_operation<std::vector<sibling<Awaitable>>>
   using result_type = when_any_result<element_t<typename sibling<Awaitable>::result_type>>;
 
  public:
-  explicit when_any_operation(std::in_place_t, std::vector<sibling<Awaitable>>&& children)
-      : base(siblings::rule::any, std::move(children)) {
+  explicit when_any_operation(siblings::rule which_counts, std::vector<sibling<Awaitable>>&& children)
+      : base(which_counts, std::move(children)) {
     CORACLE_CHECK(!this->children().empty(), "when_any of an empty range: nobody can be first");
   }
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
@@ -63,6 +63,17 @@ when_any_operation<std::vector<sibling<Awaitable>>>
     return result_type{static_cast<std::size_t>(&one - this->children().data()), element_of(one)};
   }
 };
+
+template <class... Awaitables>
+auto race(siblings::rule which_counts, Awaitables&&... each) {
+  using children = std::tuple<sibling<Awaitables>...>;
+  return when_any_operation<children>{which_counts, static_cast<Awaitables&&>(each)...};
+}
+template <class Range>
+auto race_of_range(siblings::rule which_counts, Range&& range) {
+  auto children = siblings_from_range<sibling, std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
+  return when_any_operation<decltype(children)>{which_counts, std::move(children)};
+}
 }  // namespace detail
 
 /// Awaits all at the same time until the first is over; stops the others and waits for them. Gives the result of
@@ -90,16 +101,13 @@ when_any_operation<std::vector<sibling<Awaitable>>>
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_any(Awaitables&&... each) {
-  using children = std::tuple<detail::sibling<Awaitables>...>;
-  return detail::when_any_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
+  return detail::race(detail::siblings::rule::any, static_cast<Awaitables&&>(each)...);
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_any(Range&& range) {
-  auto children =
-      detail::siblings_from_range<detail::sibling, std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
-  return detail::when_any_operation<decltype(children)>{std::in_place, std::move(children)};
+  return detail::race_of_range(detail::siblings::rule::any, static_cast<Range&&>(range));
 }
 template <class... Ts>
 detail::any_awaiter when_any(Ts&&...) {
@@ -108,6 +116,38 @@ detail::any_awaiter when_any(Ts&&...) {
       "when_any needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
       "that have a name");
   static_assert(sizeof...(Ts) != 0, "when_any() of nothing: pass at least one awaitable");
+  return {};
+}
+
+/// As when_any, but an error leaves the race, too: the first that gives a value wins, and the errors of the others are
+/// dropped. Without a value all errors are thrown.
+///
+///     const std::string page = (co_await coracle::when_any_succeeds(std::move(mirrors))).value;
+///
+/// Prefer hedge() where a second attempt is to be made only if the first is slow or fails.
+/// Cancellation  as when_any, but a loser that is an operation of this library may have taken effect, as a task may:
+///               what it has received or locked is dropped. For channels and locks use when_any or select.
+/// Exceptions    if no child gives a value: that of the child that failed; of several, an error_group.
+///               operation_cancelled, if none failed. std::bad_alloc, before any child is started.
+/// Cost          as when_any; every child is started that comes before the first value.
+template <class... Awaitables>
+  requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
+auto when_any_succeeds(Awaitables&&... each) {
+  return detail::race(detail::siblings::rule::success, static_cast<Awaitables&&>(each)...);
+}
+/// Requires: not empty.
+template <detail::awaitable_range Range>
+  requires(!awaitable<Range>)
+auto when_any_succeeds(Range&& range) {
+  return detail::race_of_range(detail::siblings::rule::success, static_cast<Range&&>(range));
+}
+template <class... Ts>
+detail::any_awaiter when_any_succeeds(Ts&&...) {
+  static_assert(
+      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      "when_any_succeeds needs awaitables, or one range of them: calls that return tasks, or std::move of "
+      "tasks that have a name");
+  static_assert(sizeof...(Ts) != 0, "when_any_succeeds() of nothing: pass at least one awaitable");
   return {};
 }
 }  // namespace coracle
