@@ -64,6 +64,8 @@ void advise(int fd, file_buffering_mode buffering_mode) noexcept {
 file::file(io_service& service, const std::filesystem::path& path, detail::file_access access,
            file_open_mode open_mode, file_buffering_mode buffering_mode)
     : path_(path) {
+  if (path.native().find('\0') != std::string::npos)
+    throw_error(EINVAL, "cannot open a path with a NUL in it:", path.c_str());
   detail::io_system& system = detail::io_descriptor::system_of(service);
   const int fd = system.open(path, open_flags(access, open_mode, buffering_mode));
   if (fd < 0) throw_error(-fd, "cannot open", path);

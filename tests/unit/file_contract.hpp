@@ -61,6 +61,19 @@ TEST_CASE(CORACLE_FILE_TEST
   CHECK(here.text_of(here / "a") == "0123456789");
 }
 
+TEST_CASE(CORACLE_FILE_TEST ": a path with a NUL in it names no file, rather than the one before the NUL") {
+  using namespace std::string_literals;
+  service_under_test here;
+  here.write_text(here / "a", "text");
+  std::filesystem::path path = here / "a";
+  const std::string message = "cannot open a path with a NUL in it: " + path.native() + ": Invalid argument";
+  path += "\0b"s;
+  CHECK_THROWS_WITH_AS(static_cast<void>(read_only_file::open(here.io, path)), message.c_str(),
+                       std::system_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(write_only_file::open(here.io, path)), message.c_str(),
+                       std::system_error);
+}
+
 TEST_CASE(CORACLE_FILE_TEST ": a read gives fewer bytes where the file ends, and none beyond") {
   service_under_test here;
   here.write_text(here / "a", "abcdef");

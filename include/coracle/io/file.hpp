@@ -41,8 +41,8 @@ class file_operation : public io_operation {
 ///               the io_service.
 /// Cancellation  stop requested before: nothing is started. During: one that waits for a thread is taken out; one
 ///               that a thread has begun ends as if nobody had asked.
-/// Exceptions    std::system_error with the path, of opening, of size() and of the operations;
-///               operation_cancelled.
+/// Exceptions    std::system_error with the path, of opening, of size() and of the operations; a path with a NUL in
+///               it is std::errc::invalid_argument. operation_cancelled.
 /// Threads       any number may read, write and ask for the size at once. Closing and moving: no other use of the
 ///               file meanwhile. The io_service outlives the file.
 /// Cost          open() blocks, and allocates. An operation allocates nothing.
