@@ -19,15 +19,23 @@ constexpr int last_signal = 64;
 static_assert(detail::atomic<std::uint64_t>::is_always_lock_free, "a signal handler takes no lock");
 
 detail::signal_route routes[last_signal + 1];
-std::mutex actions_mutex;  // guards `before`, and that it goes with the route
+std::mutex actions_mutex;  // guards what follows, and that it goes with the route
 struct sigaction before[last_signal + 1];
+//   [P1] whose pipe  relaxed  written before the handler is there, read by it
+detail::atomic<::pid_t> owners[last_signal + 1];
 
+/// A child between fork() and exec has the handler and the pipe, too, but what is sent to it is not for its parent.
 extern "C" void pass_on_signal(int number) {
   const int error = errno;
-  routes[number].pass([number](int pipe) {
-    const auto byte = static_cast<unsigned char>(number);
-    static_cast<void>(!::write(pipe, &byte, 1));
-  });
+  if (owners[number].load(detail::memory_order_relaxed) != ::getpid()) { /*P1*/
+    ::sigaction(number, &before[number], nullptr);
+    ::raise(number);  // comes once this has returned
+  } else {
+    routes[number].pass([number](int pipe) {
+      const auto byte = static_cast<unsigned char>(number);
+      static_cast<void>(!::write(pipe, &byte, 1));
+    });
+  }
   errno = error;
 }
 
@@ -70,6 +78,7 @@ void signal_set::catch_one(int number) {
   ::sigfillset(&action.sa_mask);
   const std::lock_guard lock{actions_mutex};
   if (!routes[number].open(write_)) throw_error(EBUSY, failure + ", since another signal_set does");
+  owners[number].store(::getpid(), detail::memory_order_relaxed); /*P1*/
   if (::sigaction(number, &action, &before[number]) != 0) {
     const int error = errno;
     routes[number].close();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -123,6 +124,24 @@ TEST_CASE("signal_set: afterwards the signal does what it did before") {
   std::raise(SIGUSR1);
   CHECK(handled == 1);
   std::signal(SIGUSR1, old);
+}
+
+TEST_CASE(
+    "signal_set: in a process that fork() has made the signal does what it did before, and nobody hears of "
+    "it") {
+  io_service io;
+  signal_set signals{io, {SIGUSR1, SIGUSR2}};
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    std::raise(SIGUSR1);  // ends it
+    ::_exit(0);
+  }
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGUSR1);
+  std::raise(SIGUSR2);
+  CHECK(io.run(signals.wait()) == SIGUSR2);
 }
 
 TEST_CASE("signal_set: what cannot be caught, or another catches, is an error, and leaves all as it was") {

@@ -41,7 +41,8 @@ class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait
 /// Exceptions    the constructor: std::system_error, with std::errc::invalid_argument for what cannot be caught, and
 ///               std::errc::device_or_resource_busy for what another signal_set of the process catches.
 /// Threads       wait() from any number of threads at once. It may be made at any time: whichever thread the system
-///               interrupts, whoever waits hears of it. The io_service outlives it.
+///               interrupts, whoever waits hears of it. The io_service outlives it. In a child process that fork()
+///               made, the first such signal has it do from then on what it did before.
 /// Cost          two descriptors; a wait allocates nothing. What is interrupted is a system call of some thread, which
 ///               the system starts again where it can (SA_RESTART).
 class signal_set {
