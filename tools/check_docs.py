@@ -2,6 +2,8 @@
 """What the documents show must compile, run and print what they say.
 
   check_docs.py snippets          compiles every ```cpp block of README.md and docs/; runs those with a main
+  check_docs.py links             looks whether all files, folders and headings exist that a document names or links to
+  check_docs.py headers           compares docs/headers.md with the headers: their names, and what their first lines say
   check_docs.py example SRC EXE   runs EXE and compares its output with the `// Output:` block that ends SRC
 
 A block marked ```cpp fragment is put into a function body after `#include <coracle/coracle.hpp>` and
@@ -150,13 +152,82 @@ def check_example(source, program):
     return 1 if complaint else 0
 
 
+def check_links():
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard"], text=True,
+                            capture_output=True)
+    files = listed.stdout.split() or [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*")]
+    known = {*files, *(str(folder) for file in files for folder in Path(file).parents)}
+    known |= {str(Path(file).with_suffix("")) for file in files}  # a program is called like its source
+    # Below any folder: a document may say core/task.hpp.
+    known = {"/".join(Path(each).parts[skipped:]) for each in known for skipped in range(len(Path(each).parts))}
+    complaints = [f"{file}: {what}" for file in files if file.endswith(".md")
+                  for what in broken_links(ROOT / file, known)]
+    print("\n".join(complaints + [f"{len(complaints)} names of nothing"]))
+    return 1 if complaints else 0
+
+
+def broken_links(document, known):
+    """What this document links to, or names between backticks as a path, that does not exist."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, heading = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        if not target.exists():
+            yield f"no {link}"
+        elif heading and heading not in anchors(target):
+            yield f"no heading {link}"
+    for path in re.findall(r"`(?:\./)?([\w.-]+(?:/[\w.-]+)+)/?`", text):
+        if path not in known and not path.startswith("build/"):
+            yield f"no {path}"
+
+
+def anchors(document):
+    """What the headings of a document are called in links to them."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings]
+
+
+def check_headers():
+    """Each header of include/ has one row in docs/headers.md, of its first lines, and declares the names that stand there."""
+    folder = ROOT / "include/coracle"
+    page = (ROOT / "docs/headers.md").read_text()
+    rows = re.findall(r"^\| `(\S+\.hpp)` \|(.*?)\| (.*) \|$", page, re.MULTILINE)
+    headers = {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.hpp"))}
+    complaints = [f"no row of {header}" for header in headers if [row[0] for row in rows].count(header) != 1]
+    uses = [f"#include <coracle/{header}>" for header in headers]
+    for header, names, said in rows:
+        if header not in headers:
+            complaints.append(f"a row of {header}, which does not exist")
+            continue
+        if said != purpose(headers[header]):
+            complaints.append(f"{header} says of itself: {purpose(headers[header])}")
+        for name in re.findall(r"`([\w:]+)`", names):
+            if not re.search(rf"\b{name.rpartition(':')[2]}\b", headers[header]):
+                complaints.append(f"{header} has no {name}")
+            uses.append(f"#ifndef {name}\n#error\n#endif" if name.startswith("CORACLE_") else
+                        f"namespace use_{len(uses)} {{ using coracle::{name}; }}")
+    result = subprocess.run([*COMPILE, "-fsyntax-only", "-x", "c++", "-"], input="\n".join(uses), text=True, capture_output=True)
+    complaints += [line for line in result.stderr.splitlines() if "error" in line]
+    print("\n".join(complaints + [f"{len(rows)} rows, {len(complaints)} wrong"]))
+    return 1 if complaints else 0
+
+
+def purpose(header):
+    """What the first lines of a header say it is."""
+    lines = re.match(r"(?://.*\n)+", header)[0].replace("//", "").split("SPDX-License-Identifier")[0]
+    return " ".join(lines.partition(" -- ")[2].split()).removesuffix(".")
+
+
 def main():
     arguments = sys.argv[1:]
-    if arguments == ["snippets"]:
-        return check_all_snippets()
+    checks = {"snippets": check_all_snippets, "links": check_links, "headers": check_headers}
+    if len(arguments) == 1 and arguments[0] in checks:
+        return checks[arguments[0]]()
     if len(arguments) == 3 and arguments[0] == "example":
         return check_example(*arguments[1:])
-    print("usage: check_docs.py snippets | check_docs.py example SOURCE PROGRAM", file=sys.stderr)
+    print("usage: check_docs.py snippets | links | headers | example SOURCE PROGRAM", file=sys.stderr)
     return 2
 
 
