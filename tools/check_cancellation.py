@@ -141,8 +141,10 @@ def self_test():
 
 
 def main():
-    if "--self-test" in sys.argv:
+    if sys.argv[1:] == ["--self-test"]:
         return self_test()
+    if len(sys.argv) > 1:
+        sys.exit("usage: check_cancellation.py [--self-test]")
     headers = sorted((ROOT / "include").rglob("*.hpp"))
     texts = [path.read_text() for path in headers]
     found = operations(texts)

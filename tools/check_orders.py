@@ -207,6 +207,8 @@ def self_test():
 def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
+    if len(sys.argv) > 1:
+        sys.exit("usage: check_orders.py [--self-test]")
     sources = read_all()
     mistakes = check(sources)
     for path, line, what in mistakes:
