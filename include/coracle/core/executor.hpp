@@ -69,29 +69,41 @@ class executor_scope {
 /// runs on a bounded stack.
 inline constexpr unsigned max_wake_depth = 64;
 
-inline void run_late_wakeups(thread_state& thread) noexcept {
+CORACLE_NOINLINE() inline void run_late_wakeups(thread_state& thread) noexcept {
   while (resumption* late = thread.late_head) {
     thread.late_head = late->next;
     resume(late->handle);
   }
 }
+CORACLE_COLD() inline void wake_later(thread_state& thread, resumption& item) noexcept {
+  item.next = nullptr;
+  if (thread.late_head) {
+    thread.late_tail->next = &item;
+  } else {
+    thread.late_head = &item;
+  }
+  thread.late_tail = &item;
+}
+CORACLE_NOINLINE() inline void resume_outside(std::coroutine_handle<> suspended) noexcept {
+  const executor_scope outside{nullptr};
+  resume(suspended);
+}
 
 CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
   thread_state& thread = this_thread();
-  if (thread.wake_depth == max_wake_depth) {
-    item.next = nullptr;
-    if (thread.late_head) {
-      thread.late_tail->next = &item;
-    } else {
-      thread.late_head = &item;
-    }
-    thread.late_tail = &item;
-    return;
-  }
-  const executor_scope outside{nullptr};
+  if (thread.wake_depth == max_wake_depth) [[unlikely]]
+    return wake_later(thread, item);
   ++thread.wake_depth;
-  resume(item.handle);
-  run_late_wakeups(thread);
+  const std::coroutine_handle<> suspended = item.handle;
+  if (thread.current || !thread.draining) {
+    resume_outside(suspended);
+  } else {  // where the waker runs outside any scheduler there is nothing to note, and nothing to restore
+    suspended.resume();
+    if (thread.next) [[unlikely]]
+      resume_outside(std::exchange(thread.next, nullptr));
+  }
+  if (thread.late_head) [[unlikely]]
+    run_late_wakeups(thread);
   --thread.wake_depth;
 }
 }  // namespace detail
