@@ -47,6 +47,7 @@ class stop_state : public recycled_frames {
   }
   /// False: it is not requested. True: ask reason(). Calls nothing, so that who asks saves no registers.
   [[nodiscard]] bool may_be_requested() noexcept {
+    if ((listeners_.load(memory_order_relaxed) & (closed | listeners_.lock_bit)) == 0) return false; /*R14*/
     for (stop_state *each = this, *outer = nullptr; each; each = outer) {
       outer = each->outer_.load(memory_order_acquire);                                /*R8*/
       if (each->reason_.load(memory_order_relaxed) != stop_reason::none) return true; /*R11*/
@@ -64,9 +65,15 @@ class stop_state : public recycled_frames {
   /// listeners of the first have returned. So a chain of any length takes a bounded stack.
   void request_linked(stop_reason why) noexcept;
   /// False: stop was requested before, and the listener is not in the list.
-  bool add(stop_listener& listener) noexcept;
+  bool add(stop_listener& listener) noexcept {
+    return listeners_.change_from(nobody, the_only(listener), memory_order_release) || /*R12*/
+           add_to_list(listener);
+  }
   /// Afterwards the listener does not run and will not.
-  void remove(stop_listener& listener) noexcept;
+  void remove(stop_listener& listener) noexcept {
+    if (!listeners_.change_from(the_only(listener), nobody, memory_order_relaxed)) /*R13*/
+      remove_from_list(listener);
+  }
 
   void add_source() noexcept { sources_.fetch_add(1, memory_order_relaxed); }  /*R3*/
   void drop_source() noexcept { sources_.fetch_sub(1, memory_order_relaxed); } /*R3*/
@@ -107,14 +114,33 @@ class stop_state : public recycled_frames {
     *end_ = &listener;
     end_ = &listener.following;
   }
-  bool link_and_add(stop_listener& listener) noexcept;
+  CORACLE_SAVES_REGISTERS() bool add_to_list(stop_listener& listener) noexcept {
+    lock();
+    const bool in_time = link_to_outer() == stop_reason::none;
+    if (in_time) append(listener);
+    unlock();
+    return in_time;
+  }
+  void remove_from_list(stop_listener& listener) noexcept;
   void remove_called(const stop_listener& listener) noexcept;
   void link_now() noexcept;
   stop_reason link_to_outer() noexcept;
   stop_reason take_outer_reason_now() noexcept;
   stop_reason take_outer_reason() noexcept;
-  void lock() noexcept { static_cast<void>(lock_.lock()); }
-  void unlock() noexcept { lock_.unlock(0); }
+  static std::uintptr_t the_only(stop_listener& listener) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&listener);
+  }
+  /// Afterwards all listeners are in the list.
+  void lock() noexcept {
+    const std::uintptr_t seen = listeners_.lock();
+    if (seen > closed) append(*reinterpret_cast<stop_listener*>(seen));
+  }
+  void unlock() noexcept { listeners_.unlock(is_closed() ? closed : first_ ? several : nobody); }
+  /// Called with the lock held.
+  [[nodiscard]] bool is_closed() const noexcept {
+    return outer_.load(memory_order_relaxed) ||
+           reason_.load(memory_order_relaxed) != stop_reason::none; /*R7*/
+  }
 
   // reason_ changes once, under the lock, so that a listener is either added before the requester looks at
   // the list or told that it came too late.
@@ -129,8 +155,17 @@ class stop_state : public recycled_frames {
   //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
   //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
   //   [R11] load                   relaxed  whoever finds one goes on to R1
+  //   [R12] nobody -> the only one release  publishes the listener                            pairs with B1
+  //   [R13] the only one -> nobody relaxed  nobody has touched it
+  //   [R14] load                   relaxed  neither closed nor locked: it is linked, and whoever saw a reason saw the lock
   // The lock is held while the outer state's is taken, never the other way round.
-  locked_word<std::uint32_t> lock_{0};
+  //
+  // listeners_ is the lock, and says who listens: nobody; one, whose address it is; `several`, all in the list; or,
+  // `closed`, nobody can be added before link_to_outer(), or any more. So one that comes alone takes one atomic operation
+  // to come and one to go.
+  static constexpr std::uintptr_t nobody = 0, several = 2, closed = 4;
+  static_assert(alignof(stop_listener) > closed);
+  locked_word<std::uintptr_t> listeners_{nobody};
   atomic<stop_reason> reason_{stop_reason::none};
   atomic<std::uint32_t> references_{1};
   atomic<std::uint32_t> sources_;
@@ -240,23 +275,7 @@ inline void stop_state::run_next() noexcept {
   }
 }
 
-CORACLE_NOINLINE() inline bool stop_state::add(stop_listener& listener) noexcept {
-  lock();
-  if (outer_.load(memory_order_relaxed) || reason_.load(memory_order_relaxed) != stop_reason::none) /*R7*/
-    return link_and_add(listener);
-  append(listener);
-  unlock();
-  return true;
-}
-/// Called with the lock held, which it releases.
-CORACLE_NOINLINE() inline bool stop_state::link_and_add(stop_listener& listener) noexcept {
-  const bool in_time = link_to_outer() == stop_reason::none;
-  if (in_time) append(listener);
-  unlock();
-  return in_time;
-}
-
-CORACLE_NOINLINE() inline void stop_state::remove(stop_listener& listener) noexcept {
+CORACLE_NOINLINE() inline void stop_state::remove_from_list(stop_listener& listener) noexcept {
   lock();
   if (!listener.link) [[unlikely]]
     return remove_called(listener);
@@ -305,7 +324,8 @@ class stop_registration : public stop_listener {
 };
 
 inline stop_state::stop_state(stop_state* outer, stop_registration& link) noexcept
-    : sources_(1),
+    : listeners_(outer ? closed : nobody),
+      sources_(1),
       not_linked_(outer && outer->outer_.load(memory_order_relaxed) ? outer->not_linked_ + 1 : 1), /*R7*/
       outer_(outer),
       link_(&link) {

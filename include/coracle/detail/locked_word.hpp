@@ -31,6 +31,14 @@ class locked_word {
   bool change(Value& expected, Value desired, order_argument order) noexcept {
     return word_.compare_exchange_weak(expected, desired, order, memory_order_relaxed);
   }
+  /// As change(), but fails only where it finds another value.
+  [[nodiscard]] bool change_from(Value expected, Value desired, order_argument order) noexcept {
+    return word_.compare_exchange_strong(expected, desired, order, memory_order_relaxed);
+  }
+  /// Takes the lock, if the word is `expected`: for a likely value the processor does not wait for a load first.
+  [[nodiscard]] bool lock_from(Value expected) noexcept {
+    return change_from(expected, expected | lock_bit, memory_order_acquire); /*B1*/
+  }
   /// Takes the lock. Gives the value that it found. `order`: acquire or stronger.
   [[nodiscard]] Value lock(order_argument order = memory_order_acquire /*B1*/) noexcept {
     Value seen = word_.load(memory_order_relaxed) & ~lock_bit;
