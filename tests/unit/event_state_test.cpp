@@ -31,6 +31,20 @@ TEST_CASE("event_word: is set also while somebody holds its lock, and reset() wa
   CHECK_FALSE(word.is_set());
 }
 
+TEST_CASE("event_word: reset() has no effect where it is not set") {
+  event_word<std::uint32_t> word{false};
+  CHECK_FALSE(word.reset());
+  CHECK_FALSE(word.reset_if_set());
+  CHECK(word.set_unless_waited_for());
+  CHECK(word.reset_if_set());
+  CHECK_FALSE(word.is_set());
+  static_cast<void>(word.lock());
+  CHECK_FALSE(word.reset());
+  word.unlock(8);
+  CHECK_FALSE(word.reset());
+  CHECK(word.load(coracle::detail::memory_order_relaxed) == 8);
+}
+
 TEST_CASE("event_word: set_unless_waited_for() leaves it alone while its lock is held") {
   event_word<std::uint32_t> word{false};
   static_cast<void>(word.lock());
@@ -52,6 +66,33 @@ TEST_CASE(
   CHECK(first.progress() == queued_waiter::served);
   CHECK_FALSE(lasting.withdraw(first));
   CHECK(first.progress() == queued_waiter::served);
+}
+
+TEST_CASE("event_state: one that waits alone is served, withdrawn, or joined by others in their order") {
+  event_state event{false};
+  one alone, first, second, third;
+  CHECK(event.enqueue(alone, true));
+  CHECK(event.is_waited_for());
+  CHECK(event.set_for_one() == &alone);
+  CHECK_FALSE(event.is_waited_for());
+  CHECK_FALSE(event.is_set());
+
+  CHECK(event.enqueue(first, true));
+  CHECK(event.withdraw(first));
+  CHECK_FALSE(event.withdraw(first));
+  CHECK_FALSE(event.is_waited_for());
+  CHECK(event.set_for_one() == nullptr);
+  event.reset();
+
+  one again;
+  CHECK(event.enqueue(again, true));
+  CHECK(event.enqueue(second, true));
+  CHECK(event.enqueue(third, true));
+  CHECK(event.withdraw(second));
+  CHECK(event.set_for_one() == &again);
+  CHECK(event.set_for_one() == &third);
+  CHECK_FALSE(event.is_waited_for());
+  CHECK_FALSE(event.is_set());
 }
 
 TEST_CASE("event_state: who was cancelled on the way neither waits nor uses a set() up") {

@@ -113,10 +113,12 @@ class wait_queue {
   [[nodiscard]] queued_waiter* front() const noexcept { return waiters_.front(); }
   /// False: stop was requested on the way here, and the waiter is not in the queue.
   [[nodiscard]] bool push(queued_waiter& arriving) noexcept {
-    if (!arriving.arrive(queued_waiter::queued)) return false;
-    waiters_.push(arriving);
-    return true;
+    const bool waits = arriving.arrive(queued_waiter::queued);
+    if (waits) put(arriving);
+    return waits;
   }
+  /// As push(), for one that has arrived.
+  void put(queued_waiter& waiting) noexcept { waiters_.push(waiting); }
   /// For an enqueue() that finds that it need not wait. False: stop was requested on the way here, or its choice is
   /// lost, and nothing may be taken for this waiter. True: a stop request that comes later has no effect.
   [[nodiscard]] bool serve_at_once(queued_waiter& arriving) noexcept {

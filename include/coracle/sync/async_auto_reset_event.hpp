@@ -54,7 +54,7 @@ class [[nodiscard("an event does nothing until it is awaited")]] async_auto_rese
 
  private:
   friend stoppable_wait;
-  bool try_now() const noexcept { return event_.state_.reset(); }
+  bool try_now() const noexcept { return event_.state_.reset_if_set(); }
   bool enqueue() noexcept { return event_.state_.enqueue(node(), true); }
   bool withdraw() noexcept { return event_.state_.withdraw(node()); }
 

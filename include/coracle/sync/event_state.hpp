@@ -14,6 +14,7 @@ namespace coracle::detail {
 //   [E3] nobody waits: set     release  publishes what the setter wrote,     pairs with E1, E2, B1
 //                                       also if it was set already
 //   [E4] load                  relaxed  nobody uses it meanwhile
+//   [E5] load                  relaxed  a look before E2
 template <class Word>
 class event_word : public locked_word<Word> {
  public:
@@ -32,13 +33,16 @@ class event_word : public locked_word<Word> {
     }
     return false;
   }
-  /// True: it was set.
+  /// True: it was set. Takes it for granted at first: who is not so sure calls reset_if_set().
   bool reset() noexcept {
-    Word seen = this->load(memory_order_relaxed);
-    while (seen == is_set_now) {
+    Word seen = is_set_now;
+    do {
       if (this->change(seen, not_set, memory_order_acquire)) return true; /*E2*/
-    }
+    } while (seen == is_set_now);
     return seen == (is_set_now | this->lock_bit) && reset_contended();
+  }
+  bool reset_if_set() noexcept {
+    return (this->load(memory_order_relaxed) & ~this->lock_bit) == is_set_now && reset(); /*E5*/
   }
 
  private:
@@ -49,55 +53,94 @@ class event_word : public locked_word<Word> {
   }
 };
 
-/// An event for any number of waiters.
+/// An event for any number of waiters. Its word points to one that waits alone; more are in the queue.
 class event_state {
  public:
   explicit event_state(bool set) noexcept : word_(set) {}
 
   [[nodiscard]] bool is_set() const noexcept { return word_.is_set(); }
   /// Requires: nobody uses it meanwhile.
-  [[nodiscard]] bool is_waited_for() const noexcept { return !queue_.empty(); }
+  [[nodiscard]] bool is_waited_for() const noexcept {
+    return word_.load(memory_order_relaxed) > waited_for || !queue_.empty(); /*E4*/
+  }
   bool reset() noexcept { return word_.reset(); }
+  bool reset_if_set() noexcept { return word_.reset_if_set(); }
   /// All three: touch nothing of the event once anybody can see that it is set, or who is let through.
   /// True: nobody waits, and it is set. False: somebody may, and nothing has changed.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
   /// Sets it, and gives who is let through, for the caller to wake: all, and it stays set.
   waiter* set_for_all() noexcept {
-    static_cast<void>(word_.lock());
-    waiter* const first = queue_.take_all();
+    queued_waiter* first = alone(word_.lock());
+    if (first) [[likely]] {
+      first->leave();
+    } else {
+      first = queue_.take_all();
+    }
     word_.unlock(word_.is_set_now);
     return first;
   }
   /// As before, but only the first, who has used it up; null: nobody waited, and it is set.
   waiter* set_for_one() noexcept {
-    static_cast<void>(word_.lock());
-    waiter* const first = queue_.claim();
+    queued_waiter* first = alone(word_.lock());
+    if (first && first->claim()) [[likely]] {
+      first->set_progress(queued_waiter::served);
+      word_.unlock(word_.not_set);
+      return first;
+    }
+    if (first) queue_.put(*first);
+    first = queue_.claim();
     word_.unlock(!first ? word_.is_set_now : queue_.empty() ? word_.not_set : waited_for);
     return first;
   }
   /// True: `arriving` waits. False: it was set, and is not any more if it `closes` behind each waiter; or stop was
   /// requested.
   bool enqueue(queued_waiter& arriving, bool closes) noexcept {
-    const std::uint32_t seen = word_.lock();
-    if (seen == word_.is_set_now) {
-      const bool passes = queue_.serve_at_once(arriving);
-      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
-      return false;
-    }
-    const bool waits = queue_.push(arriving);
-    word_.unlock(waits ? waited_for : seen);
+    if (!word_.lock_from(word_.not_set)) return enqueue_after_others(arriving, closes);
+    const bool waits = arriving.arrive(queued_waiter::queued);
+    word_.unlock(waits ? waiting_word(arriving, word_.not_set) : word_.not_set);
     return waits;
   }
   bool withdraw(queued_waiter& waiting) noexcept {
-    const std::uint32_t seen = word_.lock();
+    const std::uintptr_t seen = lock();
     const bool waited = queue_.withdraw(waiting);
     word_.unlock(seen == waited_for && queue_.empty() ? word_.not_set : seen);
     return waited;
   }
 
  private:
-  static constexpr std::uint32_t waited_for = 4;
-  event_word<std::uint32_t> word_;
+  static constexpr std::uintptr_t waited_for = 4;
+  /// Who waits alone; null: nobody does.
+  static queued_waiter* alone(std::uintptr_t word) noexcept {
+    return word > waited_for ? reinterpret_cast<queued_waiter*>(word) : nullptr;
+  }
+  /// Afterwards all are in the queue.
+  std::uintptr_t lock() noexcept {
+    const std::uintptr_t seen = word_.lock();
+    queued_waiter* const only = alone(seen);
+    if (only) queue_.put(*only);
+    return only ? waited_for : seen;
+  }
+  CORACLE_NOINLINE() bool enqueue_after_others(queued_waiter& arriving, bool closes) noexcept {
+    const std::uintptr_t seen = word_.lock();
+    if (seen == word_.is_set_now) {
+      const bool passes = queue_.serve_at_once(arriving);
+      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+      return false;
+    }
+    const bool waits = arriving.arrive(queued_waiter::queued);
+    word_.unlock(waits ? waiting_word(arriving, seen) : seen);
+    return waits;
+  }
+  /// The word once `arriving` waits, too.
+  std::uintptr_t waiting_word(queued_waiter& arriving, std::uintptr_t seen) noexcept {
+    if (seen == word_.not_set && queue_.empty()) [[likely]]
+      return reinterpret_cast<std::uintptr_t>(&arriving);
+    if (queued_waiter* const only = alone(seen)) queue_.put(*only);
+    queue_.put(arriving);
+    return waited_for;
+  }
+
+  event_word<std::uintptr_t> word_;
   wait_queue queue_;
 };
 
@@ -112,6 +155,7 @@ class single_waiter_event_state {
     return word_.load(memory_order_relaxed) > word_.is_set_now; /*E4*/
   }
   bool reset() noexcept { return word_.reset(); }
+  bool reset_if_set() noexcept { return word_.reset_if_set(); }
   /// Both as event_state's; one that `closes` behind its waiter stays not set if that waits.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
   waiter* set_for_waiter(bool closes) noexcept {

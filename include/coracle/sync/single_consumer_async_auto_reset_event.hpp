@@ -59,7 +59,7 @@ class [[nodiscard(
 
  private:
   friend stoppable_wait;
-  bool try_now() const noexcept { return event_.state_.reset(); }
+  bool try_now() const noexcept { return event_.state_.reset_if_set(); }
   bool enqueue() noexcept {
     return event_.state_.enqueue(
         node(), true, "two coroutines await a single_consumer_async_auto_reset_event at the same time");
