@@ -1,0 +1,211 @@
+// tests/unit/socket_stream_contract.hpp -- what holds for every TCP socket; a part of socket_contract.hpp.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <doctest/doctest.h>
+
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/net/socket.hpp>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "connected_sockets.hpp"
+
+namespace {
+TEST_CASE(CORACLE_SOCKET_TEST ": recv waits for what is sent, and gives 0 at the end of the stream") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  std::string received;
+  io.run([&]() -> task<> {
+    const auto receive = [&]() -> task<> { received = co_await receive_all(ends.server); };
+    const auto send = [&]() -> task<> {
+      co_await send_all(ends.client, "one ");
+      co_await io.schedule();
+      co_await send_all(ends.client, "two");
+      ends.client.close_send();
+    };
+    co_await coracle::when_all(receive(), send());
+  }());
+  CHECK(received == "one two");
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": half closed, the other direction still carries data") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  io.run([&]() -> task<> {
+    co_await send_all(ends.client, "question");
+    ends.client.close_send();
+    CHECK(co_await receive_all(ends.server) == "question");
+    co_await send_all(ends.server, "answer");
+    ends.server.close_send();
+    CHECK(co_await receive_all(ends.client) == "answer");
+  }());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": close_recv() ends a recv that waits") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  std::string received = "none";
+  io.run([&]() -> task<> {
+    const auto receive = [&]() -> task<> { received = co_await receive_all(ends.server); };
+    const auto close = [&]() -> task<> {
+      ends.server.close_recv();
+      co_return;
+    };
+    co_await coracle::when_all(receive(), close());
+  }());
+  CHECK(received.empty());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST
+          ": one socket sends and receives at the same time more than the kernel buffers") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  constexpr std::size_t size = 8 * 1024 * 1024;
+  const std::string one(size, 'a'), other(size, 'b');
+  std::string at_server, at_client;
+  const auto send = [](socket& to, std::string_view text) -> task<> {
+    co_await send_all(to, text);
+    to.close_send();
+  };
+  const auto receive = [](socket& from, std::string& text) -> task<> { text = co_await receive_all(from); };
+  io.run([&]() -> task<> {
+    co_await coracle::when_all(send(ends.client, one), receive(ends.client, at_client),
+                               send(ends.server, other), receive(ends.server, at_server));
+  }());
+  CHECK(at_server == one);
+  CHECK(at_client == other);
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": several that wait to receive from one socket get the data in their order") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  std::vector<std::string> order;
+  io.run([&]() -> task<> {
+    const auto receive = [&](char name) -> task<> {
+      char byte = 0;
+      CHECK(co_await ends.server.recv(&byte, 1) == 1);
+      order.push_back({name, byte});
+    };
+    co_await coracle::when_all(receive('a'), receive('b'), receive('c'), send_all(ends.client, "123"));
+  }());
+  CHECK(order == std::vector<std::string>{"a1", "b2", "c3"});
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": nobody listens: the connection is refused") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket silent = socket::create_tcpv4(io), client = socket::create_tcpv4(io);
+  silent.bind(any_port);
+  std::error_code error;
+  io.run([&]() -> task<> { error = co_await error_of(client.connect(silent.local_endpoint())); }());
+  CHECK(error == std::errc::connection_refused);
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": a peer that goes with data unread resets the connection") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  io.run([&]() -> task<> {
+    co_await send_all(ends.client, "never read");
+    char byte = 0;
+    co_await ends.server.recv(&byte, 1);  // so the rest has come, too
+    ends.server.close();
+    CHECK(co_await error_of(ends.client.recv(&byte, 1)) == std::errc::connection_reset);
+  }());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": sending to a peer that has gone is an error, not a SIGPIPE") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  ends.server.close();
+  io.run([&]() -> task<> {
+    std::error_code error;
+    while (!error) error = co_await error_of(ends.client.send("x", 1));
+    CHECK((error == std::errc::broken_pipe || error == std::errc::connection_reset));
+  }());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": an operation on a socket that is not connected is an error") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket tcp = socket::create_tcpv4(io);
+  io.run([&]() -> task<> {
+    char byte = 0;
+    CHECK(co_await error_of(tcp.recv(&byte, 1)) == std::errc::not_connected);
+    CHECK(co_await error_of(tcp.send(&byte, 1)) == std::errc::broken_pipe);
+    CHECK(co_await error_of(tcp.disconnect()) == std::errc::not_connected);
+    CHECK(co_await error_of(tcp.accept()) == std::errc::invalid_argument);
+    CHECK(co_await error_of(tcp.connect(ipv6_endpoint{ipv6_address::loopback(), 1})) ==
+          std::errc::address_family_not_supported);
+  }());
+  CHECK(thrown([&] { tcp.close_send(); }) == std::errc::not_connected);
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": disconnect() sends what is queued, then waits until the peer has closed") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  std::vector<std::string> log;
+  io.run([&]() -> task<> {
+    const auto client = [&]() -> task<> {
+      co_await send_all(ends.client, "last words");
+      co_await ends.client.disconnect();
+      log.push_back("disconnected");
+    };
+    const auto server = [&]() -> task<> {
+      log.push_back(co_await receive_all(ends.server));
+      co_await send_all(ends.server, "dropped by the peer");
+      for (int i = 0; i != 500; ++i) co_await io.schedule();  // the peer has had the time to receive it
+      log.push_back("server closes");
+      ends.server.close_send();
+      co_await ends.server.disconnect();
+    };
+    co_await coracle::when_all(client(), server());
+  }());
+  CHECK(log == std::vector<std::string>{"last words", "server closes", "disconnected"});
+  CHECK(ends.client.remote_endpoint() == ip_endpoint{ipv4_endpoint{}});
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": accept() without an argument gives the new socket itself") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket listener = listening(io), client = socket::create_tcpv4(io);
+  io.run([&]() -> task<> {
+    const auto serve = [&]() -> task<> {
+      socket server = co_await listener.accept();
+      CHECK(server.local_endpoint() == listener.local_endpoint());
+      co_await send_all(server, co_await receive_some(server));
+    };
+    const auto ask = [&]() -> task<> {
+      co_await client.connect(listener.local_endpoint());
+      co_await send_all(client, "hello");
+      CHECK(co_await receive_some(client) == "hello");
+    };
+    co_await coracle::when_all(serve(), ask());
+  }());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": send_to and recv_from work on a connection too, and name the peer") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  io.run([&]() -> task<> {
+    char bytes[4] = {};
+    CHECK(co_await ends.client.send_to(ends.server.local_endpoint(), "tcp!", 4) == 4);
+    const auto [size, from] = co_await ends.server.recv_from(bytes, 2);
+    CHECK(size == 2);
+    CHECK(from == ends.client.local_endpoint());
+    CHECK(co_await ends.server.recv(bytes, 4) == 2);
+  }());
+}
+}  // namespace
