@@ -5,6 +5,8 @@
              g++ 12 makes a body that does not run. Cure: bind the result to a variable first.
   lambda     a capturing lambda is a temporary in an expression that awaits: g++ 12 may destroy its captures
              twice. Cure: bind the lambda to a variable first.
+  conditional  a ?: in an expression that awaits gives what a call, a braced value or a text makes: g++ 12 destroys a
+             temporary twice that is made in one. Cure: bind the result of the ?: to a variable first.
 
 Without arguments it looks at coracle itself; else at the files given, such as those of a program that uses coracle.
 It matches text, not C++: it may miss what macros hide. `// lint: intended` on the line silences it, for the
@@ -55,6 +57,10 @@ DECLARATION = re.compile(
 )
 
 
+# What may make an object of class type: a call, a braced value, a text beside a std::string.
+MAKES = re.compile(r"(?:\w|(?<!_cast)" + TEMPLATE_ARGUMENTS[:-1] + r")\s*[({]")
+
+
 def blank(text):
     """As many spaces, line ends kept."""
     return re.sub(r"[^\n]", " ", text)
@@ -63,6 +69,7 @@ def blank(text):
 class Source:
     def __init__(self, text):
         self.lines = text.splitlines()
+        self.raw = text
         self.text = NOT_CODE.sub(lambda found: blank(found[0]), text)
         self.line_starts = [0] + [found.end() for found in re.finditer("\n", text)]
         self.match = {}
@@ -156,6 +163,24 @@ class Source:
             if AWAIT.search(self.own_text(*self.full_expression(opening))):
                 yield opening
 
+    def temporaries_of_conditionals(self):
+        """Positions of the ?: in an expression that awaits, of which an operand makes what may be a temporary."""
+        for found in re.finditer(r"\?", self.text):
+            start, end = self.full_expression(found.start())
+            if not AWAIT.search(self.own_text(start, end)):
+                continue
+            last = self.end_of_conditional(found.end(), end)
+            if AWAIT.search(self.text, found.end(), last):
+                continue  # g++ 12 is right about what is awaited in an operand
+            texts = [operand.strip().startswith('"') for operand in re.split(r"(?<!:):(?!:)", self.raw[found.end():last], 1)]
+            if MAKES.search(self.text, found.end(), last) or any(texts) and not all(texts):
+                yield found.start()
+
+    def end_of_conditional(self, position, end):
+        while position < end and self.text[position] not in ")]},;":
+            position = (self.match.get(position, position) if self.text[position] in "([{" else position) + 1
+        return position
+
     def full_expression(self, inside):
         start, end = inside - 1, inside
         while start >= 0 and not self.ends_expression(start, skipped=")]}"):
@@ -183,6 +208,8 @@ def findings(text):
               "variable; bind the result to a variable first") for position in source.conditions()]
     found += [(source.line_of(position), "lambda: captures, and is a temporary in an expression that awaits; "
                "bind it to a variable first") for position in source.temporary_lambdas()]
+    found += [(source.line_of(position), "conditional: gives a temporary, in an expression that awaits; bind the "
+               "result of the ?: to a variable first") for position in source.temporaries_of_conditionals()]
     return [(line, "" if INTENDED in source.lines[line - 1] else message) for line, message in sorted(found)]
 
 
@@ -238,6 +265,13 @@ WRONG = {
         "task<> f() { co_await g({1, 2}, when_all(a(), [=]() -> task<> { co_return; }())); }",
         "task<> f() { co_return co_await schedule_on(pool, [p = std::move(p)] { return p; }); }",
     ],
+    "conditional": [
+        "task<> f() { co_await g(c ? make() : other()); }",
+        "task<> f() { co_await (c ? g() : h()); }",
+        "task<> f() { auto r = co_await g(1, c ? s : S{}); }",
+        "task<> f() { co_await g(c ? *found : \"\", 1); }",
+        "task<> f() { co_await g(c ? s : std::string(\"x\"), 1); }",
+    ],
 }
 RIGHT = [
     "task<> f() { int local = 0; if (co_await g()) h(local); }",
@@ -258,6 +292,9 @@ RIGHT = [
     "task<> f() { std::sort(b, e, [&](int x) { return x; }); co_await g(); }",
     "task<> f() { if (true) { h([x] {}); } co_await g(v[i], w[j]); }",
     "task<> f() { co_await g([x] {}); }  // lint: intended",
+    "task<> f() { co_await g(c ? 1 : 2, d ? \"a\" : \"b\", e ? 'a' : b); }",
+    "task<> f() { int n = c ? co_await g(make()) : 0; }",
+    "task<> f() { const S s = c ? make() : S{}; co_await g(s); }",
 ]
 
 

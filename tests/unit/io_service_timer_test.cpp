@@ -274,10 +274,10 @@ TEST_CASE("io_service: ten thousand timers, a third of them stopped, end once ea
   constexpr int count = 10'000;
   const auto now = steady::now();
   const auto sleep = [&](int i) -> detached {
+    const auto time = i % 3 == 0 ? now + 1h + std::chrono::seconds(i) : now + std::chrono::microseconds(i);
+    const stop_token token = i % 3 == 0 ? source.get_token() : stop_token{};
     try {
-      co_await io.schedule_at(
-          i % 3 == 0 ? now + 1h + std::chrono::seconds(i) : now + std::chrono::microseconds(i),
-          i % 3 == 0 ? source.get_token() : stop_token{});
+      co_await io.schedule_at(time, token);
       ++fired;
     } catch (const coracle::operation_cancelled&) {
       ++cancelled;
