@@ -50,7 +50,7 @@ coracle::task<> answer(socket client, coracle::async_latch& begun) {
 /// Ends when the requests that are running have had their time.
 coracle::task<> patience(coracle::stop_token shutdown) {
   try {
-    co_await coracle::with_stop(coracle::sleep_for(std::chrono::hours::max()), shutdown);
+    co_await coracle::stop_when(coracle::sleep_for(std::chrono::hours::max()), shutdown);
   } catch (const coracle::operation_cancelled&) {
   }
   co_await coracle::sleep_for(500ms);
@@ -60,7 +60,7 @@ coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::as
   const auto accept_all = [&](coracle::async_scope& requests) -> coracle::task<> {
     try {
       for (;;) {
-        socket client = co_await coracle::with_stop(listener.accept(), shutdown);
+        socket client = co_await coracle::stop_when(listener.accept(), shutdown);
         requests.spawn(answer(std::move(client), begun));
       }
     } catch (const coracle::operation_cancelled&) {

@@ -51,6 +51,10 @@ class when_any_succeeds_case final : public structure_case {
   }
   coracle::task<> operation() override { co_await coracle::when_any_succeeds(fails(), child(), event_); }
 };
+class stop_when_case final : public structure_case {
+  coracle::task<> operation() override { co_await coracle::stop_when(child(), second_.get_token()); }
+  coracle::stop_source second_;
+};
 class scope_join_case final : public structure_case {
   coracle::task<> operation() override {
     coracle::async_scope scope;
@@ -95,6 +99,7 @@ inline std::vector<cancellation_entry> structure_cases() {
           {"when_all_ready_operation", &make_case<when_all_ready_case>, joins},
           {"when_any_operation", &make_case<when_any_case>, joins},
           {"when_any_succeeds()", &make_case<when_any_succeeds_case>, joins},
+          {"stop_when()", &make_case<stop_when_case>},
           {"async_scope::join_operation", &make_case<scope_join_case>, joins},
           {"with_scope()", &make_case<with_scope_case>, joins},
           {"scope_future::wait_operation", &make_case<scope_future_case>}};

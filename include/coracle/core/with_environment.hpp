@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/environment.hpp>
+#include <coracle/core/subtree.hpp>
 #include <coracle/core/task.hpp>
 
 namespace coracle {
@@ -24,6 +25,14 @@ task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* ke
   };
   co_return co_await with_changed_environment<Awaitable>(static_cast<Awaitable&&>(child), bind);
 }
+template <class Awaitable>
+task<await_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token token) {
+  const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
+  subtree mine{*outer};
+  const stop_callback on_stop{token, [&]() noexcept { mine.request_linked(token.reason()); }};
+  co_await replace_environment(mine);
+  co_return co_await static_cast<Awaitable&&>(child);
+}
 }  // namespace detail
 
 /// Awaits `child` with `token` as the stop token of everything below it, in place of the inherited one.
@@ -31,6 +40,7 @@ task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* ke
 ///     co_await coracle::with_stop(serve(), source.get_token());
 ///
 /// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to.
+/// Prefer stop_when() where what is around it, such as a timeout(), a scope or a race, is to stop it, too.
 /// Resumes on    where `child` does.
 /// Cancellation  what is below obeys the new token only.
 /// Exceptions    those of `child`.
@@ -41,6 +51,18 @@ auto with_stop(Awaitable&& child, stop_token token) {
   return detail::with_changed_environment<Awaitable>(
       static_cast<Awaitable&&>(child),
       [token = std::move(token)](environment& mine) mutable { mine.stop = std::move(token); });
+}
+/// Awaits `child`, which stops when `token` asks, as well as when the inherited one does: whichever is first.
+///
+///     net::socket client = co_await coracle::stop_when(listener.accept(), shutdown);
+///
+/// Cancellation  passed on to `child`, with the reason of the token that was first.
+/// Exceptions    those of `child`; std::bad_alloc.
+/// Cost          one frame and one stop source.
+template <awaitable Awaitable>
+CORACLE_CORO_WRAPPER()
+auto stop_when(Awaitable&& child, stop_token token) {
+  return detail::with_second_stop<Awaitable>(static_cast<Awaitable&&>(child), std::move(token));
 }
 /// Awaits `child` out of reach of the inherited stop token and deadline: for what must be done to its end also
 /// while everything around it is being stopped. Values stay bound.
