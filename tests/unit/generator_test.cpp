@@ -130,6 +130,60 @@ TEST_CASE("generator: of values copies a yielded lvalue, and only that") {
   CHECK(log.alive == 0);
 }
 
+TEST_CASE("generator: of small values shows copies, and the body does not see what becomes of them") {
+  auto two = []() -> generator<int> {
+    int named = 1;
+    co_yield named;
+    CHECK(named == 1);
+    co_yield std::move(named);
+    CHECK(named == 1);
+  };
+  ints seen;
+  for (int&& number : two()) seen.push_back(std::exchange(number, 7));
+  CHECK(seen == ints{1, 1});
+}
+
+TEST_CASE("generator: of larger values shows an rvalue where it stands") {
+  struct large {
+    int numbers[5];
+  };
+  auto one = []() -> generator<large> {
+    large named{{1, 2, 3, 4, 5}};
+    co_yield std::move(named);
+    CHECK(named.numbers[4] == 7);
+  };
+  for (large&& each : one()) each.numbers[4] = 7;
+}
+
+TEST_CASE("generator: small values need no default constructor and no assignment, and may be nested") {
+  struct fixed {
+    explicit fixed(int value) noexcept : number(value) {}
+    const int number;
+  };
+  auto inner = [](int from) -> generator<fixed> {
+    co_yield fixed(from);
+    co_yield fixed(from + 1);
+  };
+  auto outer = [inner]() -> generator<fixed> {
+    co_yield fixed(0);
+    co_yield elements_of(inner(1));
+    co_yield elements_of(inner(3));
+    co_yield fixed(5);
+  };
+  ints seen;
+  for (const fixed& each : outer()) seen.push_back(each.number);
+  CHECK(seen == ints{0, 1, 2, 3, 4, 5});
+
+  auto pairs = []() -> generator<const std::pair<int, char>&&> {
+    co_yield {1, 'a'};
+    const std::pair<int, char> named(2, 'b');
+    co_yield named;
+  };
+  std::string letters;
+  for (const auto& [number, letter] : pairs()) letters.append(static_cast<std::size_t>(number), letter);
+  CHECK(letters == "abb");
+}
+
 TEST_CASE("generator: a copy that throws is thrown at the co_yield") {
   lifetimes log;
   log.copies_until_throw = 0;

@@ -6,6 +6,7 @@
 #include <coracle/core/promise_parts.hpp>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <utility>
 #if defined(__GLIBCXX__)
@@ -86,49 +87,91 @@ class nesting {
   };
 };
 
+/// An element of this kind is shown from a copy in the promise: that costs no more than to point at it, and a frame without
+/// a pointer into itself is one that the compiler can dissolve into registers.
+template <class Yielded>
+concept shown_by_value =
+    std::is_rvalue_reference_v<Yielded> && !std::is_volatile_v<std::remove_reference_t<Yielded>> &&
+    std::is_trivially_copy_constructible_v<std::remove_cvref_t<Yielded>> &&
+    std::is_trivially_destructible_v<std::remove_cvref_t<Yielded>> &&
+    sizeof(std::remove_cvref_t<Yielded>) <= 2 * sizeof(void*) &&
+    alignof(std::remove_cvref_t<Yielded>) <= alignof(void*);
+
+/// What a generator shows: a pointer to it, or a copy.
+template <class Yielded>
+class shown_element {
+ public:
+  using pointer = std::add_pointer_t<Yielded>;
+  CORACLE_ALWAYS_INLINE() void show(pointer value) noexcept { value_ = value; }
+  CORACLE_ALWAYS_INLINE() void show_that_of(const shown_element& other) noexcept { value_ = other.value_; }
+  CORACLE_ALWAYS_INLINE() pointer shown() noexcept { return value_; }
+
+ private:
+  pointer value_ = nullptr;
+};
+template <shown_by_value Yielded>
+class shown_element<Yielded> {
+  using object = std::remove_cvref_t<Yielded>;
+
+ public:
+  CORACLE_ALWAYS_INLINE() shown_element() noexcept {}
+  CORACLE_ALWAYS_INLINE() void show(const object& value) noexcept {
+    ::new (static_cast<void*>(std::addressof(value_))) object(value);
+  }
+  CORACLE_ALWAYS_INLINE() void show_that_of(const shown_element& other) noexcept { show(other.value_); }
+  CORACLE_ALWAYS_INLINE() object* shown() noexcept { return std::addressof(value_); }
+
+ private:
+  union {
+    object value_;
+  };
+};
+
 // The root is the generator that somebody iterates over; its iterator resumes the leaf, the innermost nested
 // one, and shows what the leaf shows. Entering and leaving a nested generator transfers to the new leaf where
 // there are tail calls. Elsewhere it suspends, and the iterator goes on with the new leaf; either works with
 // an iterator from a unit compiled the other way.
 //
-// Only a generator that nests holds a pointer into its own frame: the compiler can dissolve the others.
+// Only a generator that nests gives a pointer to its frame away: the compiler can dissolve the others.
 template <class Yielded>
-class generator_state {
+class generator_state : public shown_element<Yielded> {
  public:
   using handle = std::coroutine_handle<generator_state>;
-  using pointer = std::add_pointer_t<Yielded>;
 
-  CORACLE_ALWAYS_INLINE() void show(pointer value) noexcept { value_ = value; }
-  /// Of the root: its current element; null: it has not started, or has ended.
-  pointer shown() const noexcept { return value_; }
+  /// Of a root: it has not started, or has ended.
+  bool at_rest() const noexcept { return other_end_ == nobody; }
+  /// Requires: it has not started. advance() runs it from there.
+  void start() noexcept { other_end_ = itself; }
 
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() auto enter(nesting<Yielded>& place) noexcept {
     generator_state& child = place.nested_.promise();
-    generator_state* const root = place_ ? other_end_ : this;
+    const address root = place_ ? other_end_ : address_of(*this);
     place.parent_ = this;
     child.place_ = &place;
     child.other_end_ = root;
-    root->other_end_ = &child;
-    value_ = nullptr;
-    return go_on_with(place.nested_);
+    at(root).other_end_ = address_of(child) | unless_transferred;
+    return go_on_with(handle::from_promise(child));
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() auto leave() noexcept {
-    value_ = nullptr;
-    if (!place_ && (!other_end_ || other_end_ == this)) return go_on_with(std::noop_coroutine());
-    generator_state& root = *other_end_;
-    if (place_) root.other_end_ = place_->parent_;  // else it failed, and has handed over already
-    root.value_ = nullptr;
-    return go_on_with(handle::from_promise(*root.other_end_));
+    if (other_end_ == itself) {
+      other_end_ = nobody;
+      return go_on_with(std::noop_coroutine());
+    }
+    generator_state& root = at(other_end_);
+    generator_state& next = place_ ? *place_->parent_ : at(root.other_end_);  // handed over where it failed
+    root.other_end_ =
+        CORACLE_TAIL_TRANSFER() && &next == &root ? itself : address_of(next) | unless_transferred;
+    return go_on_with(handle::from_promise(next));
   }
   void unhandled_exception() {
     if (place_) {
       nesting<Yielded>& place = *std::exchange(place_, nullptr);
-      other_end_->other_end_ = place.parent_;
+      at(other_end_).other_end_ = address_of(*place.parent_);
       ::new (static_cast<void*>(std::addressof(place.error_))) std::exception_ptr(std::current_exception());
     } else {
-      value_ = nullptr;
+      other_end_ = nobody;
 #if CORACLE_EXCEPTIONS()
       throw;
 #endif
@@ -137,47 +180,75 @@ class generator_state {
   /// Of a nested generator that has ended: an exception left its body.
   bool failed() const noexcept { return !place_; }
 
-  /// Runs until the root shows its next element or has ended. Requires: `root` is a root, not ended.
+  /// Runs until the root shows its next element or has ended. Requires: `root` is a root, started and not ended.
   CORACLE_ALWAYS_INLINE() static void advance(handle root) {
     generator_state& state = root.promise();
-    if (!state.other_end_) [[likely]] {
+    if (state.other_end_ == itself) [[likely]] {
       root.resume();
-      if (state.value_ || !state.other_end_) [[likely]]
-        return;
+      if (state.other_end_ != itself) [[unlikely]]
+        show_leaf(state.other_end_);
     } else {
-      handle::from_promise(*state.other_end_).resume();
-    }
-    while (!(state.value_ = state.other_end_->value_) && !root.done()) {
-      handle::from_promise(*state.other_end_).resume();
+      advance_leaf(at(state.other_end_));
     }
   }
   /// Destroys the leaf first and the root last, so that depth costs no stack.
   CORACLE_ALWAYS_INLINE() static void destroy(std::coroutine_handle<> root, generator_state& state) noexcept {
-    if (state.other_end_) [[unlikely]]
-      state.destroy_nested();
+    if (state.other_end_ > nobody) [[unlikely]]
+      destroy_nested(at(state.other_end_));
     root.destroy();
   }
 
  private:
+  // Of a root, who shows its element: its leaf, by address, or one of these.
+  using address = std::uintptr_t;
+  static constexpr address itself = 0;
+  static constexpr address nobody = 1;  // before the start and behind the end
+  static constexpr address waits = 1;   // a bit of the leaf's address: it shows nothing before it is resumed
+
 #if CORACLE_TAIL_TRANSFER()
+  static constexpr address unless_transferred = 0;
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() static std::coroutine_handle<> go_on_with(std::coroutine_handle<> next) noexcept {
     return next;
   }
 #else
+  static constexpr address unless_transferred = waits;
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() static void go_on_with(std::coroutine_handle<>) noexcept {}
 #endif
-  CORACLE_COLD() void destroy_nested() noexcept {
-    while (nesting<Yielded>* const place = other_end_->place_) {
-      other_end_ = place->parent_;
+
+  static address address_of(generator_state& state) noexcept { return reinterpret_cast<address>(&state); }
+  static generator_state& at(address state) noexcept { return *reinterpret_cast<generator_state*>(state); }
+
+  // These are not inlined, and get no root: its address would stay in memory, and with it the frame of a generator that the
+  // compiler sees, though there is never a leaf.
+  CORACLE_NOINLINE() static void advance_leaf(generator_state& leaf) {
+    generator_state& root = at(leaf.other_end_);
+    handle::from_promise(leaf).resume();
+    if (CORACLE_MIXED_TRANSFER() && (root.other_end_ & waits)) return show_leaf(root.other_end_);
+    if (root.other_end_ > nobody) root.show_that_of(at(root.other_end_));
+  }
+  /// `leaf_of_root` is what the root says of it; one that waits is resumed first.
+  CORACLE_NOINLINE() static void show_leaf(address leaf_of_root) {
+    while (CORACLE_MIXED_TRANSFER() && leaf_of_root > nobody && (leaf_of_root & waits)) {
+      generator_state& leaf = at(leaf_of_root - waits);
+      generator_state& root = leaf.place_ ? at(leaf.other_end_) : leaf;
+      root.other_end_ = leaf.place_ ? address_of(leaf) : itself;
+      handle::from_promise(leaf).resume();
+      leaf_of_root = root.other_end_;
+    }
+    if (leaf_of_root > nobody) at(at(leaf_of_root).other_end_).show_that_of(at(leaf_of_root));
+  }
+  CORACLE_COLD() static void destroy_nested(generator_state& innermost) noexcept {
+    generator_state* leaf = &innermost;
+    while (nesting<Yielded>* const place = leaf->place_) {
+      leaf = place->parent_;
       std::exchange(place->nested_, nullptr).destroy();
     }
   }
 
-  pointer value_ = nullptr;               // null unless suspended where it yields a value
-  nesting<Yielded>* place_ = nullptr;     // null in the root
-  generator_state* other_end_ = nullptr;  // in the root its leaf (null until it nests), elsewhere the root
+  nesting<Yielded>* place_ = nullptr;  // null in the root
+  address other_end_ = nobody;         // in the root as said above, elsewhere the root
 };
 
 /// A promise begins with its state, so the handle of the one is the handle of the other.
@@ -254,13 +325,23 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
   generator_end final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
 
-  CORACLE_ALWAYS_INLINE() std::suspend_always yield_value(yielded value) noexcept {
+  CORACLE_ALWAYS_INLINE()
+  std::suspend_always yield_value(std::remove_cvref_t<yielded> value) noexcept
+    requires shown_by_value<yielded>
+  {
+    this->show(value);
+    return {};
+  }
+  CORACLE_ALWAYS_INLINE()
+  std::suspend_always yield_value(yielded value) noexcept
+    requires(!shown_by_value<yielded>)
+  {
     this->show(std::addressof(value));
     return {};
   }
   CORACLE_ALWAYS_INLINE()
   auto yield_value(const std::remove_reference_t<yielded>& value)
-    requires shown_from_copy<yielded>
+    requires(shown_from_copy<yielded> && !shown_by_value<yielded>)
   {
     return yielded_copy<std::remove_cvref_t<yielded>>(value);
   }
@@ -308,7 +389,8 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
 /// Threads       one at a time.
 /// Cost          one frame from the recycler (none where clang dissolves it), an indirect call for an element
 ///               at any depth, constant stack. An element is shown where it is, without a copy, unless the
-///               body yields an lvalue and the generator shows `T&&`.
+///               generator shows `T&&` and the body yields an lvalue, or `T` is trivially copied and no larger
+///               than two pointers; what the caller does to such a copy the body does not see.
 template <class Ref, class Val>
 class [[nodiscard("a generator that nobody iterates over does nothing")]] generator {
   using value = std::conditional_t<std::is_void_v<Val>, std::remove_cvref_t<Ref>, Val>;
@@ -342,6 +424,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] genera
   /// Runs the body up to its first element. Requires: not empty, and not called before.
   iterator begin() {
     CORACLE_CHECK(fresh(), "begin() needs a generator that nobody has begun or moved from");
+    body_.promise().start();
     iterator first{body_};
     ++first;
     return first;
@@ -351,7 +434,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] genera
  private:
   template <class, class>
   friend struct detail::generator_promise;
-  bool fresh() const noexcept { return body_ && !body_.promise().shown() && !body_.done(); }
+  bool fresh() const noexcept { return body_ && body_.promise().at_rest() && !body_.done(); }
   std::coroutine_handle<promise_type> release() noexcept { return std::exchange(body_, nullptr); }
 
   std::coroutine_handle<promise_type> body_;
@@ -377,7 +460,7 @@ class generator<Ref, Val>::iterator {
   CORACLE_ALWAYS_INLINE()
   reference operator*() const
       noexcept(std::is_reference_v<reference> || std::is_nothrow_copy_constructible_v<reference>) {
-    CORACLE_CHECK(root_.promise().shown(), "the end of a generator was dereferenced");
+    CORACLE_CHECK(!root_.promise().at_rest(), "the end of a generator was dereferenced");
     return static_cast<reference>(*root_.promise().shown());
   }
   CORACLE_ALWAYS_INLINE() iterator& operator++() {
@@ -386,7 +469,7 @@ class generator<Ref, Val>::iterator {
   }
   void operator++(int) { ++*this; }
   friend bool operator==(const iterator& it, std::default_sentinel_t) noexcept {
-    return !it.root_.promise().shown();
+    return it.root_.promise().at_rest();
   }
 
  private:

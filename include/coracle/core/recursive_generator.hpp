@@ -108,14 +108,17 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] recurs
   /// Gives the end if the generator is empty or has ended.
   iterator begin() {
     iterator next{body_};
-    if (body_ && !body_.done()) ++next;
+    if (body_ && !body_.done()) {
+      if (!is_at_element()) body_.promise().start();
+      ++next;
+    }
     return next;
   }
   iterator end() const noexcept { return iterator{}; }
 
  private:
   friend promise_type;
-  bool is_at_element() const noexcept { return body_ && body_.promise().shown(); }
+  bool is_at_element() const noexcept { return body_ && !body_.promise().at_rest(); }
 
   std::coroutine_handle<promise_type> body_;
 };
@@ -138,8 +141,8 @@ class recursive_generator<T>::iterator {
     return static_cast<reference>(*operator->());
   }
   CORACLE_ALWAYS_INLINE() pointer operator->() const noexcept {
-    CORACLE_CHECK(element(), "the end of a generator was dereferenced");
-    return element();
+    CORACLE_CHECK(address_unless_ended(), "the end of a generator was dereferenced");
+    return root_.promise().shown();
   }
   /// Requires: not at the end.
   CORACLE_ALWAYS_INLINE() iterator& operator++() {
@@ -148,10 +151,14 @@ class recursive_generator<T>::iterator {
     return *this;
   }
   void operator++(int) { ++*this; }
-  friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.element() == b.element(); }
+  friend bool operator==(const iterator& a, const iterator& b) noexcept {
+    return a.address_unless_ended() == b.address_unless_ended();
+  }
 
  private:
-  pointer element() const noexcept { return root_ ? root_.promise().shown() : nullptr; }
+  const void* address_unless_ended() const noexcept {
+    return root_ && !root_.promise().at_rest() ? root_.address() : nullptr;
+  }
 
   typename state::handle root_;
 };
