@@ -120,7 +120,7 @@ class hash_table {
       const node* at = *co_await prefetch(in.bucket_of(key));
       number found = 0;
       while (at) {
-        co_await prefetch(at);
+        at = co_await prefetch(at);
         if (at->key == key) {
           found = at->value;
           break;
@@ -260,7 +260,7 @@ class linked_list {
       const node* at = &in.all_[each->key];
       number sum = 0;
       for (int hop = 0; hop != hops; ++hop, at = at->next) {
-        co_await prefetch(at);
+        at = co_await prefetch(at);
         sum += at->value;
       }
       each->found = sum;

@@ -111,6 +111,13 @@
 #define CORACLE_COPIES_AWAITERS() 0
 #endif
 
+// 1 where await_suspend's handle is loaded from the frame: what it leads to is then better known before.
+#if !defined(__clang__) && defined(__GNUC__)
+#define CORACLE_LOADS_OWN_HANDLE() 1
+#else
+#define CORACLE_LOADS_OWN_HANDLE() 0
+#endif
+
 // The frame of a directly awaited child may live inside its parent's.
 #if defined(__has_cpp_attribute) && defined(__clang__)
 #if __has_cpp_attribute(clang::coro_await_elidable)
