@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/compose/interleave.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <list>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -139,4 +142,86 @@ TEST_CASE("interleave: a lookup allocates once, not for each element" *
   interleave(8, all, steps);
   const std::size_t made = coracle::testing::allocations() - before;
   CHECK(made <= 1);  // the vector of the ring
+}
+
+TEST_CASE("interleave: a lookup that returns early leaves the rest to the others") {
+  const std::vector<int> all(10, 1);
+  std::string order;
+  const auto takes = [&order](auto& elements, char name, int most) -> lookup {
+    for (const int* each = nullptr; most != 0 && (each = elements.next()); --most) {
+      order += name;
+      co_await prefetch(each);
+    }
+  };
+  char name = 'a';
+  int most = 0;
+  interleave(3, all, [&](auto& next) { return takes(next, name++, most += 2); });
+  CHECK(order == "abcabcbcbc");
+}
+
+TEST_CASE("interleave: runs inside a lookup of another") {
+  const std::vector<int> inner_all(5, 1), outer_all(7, 1);
+  int sum = 0;
+  const auto inner = [&sum](auto& elements) -> lookup {
+    while (const int* each = elements.next()) sum += *co_await prefetch(each);
+  };
+  const auto outer = [&](auto& elements) -> lookup {
+    while (const int* each = elements.next()) {
+      co_await prefetch(each);
+      interleave(2, inner_all, inner);
+    }
+  };
+  interleave(3, outer_all, outer);
+  CHECK(sum == 35);
+}
+
+TEST_CASE("interleave: of several errors the first is thrown, and what make() throws") {
+  const std::vector<int> all{1, 2, 3};
+  const auto fails = [](auto& elements) -> lookup {
+    const int number = *co_await prefetch(elements.next());
+    throw std::runtime_error(std::to_string(number));
+  };
+  CHECK_THROWS_WITH(interleave(3, all, fails), "1");
+  int made = 0;
+  const auto make = [&](auto& elements) {
+    if (++made == 3) throw std::runtime_error("no third");
+    return fails(elements);
+  };
+  CHECK_THROWS_WITH(interleave(3, all, make), "no third");
+}
+
+// Opaque, so that no compiler dissolves the frames.
+CORACLE_NOINLINE() lookup sum_into(auto& elements, int& sum) {
+  while (const int* each = elements.next()) sum += *co_await prefetch(each);
+}
+
+TEST_CASE("interleave: where memory runs out at any allocation, bad_alloc surfaces and nothing leaks" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const std::vector<int> all(20, 1);
+  coracle::trim_frame_memory();
+  const int failed = coracle::testing::fail_each_allocation([&all] {
+    int sum = 0;
+    try {
+      interleave(3, all, [&sum](auto& next) { return sum_into(next, sum); });
+      CHECK(sum == 20);
+    } catch (const std::bad_alloc&) {
+      CHECK(sum == 0);
+    }
+    coracle::trim_frame_memory();
+  });
+  CHECK(failed >= 4);
+}
+
+TEST_CASE("interleave: elements may be changed and moved from") {
+  std::vector<std::unique_ptr<int>> owners, taken;
+  for (int i = 0; i != 10; ++i) owners.push_back(std::make_unique<int>(i));
+  const auto take = [&taken](auto& elements) -> lookup {
+    while (std::unique_ptr<int>* each = elements.next()) {
+      co_await prefetch(each->get());
+      taken.push_back(std::move(*each));
+    }
+  };
+  interleave(4, owners, take);
+  CHECK(taken.size() == 10);
+  CHECK(std::all_of(owners.begin(), owners.end(), [](auto& each) { return !each; }));
 }

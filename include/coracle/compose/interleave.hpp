@@ -179,10 +179,17 @@ class elements_of_ring final : public lookup_elements<Iterator>, public lookup_r
 
 template <class Range>
 using lookup_elements_of = lookup_elements<decltype(std::begin(std::declval<Range&>()))>;
+/// The lookups get the elements' addresses, so no iterator may hold the element itself, as an istream's does.
+template <class Range>
+concept elements_stay = requires(Range& range) {
+  { std::end(range) } -> std::same_as<decltype(std::begin(range))>;
+  requires std::forward_iterator<decltype(std::begin(range))>;
+  requires std::is_lvalue_reference_v<decltype(*std::begin(range))>;
+};
 template <class Function, class Range>
-concept makes_lookups = requires(Function& f, lookup_elements_of<Range>& elements) {
+concept makes_lookups = elements_stay<Range> && requires(Function& f, lookup_elements_of<Range>& elements) {
   { f(elements) } -> std::same_as<lookup>;
-} && std::is_lvalue_reference_v<decltype(*std::begin(std::declval<Range&>()))>;
+};
 
 template <class Iterator, class Function>
 void run_lookups(std::size_t group, Iterator first, Iterator last, Function& make) {
@@ -201,7 +208,8 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 }
 }  // namespace detail
 
-/// Runs `group` lookups at the same time on this thread, until all elements have been handed out and looked up.
+/// Runs `group` lookups at the same time on this thread, until all have ended: each goes on while next() gives it elements.
+/// One that returns before leaves the rest to the others. Requires: `group` is at least 1.
 ///
 ///     coracle::lookup find_all(auto& keys, const table& in, std::vector<value>& found) {
 ///       while (const key* each = keys.next()) {
