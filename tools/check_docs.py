@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What the documents show must compile, run and print what they say.
 
-  check_docs.py snippets          compiles every ```cpp block of README.md and docs/; runs those with a main
-  check_docs.py links             looks whether all files, folders and headings exist that a document names or links to
-  check_docs.py headers           compares docs/headers.md with the headers: their names, and what their first lines say
-  check_docs.py example SRC EXE   runs EXE and compares its output with the `// Output:` block that ends SRC
+  check_docs.py snippets LIBRARY...   compiles every ```cpp block of README.md and docs/; runs those with a main
+  check_docs.py links                 looks whether all files, folders and headings exist that a document names or links to
+  check_docs.py headers               compares docs/headers.md with the headers: their names, and what their first lines say
+  check_docs.py example SRC EXE       runs EXE and compares its output with the `// Output:` block that ends SRC
 
 A block marked ```cpp fragment is put into a function body after `#include <coracle/coracle.hpp>` and
 `using namespace coracle;`; the body is a coroutine if the block awaits. Any other mark is an error.
@@ -112,12 +112,9 @@ def check_snippet(snippet, folder, library):
     return run_and_compare(program, snippet.code) if runs else ""
 
 
-def check_all_snippets():
+def check_all_snippets(library):
     found = [snippet for path in documents() for snippet in snippets(path)]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        library = []
-        if any("int main(" in snippet.code for snippet in found):
-            library = build_library(folder, pool)
         failed = 0
         for snippet, complaint in zip(found, pool.map(lambda each: check_snippet(each, folder, library), found)):
             if complaint:
@@ -125,21 +122,6 @@ def check_all_snippets():
                 print(f"FAILED {snippet.name()}: {complaint}")
     print(f"{len(found) - failed} passed, {failed} failed")
     return 1 if failed else 0
-
-
-def build_library(folder, pool):
-    """The object files of libcoracle."""
-    # src/testing belongs to programs that are compiled for the model checker.
-    sources = sorted(path for path in (ROOT / "src").rglob("*.cpp") if path.parent.name != "testing")
-    objects = [Path(folder, source.stem + ".o") for source in sources]
-
-    def compile_one(source, output):
-        return subprocess.run([*COMPILE, "-c", source, "-o", output], text=True, capture_output=True)
-
-    for source, result in zip(sources, pool.map(compile_one, sources, objects)):
-        if result.returncode != 0:
-            sys.exit(f"{source.relative_to(ROOT)} does not compile\n{result.stderr}")
-    return objects
 
 
 def check_example(source, program):
@@ -222,12 +204,13 @@ def purpose(header):
 
 def main():
     arguments = sys.argv[1:]
-    checks = {"snippets": check_all_snippets, "links": check_links, "headers": check_headers}
-    if len(arguments) == 1 and arguments[0] in checks:
-        return checks[arguments[0]]()
+    if len(arguments) > 1 and arguments[0] == "snippets":
+        return check_all_snippets(arguments[1:])
+    if arguments in (["links"], ["headers"]):
+        return check_links() if arguments == ["links"] else check_headers()
     if len(arguments) == 3 and arguments[0] == "example":
         return check_example(*arguments[1:])
-    print("usage: check_docs.py snippets | links | headers | example SOURCE PROGRAM", file=sys.stderr)
+    print("usage: check_docs.py snippets LIBRARY... | links | headers | example SOURCE PROGRAM", file=sys.stderr)
     return 2
 
 

@@ -4,14 +4,16 @@
   instructions.py [--update] COMPILER=PROGRAM...   PROGRAM: bench/instructions/main.cpp, built by COMPILER
 
 Fails where an operation takes over 2 % more than its limit, and where one has no limit. One that takes less than its limit
-is only said: `--update` writes what was counted as the new limits. `--self-test PROGRAM` looks whether this can fail.
+is only said: `--update` writes what was counted as the new limits. Each time it first looks whether it would fail.
 Counts do not depend on what else the machine does, only on the compiler, the C library and main.cpp: a new operation there may
 change another's count, because a compiler inlines what is called in one place only.
 """
+import contextlib
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 LIMITS = Path(__file__).resolve().parents[1] / "bench/instructions/limits.txt"
@@ -67,8 +69,7 @@ def compare(counts, limits):
     return bad, slack
 
 
-def self_test(program):
-    counts = count(program)
+def self_test(counts):
     hundred = counts["hundred_instructions"]
     assert 101 <= hundred <= 110, f"a hundred instructions and a loop were counted as {hundred}"
     count_of_await = counts["await_opaque"]
@@ -83,12 +84,15 @@ def self_test(program):
 
 def main():
     update, given = sys.argv[1:2] == ["--update"], [argument for argument in sys.argv[1:] if argument != "--update"]
-    if len(given) == 2 and given[0] == "--self-test":
-        return self_test(given[1])
     if not given or not all("=" in argument for argument in given):
-        print("usage: instructions.py [--update] COMPILER=PROGRAM... | --self-test PROGRAM", file=sys.stderr)
+        print("usage: instructions.py [--update] COMPILER=PROGRAM...", file=sys.stderr)
         return 2
-    counts = {compiler: count(program) for compiler, program in (argument.split("=", 1) for argument in given)}
+    compilers, programs = zip(*(argument.split("=", 1) for argument in given))
+    with ThreadPoolExecutor(2) as pool:
+        counts = dict(zip(compilers, pool.map(count, programs)))
+    for compiler in compilers:
+        with contextlib.redirect_stdout(None):
+            self_test(counts[compiler])
     if update:
         head = [line for line in LIMITS.read_text().splitlines() if line.startswith("#")]
         rows = [f"{name:<28} {compiler:<10} {number:8.1f}" for compiler in counts for name, number in counts[compiler].items()]

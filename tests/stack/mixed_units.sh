@@ -8,20 +8,16 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # -O0 makes no tail calls; with the flag -O1 does, as the build asks of it.
 levels=(-O0 "-O1 -foptimize-sibling-calls" -O2)
-passed=0
-failed=0
 check() { # NAME OBJECT OBJECT, in the order of linking
-  local name=$1 status=0
+  local name=$1 program=$work/${1// /_} status=0
   shift
-  g++-12 -pthread "$@" -o "$work/program"
-  timeout 300 "$work/program" >"$work/log" 2>&1 || status=$?
+  g++-12 -pthread "$@" -o "$program"
+  timeout 300 "$program" >"$program.log" 2>&1 || status=$?
   if ((status == 0)); then
-    passed=$((passed + 1))
+    touch "$program.passed"
     echo "pass  $name"
   else
-    failed=$((failed + 1))
-    echo "FAIL  $name: exit status $status"
-    tail -n 12 "$work/log" | sed 's/^/      /'
+    printf 'FAIL  %s: exit status %s\n%s\n' "$name" "$status" "$(tail -n 12 "$program.log" | sed 's/^/      /')"
   fi
 }
 
@@ -32,12 +28,16 @@ for level in "${levels[@]}"; do
   done
   wait
 done
+count=0
 for first in "${levels[@]}"; do
   for second in "${levels[@]}"; do
     [[ $first != "$second" ]] || continue
-    check "first.cpp $first, second.cpp $second" "$work/first$first.o" "$work/second$second.o"
-    check "second.cpp $second, first.cpp $first" "$work/second$second.o" "$work/first$first.o"
+    count=$((count + 2))
+    check "first.cpp $first, second.cpp $second" "$work/first$first.o" "$work/second$second.o" &
+    check "second.cpp $second, first.cpp $first" "$work/second$second.o" "$work/first$first.o" &
+    wait
   done
 done
-echo "$passed passed, $failed failed"
-((failed == 0))
+passed=$(find "$work" -name '*.passed' | wc -l)
+echo "$passed passed, $((count - passed)) failed"
+((passed == count))
