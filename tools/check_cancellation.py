@@ -45,7 +45,7 @@ NOT_OPERATIONS = {
     "child_group::stack_operation": NO_WAIT,
     "stream_children::join_operation": STOPPED,
     "async_generator_promise::yielded_copy": NO_WAIT,
-    "continues_parent::final_awaiter": NO_WAIT,
+    "continues_parent_as::final_awaiter": NO_WAIT,
     "ends_by": NO_WAIT,
     "expected_awaiter": NO_WAIT,
     "generator_end": NO_WAIT,

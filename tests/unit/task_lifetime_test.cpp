@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <vector>
@@ -79,6 +80,25 @@ TEST_CASE("task lifetime: after an exception everything is destroyed once, in or
   CHECK_THROWS_AS(coracle::sync_wait(body(log, lifetime_probe(log, 1))), int);
   CHECK(log.alive == 0);
   CHECK(log.destroyed == std::vector{2, 1});
+}
+
+TEST_CASE(
+    "task lifetime: an exception that nobody takes is destroyed with the task, below a stop token too") {
+  lifetimes log;
+  auto body = [](lifetimes& l) -> task<> {
+    throw lifetime_probe(l, 1);
+    co_return;
+  };
+  auto root = [&log, body](bool& alive) -> task<> {
+    const task<> fails = body(log);
+    co_await fails.when_ready();
+    alive = log.alive == 1;
+  };
+  const coracle::stop_source source;
+  bool alive = false;
+  coracle::sync_wait(coracle::with_stop(root(alive), source.get_token()));
+  CHECK(alive);
+  CHECK(log.alive == 0);
 }
 
 TEST_CASE("task lifetime: a result that nobody takes is destroyed with the task") {

@@ -219,6 +219,12 @@ TEST_CASE("task: is as large as a pointer") {
   CHECK_FALSE(std::is_copy_constructible_v<task<>>);
 }
 
+TEST_CASE("task: its promise is two pointers and the result") {
+  CHECK(sizeof(task<>::promise_type) == 2 * sizeof(void*));
+  CHECK(sizeof(task<int*>::promise_type) == 3 * sizeof(void*));
+  CHECK(sizeof(task<int&>::promise_type) == 3 * sizeof(void*));
+}
+
 TEST_CASE("task: the awaiter goes on on the thread that finished the body") {
   std::thread::id finisher, went_on;
   async_manual_reset_event event;

@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/result.hpp>
+#include <cstdint>
 
 namespace coracle {
 class environment;
@@ -90,7 +91,7 @@ class value_only {
   T get() && {
     if constexpr (std::is_reference_v<T>) {
       return static_cast<T>(*value_);
-    } else if constexpr (!std::is_void_v<T>) {
+    } else {
       return std::move(value_);
     }
   }
@@ -103,6 +104,12 @@ class value_only {
     stored value_;
   };
   [[no_unique_address]] std::conditional_t<tracked, flag, nothing> has_value_;
+};
+template <>
+class value_only<void> {
+ public:
+  void emplace() noexcept {}
+  void get() && {}
 };
 
 /// Whether an lvalue reference `T` that is made of a `U` refers to a temporary: only that binds to an rvalue reference,
@@ -163,7 +170,7 @@ struct result_of_coroutine {
   [[nodiscard]] bool has_error() const noexcept { return result_.has_error(); }
 
  protected:
-  storage result_;
+  [[no_unique_address]] storage result_;
 };
 }  // namespace detail
 
@@ -193,26 +200,97 @@ struct returns<void, Errors> : detail::result_of_coroutine<void, Errors> {
 };
 
 // ---- final suspension and continuation -----------------------------------------------------------------
+}  // namespace part
 
-/// Ends by transferring to the coroutine that awaits it. No atomic: the awaiting coroutine set itself before
-/// it started this one. Carries the environment that it inherited at that moment.
-class continues_parent {
+namespace detail {
+/// The environment that a coroutine inherits. Not read before it is set.
+class inherited_environment {
  public:
-  // Neither field is read before set_parent() has set both.
-  continues_parent() noexcept {}
+  inherited_environment() noexcept {}
+  [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
+  void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
+
+ private:
+  const environment* environment_;
+};
+
+/// The same and, if the coroutine fails, its error, in one word: what has ended needs no environment. The address of an
+/// environment is even. So is the first word of an exception_ptr, null or the address of an exception: here it is kept one
+/// too high.
+class environment_or_error {
+ public:
+  environment_or_error() noexcept : word_(0) {}
+  environment_or_error(const environment_or_error&) = delete;
+  environment_or_error& operator=(const environment_or_error&) = delete;
+  ~environment_or_error() {
+    if (has_error()) [[unlikely]]
+      drop_error();
+  }
+  /// Requires: no error.
+  [[nodiscard]] const environment* get_environment() const noexcept {
+    return reinterpret_cast<const environment*>(word_);
+  }
+  void set_environment(const environment* inherited) noexcept {
+    word_ = reinterpret_cast<std::uintptr_t>(inherited);
+  }
+  /// Keeps the exception that is being handled. Requires: no error.
+  CORACLE_COLD() void unhandled_exception() noexcept {
+    ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::current_exception());
+    move_first_word(error_mark);
+  }
+  [[nodiscard]] bool has_error() const noexcept { return (first_word() & error_mark) != 0; }
+  CORACLE_ALWAYS_INLINE() void throw_error() {
+    if (has_error()) [[unlikely]]
+      rethrow_error();
+  }
+
+ private:
+  [[noreturn]] CORACLE_COLD() void rethrow_error() {
+    move_first_word(-error_mark);
+    const std::exception_ptr error(error_);
+    move_first_word(error_mark);
+    rethrow(error);
+  }
+  CORACLE_COLD() void drop_error() noexcept {
+    move_first_word(-error_mark);
+    error_.~exception_ptr();
+  }
+  [[nodiscard]] std::uintptr_t first_word() const noexcept {
+    std::uintptr_t word;
+    __builtin_memcpy(&word, __builtin_addressof(word_), sizeof word);
+    return word;
+  }
+  void move_first_word(std::uintptr_t by) noexcept {
+    const std::uintptr_t word = first_word() + by;
+    __builtin_memcpy(__builtin_addressof(word_), &word, sizeof word);
+  }
+
+  static constexpr std::uintptr_t error_mark = 1;
+  union {
+    std::uintptr_t word_;
+    std::exception_ptr error_;
+  };
+};
+
+/// `Inherited` keeps the environment.
+template <class Inherited>
+class continues_parent_as : public Inherited {
+ public:
+  // Not read before set_parent() has set it.
+  continues_parent_as() noexcept {}
   /// What this coroutine continues when it ends; called by the awaiter before it starts the coroutine.
   template <class Promise>
   void set_parent(std::coroutine_handle<Promise> parent) noexcept {
     parent_ = parent;
     if constexpr (requires { parent.promise().get_environment(); }) {
-      environment_ = parent.promise().get_environment();
+      this->set_environment(parent.promise().get_environment());
     } else {
-      environment_ = nullptr;
+      this->set_environment(nullptr);
     }
   }
   [[nodiscard]] std::coroutine_handle<> parent() const noexcept { return parent_; }
-  [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
-  void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
+  /// From here on parent() is null.
+  void forget_parent() noexcept { parent_ = nullptr; }
 
   struct final_awaiter {
     constexpr final_awaiter() noexcept {}
@@ -230,8 +308,14 @@ class continues_parent {
   union {
     std::coroutine_handle<> parent_;
   };
-  const environment* environment_;
 };
+}  // namespace detail
+
+namespace part {
+
+/// Ends by transferring to the coroutine that awaits it. No atomic: the awaiting coroutine set itself before
+/// it started this one. Carries the environment that it inherited at that moment.
+struct continues_parent : detail::continues_parent_as<detail::inherited_environment> {};
 
 /// Stays suspended at its end until its owner destroys it.
 struct stays_at_end {

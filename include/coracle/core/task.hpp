@@ -15,17 +15,22 @@ class task;
 
 namespace detail {
 template <class T>
-struct task_promise : part::continues_parent,
+struct task_promise : continues_parent_as<environment_or_error>,
                       part::starts_lazily,
-                      part::returns<T>,
+                      part::returns<T, part::terminates_on_error>,
                       part::awaits_anything,
                       recycled_frames {
   static_assert(std::is_void_v<T> || std::is_move_constructible_v<T>,
                 "the result is moved out of a task: return a std::unique_ptr to a type that cannot be moved");
 
   task<T> get_return_object() noexcept;
+  using environment_or_error::has_error;
+  T take() {
+    this->throw_error();
+    return part::returns<T, part::terminates_on_error>::take();
+  }
   CORACLE_COLD() void unhandled_exception() noexcept {
-    part::returns<T>::unhandled_exception();
+    environment_or_error::unhandled_exception();
     shared_promise::tell(this->parent(), std::coroutine_handle<task_promise>::from_promise(*this).address());
   }
 };
@@ -132,7 +137,7 @@ class task<T>::awaiter : public awaiter_base {
   }
   CORACLE_ALWAYS_INLINE() T await_resume() {
 #if CORACLE_CHECKS()
-    this->body_.promise().set_parent(std::coroutine_handle<>{});  // the mark of one whose result is taken
+    this->body_.promise().forget_parent();  // the mark of one whose result is taken
 #endif
     return this->body_.promise().take();
   }
