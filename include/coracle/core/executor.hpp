@@ -69,11 +69,15 @@ class executor_scope {
 /// runs on a bounded stack.
 inline constexpr unsigned max_wake_depth = 64;
 
-CORACLE_NOINLINE() inline void run_late_wakeups(thread_state& thread) noexcept {
+CORACLE_NOINLINE() inline void run_late_wakeups_now(thread_state& thread) noexcept {
   while (resumption* late = thread.late_head) {
     thread.late_head = late->next;
     resume(late->handle);
   }
+}
+inline void run_late_wakeups(thread_state& thread) noexcept {
+  if (thread.late_head) [[unlikely]]
+    run_late_wakeups_now(thread);
 }
 CORACLE_COLD() inline void wake_later(thread_state& thread, resumption& item) noexcept {
   item.next = nullptr;
@@ -102,8 +106,7 @@ CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
     if (thread.next) [[unlikely]]
       resume_outside(std::exchange(thread.next, nullptr));
   }
-  if (thread.late_head) [[unlikely]]
-    run_late_wakeups(thread);
+  run_late_wakeups(thread);
   --thread.wake_depth;
 }
 }  // namespace detail

@@ -66,12 +66,14 @@ class stop_state : public recycled_frames {
   void request_linked(stop_reason why) noexcept;
   /// False: stop was requested before, and the listener is not in the list.
   bool add(stop_listener& listener) noexcept {
-    return listeners_.change_from(nobody, the_only(listener), memory_order_release) || /*R12*/
+    return (listeners_.load(memory_order_relaxed) == nobody &&                           /*R15*/
+            listeners_.change_from(nobody, the_only(listener), memory_order_release)) || /*R12*/
            add_to_list(listener);
   }
   /// Afterwards the listener does not run and will not.
   void remove(stop_listener& listener) noexcept {
-    if (!listeners_.change_from(the_only(listener), nobody, memory_order_relaxed)) /*R13*/
+    if (listeners_.load(memory_order_relaxed) != the_only(listener) ||             /*R15*/
+        !listeners_.change_from(the_only(listener), nobody, memory_order_relaxed)) /*R13*/
       remove_from_list(listener);
   }
 
@@ -158,6 +160,7 @@ class stop_state : public recycled_frames {
   //   [R12] nobody -> the only one release  publishes the listener                            pairs with B1
   //   [R13] the only one -> nobody relaxed  nobody has touched it
   //   [R14] load                   relaxed  neither closed nor locked: it is linked, and whoever saw a reason saw the lock
+  //   [R15] load                   relaxed  a look before R12 or R13: a change that fails costs as much as one that does not
   // The lock is held while the outer state's is taken, never the other way round.
   //
   // listeners_ is the lock, and says who listens: nobody; one, whose address it is; `several`, all in the list; or,
