@@ -15,6 +15,7 @@ using coracle_test::fuzz_input;
 using coracle_test::must;
 using element = std::unique_ptr<int>;  // one that is lost or doubled shows
 using bounded = coracle::channel<element>;
+using paired = coracle::spsc_channel<element>;
 using unbounded = coracle::unbounded_channel<element>;
 
 enum class end { none, sent, received, drained, refused, cancelled };
@@ -26,7 +27,8 @@ struct found {
 };
 using party = coracle_test::party<found>;
 
-coracle::task<found> send(bounded& to, int value) {
+template <class Channel>
+coracle::task<found> send(Channel& to, int value) {
   auto mine = std::make_unique<int>(value);
   found result{end::sent, value};
   try {
@@ -132,19 +134,21 @@ class game {
     switch (input.below(8)) {
       case 0:
       case 1:
-        send_one(++last_);
+        if (is_free(sender_)) send_one(++last_);
         break;
       case 2:
       case 3: {
+        if (!is_free(receiver_)) break;
         party& one = parties_.start(receive(channel_));
+        receiver_ = &one;
         one.expected = model_.receive();
         if (!one.expected) model_.receivers.push_back(&one);
         break;
       }
       case 4:
         if (input.below(2) == 0) {
-          try_send(++last_);
-        } else {
+          if (is_free(sender_)) try_send(++last_);
+        } else if (is_free(receiver_)) {
           try_receive();
         }
         break;
@@ -160,9 +164,14 @@ class game {
         model_.close();
     }
   }
+  /// Each end of a paired one is for one at a time.
+  static bool is_free(const party* last) {
+    return !std::is_same_v<Channel, paired> || !last || last->real.ready();
+  }
   void send_one(int value) {
-    if constexpr (std::is_same_v<Channel, bounded>) {
+    if constexpr (!std::is_same_v<Channel, unbounded>) {
       party& one = parties_.start(send(channel_, value));
+      sender_ = &one;
       one.expected = model_.send(value);
       if (!one.expected) model_.senders.push_back({&one, value});
     } else {
@@ -193,17 +202,21 @@ class game {
   Channel channel_;
   model model_;
   coracle_test::parties<found> parties_;
+  party* sender_ = nullptr;  // the last one
+  party* receiver_ = nullptr;
   int last_ = 0;
 };
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz_input input{data, size};
-  const std::size_t capacity = input.below(5);
-  if (capacity == 4) {
+  const std::size_t kind = input.below(9), capacity = kind % 4;
+  if (kind == 8) {
     game<unbounded>{std::numeric_limits<std::size_t>::max()}.play(input);
-  } else {
+  } else if (kind < 4) {
     game<bounded>{capacity, capacity}.play(input);
+  } else {
+    game<paired>{capacity, capacity}.play(input);
   }
   return 0;
 }

@@ -70,17 +70,19 @@ task<> receive_all(world& w, Channel& from, ledger& book) {
   }
 }
 
-task<> close_in_a_while(world& w, coracle::channel<item>& channel) {
+template <class Channel>
+task<> close_in_a_while(world& w, Channel& channel) {
   co_await coracle::sleep_for(4 * w.a_while());
   channel.close();
 }
 
-/// Any capacity, any number of senders and receivers, closed at the end or in the middle.
+/// Any capacity, as many senders and receivers at most, closed at the end or in the middle.
+template <class Channel, unsigned Most>
 void conservation(coracle_test::simulation& sim) {
   world w{sim};
-  coracle::channel<item> channel{w.below(4)};
+  Channel channel{w.below(4)};
   ledger book;
-  const int senders = 1 + static_cast<int>(w.below(3)), receivers = 1 + static_cast<int>(w.below(3));
+  const int senders = 1 + static_cast<int>(w.below(Most)), receivers = 1 + static_cast<int>(w.below(Most));
   const bool closed_early = w.one_in(4);
   const auto all = [&]() -> task<> {
     coracle::async_scope readers, writers;
@@ -163,7 +165,8 @@ void unbounded(coracle_test::simulation& sim) {
 int main(int argc, char** argv) {
   return coracle::testing::simulate_main(
       argc, argv,
-      {{"channel: nothing is lost", conservation, {.stalls = true}},
+      {{"channel: nothing is lost", conservation<coracle::channel<item>, 3>, {.stalls = true}},
+       {"spsc_channel: nothing is lost", conservation<coracle::spsc_channel<item>, 1>, {.stalls = true}},
        {"channel: one branch of a select takes effect", selections, {.stalls = true}},
        {"unbounded_channel: nothing is lost", unbounded}});
 }
