@@ -62,7 +62,7 @@ class lone_entry {
   static constexpr std::uint64_t state_of(std::uint64_t seen) noexcept { return seen & state_bits; }
 
   /// Somebody asks for what the owner has just taken, or has it. True: it stays the owner's.
-  CORACLE_COLD() bool keep_from(std::uint64_t seen) noexcept {
+  CORACLE_SAVES_REGISTERS() bool keep_from(std::uint64_t seen) noexcept {
     while (state_of(seen) == asks) {
       const std::uint64_t then = seen - asks + next_turn;
       if (thief_.compare_exchange_weak(seen, then, memory_order_relaxed)) return true; /*L4*/

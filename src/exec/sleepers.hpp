@@ -124,7 +124,7 @@ class sleepers {
   static constexpr std::uint32_t sleeping_in(std::uint32_t counts) noexcept { return counts & most_threads; }
   static constexpr std::uint32_t searching_in(std::uint32_t counts) noexcept { return counts >> 16; }
   static constexpr bool should_wake_one(std::uint32_t counts) noexcept {
-    return searching_in(counts) == 0 && sleeping_in(counts) != 0;
+    return counts - 1 < one_searching - 1;  // who naps counts as one who sleeps or, once claimed, searches
   }
   /// True: the caller, who counts as a sleeper, searches from here on. False: all sleepers are claimed.
   bool wake_up_unclaimed(std::uint32_t napped = 0) noexcept {
@@ -147,7 +147,8 @@ class sleepers {
   }
   void wait_for_permit() noexcept {
     constexpr timespec idle{1, 0};
-    const timespec* timeout = is_modelled ? nullptr : &idle;
+    // A timer that does not end the sleep is taken back before the thread goes on: not for a few frames.
+    const timespec* timeout = !is_modelled && caches_many_frames(this_thread_frames()) ? &idle : nullptr;
     while (!take_permit()) {
       if (!park(permits_, 0, timeout)) {
         trim_frame_memory();

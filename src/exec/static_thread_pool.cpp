@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/core/fork_queue.hpp>
+#include <coracle/detail/small_mutex.hpp>
 #include <coracle/detail/thread.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -29,7 +29,10 @@ class static_thread_pool::shared_state {
 
   void post(resumption& item) noexcept;
   void post_shared(resumption& item, priority at) noexcept;
-  [[nodiscard]] executor& level(priority which) noexcept { return *level_of(which).place; }
+  [[nodiscard]] executor& level(priority which) noexcept {
+    if (which == priority::normal) return pool_;
+    return which == priority::high ? high_ : low_;
+  }
   [[nodiscard]] std::size_t thread_count() const noexcept { return workers_.size(); }
 
  private:
@@ -62,7 +65,6 @@ class static_thread_pool::shared_state {
   /// the links and each change of `size`.
   //   [W1] size  relaxed  changes under shared_mutex_; elsewhere a hint, or S4 of the sleepers
   struct shared_level {
-    executor* place;
     detail::plain<resumption*> head = nullptr;
     detail::plain<resumption*> tail = nullptr;
     detail::atomic<std::size_t> size{0};
@@ -84,6 +86,8 @@ class static_thread_pool::shared_state {
   bool run_other_work(worker& me, detail::fork_queue::level mark) noexcept;
   void repost_forked(worker& me) noexcept;
   work find_posted(worker& me) noexcept;
+  work find_from_outside(worker& me) noexcept;
+  work find_in_queues(worker& me) noexcept;
   work next_own(worker& me) noexcept;
   work next_in_turn(worker& me) noexcept;
   work search(worker& me) noexcept;
@@ -99,9 +103,11 @@ class static_thread_pool::shared_state {
 
   static_thread_pool& pool_;
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
-  detail::mutex shared_mutex_;
-  shared_level shared_[3] = {{&high_}, {&pool_}, {&low_}};  // by priority
-  detail::letterbox letters_;                               // at the normal level, to a worker that searches
+  // What is posted from outside meets a thread that has just woken in three cache lines: this one, that of letters_, and
+  // the first of sleepers_ behind it.
+  alignas(64) detail::small_mutex shared_mutex_;
+  shared_level shared_[3];     // by priority
+  detail::letterbox letters_;  // at the normal level, to a worker that searches
 
   detail::sleepers sleepers_;
 
@@ -170,7 +176,7 @@ void static_thread_pool::shared_state::post_shared(resumption& item, priority at
   {
     // Claims a sleeper under the lock: as soon as `item` can be taken it may end the last use of the
     // pool, and the pool may be gone before this thread, which is none of its own, has done anything more.
-    const std::lock_guard lock(shared_mutex_);
+    const detail::small_mutex_lock lock(shared_mutex_);
     (its.head ? its.tail->next : its.head) = &item;
     its.tail = &item;
     its.size.store(its.size.load(detail::memory_order_relaxed) + 1, detail::memory_order_relaxed); /*W1*/
@@ -180,7 +186,7 @@ void static_thread_pool::shared_state::post_shared(resumption& item, priority at
 }
 
 void static_thread_pool::shared_state::run(worker& me) noexcept {
-  detail::thread_state& thread = detail::this_thread();
+  const detail::drain_scope here{detail::this_thread()};
   for (;;) {
     work next = next_own(me);
     if (!next) {
@@ -192,8 +198,8 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
       me.too_late = 0;
       sleepers_.end_search();
     }
-    thread.current = next.place;
-    resume(next.item->handle);
+    here.thread.current = next.place;
+    here.drain(next.item->handle);
   }
 }
 
@@ -207,6 +213,7 @@ bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_q
 }
 
 /// From the own queue, unless something is urgent, or another's turn has come.
+CORACLE_ALWAYS_INLINE()
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
   const bool urgent = level_of(priority::high).size.load(detail::memory_order_relaxed) != 0; /*W1*/
   if (--me.turns_left == 0 || urgent) [[unlikely]]
@@ -272,15 +279,23 @@ bool static_thread_pool::shared_state::has_to_look() const noexcept {
          sleepers_.are_to_stop();
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
-  if (const work found = take_shared(me, priority::high)) return found;
+  // First what nobody comes to by himself, as owners do to what they have forked.
+  if (const work found = find_from_outside(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
     if (const work found = take_forked(me, *workers_[(me.index + i) % workers_.size()])) return found;
   }
-  return find_posted(me);
+  return find_in_queues(me);
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find_posted(worker& me) noexcept {
-  if (const work found = take_shared(me, priority::high)) return found;
-  if (const work found = take_shared(me, priority::normal)) return found;
+  const work found = find_from_outside(me);
+  return found ? found : find_in_queues(me);
+}
+static_thread_pool::shared_state::work static_thread_pool::shared_state::find_from_outside(
+    worker& me) noexcept {
+  const work found = take_shared(me, priority::high);
+  return found ? found : take_shared(me, priority::normal);
+}
+static_thread_pool::shared_state::work static_thread_pool::shared_state::find_in_queues(worker& me) noexcept {
   if (const work found = take_own(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
     detail::work_queue& of_another = workers_[(me.index + i) % workers_.size()]->queue;
@@ -294,7 +309,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_sh
                                                                                      priority from) noexcept {
   shared_level& its = level_of(from);
   if (its.size.load(detail::memory_order_relaxed) == 0) return {}; /*W1*/
-  const std::lock_guard lock(shared_mutex_);
+  const detail::small_mutex_lock lock(shared_mutex_);
   const std::size_t size = its.size.load(detail::memory_order_relaxed); /*W1*/
   if (size == 0) return {};
   resumption* const first = its.head;
@@ -311,7 +326,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_sh
     ++taken;
   }
   its.size.store(size - taken, detail::memory_order_relaxed); /*W1*/
-  return {first, its.place};
+  return {first, &level(from)};
 }
 
 bool static_thread_pool::shared_state::work_is_queued() const noexcept {

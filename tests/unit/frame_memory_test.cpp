@@ -103,6 +103,40 @@ TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to th
   }
 }
 
+TEST_CASE("recycler: 32 frames are many, of whatever sizes") {
+  const empty_cache clean;
+  const auto has_many = [] {
+    return coracle::detail::caches_many_frames(coracle::detail::this_thread_frames());
+  };
+  CHECK(!has_many());
+  std::vector<void*> frames(31);
+  for (std::size_t i = 0; i != frames.size(); ++i) frames[i] = take(1 + 33 * i);
+  for (std::size_t i = 0; i != frames.size(); ++i) give(frames[i], 1 + 33 * i);
+  CHECK(!has_many());
+  void* const large = take(1032);
+  give(large, 1032);
+  CHECK(has_many());
+  void* const again = take(1032);
+  CHECK(!has_many());
+  give(again, 1032);
+  coracle::trim_frame_memory();
+  CHECK(!has_many());
+}
+
+TEST_CASE("recycler: what waits behind the front of a list counts as well" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> frames(300);
+  for (void*& frame : frames) frame = take(1024);
+  for (void* frame : frames) give(frame, 1024);
+  coracle::detail::frame_cache& cache = coracle::detail::this_thread_frames();
+  const std::size_t index = coracle::detail::frame_class(1024);
+  coracle::detail::frame_list front;
+  std::swap(front, cache.lists[index]);
+  CHECK(coracle::detail::caches_many_frames(cache));
+  std::swap(front, cache.lists[index]);
+}
+
 TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;

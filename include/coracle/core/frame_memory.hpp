@@ -109,6 +109,20 @@ inline void empty_lists(frame_cache& cache) noexcept {
   }
 }
 
+/// As many frames as are worth a timer. Looks at no more of them than that.
+inline bool caches_many_frames(const frame_cache& cache) noexcept {
+  constexpr int many = 32;
+  int count = 0;
+  for (std::size_t index = 0; index != frame_classes; ++index) {
+    for (const free_frame* each : {cache.lists[index].head, cache.stores[index].head}) {
+      for (; each; each = each->next) {
+        if (++count == many) return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// First use on a thread: arranges that the cache closes when the thread ends. False: it has closed.
 inline bool open_cache(frame_cache& cache) noexcept {
   if (cache.closed) return false;
@@ -221,8 +235,8 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
 #endif
 }  // namespace detail
 
-/// Gives the frames that the calling thread has cached back to the global heap. Pool threads do it by
-/// themselves when they have been idle for a while.
+/// Gives the frames that the calling thread has cached back to the global heap. Pool threads that have more than a few do
+/// it by themselves when they have been idle for a while.
 inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
 
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.

@@ -9,18 +9,23 @@
 
 namespace coracle {
 namespace detail {
-/// Runs `h`, then whatever it and its successors left in the thread's `next` slot.
+/// While it lives, what is left in the thread's `next` slot is run by who calls drain() inside it.
+struct drain_scope {
+  thread_state& thread;
+  bool outer = std::exchange(thread.draining, true);
+  ~drain_scope() { thread.draining = outer; }
+
+  /// Runs `h`, then whatever it and its successors left in the slot.
+  CORACLE_ALWAYS_INLINE() void drain(std::coroutine_handle<> h) const {
+    do {
+      h.resume();
+      h = std::exchange(thread.next, nullptr);
+    } while (h);
+  }
+};
 inline void drain(std::coroutine_handle<> h) {
-  struct scope {
-    thread_state& thread;
-    bool outer = std::exchange(thread.draining, true);
-    ~scope() { thread.draining = outer; }
-  };
-  const scope entered{this_thread()};
-  do {
-    h.resume();
-    h = std::exchange(entered.thread.next, nullptr);
-  } while (h);
+  const drain_scope entered{this_thread()};
+  entered.drain(h);
 }
 
 /// Has `h` run as soon as the caller, which is about to return to the drain loop, has done so; runs it at
