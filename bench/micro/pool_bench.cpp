@@ -63,46 +63,91 @@ void floor_ping_pong_two_pools(benchmark::State& state) {
   other.join();
 }
 
+/// What a coroutine that goes there and back needs of the two processors: a pointer to two cache lines is put into a place
+/// that the other thread watches, and both lines are written there.
+struct alignas(64) handed_over {
+  long first = 0;
+  alignas(64) long second = 0;
+};
+struct alignas(128) place_for_one {
+  std::atomic<handed_over*> item{nullptr};
+
+  handed_over* wait() {
+    handed_over* seen;
+    while (!(seen = item.load(std::memory_order_acquire))) coracle::detail::spin_pause();
+    item.store(nullptr, std::memory_order_relaxed);
+    __builtin_prefetch(&seen->second, 1);
+    ++seen->first;
+    ++seen->second;
+    return seen;
+  }
+  void put(handed_over* it) {
+    handed_over* nothing = nullptr;
+    item.compare_exchange_strong(nothing, it, std::memory_order_release, std::memory_order_relaxed);
+  }
+};
+void ping_pong_by_hand(benchmark::State& state) {
+  place_for_one here, there;
+  handed_over frame, end;
+  std::thread other{[&] {
+    for (handed_over* seen = there.wait(); seen != &end; seen = there.wait()) here.put(seen);
+  }};
+  coracle_bench::measure_each(state, 20'000, 2, [&](long n) {
+    for (long i = 0; i < n; ++i) {
+      there.put(&frame);
+      here.wait();
+    }
+  });
+  there.put(&end);
+  other.join();
+}
+
 using clock = std::chrono::steady_clock;
-/// The median time from the beginning of `wake()` to the moment that the woken thread notes in `woken_at`. It has had
-/// time to fall asleep before.
+clock::rep now() { return clock::now().time_since_epoch().count(); }
+/// The median time from the moment that `wake()` notes in `called_at` to the one that the woken thread notes in
+/// `woken_at`. It has had time to fall asleep before.
 template <class Wake>
-void measure_wake_ups(benchmark::State& state, const std::atomic<clock::rep>& woken_at, Wake wake) {
+void measure_wake_ups(benchmark::State& state, const clock::rep& called_at,
+                      const std::atomic<clock::rep>& woken_at, Wake wake) {
   constexpr int wake_ups = 201;
   std::vector<clock::rep> times;
   for (int i = 0; i != wake_ups; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
     const clock::rep before = woken_at.load();
-    const clock::rep start = clock::now().time_since_epoch().count();
     wake();
     while (woken_at.load() == before) std::this_thread::yield();
-    times.push_back(woken_at.load() - start);
+    times.push_back(woken_at.load() - called_at);
   }
   std::nth_element(times.begin(), times.begin() + wake_ups / 2, times.end());
   state.SetIterationTime(std::chrono::duration<double>(clock::duration{times[wake_ups / 2]}).count());
 }
 void wake_up_parked_pool(benchmark::State& state) {
   static_thread_pool pool{1};
+  clock::rep called_at = 0;
   std::atomic<clock::rep> woken_at{0};
   const auto note = [&]() -> task<> {
+    called_at = now();
     co_await pool.schedule();
-    woken_at.store(clock::now().time_since_epoch().count());
+    woken_at.store(now());
   };
-  while (state.KeepRunning()) measure_wake_ups(state, woken_at, [&] { coracle::sync_wait(note()); });
+  while (state.KeepRunning())
+    measure_wake_ups(state, called_at, woken_at, [&] { coracle::sync_wait(note()); });
 }
 /// A thread that sleeps on a futex.
 void floor_wake_up_parked_pool(benchmark::State& state) {
+  clock::rep called_at = 0;
   std::atomic<clock::rep> woken_at{0};
   coracle::detail::atomic<std::uint32_t> calls{0};
   constexpr std::uint32_t end = ~0U;
   std::thread sleeper{[&] {
-    for (std::uint32_t seen = 0, now = 0; seen != end; seen = now) {
-      while ((now = calls.load()) == seen) coracle::detail::park(calls, seen);
-      woken_at.store(clock::now().time_since_epoch().count());
+    for (std::uint32_t seen = 0, next = 0; seen != end; seen = next) {
+      while ((next = calls.load()) == seen) coracle::detail::park(calls, seen);
+      woken_at.store(now());
     }
   }};
   while (state.KeepRunning()) {
-    measure_wake_ups(state, woken_at, [&] {
+    measure_wake_ups(state, called_at, woken_at, [&] {
+      called_at = now();
       calls.fetch_add(1);
       coracle::detail::unpark(&calls, 1);
     });
@@ -145,6 +190,7 @@ CORACLE_BENCH(hop_pool_of_1);
 CORACLE_BENCH(hop_pool_of_2);
 CORACLE_BENCH(ping_pong_two_pools);
 CORACLE_BENCH(floor_ping_pong_two_pools);
+CORACLE_BENCH(ping_pong_by_hand);
 BENCHMARK(wake_up_parked_pool)->UseManualTime()->Iterations(1);
 BENCHMARK(floor_wake_up_parked_pool)->UseManualTime()->Iterations(1);
 CORACLE_BENCH(fork_join_pool_of_2);
