@@ -11,12 +11,6 @@
 
 namespace coracle {
 namespace detail {
-/// The promise of a child's continuation.
-struct fork_promise {
-  [[nodiscard]] const environment* get_environment() const noexcept { return inherited; }
-  const environment* inherited = nullptr;
-};
-
 /// A child's end meets what its parent does meanwhile.
 //
 // Until the child is over its parent's continuation is in the queue of the thread on which it was forked, or it has
@@ -28,32 +22,34 @@ struct fork_promise {
 //   [J4] load       acquire  on finding `over` see the result                    pairs with J2
 //   [J5] the parent's own, before the child runs   relaxed
 //   [J6] -> blocks  relaxed  the child's end unparks this thread; J4 follows
-class fork_point : public basic_callback_frame<fork_promise>, waiter {
+//   [J7] a look     relaxed  where the parent was left, which the queue then decides; whether J6 is of use
+class fork_point : public basic_callback_frame<nothing>, waiter {
  public:
   fork_point() noexcept : basic_callback_frame(&child_is_over) {}
   /// A child that runs is waited for: an exception leaves the parent before it has joined it.
   ~fork_point() { end(); }
   void end() noexcept {
-    if (state_.load(memory_order_acquire) == runs) [[unlikely]] /*J4*/
+    if (state_.load(memory_order_acquire) - 1 < runs_alone) [[unlikely]] /*J4*/
       wait_for_child();
   }
   [[nodiscard]] bool is_forked() const noexcept { return state_.load(memory_order_relaxed) != idle; } /*J5*/
 
   /// Before the child is started: who is idle may take its parent from here on.
-  CORACLE_ALWAYS_INLINE() void offer(std::coroutine_handle<> parent, const environment* inherited) noexcept {
-    promise().inherited = inherited;
+  CORACLE_ALWAYS_INLINE() void offer(std::coroutine_handle<> parent) noexcept {
     waiter::handle = parent;
-    state_.store(runs, memory_order_relaxed); /*J5*/
     thread_state& thread = this_thread();
     if (thread.forks && thread.forks->place() == thread.current) [[likely]] {
-      parent_is_ = in_fork_queue;
+      state_.store(runs_before_parent, memory_order_relaxed); /*J5*/
       thread.forks->push(*this);
     } else if (thread.current) {
-      parent_is_ = posted;
+      state_.store(runs_beside_parent, memory_order_relaxed); /*J5*/
       thread.current->post(*this);
+    } else {
+      state_.store(runs_alone, memory_order_relaxed); /*J5*/
     }
   }
-  std::coroutine_handle<fork_promise> child_continues() noexcept { return basic_callback_frame::handle(); }
+
+  std::coroutine_handle<> child_continues() noexcept { return basic_callback_frame::handle(); }
 
   [[nodiscard]] bool child_is_over() const noexcept {
     return state_.load(memory_order_acquire) == over; /*J4*/
@@ -80,16 +76,17 @@ class fork_point : public basic_callback_frame<fork_promise>, waiter {
     CORACLE_RETURN_TO(self, parent);
   }
   [[nodiscard]] bool has_parent_back() const noexcept {
-    if (parent_is_ != in_fork_queue) [[unlikely]]
-      return parent_is_ == waiting;
+    const std::uint32_t now = state_.load(memory_order_relaxed); /*J7*/
+    if (now != runs_before_parent) [[unlikely]]
+      return now == runs_alone;
     const thread_state& thread = this_thread();
     return thread.forks && thread.forks->place() == thread.current && thread.forks->take_back(*this);
   }
   /// Runs other work of the pool meanwhile: the child may wait for it.
   CORACLE_COLD() void wait_for_child() noexcept {
     constexpr timespec a_moment{0, 100'000};
-    std::uint32_t seen = runs;
-    state_.compare_exchange_strong(seen, blocks, memory_order_relaxed); /*J6*/
+    std::uint32_t seen = state_.load(memory_order_relaxed);                               /*J7*/
+    if (seen != over) state_.compare_exchange_strong(seen, blocks, memory_order_relaxed); /*J6*/
     fork_queue* const forks = this_thread().forks;
     const fork_queue::level mark = forks ? forks->filled() : fork_queue::level{};
     while (!child_is_over()) {
@@ -97,9 +94,66 @@ class fork_point : public basic_callback_frame<fork_promise>, waiter {
     }
   }
 
-  static constexpr std::uint32_t idle = 0, runs = 1, over = 2, joins = 3, blocks = 4;
+  static constexpr std::uint32_t idle = 0;
+  static constexpr std::uint32_t runs_before_parent =
+      1;  // which was put into the queue of the child's thread
+  static constexpr std::uint32_t runs_beside_parent = 2;  // which was posted
+  static constexpr std::uint32_t runs_alone = 3;
+  static constexpr std::uint32_t over = 4, joins = 5, blocks = 6;
   atomic<std::uint32_t> state_{idle};
-  enum : std::uint8_t { waiting, in_fork_queue, posted } parent_is_ = waiting;  // while the child begins
+};
+
+/// A child, and what meets its end. The two derived from it are the awaiters of fork() and join(), which so need none of
+/// their own in the parent's frame.
+template <class T>
+class forked_child {
+ public:
+  explicit forked_child(task<T>&& work) noexcept : work_(std::move(work)) {}
+  fork_point& point() noexcept { return point_; }
+  task<T>& work() noexcept { return work_; }
+
+ private:
+  task<T> work_;
+  fork_point point_;  // waits for the child before that is destroyed
+};
+template <class T>
+class fork_awaiter : public forked_child<T> {
+ public:
+  using forked_child<T>::forked_child;
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> parent) noexcept {
+    started child{this->work()};
+    const environment* const inherited = environment_of(parent);
+    this->point().offer(parent);  // from here on the parent may run: what is read of it was read before
+    return child.run(this->point().child_continues(), inherited);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  struct started : awaiter_type_t<task<T>> {
+    explicit started(task<T>& work) noexcept : awaiter_type_t<task<T>>(std::move(work).operator co_await()) {}
+    CORACLE_TRANSFER_ABI()
+    CORACLE_ALWAYS_INLINE()
+    std::coroutine_handle<> run(std::coroutine_handle<> continuation, const environment* inherited) noexcept {
+      const auto body = this->body_;
+      body.promise().set_parent(continuation);
+      body.promise().set_environment(inherited);
+      return transfer_to(body);
+    }
+  };
+};
+template <class T>
+class join_awaiter : public fork_awaiter<T> {
+ public:
+  using fork_awaiter<T>::fork_awaiter;
+  bool await_ready() noexcept { return this->point().child_is_over(); }
+  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> parent) noexcept {
+    return this->point().wait(parent);
+  }
+  T await_resume() { return std::move(this->work()).operator co_await().await_resume(); }
 };
 }  // namespace detail
 
@@ -137,7 +191,7 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
   class join_operation;
 
  public:
-  explicit forked(task<T>&& work) noexcept : work_(std::move(work)) {}
+  explicit forked(task<T>&& work) noexcept : child_(std::move(work)) {}
   explicit forked(const task<T>&) {
     static_assert(
         !detail::is_awaitable<task<T>>,
@@ -147,21 +201,21 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
   forked& operator=(const forked&) = delete;
 #if CORACLE_CHECKS() && CORACLE_EXCEPTIONS()
   ~forked() {
-    point_.end();
-    if (work_.keeps_an_error() && std::uncaught_exceptions() == 0) tell_unseen_error();
+    child_.point().end();
+    if (child_.work().keeps_an_error() && std::uncaught_exceptions() == 0) tell_unseen_error();
   }
 #endif
 
   /// Awaitable of nothing: starts the child. Requires: not called before.
-  fork_operation fork() noexcept { return fork_operation{*this}; }
+  fork_operation fork() noexcept { return fork_operation{child_}; }
   /// Awaitable of the child's result. Requires: forked, and not joined.
-  join_operation join() noexcept { return join_operation{*this}; }
+  join_operation join() noexcept { return join_operation{child_}; }
 
  private:
 #if CORACLE_CHECKS() && CORACLE_EXCEPTIONS()
   void tell_unseen_error() noexcept {
     try {
-      static_cast<void>(std::move(work_).operator co_await().await_resume());
+      static_cast<void>(child_.await_resume());
     } catch (const operation_cancelled&) {
       // Whoever has stopped the child knows.
     } catch (...) {
@@ -169,8 +223,7 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
     }
   }
 #endif
-  task<T> work_;
-  detail::fork_point point_;  // waits for the child before that is destroyed
+  detail::join_awaiter<T> child_;
 };
 template <class T>
 forked(task<T>) -> forked<T>;
@@ -178,37 +231,23 @@ forked(task<T>) -> forked<T>;
 template <class T>
 class [[nodiscard("nothing is forked until this is awaited")]] forked<T>::fork_operation {
  public:
-  explicit fork_operation(forked& child) noexcept : child_(child) {
-    CORACLE_CHECK(!child.point_.is_forked(), "a child was forked twice");
+  explicit fork_operation(detail::fork_awaiter<T>& child) noexcept : child_(child) {
+    CORACLE_CHECK(!child.point().is_forked(), "a child was forked twice");
   }
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> parent) noexcept {
-    auto child = std::move(child_.work_).operator co_await();
-    detail::fork_point& point = child_.point_;
-    point.offer(parent, detail::environment_of(parent));
-    return child.await_suspend(point.child_continues());
-  }
-  void await_resume() const noexcept {}
+  decltype(auto) operator co_await() const noexcept { return detail::in_place(child_); }
 
  private:
-  forked& child_;
+  detail::fork_awaiter<T>& child_;
 };
 template <class T>
 class [[nodiscard("nothing is joined until this is awaited")]] forked<T>::join_operation {
  public:
-  explicit join_operation(forked& child) noexcept : child_(child) {
-    CORACLE_CHECK(child.point_.is_forked(), "a child was joined that had not been forked");
+  explicit join_operation(detail::join_awaiter<T>& child) noexcept : child_(child) {
+    CORACLE_CHECK(child.point().is_forked(), "a child was joined that had not been forked");
   }
-  bool await_ready() const noexcept { return child_.point_.child_is_over(); }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> parent) noexcept {
-    return child_.point_.wait(parent);
-  }
-  T await_resume() { return std::move(child_.work_).operator co_await().await_resume(); }
+  decltype(auto) operator co_await() const noexcept { return detail::in_place(child_); }
 
  private:
-  forked& child_;
+  detail::join_awaiter<T>& child_;
 };
 }  // namespace coracle

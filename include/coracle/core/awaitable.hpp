@@ -154,6 +154,17 @@ class awaiter_reference {
   Awaiter& awaiter_;
 };
 
+/// What an `operator co_await` returns to have `awaiter` awaited where it stands, and not a copy.
+template <class Awaiter>
+CORACLE_ALWAYS_INLINE()
+decltype(auto) in_place(Awaiter& awaiter) noexcept {
+  if constexpr (CORACLE_COPIES_AWAITERS()) {
+    return awaiter_reference<Awaiter>(awaiter);
+  } else {
+    return static_cast<Awaiter&>(awaiter);
+  }
+}
+
 /// What await_transform returns to have `value` itself awaited.
 template <class T>
 CORACLE_ALWAYS_INLINE()

@@ -51,7 +51,7 @@ class basic_callback_frame {
 
   function* resume_;
   [[maybe_unused]] function* destroy_ = &refuse_destroy;
-  Promise promise_;
+  [[no_unique_address]] Promise promise_;
 };
 /// One that passes on an environment.
 using callback_frame = basic_callback_frame<callback_promise>;
