@@ -42,7 +42,7 @@ void only_source_goes() {
   const stop_token of_outer = outer.get_token();
   stop_token token;
   {
-    const coracle::detail::linked_stop_source source{of_outer};
+    coracle::detail::linked_stop_source source{of_outer};
     token = source.get_token();
     model_expect(token.stop_possible(), "there is a source");
   }

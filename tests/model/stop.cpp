@@ -333,6 +333,60 @@ void unlink_against_request() {
   requester.join();
   model_expect(seen <= 1 && runs == seen, "at most once, and not later");
 }
+/// Somebody comes to listen, and so makes the state, while the source is requested: the callback runs once.
+void made_against_request() {
+  const stop_token none;
+  linked_stop_source source{none};
+  plain_int runs = 0, data = 0;
+  {
+    model_thread requester{[&] {
+      data = 7;
+      model_expect(source.request_stop(stop_reason::lost_race), "it is the only request");
+    }};
+    stop_callback counts{source.get_token(), [&] {
+                           ++runs;
+                           model_expect(data == 7, "sees what the requester did");
+                         }};
+    requester.join();
+  }
+  model_expect(runs == 1 && source.reason() == stop_reason::lost_race, "once, for that reason");
+}
+/// A token that is kept of a source that was requested, perhaps before its state was made, tells so when that has gone.
+void kept_after_request() {
+  const stop_token none;
+  std::optional<linked_stop_source> source(std::in_place, none);
+  stop_token kept;
+  {
+    model_thread keeper{[&] { kept = source->get_token(); }};
+    source->request_stop(stop_reason::lost_race);
+  }
+  model_expect(kept == source->get_token(), "all its tokens are the same");
+  source.reset();
+  model_expect(kept.reason() == stop_reason::lost_race, "it was requested");
+}
+/// Why it is stopped does not change, once somebody was told, though both are requested at once.
+void reason_stays() {
+  stop_source outer;
+  const stop_token token = outer.get_token();
+  linked_stop_source inner{token};
+  model_thread requester{[&] { outer.request_stop(stop_reason::timed_out); }};
+  model_thread other{[&] { inner.request_stop(stop_reason::lost_race); }};
+  const stop_reason told = inner.reason();
+  requester.join();
+  other.join();
+  model_expect(told == stop_reason::none || inner.reason() == told, "it stays");
+}
+/// A look whether stop is possible while the state is made.
+void possible_while_made() {
+  const stop_token none;
+  linked_stop_source source{none};
+  stop_token lent = source.lend_token();
+  {
+    model_thread keeper{[&] { const stop_token kept = source.get_token(); }};
+    model_expect(lent.stop_possible(), "the source is there");
+  }
+  linked_stop_source::take_back(lent);
+}
 /// Linked to two states, both of which are stopped so deep inside other requests that it is put off: it is in the list
 /// of one of the two threads.
 void link_twice_too_deep() {
@@ -407,10 +461,14 @@ int main(int argc, char** argv) {
   run.check("linked stop: two requests, not linked", run.all, requests_not_linked);
   run.check("linked stop: link against request", run.all, link_against_request);
   run.check("linked stop: two link at once", run.all, two_link);
-  run.check("linked stop: a kept token against request", run.all, kept_token_against_request);
-  run.check("linked stop: looked at while linked", run.all, look_while_linked);
+  run.check("linked stop: a kept token against request", 4, kept_token_against_request);
+  run.check("linked stop: looked at while linked", 3, look_while_linked);
   run.check("linked stop: link against a look", run.all, link_against_look);
   run.check("linked stop: unlink against request", run.all, unlink_against_request);
+  run.check("linked stop: made against request", run.all, made_against_request);
+  run.check("linked stop: kept against request", run.all, kept_after_request);
+  run.check("linked stop: the reason stays", run.all, reason_stays);
+  run.check("linked stop: possible while made", run.all, possible_while_made);
   run.check("linked stop: linked to two, too deep", run.all, link_twice_too_deep);
   run.check("linked stop: the only source against a token", run.all, only_source_against_token);
   run.check("stop: callbacks that wake each other's owners", run.all, callbacks_that_wake_each_other);

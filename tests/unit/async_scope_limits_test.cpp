@@ -163,6 +163,8 @@ TEST_CASE("async_scope: spawn() allocates one frame for a child, beside the chil
   async_scope scope;
   int count = 0;
   bool joined = false;
+  const coracle::stop_token made =
+      scope.get_token();  // the stop source, which the first that waits would make
   coracle::trim_frame_memory();
   const auto first = coracle::testing::allocations();
   auto child = wait_and_count(event, count);

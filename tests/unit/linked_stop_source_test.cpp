@@ -47,7 +47,7 @@ TEST_CASE(
   stop_source outer;
   outer.request_stop(stop_reason::sibling_failed);
   const stop_token outside = outer.get_token();
-  const linked_stop_source inner{outside};
+  linked_stop_source inner{outside};
   CHECK(inner.reason() == stop_reason::sibling_failed);
   CHECK(inner.get_token().stop_requested());
   const stop_token never;
@@ -62,11 +62,11 @@ TEST_CASE(
   const stop_token outside = outer.get_token();
   int calls = 0;
   {
-    const linked_stop_source first{outside};
+    linked_stop_source first{outside};
     const stop_token middle = first.get_token();
-    const linked_stop_source second{middle};
+    linked_stop_source second{middle};
     const stop_token inside = second.get_token();
-    const linked_stop_source third{inside};
+    linked_stop_source third{inside};
     const stop_callback callback{third.get_token(), [&]() noexcept { ++calls; }};
     SUBCASE("stopped") {
       outer.request_stop();

@@ -316,10 +316,8 @@ TEST_CASE("when_all: another range costs one allocation for the children" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_manual_reset_event go;
   std::array<task<>, 2> tasks = {nothing(), nothing()};
-  std::vector<task<>> none;
   std::size_t counts[2] = {};
   const auto work = [&]() -> detached {
-    co_await coracle::when_all(std::move(none));  // the stop source is recycled
     co_await go;
     counts[0] = coracle::testing::allocations();
     co_await coracle::when_all(std::move(tasks));
@@ -328,5 +326,43 @@ TEST_CASE("when_all: another range costs one allocation for the children" *
   work();
   go.set();
   CHECK(counts[1] - counts[0] == 1);
+}
+TEST_CASE("when_all: children that do not wait need no stop source, however deep they are" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  std::size_t made = 9;
+  const auto work = [&]() -> detached {
+    auto first = nothing(), second = nothing(), third = nothing();
+    const auto inner = [&]() -> task<> { co_await coracle::when_all(std::move(second), std::move(third)); };
+    auto both = inner();
+    coracle::trim_frame_memory();
+    const auto before = coracle::testing::allocations();
+    co_await coracle::when_all(std::move(first), std::move(both));
+    made = coracle::testing::allocations() - before;
+  };
+  work();
+  CHECK(made == 0);
+}
+TEST_CASE(
+    "when_all: where there is no memory for the stop source of one that waits, the rest is stopped, and it "
+    "throws" *
+    doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int threw = 0;
+  const int failed = coracle::testing::fail_each_allocation([&] {
+    async_manual_reset_event go;
+    const auto work = [&]() -> detached {
+      try {
+        co_await coracle::when_all(nothing(), go, go);
+      } catch (const std::bad_alloc&) {
+        ++threw;
+      }
+    };
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+    }
+    go.set();
+  });
+  CHECK(failed == 3);  // two frames, and the source
+  CHECK(threw == 2);   // not for the frame that catches
 }
 }  // namespace

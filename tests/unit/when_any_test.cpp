@@ -333,7 +333,7 @@ TEST_CASE("when_any: allocates nothing where an event that comes first is set" *
   CHECK(made == 1);  // the task's frame
 }
 
-TEST_CASE("when_any: where memory runs out it throws, and has started nobody" *
+TEST_CASE("when_any: where memory runs out it starts nobody any more, and throws" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const int failed = coracle::testing::fail_each_allocation([] {
     async_manual_reset_event win, never;

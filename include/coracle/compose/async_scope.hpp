@@ -61,12 +61,13 @@ class spawned_work final : public scope_child {
 ///               one to who awaits join(), which still waits for all. Then, if one of them was cancelled, or stop was
 ///               requested before join() was awaited, it throws operation_cancelled. A child that is cancelled for
 ///               another reason counts as ended. A child that is spawned into a stopped scope is started all the same.
-/// Exceptions    join() throws the error that left a child; if several did, an error_group. The constructor and
-///               spawn(): std::bad_alloc, and what the move of the awaitable throws.
+/// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc, where a child
+///               waited, and there was no memory for the stop source. spawn(): std::bad_alloc, and what the move of the
+///               awaitable throws.
 /// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() once,
 ///               not from a child. Children may end on any threads.
-/// Cost          one stop source; one frame for each child, beside the child's own; two atomic operations; constant
-///               stack. Destroyed with children that run, it names them and ends the program, in every build.
+/// Cost          one stop source, once a child waits; one frame for each child, beside the child's own; two atomic
+///               operations; constant stack. Destroyed with children that run, it names them and ends the program, in every build.
 class async_scope {
   template <class T>
   static constexpr bool is_child =

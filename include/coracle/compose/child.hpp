@@ -159,6 +159,9 @@ class task_child {
     return end;
   }
 
+ protected:
+  [[nodiscard]] task<T>& work() noexcept { return task_; }
+
  private:
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).operator co_await()) {}

@@ -73,6 +73,7 @@ class siblings : protected shared_frame, protected start_frame {
       note_cancelled(end.reason());
     } else {
       note_first(first_failed_, which);
+      note_cancelled(stop_reason::sibling_failed);
       failures_.fetch_add(1, memory_order_relaxed); /*W3*/
     }
     if (rule_ == rule::all) subtree_.request_stop(stop_reason::sibling_failed);
@@ -115,6 +116,10 @@ class siblings : protected shared_frame, protected start_frame {
  protected:
   /// There is an error to be thrown.
   [[nodiscard]] bool fails() const noexcept { return first_failed() && (rule_ != rule::success || !winner_); }
+  /// Nobody has failed or was cancelled.
+  [[nodiscard]] bool all_is_well() const noexcept {
+    return cancelled_.load(memory_order_relaxed) == stop_reason::none; /*W4*/
+  }
   /// Why there is no result without an error; none: there is one, or an error.
   [[nodiscard]] stop_reason cancelled() const noexcept {
     const stop_reason why = cancelled_.load(memory_order_relaxed); /*W4*/
@@ -126,7 +131,6 @@ class siblings : protected shared_frame, protected start_frame {
   [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); } /*W4*/
   [[nodiscard]] sibling_base* winner() const noexcept { return winner_; }
 
-  [[nodiscard]] rule what_counts() const noexcept { return rule_; }
   [[nodiscard]] bool is_race() const noexcept { return rule_ >= rule::any; }
   /// One has ended before any was started.
   std::coroutine_handle<> go_on_at_once(std::coroutine_handle<> parent) noexcept {
@@ -139,22 +143,25 @@ class siblings : protected shared_frame, protected start_frame {
     if (why != stop_reason::none) note_cancelled(why);
     return why != stop_reason::none;
   }
-  /// Throws std::bad_alloc. So many are to be counted down.
+  /// So many are to be counted down.
+  template <rule What>
   CORACLE_ALWAYS_INLINE()
-  void begin(std::size_t count, const environment* inherited, std::coroutine_handle<> parent) {
-    if (!collects()) {
-      ::new (static_cast<void*>(&subtree_)) subtree(environment_or_empty(inherited));
-      inherited = &subtree_;
+  void begin(std::size_t count, const environment& inherited, std::coroutine_handle<> parent) noexcept {
+    if constexpr (What == rule::collect) {
+      shared_frame::promise().set_environment(&inherited);
+    } else {
+      shared_frame::promise().set_environment(::new (static_cast<void*>(&subtree_)) subtree(inherited));
       has_subtree_ = true;
     }
-    shared_frame::promise().set_environment(inherited);
     parent_.suspend(parent);
     running_.store(count, memory_order_relaxed); /*W5*/
   }
   /// True: it is too late to start another one.
-  CORACLE_ALWAYS_INLINE() bool too_late() noexcept {
-    return !collects() && (stop_registration::may_be_late(subtree_.stop) || choice_.is_claimed()) &&
-           is_too_late();
+  template <rule What>
+  CORACLE_ALWAYS_INLINE()
+  bool too_late() noexcept {
+    if constexpr (What == rule::collect) return false;
+    return (subtree_.may_be_requested() || (What >= rule::any && choice_.is_claimed())) && is_too_late();
   }
   CORACLE_SAVES_REGISTERS() bool is_too_late() noexcept {
     const stop_reason why = subtree_.stop.reason();
@@ -165,10 +172,10 @@ class siblings : protected shared_frame, protected start_frame {
 
   // ---- on a pool: while one child runs here, another thread may start the rest ----
 
-  /// Before the first. False: this thread has no queue from which others take.
+  /// Before the first; not for a race. False: this thread has no queue from which others take.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool may_fork() noexcept {
     const thread_state& thread = this_thread();
-    if (is_race() || !thread.forks || thread.forks->place() != thread.current) return false;
+    if (!thread.forks || thread.forks->place() != thread.current) return false;
     rest_.handle = start_frame::handle();
     stage_ = stage::forks;
     return true;
@@ -205,8 +212,6 @@ class siblings : protected shared_frame, protected start_frame {
   std::coroutine_handle<> count_one_down() noexcept {
     return ended(1) ? transfer_to_parent() : std::noop_coroutine();
   }
-  /// Children that have ended and are not counted down. Belongs to whoever starts the next one.
-  plain<std::size_t> over_ = 0;
 
   // ---- elsewhere this thread starts them all ----
 
@@ -228,6 +233,9 @@ class siblings : protected shared_frame, protected start_frame {
     rest_.home = parent_.home;
     too_deep.put_off(rest_);
   }
+
+  /// Children that have ended and are not counted down. Belongs to whoever starts the next one.
+  plain<std::size_t> over_ = 0;
 
  private:
   static void task_failed(shared_promise& self, const void* task) noexcept {
@@ -256,21 +264,23 @@ class siblings : protected shared_frame, protected start_frame {
   //   [W4] load                    relaxed  after the last W1
   //   [W5] store                   relaxed  no child has been started yet
   //   [W6] who starts              relaxed  a thread finds itself there only where it has written that
-  atomic<std::size_t> running_{0};
+  // In such an order that compilers write what is 0 at first by stores that do not overlap: a load that needs
+  // two of them waits for both.
   atomic<const thread_state*> starts_on_{nullptr};
-  choice choice_;                              // any: whoever claims it
-  plain<sibling_base*> winner_ = nullptr;      // is the winner
   atomic<const void*> first_failed_{nullptr};  // with an error, in time
+  plain<sibling_base*> winner_ = nullptr;      // of choice_
   atomic<std::size_t> failures_{0};
+  atomic<std::size_t> running_{0};
+  choice choice_;  // any: whoever claims it
   atomic<stop_reason> cancelled_{
-      stop_reason::none};  // of the first that was; or of them all, none being started
+      stop_reason::none};  // of the first that was or failed; or of them all, none being started
   const rule rule_;
   // forks: what starts the rest is in a queue, or runs; last: only the child that was started last runs
   enum class stage : std::uint8_t { elsewhere, forks, last };
   plain<stage> stage_ = stage::elsewhere;
+  bool has_subtree_ = false;
   waiter parent_;
   waiter rest_;
-  bool has_subtree_ = false;
   union {
     subtree subtree_;
   };

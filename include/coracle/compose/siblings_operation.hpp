@@ -78,12 +78,12 @@ class task_sibling : public task_child<T, task<T>&> {
   /// As those of sibling.
   CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {
     if (task_child<T, task<T>&>::start(all.continuation_of_tasks())) return true;
-    note_end(all);
+    note_end(this->work(), all);
     return false;
   }
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> begin(siblings& all) noexcept {
     const std::coroutine_handle<> target = task_child<T, task<T>&>::begin(all.continuation_of_tasks());
-    if (!target) note_end(all);
+    if (!target) note_end(this->work(), all);
     return target;
   }
   bool try_at_once(siblings&) noexcept { return false; }
@@ -91,9 +91,10 @@ class task_sibling : public task_child<T, task<T>&> {
   [[nodiscard]] const void* name() noexcept { return this->frame(); }
 
  private:
-  /// Its body had ended before.
-  CORACLE_SAVES_REGISTERS() void note_end(siblings& all) noexcept {
-    if (!this->finish() && !all.collects()) all.note_failure(name(), this->failure());
+  /// Its body had ended before. Takes no `this`, which is then in no memory.
+  CORACLE_SAVES_REGISTERS() static void note_end(task<T>& kept, siblings& all) noexcept {
+    task_sibling mine{kept};
+    if (!mine.finish() && !all.collects()) all.note_failure(mine.name(), mine.failure());
   }
 };
 
@@ -122,32 +123,44 @@ using result_of_sibling =
     typename std::remove_cvref_t<decltype(as_sibling(std::declval<Kept&>()))>::result_type;
 
 /// Starts them in order and suspends until all have ended. `Children` is a tuple or a vector.
-template <class Children>
+template <siblings::rule What, class Children>
 class siblings_operation : public siblings {
  public:
+  /// The children, if they are in a vector, or what each is made from.
+  template <class... Args>
+  explicit siblings_operation(std::in_place_t, Args&&... args)
+      : siblings(What, &task_is_over, &fork_rest), children_(static_cast<Args&&>(args)...) {}
+  /// Requires: not awaited yet.
+  siblings_operation(siblings_operation&& other)
+      : siblings(What, &task_is_over, &fork_rest), children_(std::move(other.children_)) {}
+
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
-    return start(environment_of(parent), parent);
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> parent) noexcept {
+    return start(environment_or_empty(environment_of(parent)), parent);
   }
 
  private:
   CORACLE_TRANSFER_ABI()
   CORACLE_NOINLINE()
-  std::coroutine_handle<> start(const environment* inherited, std::coroutine_handle<> parent) {
-    if (inherited && stop_registration::may_be_late(inherited->stop) && is_stopped(*inherited)) [[unlikely]]
+  std::coroutine_handle<> start(const environment& inherited, std::coroutine_handle<> parent) noexcept {
+    if (stop_registration::may_be_late(inherited.stop) && is_stopped(inherited)) [[unlikely]]
       return transfer_to(parent);
-    if (what_counts() == rule::any && try_at_once()) return go_on_at_once(parent);
+    if constexpr (What == rule::any) {
+      if (try_at_once()) return go_on_at_once(parent);
+    }
+    if (What >= rule::any) return start_here(inherited, parent);
     if (!may_fork()) return start_here(inherited, parent);
-    begin(count(), inherited, parent);
+    begin<What>(count(), inherited, parent);
     return count() != 0 ? start_one<0>(0) : transfer_to(parent);
   }
   /// Where they are not divided among threads.
   CORACLE_TRANSFER_ABI()
   CORACLE_NOINLINE()
-  std::coroutine_handle<> start_here(const environment* inherited, std::coroutine_handle<> parent) {
-    begin(count() + 1, inherited, parent);  // one for start_all()
+  std::coroutine_handle<> start_here(const environment& inherited, std::coroutine_handle<> parent) noexcept {
+    begin<What>(count() + 1, inherited, parent);  // one for start_all()
     nested_start nested;
     if (nested.too_deep()) [[unlikely]] {
       start_later(nested, &start_now);
@@ -157,14 +170,6 @@ class siblings_operation : public siblings {
   }
 
  protected:
-  /// The children, if they are in a vector, or what each is made from.
-  template <class... Args>
-  explicit siblings_operation(rule what_counts, Args&&... args)
-      : siblings(what_counts, &task_is_over, &fork_rest), children_(static_cast<Args&&>(args)...) {}
-  /// Requires: not awaited yet.
-  siblings_operation(siblings_operation&& other)
-      : siblings(other.what_counts(), &task_is_over, &fork_rest), children_(std::move(other.children_)) {}
-
   static constexpr bool is_range = requires(Children& c) { c.begin(); };
 
   template <class F>
@@ -192,11 +197,9 @@ class siblings_operation : public siblings {
     }
   }
   /// Throws all errors, or that they were cancelled, if that is how they ended.
-  void throw_failure() {
-    if (fails()) [[unlikely]]
-      throw_errors();
-    if (const stop_reason why = cancelled(); why != stop_reason::none) [[unlikely]]
-      throw_cancelled(why);
+  CORACLE_ALWAYS_INLINE() void throw_failure() {
+    if (!all_is_well()) [[unlikely]]
+      throw_first_failure();
   }
   Children& children() noexcept { return children_; }
 
@@ -258,7 +261,7 @@ class siblings_operation : public siblings {
   /// Not for the first.
   CORACLE_TRANSFER_ABI() CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next() noexcept {
     const std::size_t which = next_;
-    if (too_late()) [[unlikely]]
+    if (too_late<What>()) [[unlikely]]
       return leave_out(count() - which, count());
     return start_one<1>(which);
   }
@@ -280,11 +283,15 @@ class siblings_operation : public siblings {
   bool start_all() noexcept {
     begin_starting();
     for_each([this](auto&& one) {
-      if (too_late() || !one.start(*this)) ++over_;
+      if (too_late<What>() || !one.start(*this)) ++over_;
     });
     return end_starting(count());
   }
-  [[noreturn]] CORACLE_COLD() void throw_errors() {
+  CORACLE_COLD() void throw_first_failure() {
+    if (fails()) throw_errors();
+    if (const stop_reason why = cancelled(); why != stop_reason::none) throw_cancelled(why);
+  }
+  [[noreturn]] void throw_errors() {
     std::exception_ptr first;
     for_each([&](auto&& one) {
       if (one.name() == first_failed()) first = one.get().error();

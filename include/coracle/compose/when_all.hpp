@@ -7,11 +7,9 @@ namespace coracle {
 namespace detail {
 template <class Children>
 class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operation
-    : public siblings_operation<Children> {
+    : public siblings_operation<siblings::rule::all, Children> {
  public:
-  template <class... Args>
-  explicit when_all_operation(std::in_place_t, Args&&... args)
-      : siblings_operation<Children>(siblings::rule::all, static_cast<Args&&>(args)...) {}
+  using when_all_operation::siblings_operation::siblings_operation;
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
   auto await_resume() {
     this->throw_failure();
@@ -20,7 +18,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operat
 
  private:
   static constexpr bool gives_nothing = [] {
-    if constexpr (siblings_operation<Children>::is_range) {
+    if constexpr (when_all_operation::is_range) {
       return std::is_void_v<result_of_sibling<typename Children::value_type>>;
     } else {
       return false;
@@ -30,11 +28,9 @@ class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operat
 
 template <class Children>
 class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_ready_operation
-    : public siblings_operation<Children> {
+    : public siblings_operation<siblings::rule::collect, Children> {
  public:
-  template <class... Args>
-  explicit when_all_ready_operation(std::in_place_t, Args&&... args)
-      : siblings_operation<Children>(siblings::rule::collect, static_cast<Args&&>(args)...) {}
+  using when_all_ready_operation::siblings_operation::siblings_operation;
   auto await_resume() {
     return this->collect([refused = this->cancelled()](auto&& one) {
       if (refused == stop_reason::none) [[likely]]
@@ -62,12 +58,12 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// Cancellation  the children inherit the environment, with a stop token of their own: the first that ends without
 ///               a result stops the others, for the reason sibling_failed; a stop request from outside stops all.
 ///               It always waits for all. If there is no result and no error: operation_cancelled.
-/// Exceptions    that of the child that fails; if several do, an error_group. std::bad_alloc, before any child is
-///               started.
+/// Exceptions    that of the child that fails; if several do, an error_group. std::bad_alloc, where a child waits, or keeps
+///               a stop token, and there is no memory for the stop source: the others are stopped.
 /// Threads       children may end on any threads.
-/// Cost          one stop source; for a range the vector of the results, and one of the children, if it is not a vector of
-///               tasks; nothing is made for a task. One atomic operation for each child that ends on another thread than
-///               the one that starts them, or later; constant stack.
+/// Cost          a stop source, if a child waits; for a range the vector of the results, and one of the children, if it
+///               is not a vector of tasks; nothing is made for a task. One atomic operation for each child that ends on
+///               another thread than the one that starts them, or later; constant stack.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_all(Awaitables&&... each) {

@@ -14,19 +14,18 @@ struct when_any_result {
 };
 
 namespace detail {
-template <class Children>
+template <siblings::rule Which, class Children>
 class when_any_operation;
 
-template <class... Awaitables>
+template <siblings::rule Which, class... Awaitables>
 class [[nodiscard("when_any does nothing until it is awaited")]]
-when_any_operation<std::tuple<sibling<Awaitables>...>>
-    : public siblings_operation<std::tuple<sibling<Awaitables>...>> {
-  using base = siblings_operation<std::tuple<sibling<Awaitables>...>>;
+when_any_operation<Which, std::tuple<sibling<Awaitables>...>>
+    : public siblings_operation<Which, std::tuple<sibling<Awaitables>...>> {
+  using base = siblings_operation<Which, std::tuple<sibling<Awaitables>...>>;
   using result_type = std::variant<element_t<typename sibling<Awaitables>::result_type>...>;
 
  public:
-  explicit when_any_operation(siblings::rule which_counts, Awaitables&&... each)
-      : base(which_counts, static_cast<Awaitables&&>(each)...) {}
+  using base::base;
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
   result_type await_resume() {
     this->throw_failure();
@@ -44,16 +43,16 @@ when_any_operation<std::tuple<sibling<Awaitables>...>>
   }
 };
 
-template <class Awaitable>
+template <siblings::rule Which, class Awaitable>
 class [[nodiscard("when_any does nothing until it is awaited")]]
-when_any_operation<std::vector<sibling<Awaitable>>>
-    : public siblings_operation<std::vector<sibling<Awaitable>>> {
-  using base = siblings_operation<std::vector<sibling<Awaitable>>>;
+when_any_operation<Which, std::vector<sibling<Awaitable>>>
+    : public siblings_operation<Which, std::vector<sibling<Awaitable>>> {
+  using base = siblings_operation<Which, std::vector<sibling<Awaitable>>>;
   using result_type = when_any_result<element_t<typename sibling<Awaitable>::result_type>>;
 
  public:
-  explicit when_any_operation(siblings::rule which_counts, std::vector<sibling<Awaitable>>&& children)
-      : base(which_counts, std::move(children)) {
+  explicit when_any_operation(std::in_place_t, std::vector<sibling<Awaitable>>&& children)
+      : base(std::in_place, std::move(children)) {
     CORACLE_CHECK(!this->children().empty(), "when_any of an empty range: nobody can be first");
   }
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
@@ -64,15 +63,15 @@ when_any_operation<std::vector<sibling<Awaitable>>>
   }
 };
 
-template <class... Awaitables>
-auto race(siblings::rule which_counts, Awaitables&&... each) {
+template <siblings::rule Which, class... Awaitables>
+auto race(Awaitables&&... each) {
   using children = std::tuple<sibling<Awaitables>...>;
-  return when_any_operation<children>{which_counts, static_cast<Awaitables&&>(each)...};
+  return when_any_operation<Which, children>{std::in_place, static_cast<Awaitables&&>(each)...};
 }
-template <class Range>
-auto race_of_range(siblings::rule which_counts, Range&& range) {
+template <siblings::rule Which, class Range>
+auto race_of_range(Range&& range) {
   auto children = siblings_from_range<sibling, std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
-  return when_any_operation<decltype(children)>{which_counts, std::move(children)};
+  return when_any_operation<Which, decltype(children)>{std::in_place, std::move(children)};
 }
 }  // namespace detail
 
@@ -91,9 +90,10 @@ auto race_of_range(siblings::rule which_counts, Range&& range) {
 /// Cancellation  losers are stopped for the reason lost_race. What a loser gives all the same is destroyed. A stop
 ///               request from outside stops all; then, if none of them gives a result, operation_cancelled.
 /// Exceptions    an error ends the race as a value does, and is thrown. One of a loser is thrown, too, rather than
-///               the winner's result given; several, as error_group. std::bad_alloc, before any child is started.
+///               the winner's result given; several, as error_group. std::bad_alloc as when_all; from a range also for
+///               its vector, before any child is started.
 /// Threads       children may end on any threads.
-/// Cost          one stop source, and for a range one vector; two atomic operations a child. A loser that awaits
+/// Cost          a stop source, if a child waits, and for a range one vector; two atomic operations a child. A loser that awaits
 ///               an operation of this library directly is stopped without an exception. Children that come
 ///               before all others and are an event, a channel's recv(), or what acquires a permit of an
 ///               async_semaphore or locks an async_mutex, are tried first, in order: if one need not wait,
@@ -101,13 +101,13 @@ auto race_of_range(siblings::rule which_counts, Range&& range) {
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_any(Awaitables&&... each) {
-  return detail::race(detail::siblings::rule::any, static_cast<Awaitables&&>(each)...);
+  return detail::race<detail::siblings::rule::any>(static_cast<Awaitables&&>(each)...);
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_any(Range&& range) {
-  return detail::race_of_range(detail::siblings::rule::any, static_cast<Range&&>(range));
+  return detail::race_of_range<detail::siblings::rule::any>(static_cast<Range&&>(range));
 }
 template <class... Ts>
 detail::any_awaiter when_any(Ts&&...) {
@@ -128,18 +128,18 @@ detail::any_awaiter when_any(Ts&&...) {
 /// Cancellation  as when_any, but a loser that is an operation of this library may have taken effect, as a task may:
 ///               what it has received or locked is dropped. For channels and locks use when_any or select.
 /// Exceptions    if no child gives a value: that of the child that failed; of several, an error_group.
-///               operation_cancelled, if none failed. std::bad_alloc, before any child is started.
+///               operation_cancelled, if none failed. std::bad_alloc as when_any.
 /// Cost          as when_any; every child is started that comes before the first value.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_any_succeeds(Awaitables&&... each) {
-  return detail::race(detail::siblings::rule::success, static_cast<Awaitables&&>(each)...);
+  return detail::race<detail::siblings::rule::success>(static_cast<Awaitables&&>(each)...);
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
   requires(!awaitable<Range>)
 auto when_any_succeeds(Range&& range) {
-  return detail::race_of_range(detail::siblings::rule::success, static_cast<Range&&>(range));
+  return detail::race_of_range<detail::siblings::rule::success>(static_cast<Range&&>(range));
 }
 template <class... Ts>
 detail::any_awaiter when_any_succeeds(Ts&&...) {

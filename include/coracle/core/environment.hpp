@@ -24,6 +24,11 @@ class environment {
   /// When the subtree is to have ended; max(): never.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const detail::local_binding* locals = nullptr;
+
+ protected:
+  environment(stop_token&& asks, std::chrono::steady_clock::time_point until,
+              const detail::local_binding* bound) noexcept
+      : stop(std::move(asks)), deadline(until), locals(bound) {}
 };
 
 namespace detail {

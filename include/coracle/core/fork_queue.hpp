@@ -29,9 +29,9 @@ class fork_queue {
   void push(resumption& item) noexcept {
     const std::size_t bottom = bottom_.load(memory_order_relaxed);     /*F7*/
     const std::size_t used = bottom - top_.load(memory_order_acquire); /*F9*/
-    if (used - 1 < capacity - 1 && !not_shared_) [[likely]]            // neither empty nor full
-      return push_at(bottom, item);
-    push_beyond(bottom, used, item);
+    if (not_shared_ || used - 1 >= capacity - 1) [[unlikely]]          // or empty, or full
+      return push_beyond(bottom, used, item);
+    push_at(bottom, item);
   }
   /// True: `item` was the newest entry, and is the owner's again.
   bool take_back(const resumption& item) noexcept {
@@ -121,7 +121,7 @@ class fork_queue {
   }
   /// No entry is left between them: the owner may have taken the last one before it sees that it was stolen.
   static bool is_above(std::size_t top, std::size_t bottom) noexcept {
-    return static_cast<std::ptrdiff_t>(bottom - top) <= 0;
+    return static_cast<std::ptrdiff_t>(bottom) <= static_cast<std::ptrdiff_t>(top);
   }
   /// There is no entry between them, but perhaps a filler.
   [[nodiscard]] bool has_none(std::size_t top, std::size_t bottom) const noexcept {

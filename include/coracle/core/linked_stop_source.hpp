@@ -4,38 +4,25 @@
 #include <coracle/core/stop.hpp>
 
 namespace coracle::detail {
-/// A source of its own that also stops when `outer`, which outlives it, does: for the same reason.
-class linked_stop_source : stop_registration {
+/// A source of its own that also stops when `outer`, which outlives it, does: for the same reason. Nothing is made before
+/// somebody listens or keeps a token.
+class linked_stop_source : stop_point {
  public:
-  /// Throws std::bad_alloc.
   CORACLE_ALWAYS_INLINE()
-  explicit linked_stop_source(const stop_token& outer)
-      : stop_registration(&outer_stopped), state_(new stop_state(outer.state_, *this)) {}
+  explicit linked_stop_source(const stop_token& outer) noexcept : stop_point(outer.state_) {}
   explicit linked_stop_source(stop_token&& outer) = delete;
-  ~linked_stop_source() {
-    remove();
-    state_->drop_only_source();
-  }
+  CORACLE_ALWAYS_INLINE() ~linked_stop_source() { end(); }
 
-  [[nodiscard]] stop_token get_token() const noexcept {
-    state_->keep_longer();
-    return stop_token{state_};
-  }
+  [[nodiscard]] stop_token get_token() noexcept { return stop_token{&stop_token::kept(*this)}; }
   /// A token that is taken back before this goes: cheaper than one of its own.
-  [[nodiscard]] stop_token lend_token() const noexcept { return stop_token{state_}; }
+  [[nodiscard]] stop_token lend_token() noexcept { return stop_token{static_cast<stop_point*>(this)}; }
   static void take_back(stop_token& lent) noexcept { lent.state_ = nullptr; }
 
-  /// Requires: this lives until the callbacks have returned.
-  bool request_stop(stop_reason why) noexcept { return state_->request(why); }
-  /// As request_stop(), for a callback of another source.
-  void request_linked(stop_reason why) noexcept { state_->request_linked(why); }
-  [[nodiscard]] stop_reason reason() const noexcept { return state_->reason(); }
-
- private:
-  static void outer_stopped(stop_listener& self) noexcept {
-    auto& mine = static_cast<linked_stop_source&>(self);
-    mine.request_linked(mine.why());
-  }
-  stop_state* state_;
+  /// True: this was the first request. Requires: this lives until the callbacks have returned.
+  bool request_stop(stop_reason why) noexcept { return request(why); }
+  /// As request_stop(), for a callback of another source: see stop_state::request_linked().
+  using stop_point::may_be_requested;
+  using stop_point::reason;
+  using stop_point::request_linked;
 };
 }  // namespace coracle::detail

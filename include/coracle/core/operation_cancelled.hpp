@@ -4,6 +4,7 @@
 #include <coracle/detail/check.hpp>
 #include <cstdint>
 #include <exception>
+#include <new>
 
 namespace coracle {
 /// Why work is to stop.
@@ -13,7 +14,8 @@ enum class stop_reason : std::uint8_t {
   timed_out,       ///< its deadline has passed
   lost_race,       ///< another has won: when_any
   sibling_failed,  ///< another child of the same scope ended with an exception
-  shutting_down    ///< the program, or a service in it, ends
+  shutting_down,   ///< the program, or a service in it, ends
+  out_of_memory    ///< there is none for what would stop it: thrown as std::bad_alloc
 };
 
 /// Thrown by an operation that was stopped before it was carried out. It is no failure: whoever requested the
@@ -46,7 +48,10 @@ class operation_cancelled : public std::exception {
 
 namespace detail {
 #if CORACLE_EXCEPTIONS()
-[[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason why) { throw operation_cancelled{why}; }
+[[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason why) {
+  if (why == stop_reason::out_of_memory) throw std::bad_alloc();
+  throw operation_cancelled{why};
+}
 #else
 [[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason) { std::terminate(); }
 #endif

@@ -43,16 +43,14 @@ class stop_token {
   /// Follows `other`. Throws std::bad_alloc.
   stop_token(const std::stop_token& other)  // NOLINT: a token is a token
       : state_(other.stop_possible() ? new detail::following_state(other) : nullptr) {}
-  stop_token(const stop_token& other) noexcept : state_(other.state_) {
-    if (state_) state_->keep_longer();
-  }
+  stop_token(const stop_token& other) noexcept : state_(other.state_ ? &kept(*other.state_) : nullptr) {}
   stop_token(stop_token&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   stop_token& operator=(stop_token other) noexcept {
     std::swap(state_, other.state_);
     return *this;
   }
   constexpr ~stop_token() {
-    if (state_) state_->drop();
+    if (state_) kept_state().drop();
   }
 
   /// Once true, always true; what the requester did before is then visible.
@@ -62,7 +60,9 @@ class stop_token {
   /// False: stop was not requested and nobody is left who could.
   [[nodiscard]] bool stop_possible() const noexcept { return state_ && state_->possible(); }
 
-  friend bool operator==(const stop_token&, const stop_token&) = default;
+  friend bool operator==(const stop_token& one, const stop_token& other) noexcept {
+    return detail::stop_point::are_same(one.state_, other.state_);
+  }
 
  private:
   friend class stop_source;
@@ -70,9 +70,19 @@ class stop_token {
   friend class detail::linked_stop_source;
   template <class>
   friend class stop_callback;
-  explicit stop_token(detail::stop_state* kept) noexcept : state_(kept) {}
+  explicit stop_token(detail::stop_point* lent_or_kept) noexcept : state_(lent_or_kept) {}
+  static detail::stop_state& kept(detail::stop_point& point) noexcept {
+    detail::stop_state& state = point.state();
+    state.keep_longer();
+    return state;
+  }
 
-  detail::stop_state* state_ = nullptr;
+  /// Requires: it is not lent.
+  [[nodiscard]] detail::stop_state& kept_state() const noexcept {
+    return static_cast<detail::stop_state&>(*state_);
+  }
+
+  detail::stop_point* state_ = nullptr;  // a stop_state, unless it is lent
 };
 
 /// Requests stop. Copies share one state.
@@ -146,7 +156,7 @@ class [[nodiscard("a stop_callback that is dropped is deregistered at once: give
     requires std::is_constructible_v<Function, F>
   stop_callback(stop_token token, F&& function) noexcept(std::is_nothrow_constructible_v<Function, F>)
       : stop_listener(&call), function_(static_cast<F&&>(function)), token_(std::move(token)) {
-    if (token_.state_ && !token_.state_->add(*this)) {
+    if (token_.state_ && !token_.kept_state().add(*this)) {
       token_ = {};
       const detail::wake_after_callbacks put_off{detail::this_thread()};
       call(*this);
@@ -155,7 +165,7 @@ class [[nodiscard("a stop_callback that is dropped is deregistered at once: give
   stop_callback(const stop_callback&) = delete;
   stop_callback& operator=(const stop_callback&) = delete;
   ~stop_callback() {
-    if (token_.state_) token_.state_->remove(*this);
+    if (token_.state_) token_.kept_state().remove(*this);
   }
 
  private:
@@ -172,7 +182,7 @@ inline bool stop_registration::may_be_late(const stop_token& token) noexcept {
   return token.state_ && token.state_->may_be_requested();
 }
 inline bool stop_registration::add_to(const stop_token& token) noexcept {
-  return !token.state_ || add_to(*token.state_);
+  return !token.state_ || add_to(token.state_->state());
 }
 }  // namespace detail
 }  // namespace coracle

@@ -3,58 +3,36 @@
 #pragma once
 #include <coracle/core/executor.hpp>
 #include <coracle/core/frame_memory.hpp>
-#include <coracle/core/operation_cancelled.hpp>
-#include <coracle/detail/atomic.hpp>
+#include <coracle/core/stop_point.hpp>
 #include <coracle/detail/locked_word.hpp>
 #include <coracle/detail/park.hpp>
-#include <cstdint>
+#include <cstddef>
 
-namespace coracle {
-class stop_token;
-
-namespace detail {
-/// A registered callback: a link in its state's list, inside the stop_callback.
-struct stop_listener {
-  using callback = void(stop_listener&) noexcept;
-  explicit stop_listener(callback* on_stop) noexcept : run(on_stop) {}
-
-  callback* run;
-  // These belong to the state's lock. A listener is in the list, or it runs, or it has run.
-  plain<stop_listener*> following;
-  plain<plain<stop_listener*>*> link;  // what points here; null: not in the list any more
-};
-
-class stop_registration;
-
+namespace coracle::detail {
 /// What a source, its tokens and their callbacks share. It may have an outer one, with which it stops, too. To that it
 /// is linked, by a listener there, only once it has a listener itself or somebody keeps it; until then who asks whether
-/// stop is requested asks the outer one, too. So work that nobody listens to takes no lock.
-class stop_state : public recycled_frames {
+/// stop is requested asks the outer one, too.
+class stop_state : public stop_point, stop_registration, public recycled_frames {
  public:
   /// For its first owner, and so many sources.
-  explicit stop_state(std::uint32_t sources) noexcept : sources_(sources) {}
-  /// For the only source of a state with an outer one; null: it has none. Requires: both live until that source goes.
-  inline stop_state(stop_state* outer, stop_registration& link) noexcept;
-  stop_state(const stop_state&) = delete;
-  stop_state& operator=(const stop_state&) = delete;
+  explicit stop_state(std::uint32_t sources) noexcept
+      : stop_point(*this), stop_registration(&outer_stopped), sources_(sources) {}
+  /// For the source whose place that is.
+  explicit stop_state(stop_point& place) noexcept
+      : stop_point(*this),
+        stop_registration(&outer_stopped),
+        listeners_(place.outer_ ? closed : nobody),
+        sources_(1),
+        outer_(place.outer_) {}
 
-  [[nodiscard]] bool requested() noexcept { return reason() != stop_reason::none; }
-  [[nodiscard]] stop_reason reason() noexcept {
-    if (!may_be_requested()) [[likely]]
-      return stop_reason::none;
+  [[nodiscard]] stop_reason reason_of_state() noexcept {
     const stop_reason why = reason_.load(memory_order_acquire); /*R1*/
-    return why != stop_reason::none ? why : take_outer_reason_now();
+    if (why != stop_reason::none) return why;
+    stop_point* const outer = outer_.load(memory_order_acquire); /*R8*/
+    if (!outer) return reason_.load(memory_order_acquire);       /*R1*/
+    return outer->requested() ? take_outer_reason_now() : stop_reason::none;
   }
-  /// False: it is not requested. True: ask reason(). Calls nothing, so that who asks saves no registers.
-  [[nodiscard]] bool may_be_requested() noexcept {
-    if ((listeners_.load(memory_order_relaxed) & (closed | listeners_.lock_bit)) == 0) return false; /*R14*/
-    for (stop_state *each = this, *outer = nullptr; each; each = outer) {
-      outer = each->outer_.load(memory_order_acquire);                                /*R8*/
-      if (each->reason_.load(memory_order_relaxed) != stop_reason::none) return true; /*R11*/
-    }
-    return false;
-  }
-  [[nodiscard]] bool possible() noexcept {
+  [[nodiscard]] bool has_source() noexcept {
     return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
   }
 
@@ -91,8 +69,12 @@ class stop_state : public recycled_frames {
   }
   /// For the holder of the only source: as drop_source() and drop(), for less if it has the only reference, too.
   void drop_only_source() noexcept {
-    sources_.store(0, memory_order_relaxed);                             /*R3*/
-    if (references_.load(memory_order_acquire) == 1) return delete this; /*R6*/
+    stop_registration::remove();
+    if (references_.load(memory_order_acquire) == 1) { /*R6*/
+      this->stop_state::~stop_state();                 // it is no other, so this need not ask
+      return operator delete(this, sizeof(stop_state));
+    }
+    sources_.store(0, memory_order_relaxed); /*R3*/
     drop();
   }
 
@@ -108,6 +90,7 @@ class stop_state : public recycled_frames {
   }
 
  private:
+  friend stop_point;
   bool run_listeners(stop_reason why) noexcept;
   void run_next() noexcept;
   void append(stop_listener& listener) noexcept {
@@ -143,6 +126,16 @@ class stop_state : public recycled_frames {
     return outer_.load(memory_order_relaxed) ||
            reason_.load(memory_order_relaxed) != stop_reason::none; /*R7*/
   }
+  /// For a new state whose place was requested before.
+  void requested_before(stop_reason why) noexcept {
+    lock();
+    note_in_row();
+    if (reason_.load(memory_order_relaxed) == stop_reason::none) /*R7*/
+      reason_.store(why, memory_order_relaxed);                  /*R7*/
+    unlock();
+  }
+  static void outer_stopped(stop_listener& link) noexcept;
+  static stop_state& out_of_memory() noexcept;
 
   // reason_ changes once, under the lock, so that a listener is either added before the requester looks at
   // the list or told that it came too late.
@@ -152,14 +145,12 @@ class stop_state : public recycled_frames {
   //   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
   //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
   //   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
-  //   [R7] load                    relaxed  under the lock
-  //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R11           pairs with R9
+  //   [R7] load, or store before P2 relaxed  under the lock
+  //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
   //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
   //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
-  //   [R11] load                   relaxed  whoever finds one goes on to R1
   //   [R12] nobody -> the only one release  publishes the listener                            pairs with B1
   //   [R13] the only one -> nobody relaxed  nobody has touched it
-  //   [R14] load                   relaxed  neither closed nor locked: it is linked, and whoever saw a reason saw the lock
   //   [R15] load                   relaxed  a look before R12 or R13: a change that fails costs as much as one that does not
   // The lock is held while the outer state's is taken, never the other way round.
   //
@@ -172,10 +163,7 @@ class stop_state : public recycled_frames {
   atomic<stop_reason> reason_{stop_reason::none};
   atomic<std::uint32_t> references_{1};
   atomic<std::uint32_t> sources_;
-  static constexpr unsigned most_not_linked = is_modelled ? 2 : 4;  // that far reason() looks
-  const unsigned not_linked_ = 0;            // so many in a row, with this one, at first
-  atomic<stop_state*> outer_{nullptr};       // to which it is not linked yet
-  stop_registration* const link_ = nullptr;  // by which it is to be
+  atomic<stop_point*> outer_{nullptr};  // to which it is not linked yet; it is to be by the stop_registration
   // What follows belongs to the lock; next_linked_ to the thread that has set linked_reason_.
   plain<stop_listener*> first_ = nullptr;
   plain<plain<stop_listener*>*> end_ = &first_;
@@ -212,6 +200,7 @@ class wake_after_callbacks {
 inline bool stop_state::request(stop_reason why) noexcept {
   CORACLE_CHECK(why != stop_reason::none, "a stop was requested for no reason: stop_reason::none");
   const wake_after_callbacks put_off{this_thread()};
+  note_in_row();
   if (!run_listeners(why)) return false;
   linked_requests& linked = this_thread().requests;
   while (stop_state* const next = linked.first) {
@@ -223,6 +212,7 @@ inline bool stop_state::request(stop_reason why) noexcept {
 }
 inline void stop_state::request_linked(stop_reason why) noexcept {
   linked_requests& linked = this_thread().requests;
+  note_in_row();
   keep();
   if (linked.depth != linked_requests::most) {
     ++linked.depth;
@@ -295,58 +285,36 @@ CORACLE_COLD() inline void stop_state::remove_called(const stop_listener& listen
   if (waits) returned.wait();
 }
 
-/// A listener that an awaiter adds while it waits. Holds no reference: whoever awaits keeps the token alive.
-class stop_registration : public stop_listener {
- public:
-  using stop_listener::stop_listener;
-  stop_registration(const stop_registration&) = delete;
-  stop_registration& operator=(const stop_registration&) = delete;
+inline bool stop_registration::add_to(stop_state& state) noexcept {
+  state_ = &state;  // not after add(): the listener reads it
+  if (state.add(*this)) return true;
+  state_ = nullptr;
+  return false;
+}
+inline void stop_registration::remove() noexcept {
+  if (!state_) return;
+  state_->remove(*this);
+  state_ = nullptr;  // not before: the listener, which may run on another thread until here, reads it
+}
+inline stop_reason stop_registration::why() const noexcept { return state_->reason(); }
 
-  /// False: stop was requested before, and the listener will not run.
-  bool add_to(const stop_token& token) noexcept;
-  bool add_to(stop_state& state) noexcept {
-    state_ = &state;  // not after add(): the listener reads it
-    if (state.add(*this)) return true;
-    state_ = nullptr;
-    return false;
-  }
-  /// False: stop is not requested.
-  [[nodiscard]] static bool may_be_late(const stop_token& token) noexcept;
-  /// Afterwards the listener does not run and will not. No effect if it was not added.
-  void remove() noexcept {
-    if (!state_) return;
-    state_->remove(*this);
-    state_ = nullptr;  // not before: the listener, which may run on another thread until here, reads it
-  }
-  [[nodiscard]] bool is_added() const noexcept { return state_ != nullptr; }
-  /// Why stop was requested. Requires: added.
-  [[nodiscard]] stop_reason why() const noexcept { return state_->reason(); }
-
- private:
-  plain<stop_state*> state_ = nullptr;  // null: not added
-};
-
-inline stop_state::stop_state(stop_state* outer, stop_registration& link) noexcept
-    : listeners_(outer ? closed : nobody),
-      sources_(1),
-      not_linked_(outer && outer->outer_.load(memory_order_relaxed) ? outer->not_linked_ + 1 : 1), /*R7*/
-      outer_(outer),
-      link_(&link) {
-  if (not_linked_ > most_not_linked) link_now();
+inline void stop_state::outer_stopped(stop_listener& link) noexcept {
+  auto& mine = static_cast<stop_state&>(static_cast<stop_registration&>(link));
+  mine.request_linked(mine.why());
+}
+/// Called with the lock held. Gives why stop is requested, if it is. Nobody listens yet, where it is not linked.
+inline stop_reason stop_state::link_to_outer() noexcept {
+  stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
+  stop_point* const outer = outer_.load(memory_order_relaxed); /*R7*/
+  if (!outer) return why;
+  if (why == stop_reason::none && !add_to(outer->state())) why = take_outer_reason();
+  outer_.store(nullptr, memory_order_release); /*R9*/
+  return why;
 }
 CORACLE_NOINLINE() inline void stop_state::link_now() noexcept {
   lock();
   link_to_outer();
   unlock();
-}
-/// Called with the lock held. Gives why stop is requested, if it is. Nobody listens yet, where it is not linked.
-inline stop_reason stop_state::link_to_outer() noexcept {
-  stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
-  stop_state* const outer = outer_.load(memory_order_relaxed); /*R7*/
-  if (!outer || why != stop_reason::none) return why;
-  if (!link_->add_to(*outer)) why = take_outer_reason();
-  outer_.store(nullptr, memory_order_release); /*R9*/
-  return why;
 }
 CORACLE_NOINLINE() inline stop_reason stop_state::take_outer_reason_now() noexcept {
   lock();
@@ -358,11 +326,89 @@ CORACLE_NOINLINE() inline stop_reason stop_state::take_outer_reason_now() noexce
 /// not linked, stays true: once it is linked it may learn of the same request later.
 inline stop_reason stop_state::take_outer_reason() noexcept {
   stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
-  stop_state* const outer = outer_.load(memory_order_relaxed); /*R7*/
+  stop_point* const outer = outer_.load(memory_order_relaxed); /*R7*/
   if (why != stop_reason::none || !outer) return why;
   why = outer->reason();
-  if (why != stop_reason::none) reason_.store(why, memory_order_release); /*R2*/
+  if (why != stop_reason::none) {
+    is_requested_in_row_.store(true, memory_order_relaxed); /*P3*/
+    reason_.store(why, memory_order_release);               /*R2*/
+  }
   return why;
 }
-}  // namespace detail
-}  // namespace coracle
+
+inline bool stop_point::possible() noexcept {
+  const std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
+  return !is_state(seen) || as_state(seen).has_source();
+}
+CORACLE_NOINLINE() inline stop_reason stop_point::reason_now() noexcept {
+  std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
+  if (seen == 0) {
+    const stop_reason why = outer_ ? outer_->reason() : stop_reason::none;
+    if (why == stop_reason::none) return why;
+    if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
+      return why;
+  }
+  return is_state(seen) ? as_state(seen).reason_of_state() : reason_of(seen);
+}
+/// True: this was the first request. It may have been made there meanwhile.
+inline bool stop_point::request(stop_reason why) noexcept {
+  note_in_row();
+  if (requested()) return false;
+  std::uintptr_t seen = 0;
+  if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
+    return true;
+  return is_state(seen) && as_state(seen).request(why);
+}
+inline void stop_point::request_linked(stop_reason why) noexcept {
+  note_in_row();
+  if (requested()) return;
+  std::uintptr_t seen = 0;
+  if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
+    return;
+  if (is_state(seen)) as_state(seen).request_linked(why);
+}
+/// It has no memory: that nobody can listen is a reason to stop, and it is known for good.
+inline stop_state& stop_state::out_of_memory() noexcept {
+  alignas(stop_state) static std::byte memory[sizeof(stop_state)];
+  static stop_state* const state = [] {
+    auto* const made = ::new (static_cast<void*>(memory)) stop_state(1);
+    made->requested_before(stop_reason::out_of_memory);
+    return made;
+  }();
+  state->keep();
+  return *state;
+}
+CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
+  stop_state* state;
+#if CORACLE_EXCEPTIONS()
+  try {
+#endif
+    state = new stop_state(*this);
+#if CORACLE_EXCEPTIONS()
+  } catch (...) {
+    note_in_row();
+    state = &stop_state::out_of_memory();
+  }
+#endif
+  std::uintptr_t seen = 0;
+  while (!word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(state),
+                                        memory_order_acq_rel, /*P2*/
+                                        memory_order_acquire)) {
+    if (is_state(seen)) {
+      state->drop_only_source();
+      return as_state(seen);
+    }
+    state->requested_before(reason_of(seen));
+  }
+  return *state;
+}
+inline void stop_point::end_state(std::uintptr_t word) noexcept {
+  if (is_state(word)) as_state(word).drop_only_source();
+}
+inline void stop_point::begin_row() noexcept {
+  stop_state& first = state();
+  first.link_now();
+  row_ = &first;
+  depth_ = 0;
+}
+}  // namespace coracle::detail

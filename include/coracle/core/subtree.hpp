@@ -6,23 +6,17 @@
 
 namespace coracle::detail {
 /// As the environment around it, but with a stop token of its own, which also stops when the outer one does.
-class subtree : public environment {
+class subtree : linked_stop_source, public environment {
  public:
-  /// Throws std::bad_alloc. Requires: `outer` lives longer.
   subtree(const subtree&) = delete;
   subtree& operator=(const subtree&) = delete;
-  CORACLE_ALWAYS_INLINE() explicit subtree(const environment& outer) : source_(outer.stop) {
-    stop = source_.lend_token();
-    deadline = outer.deadline;
-    locals = outer.locals;
-  }
+  CORACLE_ALWAYS_INLINE()
+  /// Requires: `outer` lives longer.
+  explicit subtree(const environment& outer) noexcept
+      : linked_stop_source(outer.stop), environment(lend_token(), outer.deadline, outer.locals) {}
   ~subtree() { linked_stop_source::take_back(stop); }
-  /// True: this was the first request.
-  bool request_stop(stop_reason why) noexcept { return source_.request_stop(why); }
-  /// The same, for a callback of another source: see stop_state::request_linked().
-  void request_linked(stop_reason why) noexcept { source_.request_linked(why); }
-
- private:
-  linked_stop_source source_;
+  using linked_stop_source::may_be_requested;
+  using linked_stop_source::request_linked;
+  using linked_stop_source::request_stop;
 };
 }  // namespace coracle::detail

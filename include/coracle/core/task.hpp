@@ -34,6 +34,15 @@ struct task_promise : continues_parent_as<environment_or_error>,
     shared_promise::tell(this->parent(), std::coroutine_handle<task_promise>::from_promise(*this).address());
   }
 };
+/// Two tasks that stand side by side and are moved together, as a when_all does just after they were made, would be read
+/// by one load, which has to wait until both stores of the one before are done: so the compiler is not to see two.
+template <class Promise>
+CORACLE_ALWAYS_INLINE()
+std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> body) noexcept {
+  void* address = body.address();
+  CORACLE_HIDES_ORIGIN(address);
+  return std::coroutine_handle<Promise>::from_address(address);
+}
 }  // namespace detail
 
 template <class T>
@@ -64,7 +73,7 @@ class [[nodiscard(
 
   task() noexcept = default;
   CORACLE_CORO_WRAPPER() explicit task(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  task(task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  task(task&& other) noexcept : body_(detail::moved_alone(std::exchange(other.body_, nullptr))) {}
   task& operator=(task&& other) noexcept {
     task(std::move(other)).swap(*this);
     return *this;

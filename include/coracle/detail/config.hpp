@@ -118,6 +118,9 @@
 #define CORACLE_LOADS_OWN_HANDLE() 0
 #endif
 
+// From here on the compiler does not know where the pointer came from. No instruction.
+#define CORACLE_HIDES_ORIGIN(pointer) __asm__("" : "+r"(pointer))
+
 // The frame of a directly awaited child may live inside its parent's.
 #if defined(__has_cpp_attribute) && defined(__clang__)
 #if __has_cpp_attribute(clang::coro_await_elidable)
