@@ -363,6 +363,6 @@ static_assert(coracle::awaitable_of<sleep_type, void> && coracle::awaitable_of<s
 static_assert(std::is_trivially_copyable_v<sleep_type> && sizeof(sleep_type) == 8);
 static_assert(noexcept(sleep_for(std::declval<std::chrono::seconds>())) &&
               noexcept(sleep_until(std::declval<const steady::time_point&>())));
-static_assert(sizeof(coracle::detail::sleep_operation) <= 152 &&
+static_assert(sizeof(coracle::detail::sleep_operation) == 13 * sizeof(void*) &&
               alignof(coracle::detail::sleep_operation) <= 16);
 }  // namespace

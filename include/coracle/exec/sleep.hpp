@@ -11,10 +11,10 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
   using clock = std::chrono::steady_clock;
 
  public:
-  explicit sleep_operation(clock::duration delay) noexcept
-      : timer(&wake_up), time_(delay.count()), from_now_(true) {}
-  explicit sleep_operation(clock::time_point end) noexcept
-      : timer(&wake_up), time_(end.time_since_epoch().count()), from_now_(false) {}
+  explicit sleep_operation(clock::duration delay) noexcept : timer(&wake_up), from_now_(true) { set(delay); }
+  explicit sleep_operation(clock::time_point end) noexcept : timer(&wake_up), from_now_(false) {
+    set(end.time_since_epoch());
+  }
   sleep_operation(const sleep_operation&) noexcept = default;
   /// A coroutine may be destroyed in it, if nobody is about to wake it.
   ~sleep_operation() {
@@ -25,11 +25,14 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
 
  private:
   friend stoppable_wait;
+  // Until the timer is added its deadline is the time that was given.
+  void set(clock::duration time) noexcept { deadline = static_cast<std::uint64_t>(time.count()); }
+  [[nodiscard]] clock::duration given() const noexcept {
+    return clock::duration{static_cast<clock::rep>(deadline)};
+  }
   clock::time_point until() noexcept {
-    if (std::exchange(from_now_, false)) {
-      time_ = later_by(steady_now(), clock::duration{time_}).time_since_epoch().count();
-    }
-    return clock::time_point{clock::duration{time_}};
+    if (std::exchange(from_now_, false)) set(later_by(steady_now(), given()).time_since_epoch());
+    return clock::time_point{given()};
   }
 
   bool try_now() noexcept { return until() <= steady_now(); }
@@ -56,7 +59,6 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
     timers_of(node().home).remove(*this);
   }
 
-  clock::rep time_;
   bool from_now_;
 };
 
