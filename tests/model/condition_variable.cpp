@@ -302,6 +302,31 @@ void one_of_two() {
   expect_free(left.mutex);
   expect_free(right.mutex);
 }
+/// The same with a predicate that does not hold, on its way into the wait.
+detached_in_place take_as_branch(const stoppable_place&, coracle::detail::choice&, guarded& at,
+                                 wait_end& end) {
+  auto lock = async_mutex_lock{at.mutex};
+  const auto filled = [&] { return at.items != 0; };
+  try {
+    co_await at.changed.wait(lock, filled);
+    end = wait_end::carried_out;
+  } catch (const coracle::operation_cancelled&) {
+    end = wait_end::cancelled;
+  }
+}
+void stop_against_start_of_branch() {
+  guarded at;
+  coracle::detail::choice one_of;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  hold(at.mutex);
+  model_thread stopper{[&] { place.request_stop(); }};
+  take_as_branch(place, one_of, at, end);
+  stopper.join();
+  model_expect(end == wait_end::cancelled, "it is stopped");
+  model_expect(!one_of.is_claimed(), "and was not the one");
+  expect_free(at.mutex);
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -323,5 +348,6 @@ int main(int argc, char** argv) {
   run.check("condition variable: stop against put", run.all, stop_against_put);
   run.check("condition variable: stop and put against start", 3, stop_and_put_against_start);
   run.check("condition variable: one of two", 4, one_of_two);
+  run.check("condition variable: stop against the start of a branch", run.all, stop_against_start_of_branch);
   return run.finish();
 }

@@ -381,7 +381,7 @@ TEST_CASE("select: close() wakes the branches that have not lost, and passes ove
   channel<int> one{1}, two{1};
   int lost, won, other;
   coracle::stop_source losers;
-  recv_as_branch(first, one, other);
+  recv_as_branch(first, one, other, losers.get_token());
   recv_as_branch(first, two, lost, losers.get_token());
   recv_as_branch(second, two, won);
   REQUIRE(one.try_send(5));

@@ -514,5 +514,5 @@ TEST_CASE("waiting, being served and being cancelled allocate nothing" *
 static_assert(sizeof(coracle::detail::wait_queue) == 2 * sizeof(void*));
 static_assert(!std::is_move_constructible_v<coracle::detail::wait_queue>);
 static_assert(alignof(queued_waiter) <= 16);
-static_assert(sizeof(queued_waiter) == 9 * sizeof(void*));  // in the frame of each coroutine that waits
+static_assert(sizeof(queued_waiter) == 8 * sizeof(void*));  // in the frame of each coroutine that waits
 }  // namespace

@@ -7,6 +7,8 @@
 #include <functional>
 
 namespace coracle::detail {
+class stop_state;
+
 /// What the branches of a when_any() have in common: the first that claims it is carried out, the others
 /// never are. A coroutine's promise gives it to the operation that it awaits, as `choice* get_choice() const
 /// noexcept`; it is not inherited.
@@ -23,8 +25,7 @@ namespace coracle::detail {
 // waits; and while busy nobody takes a lock. So each wait is for somebody who is a few instructions from its
 // end.
 //   [K] every access   relaxed   it only decides; the lock and the wake-up order what is handed over
-// Aligned so that queued_waiter can keep its state in the low bits of the address.
-class alignas(alignof(atomic<std::uint32_t>) > 8 ? alignof(atomic<std::uint32_t>) : 8) choice {
+class choice {
  public:
   choice() noexcept = default;
   choice(const choice&) = delete;
@@ -39,6 +40,12 @@ class alignas(alignof(atomic<std::uint32_t>) > 8 ? alignof(atomic<std::uint32_t>
   [[nodiscard]] bool hold() noexcept { return take(busy); }
   void settle(bool carried_out) noexcept {
     state_.store(carried_out ? taken : open, memory_order_relaxed); /*K*/
+  }
+
+  /// What stops the branches, all of which must inherit the same; null: nothing.
+  [[nodiscard]] stop_state* stops() const noexcept { return stops_; }
+  void set_stops(stop_state& inherited) noexcept {
+    if (stops_ != &inherited) stops_ = &inherited;
   }
 
   enum class meeting : std::uint8_t { both, mine_is_lost, other_is_lost };
@@ -86,5 +93,6 @@ class alignas(alignof(atomic<std::uint32_t>) > 8 ? alignof(atomic<std::uint32_t>
   }
 
   atomic<state> state_{open};
+  plain<stop_state*> stops_ = nullptr;  // written before the first branch is registered
 };
 }  // namespace coracle::detail

@@ -181,6 +181,9 @@ namespace detail {
 inline bool stop_registration::may_be_late(const stop_token& token) noexcept {
   return token.state_ && token.state_->may_be_requested();
 }
+inline stop_state* stop_registration::state_of(const stop_token& token) noexcept {
+  return token.state_ ? &token.state_->state() : nullptr;
+}
 inline bool stop_registration::add_to(const stop_token& token) noexcept {
   return !token.state_ || add_to(token.state_->state());
 }

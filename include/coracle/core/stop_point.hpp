@@ -121,6 +121,8 @@ class stop_registration : public stop_listener {
   inline bool add_to(stop_state& state) noexcept;
   /// False: stop is not requested.
   [[nodiscard]] static bool may_be_late(const stop_token& token) noexcept;
+  /// Null: the token is empty.
+  [[nodiscard]] static stop_state* state_of(const stop_token& token) noexcept;
   /// Afterwards the listener does not run and will not. No effect if it was not added.
   inline void remove() noexcept;
   [[nodiscard]] bool is_added() const noexcept { return state_ != nullptr; }

@@ -14,29 +14,51 @@ namespace coracle::detail {
 /// A coroutine's place in a wait queue. It lives in the awaiter, which is in the frame of each coroutine that waits: so
 /// it is kept small.
 //
-// `standing` and `link` belong to the lock of the queue. Whoever moves a waiter out of `queued` wakes it: who
-// serves it, or the stop request that cancels it, never both.
+// `link` belongs to the lock of the queue. Whoever moves a waiter out of `queued` wakes it: who serves it, or the stop
+// request that cancels it, never both.
 //   unused     its awaiter has not had to wait, and this object does not exist
 //   arriving   not queued yet; its coroutine runs await_suspend
 //   queued     suspended, linked
 //   served     it has what it waited for
 //   cancelled  it has not, and will not; also before it was queued, which then does not happen
-struct queued_waiter : waiter, stop_registration {
-  enum state : std::uintptr_t { unused, arriving, queued, served, cancelled };
+struct queued_waiter : waiter, stop_listener {
+  enum state : std::uintptr_t { queued, arriving, served, cancelled };
   explicit queued_waiter(stop_listener::callback* on_stop, choice* shared = nullptr) noexcept
-      : stop_registration(on_stop), standing(reinterpret_cast<std::uintptr_t>(shared) | arriving) {}
+      : stop_listener(on_stop),
+        bond_(shared ? reinterpret_cast<std::uintptr_t>(shared) | is_choice : 0),
+        link(as_link(arriving)) {}
+  queued_waiter(const queued_waiter&) = delete;
+  queued_waiter& operator=(const queued_waiter&) = delete;
 
-  [[nodiscard]] state progress() const noexcept { return static_cast<state>(standing & state_bits); }
-  /// Not for `cancelled`.
-  void set_progress(state now) noexcept { standing = (standing & ~state_bits) | now; }
-  /// Null: it is its coroutine's only wait.
-  [[nodiscard]] choice* one_of() const noexcept { return reinterpret_cast<choice*>(standing & ~state_bits); }
-  /// From here on it is its coroutine's only wait; gives the choice that it was one of.
-  choice* leave_choice() noexcept {
-    choice* const shared = one_of();
-    standing = progress();
-    return shared;
+  /// What its awaiter needs before it exists.
+  void mark_unused() noexcept {
+    ::new (static_cast<void*>(&link)) plain<plain<resumption*>*>(as_link(unused));
   }
+  [[nodiscard]] bool is_unused() const noexcept { return standing() == unused; }
+
+  [[nodiscard]] state progress() const noexcept { return static_cast<state>(standing() & state_bits); }
+  /// Not for `cancelled`.
+  void set_progress(state now) noexcept { link = as_link(now); }
+  /// Null: it is its coroutine's only wait.
+  [[nodiscard]] choice* one_of() const noexcept {
+    return (bond_ & is_choice) != 0 ? reinterpret_cast<choice*>(bond_ - is_choice) : nullptr;
+  }
+  /// From here on it is its coroutine's only wait. Not while its listener may call why().
+  void leave_choice() noexcept { bond_ = reinterpret_cast<std::uintptr_t>(stops()); }
+
+  /// As those of stop_registration.
+  bool add_to(const stop_token& token) noexcept {
+    stop_state* const state = stop_registration::state_of(token);
+    return !state || add_to(*state);
+  }
+  void remove() noexcept {
+    stop_state* const state = stops();
+    if (!state) return;
+    state->remove(*this);
+    bond_ = 0;  // not before: the listener, which may run on another thread until here, reads it
+  }
+  [[nodiscard]] bool is_added() const noexcept { return stops() != nullptr; }
+  [[nodiscard]] stop_reason why() const noexcept { return stops()->reason(); }
 
   /// arriving -> queued or served. False: stop was requested on the way here, or, to be served, its choice is lost.
   [[nodiscard]] bool arrive(state at) noexcept {
@@ -62,7 +84,7 @@ struct queued_waiter : waiter, stop_registration {
     return shared && shared->is_claimed();
   }
   /// Cancels it, unless it is served or lost already, and perhaps looked at by its coroutine. True: it was queued, and
-  /// the caller is to have it woken.
+  /// the caller is to have it woken. Requires: it is not linked any more.
   [[nodiscard]] bool cancel() noexcept {
     const state before = progress();
     if (before == served || before == cancelled) return false;
@@ -70,19 +92,47 @@ struct queued_waiter : waiter, stop_registration {
     return before == queued;
   }
   void cancel_for(stop_reason why) noexcept {
-    standing = cancelled | static_cast<std::uintptr_t>(why) << reason_shift;
+    link = as_link(cancelled | static_cast<std::uintptr_t>(why) << reason_shift);
   }
   /// Why it was cancelled. Requires: it was.
   [[nodiscard]] stop_reason reason() const noexcept {
-    return static_cast<stop_reason>(standing >> reason_shift);
+    return static_cast<stop_reason>(standing() >> reason_shift);
   }
 
-  static constexpr std::uintptr_t state_bits = 7, reason_shift = 3;
-  static_assert(alignof(choice) > state_bits);
+ private:
+  bool add_to(stop_state& state) noexcept {
+    choice* const shared = one_of();
+    if (shared) {
+      shared->set_stops(state);
+    } else {
+      bond_ = reinterpret_cast<std::uintptr_t>(&state);  // not after add(): the listener reads it
+    }
+    if (state.add(*this)) return true;
+    bond_ = 0;
+    return false;
+  }
+  [[nodiscard]] stop_state* stops() const noexcept {
+    const choice* const shared = one_of();
+    return shared ? shared->stops() : reinterpret_cast<stop_state*>(std::uintptr_t{bond_});
+  }
+  [[nodiscard]] std::uintptr_t standing() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(static_cast<plain<resumption*>*>(link));
+  }
+  static plain<resumption*>* as_link(std::uintptr_t standing) noexcept {
+    return reinterpret_cast<plain<resumption*>*>(standing);
+  }
+  static constexpr std::uintptr_t state_bits = 3, reason_shift = 2, is_choice = 1;
+  static constexpr std::uintptr_t unused =
+      ~std::uintptr_t{0};  // its bits of the state are not those of `queued`
+  static_assert(alignof(plain<resumption*>) > state_bits && alignof(choice) > is_choice);
 
-  /// Its state; and, in the bits above, the address of its choice or, once it is cancelled, the reason.
-  plain<std::uintptr_t> standing;
-  plain<plain<resumption*>*> link;  // what points here, while it is queued
+  /// The stop state by which it is registered, or null; or a choice, with a mark, that has the one or the other.
+  plain<std::uintptr_t> bond_;
+
+ public:
+  /// While it is queued, what points here; else, in the bits of `state_bits`, its state and, once it is cancelled, the
+  /// reason above them.
+  plain<plain<resumption*>*> link;
 };
 
 /// Waiters served under a lock, for the holder to wake in that order once he has released it.
@@ -150,9 +200,8 @@ class wait_queue {
   }
   /// Cancels a waiter, unless it is served. True: it was in the queue, and the caller is to have it woken.
   [[nodiscard]] bool withdraw(queued_waiter& waiting) noexcept {
-    const bool queued = waiting.cancel();
-    if (queued) waiters_.remove(waiting);
-    return queued;
+    if (waiting.progress() == queued_waiter::queued) waiters_.remove(waiting);
+    return waiting.cancel();
   }
 
  private:
@@ -220,7 +269,8 @@ class stoppable_wait {
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = environment_of(suspended);
     if constexpr (requires { suspended.promise().get_choice(); }) {
-      if (choice* const one_of = suspended.promise().get_choice()) return wait(suspended, inherited, one_of);
+      if (choice* const one_of = suspended.promise().get_choice())
+        return wait_as_branch(suspended, inherited, *one_of);
     }
     if (has_to_give_way()) [[unlikely]]
       return start_after_others(suspended, inherited);
@@ -258,7 +308,7 @@ class stoppable_wait {
     node_.remove();
     return node_.progress() != queued_waiter::cancelled;
   }
-  /// For the destructor of an operation whose coroutine may be destroyed while it waits.
+  /// For the destructor of an operation whose coroutine may be destroyed while it waits. Not for one in a list.
   void abandon() noexcept {
     if (node_.progress() != queued_waiter::queued) [[likely]]
       return;
@@ -275,26 +325,26 @@ class stoppable_wait {
 
  private:
   Operation& operation() noexcept { return static_cast<Operation&>(*this); }
-  // `standing` is there before the rest of node_ is.
-  [[nodiscard]] bool has_node() const noexcept { return node_.standing != queued_waiter::unused; }
-  void has_no_node() noexcept {
-    ::new (static_cast<void*>(&node_.standing)) plain<std::uintptr_t>(queued_waiter::unused);
-  }
+  // `link` is there before the rest of node_ is.
+  [[nodiscard]] bool has_node() const noexcept { return !node_.is_unused(); }
+  void has_no_node() noexcept { node_.mark_unused(); }
   void make_node(choice* one_of) noexcept {
     ::new (static_cast<void*>(&node_)) Node(&stop_requested, one_of);
   }
 
  protected:
   /// The listener comes first: once the waiter is in the queue, this object may be gone.
-  /// With a choice there is no try_now() before: it does not know that another branch may have been served.
   CORACLE_NOINLINE()
-  bool wait(std::coroutine_handle<> suspended, const environment* inherited,
-            choice* one_of = nullptr) noexcept {
-    others_have_run();
-    make_node(one_of);
-    node_.suspend(suspended);
-    if (inherited && !node_.add_to(inherited->stop)) return refuse(*inherited);
-    return operation().enqueue();
+  bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    make_node(nullptr);
+    return listen_and_enqueue(suspended, inherited);
+  }
+  /// There is no try_now() before: it does not know that another branch may have been served.
+  CORACLE_NOINLINE()
+  bool wait_as_branch(std::coroutine_handle<> suspended, const environment* inherited,
+                      choice& one_of) noexcept {
+    make_node(&one_of);
+    return listen_and_enqueue(suspended, inherited);
   }
   CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
     make_node(nullptr);
@@ -320,6 +370,13 @@ class stoppable_wait {
     const std::coroutine_handle<> coroutine;
   };
 
+  CORACLE_ALWAYS_INLINE()
+  bool listen_and_enqueue(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    others_have_run();
+    node_.suspend(suspended);
+    if (inherited && !node_.add_to(inherited->stop)) return refuse(*inherited);
+    return operation().enqueue();
+  }
   /// True: it waits.
   CORACLE_ALWAYS_INLINE()
   bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
@@ -339,14 +396,14 @@ class stoppable_wait {
            start(suspended, inherited);
   }
   static void stop_requested(stop_listener& listener) noexcept {
-    auto& node = static_cast<Node&>(static_cast<stop_registration&>(listener));
+    auto& node = static_cast<Node&>(listener);
     if (operation_of(node).withdraw()) node.wake();
   }
 
   // First, so that operation_of() finds the object. Each is made when it is needed; node_ when the operation has to
   // wait, or is refused.
-  static_assert(sizeof(late_start) <= sizeof(waiter) + sizeof(stop_registration),
-                "late_ leaves standing alone");
+  static_assert(sizeof(late_start) <= sizeof(queued_waiter) - sizeof(queued_waiter::link),
+                "late_ leaves link alone");
   union {
     Node node_;
     late_start late_;

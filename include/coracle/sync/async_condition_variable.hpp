@@ -58,8 +58,8 @@ class async_condition_variable {
 
  private:
   /// Stands in queue_ until it is notified or stopped, and from then on in the queue of its mutex, to whose lock
-  /// `standing` and the links belong meanwhile. `asleep` and `stopped` belong to the lock of state_. It has claimed
-  /// its choice, or lost it, before it goes to the mutex.
+  /// the links belong meanwhile. `asleep` and `stopped` belong to the lock of state_. It has claimed its choice, or lost
+  /// it, and left it before it goes to the mutex.
   struct sleeper : detail::queued_waiter {
     using queued_waiter::queued_waiter;
     detail::plain<async_mutex*> mutex = nullptr;
@@ -70,7 +70,8 @@ class async_condition_variable {
   class sleep_operation;
 
   bool fall_asleep(sleeper& self) noexcept;
-  bool stop(sleeper& self) noexcept;
+  bool stop(sleeper& self, detail::plain<stop_reason>& why) noexcept;
+  detail::choice* leave_choice(sleeper& self) noexcept;
   void wake_first() noexcept;
   void wake_all() noexcept;
   void rouse(sleeper& self) noexcept;
@@ -115,12 +116,12 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
   }
   /// The mutex wakes it, now or when its turn comes.
   bool withdraw() noexcept {
-    reason_ = this->node().why();
-    if (!changed_.stop(this->node())) return false;
+    if (!changed_.stop(this->node(), reason_)) return false;
     cancelled_ = true;
     lock_and_wake(this->node());
     return false;
   }
+  detail::choice* leave_choice() noexcept { return changed_.leave_choice(this->node()); }
   [[nodiscard]] bool is_cancelled() const noexcept { return cancelled_; }
   void lose() noexcept { cancelled_ = true; }
   /// Notified, and lost: the notification is for another.
@@ -176,7 +177,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
   bool enqueue() noexcept {
     awaiting_ = std::exchange(this->node().handle, detail::callback_frame::handle());
     // Being notified does not decide: the predicate does.
-    one_of_ = this->node().leave_choice();
+    one_of_ = this->leave_choice();
     if (!one_of_ || !is_over()) return this->fall_asleep();
     if (!one_of_->claim()) this->lose();
     return false;
@@ -241,15 +242,24 @@ inline bool async_condition_variable::fall_asleep(sleeper& self) noexcept {
 /// Takes it out of the queue, for the caller to pass to the mutex once the lock is released.
 inline void async_condition_variable::rouse(sleeper& self) noexcept {
   queue_.remove(self);
+  self.leave_choice();
   self.asleep = false;
 }
-inline void async_condition_variable::lock_and_wake(sleeper& self) noexcept {
-  static_cast<void>(self.leave_choice());
-  self.mutex->lock_for(self);
+inline void async_condition_variable::lock_and_wake(sleeper& self) noexcept { self.mutex->lock_for(self); }
+/// From here on it is its coroutine's only wait; gives the choice that it was one of. Takes the lock, since its listener
+/// may run.
+inline detail::choice* async_condition_variable::leave_choice(sleeper& self) noexcept {
+  detail::choice* const shared = self.one_of();
+  if (!shared) return nullptr;
+  const std::uint32_t seen = state_.lock();
+  self.leave_choice();
+  state_.unlock(seen);
+  return shared;
 }
 /// True: it was asleep, and the caller passes it to its mutex.
-inline bool async_condition_variable::stop(sleeper& self) noexcept {
+inline bool async_condition_variable::stop(sleeper& self, detail::plain<stop_reason>& why) noexcept {
   static_cast<void>(state_.lock());
+  why = self.why();
   self.stopped = true;
   const bool was_asleep = self.asleep;
   if (was_asleep) rouse(self);
