@@ -57,6 +57,6 @@ TEST_CASE("frame: a task that waits is no larger than it was" *
   CHECK(wait_for_event(event).size <= (is_clang ? 120 : 136));
   CHECK(wait_for_mutex(mutex).size <= (is_clang ? 120 : 144));
   CHECK(wait_for_element(numbers).size <= (is_clang ? 128 : 160));
-  CHECK(wait_for_time().size <= (is_clang ? 168 : 200));
+  CHECK(wait_for_time().size <= (is_clang ? 144 : 176));
 }
 }  // namespace
