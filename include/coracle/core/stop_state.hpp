@@ -100,7 +100,13 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     end_ = &listener.following;
   }
   CORACLE_SAVES_REGISTERS() bool add_to_list(stop_listener& listener) noexcept {
-    lock();
+    if (lock() == closed) return link_and_add(listener);
+    append(listener);
+    listeners_.unlock(several);
+    return true;
+  }
+  /// Called with the lock held, which it releases.
+  CORACLE_SAVES_REGISTERS() bool link_and_add(stop_listener& listener) noexcept {
     const bool in_time = link_to_outer() == stop_reason::none;
     if (in_time) append(listener);
     unlock();
@@ -115,10 +121,12 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   static std::uintptr_t the_only(stop_listener& listener) noexcept {
     return reinterpret_cast<std::uintptr_t>(&listener);
   }
-  /// Afterwards all listeners are in the list.
-  void lock() noexcept {
+  /// Afterwards all listeners are in the list. Gives `nobody`, `several` or `closed`.
+  CORACLE_ALWAYS_INLINE() std::uintptr_t lock() noexcept {
     const std::uintptr_t seen = listeners_.lock();
-    if (seen > closed) append(*reinterpret_cast<stop_listener*>(seen));
+    if (seen <= closed) return seen;
+    append(*reinterpret_cast<stop_listener*>(seen));
+    return several;
   }
   void unlock() noexcept { listeners_.unlock(is_closed() ? closed : first_ ? several : nobody); }
   /// Called with the lock held.
@@ -269,12 +277,12 @@ inline void stop_state::run_next() noexcept {
 }
 
 CORACLE_NOINLINE() inline void stop_state::remove_from_list(stop_listener& listener) noexcept {
-  lock();
+  const std::uintptr_t seen = lock();
   if (!listener.link) [[unlikely]]
     return remove_called(listener);
   *listener.link = listener.following;
   (listener.following ? listener.following->link : end_) = listener.link;
-  unlock();
+  listeners_.unlock(seen == closed ? closed : first_ ? several : nobody);
 }
 /// Called with the lock held, which it releases.
 CORACLE_COLD() inline void stop_state::remove_called(const stop_listener& listener) noexcept {
@@ -285,13 +293,13 @@ CORACLE_COLD() inline void stop_state::remove_called(const stop_listener& listen
   if (waits) returned.wait();
 }
 
-inline bool stop_registration::add_to(stop_state& state) noexcept {
+CORACLE_ALWAYS_INLINE() bool stop_registration::add_to(stop_state& state) noexcept {
   state_ = &state;  // not after add(): the listener reads it
   if (state.add(*this)) return true;
   state_ = nullptr;
   return false;
 }
-inline void stop_registration::remove() noexcept {
+CORACLE_ALWAYS_INLINE() void stop_registration::remove() noexcept {
   if (!state_) return;
   state_->remove(*this);
   state_ = nullptr;  // not before: the listener, which may run on another thread until here, reads it
