@@ -351,6 +351,24 @@ void made_against_request() {
   }
   model_expect(runs == 1 && source.reason() == stop_reason::lost_race, "once, for that reason");
 }
+/// The same where what requests it is a callback of another source, or a timer.
+void made_against_linked_request() {
+  const stop_token none;
+  linked_stop_source source{none};
+  plain_int runs = 0, data = 0;
+  {
+    model_thread requester{[&] {
+      data = 7;
+      source.request_linked(stop_reason::timed_out);
+    }};
+    stop_callback counts{source.get_token(), [&] {
+                           ++runs;
+                           model_expect(data == 7, "sees what the requester did");
+                         }};
+    requester.join();
+  }
+  model_expect(runs == 1 && source.reason() == stop_reason::timed_out, "once, for that reason");
+}
 /// A token that is kept of a source that was requested, perhaps before its state was made, tells so when that has gone.
 void kept_after_request() {
   const stop_token none;
@@ -466,6 +484,7 @@ int main(int argc, char** argv) {
   run.check("linked stop: link against a look", run.all, link_against_look);
   run.check("linked stop: unlink against request", run.all, unlink_against_request);
   run.check("linked stop: made against request", run.all, made_against_request);
+  run.check("linked stop: made against a linked request", run.all, made_against_linked_request);
   run.check("linked stop: kept against request", run.all, kept_after_request);
   run.check("linked stop: the reason stays", run.all, reason_stays);
   run.check("linked stop: possible while made", run.all, possible_while_made);
