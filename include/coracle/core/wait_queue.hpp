@@ -48,13 +48,13 @@ struct queued_waiter : waiter, stop_listener {
 
   /// As those of stop_registration.
   bool add_to(const stop_token& token) noexcept {
-    stop_state* const state = stop_registration::state_of(token);
-    return !state || add_to(*state);
+    stop_state* const from = stop_registration::state_of(token);
+    return !from || add_to(*from);
   }
   void remove() noexcept {
-    stop_state* const state = stops();
-    if (!state) return;
-    state->remove(*this);
+    stop_state* const from = stops();
+    if (!from) return;
+    from->remove(*this);
     bond_ = 0;  // not before: the listener, which may run on another thread until here, reads it
   }
   [[nodiscard]] bool is_added() const noexcept { return stops() != nullptr; }
@@ -100,14 +100,14 @@ struct queued_waiter : waiter, stop_listener {
   }
 
  private:
-  bool add_to(stop_state& state) noexcept {
+  bool add_to(stop_state& from) noexcept {
     choice* const shared = one_of();
     if (shared) {
-      shared->set_stops(state);
+      shared->set_stops(from);
     } else {
-      bond_ = reinterpret_cast<std::uintptr_t>(&state);  // not after add(): the listener reads it
+      bond_ = reinterpret_cast<std::uintptr_t>(&from);  // not after add(): the listener reads it
     }
-    if (state.add(*this)) return true;
+    if (from.add(*this)) return true;
     bond_ = 0;
     return false;
   }
