@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "elastic_threads.hpp"
 
+#include <coracle/detail/atomic.hpp>
+#include <coracle/detail/check.hpp>
 #include <utility>
 
 namespace coracle::detail {
+namespace {
+thread_local const elastic_threads* belongs_to =
+    nullptr;  // this thread; left alone in models, whose threads share it
+}  // namespace
+
 bool elastic_threads::call_thread(std::size_t queued) noexcept {
   if (queued <= idle_) {
     work_.notify_one();
@@ -25,6 +32,7 @@ void* elastic_threads::enter(void* self) noexcept {
 }
 
 void elastic_threads::run() noexcept {
+  if constexpr (!is_modelled) belongs_to = this;
   std::unique_lock lock{mutex_};
   for (bool timed_out = false;;) {
     if (run_one(lock)) {
@@ -50,6 +58,9 @@ void elastic_threads::run() noexcept {
 }
 
 void elastic_threads::retire() noexcept {
+  CORACLE_CHECK(
+      belongs_to != this,
+      "threads for calls that block were ended on one of them, which would have to wait for itself");
   std::unique_lock lock{mutex_};
   stopping_ = true;
   work_.notify_all();

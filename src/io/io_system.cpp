@@ -2,6 +2,8 @@
 #include "io_system.hpp"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,7 +41,10 @@ class the_linux_system final : public io_system {
     return call([&] { return ::ftruncate(fd, static_cast<off_t>(size)); });
   }
   int open_socket(int family, int type) noexcept override {
-    return call([&] { return ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+    const int fd = call([&] { return ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+    const int on = 1;
+    if (fd >= 0 && type == SOCK_STREAM) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fd;
   }
   int bind(int fd, const sockaddr* address, socklen_t size) noexcept override {
     return call([&] { return ::bind(fd, address, size); });

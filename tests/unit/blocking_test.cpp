@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -192,6 +193,16 @@ TEST_CASE("blocking: the program's pool has threads of its own in the child that
 TEST_CASE("blocking: a pool that was never used starts no thread") {
   blocking_pool pool{3};
   CHECK(pool.thread_count() == 0);
+}
+
+TEST_CASE("blocking: to destroy a pool on its own thread ends the program with one line" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          auto pool = std::make_unique<blocking_pool>(1);
+          sync_wait(blocking(*pool, [&] { pool.reset(); }));
+        }) ==
+        "coracle: threads for calls that block were ended on one of them, which would have to wait for "
+        "itself\n");
 }
 
 /// A pool of one thread, which is kept busy until the end of the scope.

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -71,6 +72,17 @@ TEST_CASE("socket: an accepted one does not block and is not inherited by progra
   const pair ends = connected(io);
   CHECK((::fcntl(ends.server.native_handle(), F_GETFL) & O_NONBLOCK) != 0);
   CHECK((::fcntl(ends.server.native_handle(), F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+TEST_CASE("socket: both ends of a TCP connection send small pieces at once") {
+  io_service io;
+  const pair ends = connected(io);
+  for (const socket* each : {&ends.client, &ends.server}) {
+    int on = 0;
+    socklen_t size = sizeof on;
+    REQUIRE(::getsockopt(each->native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, &size) == 0);
+    CHECK(on != 0);
+  }
 }
 
 // ---- TCP -----------------------------------------------------------------------------------------------

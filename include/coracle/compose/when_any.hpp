@@ -53,7 +53,8 @@ when_any_operation<Which, std::vector<sibling<Awaitable>>>
  public:
   explicit when_any_operation(std::in_place_t, std::vector<sibling<Awaitable>>&& children)
       : base(std::in_place, std::move(children)) {
-    CORACLE_CHECK(!this->children().empty(), "when_any of an empty range: nobody can be first");
+    CORACLE_CHECK(!this->children().empty(),
+                  "when_any or when_any_succeeds of an empty range: nobody can be first");
   }
   [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
   result_type await_resume() {

@@ -25,6 +25,8 @@ namespace coracle::net {
 ///               started; during: the wait ends at once. What was received is delivered; after a cancelled
 ///               recv() or accept() the data or the connection are still there. After a cancelled connect()
 ///               the socket is only good to be closed.
+/// Small sends   TCP sends at once (TCP_NODELAY; accepted connections too): a small send does not wait until the one
+///               before it is acknowledged. Put together what belongs together, since each may be a packet.
 /// Exceptions    std::system_error, operation_cancelled. Sending to a peer that has gone: EPIPE or ECONNRESET,
 ///               no SIGPIPE.
 /// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(), disconnect():
