@@ -51,7 +51,7 @@ class stop_point {
   /// Made, if there is none. Where there is no memory, that is a reason to stop.
   [[nodiscard]] stop_state& state() noexcept {
     const std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
-    return is_state(seen) ? as_state(seen) : make_state();
+    return is_state(seen) ? as_state(seen) : make_state_now();
   }
   /// Two tokens see the same source.
   [[nodiscard]] static bool are_same(const stop_point* one, const stop_point* other) noexcept {
@@ -99,6 +99,7 @@ class stop_point {
   // What is rare is out of line, and saves the registers itself.
   CORACLE_SAVES_REGISTERS() static void have_state_ended(std::uintptr_t word) noexcept { end_state(word); }
   CORACLE_SAVES_REGISTERS() void have_row_begun() noexcept { begin_row(); }
+  CORACLE_SAVES_REGISTERS() stop_state& make_state_now() noexcept { return make_state(); }
   static void end_state(std::uintptr_t word) noexcept;
   void begin_row() noexcept;
 
