@@ -192,7 +192,7 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
 
  public:
   explicit forked(task<T>&& work) noexcept : child_(std::move(work)) {}
-  explicit forked(const task<T>&) {
+  explicit forked(const task<T>& named) : child_(std::move(const_cast<task<T>&>(named))) {
     static_assert(
         !detail::is_awaitable<task<T>>,
         "forked takes over a task: pass the call that returns it, or std::move of one that has a name");

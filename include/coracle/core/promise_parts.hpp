@@ -179,13 +179,12 @@ namespace part {
 /// `co_return value;` stores a `T` (also void or a reference), `take()` gives it out.
 template <class T, class Errors = stores_errors>
 struct returns : detail::result_of_coroutine<T, Errors> {
-  static_assert(
-      detail::fits_into_frame<T>,
-      "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
-
   template <class U = T>
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
     constexpr bool fits = std::is_constructible_v<T, U>, lasts = !fits || !detail::refers_to_temporary<T, U>;
+    static_assert(
+        detail::fits_into_frame<T>,
+        "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
     static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
     static_assert(
         lasts,
