@@ -4,8 +4,11 @@
 
 #include <coracle/core/error_group.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 using coracle::error_group;
@@ -32,6 +35,14 @@ TEST_CASE("error_group: a single error is thrown as itself, several as a group, 
   CHECK_THROWS_WITH_AS(coracle::detail::throw_together(error("first"), 1, add), "first", std::runtime_error);
   CHECK_THROWS_WITH_AS(coracle::detail::throw_together(error("first"), 2, add), "2 errors: first; second",
                        error_group);
+}
+
+TEST_CASE("error_group: where all say that there is no memory, one of them is thrown") {
+  const auto no_memory = std::make_exception_ptr(std::bad_alloc());
+  const auto another = [&](std::vector<std::exception_ptr>& errors) { errors.push_back(no_memory); };
+  CHECK_THROWS_AS(coracle::detail::throw_together(no_memory, 2, another), std::bad_alloc);
+  const auto add = [](std::vector<std::exception_ptr>& errors) { errors.push_back(error("second")); };
+  CHECK_THROWS_AS(coracle::detail::throw_together(no_memory, 2, add), error_group);
 }
 
 TEST_CASE("error_group: without memory for it the first error is thrown" *

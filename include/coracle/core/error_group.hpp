@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace coracle {
-/// Thrown where more than one child has failed. A single error is thrown as itself.
+/// Thrown where more than one child has failed. A single error is thrown as itself; so is one std::bad_alloc of many,
+/// where there is nothing else.
 ///
 ///     try { co_await scope.join(); } catch (const coracle::error_group& group) { log(group.what()); }
 ///
@@ -57,8 +59,23 @@ class error_group : public std::exception {
 };
 
 namespace detail {
+#if CORACLE_EXCEPTIONS()
+/// Where a stop source cannot be made, each child below it that waits says so.
+CORACLE_COLD() inline bool all_say_no_memory(const std::vector<std::exception_ptr>& errors) noexcept {
+  for (const std::exception_ptr& each : errors) {
+    try {
+      std::rethrow_exception(each);
+    } catch (const std::bad_alloc&) {
+    } catch (...) {
+      return false;
+    }
+  }
+  return true;
+}
+#endif
+
 /// Throws `first` if it is the only one; else an error_group of it and what `add_others(errors)` appends. Where
-/// there is no memory for the group, `first` alone.
+/// there is no memory for the group, or all say that there was none, `first` alone.
 template <class AddOthers>
 [[noreturn]] CORACLE_COLD() void throw_together(std::exception_ptr first, std::size_t count,
                                                 AddOthers add_others) {
@@ -68,7 +85,7 @@ template <class AddOthers>
       std::vector<std::exception_ptr> errors{first};
       errors.reserve(count);
       add_others(errors);
-      first = std::make_exception_ptr(error_group(std::move(errors)));
+      if (!all_say_no_memory(errors)) first = std::make_exception_ptr(error_group(std::move(errors)));
     } catch (const std::bad_alloc&) {  // `first` is as it was
     }
   }
