@@ -1,4 +1,4 @@
-// examples/11_noexcept_task.cpp -- your own coroutine type: a task whose errors end the program, so that whoever awaits it need not expect any.
+// examples/11_noexcept_task.cpp -- your own coroutine type: a task whose errors end the program.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>

@@ -48,10 +48,11 @@ void show_event(section& page) {
       "All " + grouped(loop.woken) + " waiters of the loop went on there: you resume where you suspended.");
   page.check(nowhere.woken == waiters && nowhere.on_setter == waiters,
              "All " + grouped(nowhere.woken) + " without a scheduler went on before set() returned.");
-  page.check(loop.allocations + nowhere.allocations == 0,
+  constexpr std::size_t stop_states = 2;  // what stops the children, made at the first wait
+  page.check(loop.allocations + nowhere.allocations <= stop_states,
              grouped(loop.allocations + nowhere.allocations) +
-                 " allocations from the first wait to the last wake-up: a waiter is a part of its "
-                 "coroutine's frame.");
+                 " allocations from the first wait to the last wake-up: what a when_all stops its children "
+                 "by is made at the first wait, and a waiter is a part of its coroutine's frame.");
 }
 
 void show_fight(section& page) {
@@ -74,8 +75,9 @@ void show_fight(section& page) {
   page.check(seen.counted == seen.locks, "The counter stands at " + grouped(seen.counted) + " after " +
                                              grouped(seen.locks) +
                                              " locks: nobody was inside at the same time.");
-  page.check(seen.allocations == 0,
-             grouped(seen.allocations) + " allocations in all that waiting and waking.");
+  page.check(seen.allocations <= 1, grouped(seen.allocations) +
+                                        " allocation in all that waiting and waking: what the when_all stops "
+                                        "its children by.");
 }
 
 void show_alone(section& page) {
