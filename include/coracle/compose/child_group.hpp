@@ -40,7 +40,7 @@ class group_child : public callback_frame {
 //   [S4] load                      relaxed  a hint: S3 follows
 class child_group {
  public:
-  /// Throws std::bad_alloc. Requires: `outer` lives longer.
+  /// Requires: `outer` lives longer.
   explicit child_group(const environment& outer) : inherited_(outer) {}
   child_group(const child_group&) = delete;
   child_group& operator=(const child_group&) = delete;
