@@ -84,7 +84,7 @@ assert not page.open_tags, page.open_tags
 END
 }
 runs_alone() { # NAME: that station and no other
-  "$tour" --only "$1" "$work/tree" >"$work/only.txt" || return 1
+  "$tour" --only "$1" "$work/tree" >"$work/only.txt" || { grep -A 3 '^  FAIL' "$work/only.txt"; return 1; }
   grep -c '^── ' "$work/only.txt" | grep -qx 1 && grep -q "^── [1-7] $1: " "$work/only.txt"
 }
 refuses() { # WORDS ARGUMENT...: exit code 2, nothing on stdout, one line on stderr with these words

@@ -252,6 +252,34 @@ TEST_CASE("single_flight: where an allocation fails nothing is lost, and the nex
   CHECK(failed == failures);
 }
 
+TEST_CASE("single_flight: a caller that finds no memory to be stopped by joins the work before it leaves" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int failed = 0;
+  const int failures = coracle::testing::fail_each_allocation([&] {
+    single_flight<int, int> flights;
+    coracle::async_manual_reset_event end;
+    const auto work = [&]() -> task<int> {
+      co_await coracle::shielded(end);
+      co_return 7;
+    };
+    const auto call = [&]() -> task<> {
+      try {
+        co_await coracle::when_all(flights.run(1, work));
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+    };
+    try {
+      coracle_test::run_detached(call());
+    } catch (const std::bad_alloc&) {
+      ++failed;
+    }
+    end.set();
+  });
+  CHECK(failures >= 6);
+  CHECK(failed == failures);
+}
+
 TEST_CASE("single_flight: destroyed while a call runs ends the program and says so" *
           doctest::skip(!CORACLE_CHECKS())) {
   CHECK(coracle_test::abort_message([] {

@@ -242,6 +242,8 @@ task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
 #if CORACLE_EXCEPTIONS()
   } catch (const operation_cancelled& cancelled) {
     why = cancelled.reason();
+  } catch (const std::bad_alloc&) {  // none for what would stop the wait, which has not begun
+    why = stop_reason::out_of_memory;
   }
   if (why != stop_reason::none) {
     if (me.give_up(why)) {
