@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <set>
@@ -44,8 +45,14 @@ struct model_case {
 /// means is for tools/mutants.py to say, which knows the other programs.
 class model_mutants {
  public:
-  /// `budget`: executions of one case, as it is and with each mutant.
-  explicit model_mutants(std::uint64_t budget) : budget_(budget) {}
+  /// `budget`: executions of one case, as it is and with each mutant. `left_out`: a file that names mutants not to try, a line
+  /// each, their place and change as run() prints them; empty: there is none.
+  model_mutants(std::uint64_t budget, const std::string& left_out) : budget_(budget) {
+    if (left_out.empty()) return;
+    std::ifstream file{left_out};
+    if (!file) std::abort();
+    for (std::string line; std::getline(file, line);) left_out_.insert(line);
+  }
   void add(model_case each) { cases_.push_back({std::move(each), 0, {}}); }
 
   /// 1: a case fails as it is.
@@ -56,7 +63,9 @@ class model_mutants {
     std::sort(cases_.begin(), cases_.end(),
               [](const tried& a, const tried& b) { return a.executions < b.executions; });
     for (const model_place& place : places_) {
-      for (const model_mutant& mutant : mutants_of(place)) try_out(mutant);
+      for (const model_mutant& mutant : mutants_of(place)) {
+        if (!left_out_.contains(name_of(mutant))) try_out(mutant);
+      }
     }
     return 0;
   }
@@ -96,6 +105,14 @@ class model_mutants {
     return wrong.empty();
   }
 
+  static std::string place_of(const model_mutant& mutant) {
+    const std::string& path = mutant.at.file;
+    const bool is_header = path.find("include/coracle/") != path.npos;
+    return path.substr(path.rfind(is_header ? "include/coracle/" : "src/")) + ':' +
+           std::to_string(mutant.at.line) + ':' + std::to_string(mutant.at.column);
+  }
+  static std::string name_of(const model_mutant& mutant) { return place_of(mutant) + '\t' + mutant.text(); }
+
   void try_out(const model_mutant& mutant) const {
     int ends[2];
     std::fflush(stdout);
@@ -115,11 +132,9 @@ class model_mutants {
     int status = 0;
     ::waitpid(child, &status, 0);
     if (WIFSIGNALED(status)) told += std::string("crash: ") + ::strsignal(WTERMSIG(status));
-    const std::string file = mutant.at.file.substr(mutant.at.file.rfind(
-        mutant.at.file.find("include/coracle/") != std::string::npos ? "include/coracle/" : "src/"));
     const bool survived = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    std::printf("%s\t%s:%u:%u\t%s\t%s\t%s\n", survived ? "survived" : "killed", file.c_str(), mutant.at.line,
-                mutant.at.column, mutant.at.function.c_str(), mutant.text().c_str(), told.c_str());
+    std::printf("%s\t%s\t%s\t%s\t%s\n", survived ? "survived" : "killed", place_of(mutant).c_str(),
+                mutant.at.function.c_str(), mutant.text().c_str(), told.c_str());
   }
 
   /// In the child: tells which case runs, and what is wrong with it.
@@ -160,6 +175,7 @@ class model_mutants {
   }
 
   const std::uint64_t budget_;
+  std::set<std::string> left_out_;
   std::vector<tried> cases_;
   std::vector<model_place> places_;
 };

@@ -28,7 +28,8 @@ void together(unsigned threads, Each each) {
 }
 
 /// A program of model checks: `program [bound added to each case's]`. A line a case; fails if one does.
-/// `program --mutants EXECUTIONS`: instead tries the cases on wrong versions of the shipped code; model_mutants.hpp.
+/// `program --mutants EXECUTIONS [FILE]`: instead tries the cases on wrong versions of the shipped code, but for those that
+/// the file names; model_mutants.hpp.
 /// They run in finish() then: what a body captures by reference must live until that.
 ///
 ///     coracle_test::model_test run(argc, argv);
@@ -40,7 +41,7 @@ class model_test {
 
   model_test(int argc, char** argv) {
     if (argc > 2 && std::strcmp(argv[1], "--mutants") == 0) {
-      mutants_.emplace(static_cast<std::uint64_t>(std::atoll(argv[2])));
+      mutants_.emplace(static_cast<std::uint64_t>(std::atoll(argv[2])), argc > 3 ? argv[3] : "");
     } else if (argc > 1) {
       more_ = static_cast<unsigned>(std::atoi(argv[1]));
     }
