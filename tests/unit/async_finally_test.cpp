@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/when_all.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/async_finally.hpp>
 #include <coracle/exec/sleep.hpp>
@@ -194,5 +195,29 @@ TEST_CASE("async_finally: where an allocation fails neither is run, or the clean
   });
   CHECK(failures >= 2);
   CHECK(wrong == 0);
+}
+
+TEST_CASE("async_finally: a clean-up that has begun is not ended by a want of memory for what would stop it" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int cut_short = 0;
+  const int failures = coracle::testing::fail_each_allocation([&] {
+    virtual_time_loop loop;
+    bool began = false, cleaned = false;
+    const auto clean = [&]() -> task<> {
+      began = true;
+      co_await sleep_for(5ms);
+      cleaned = true;
+    };
+    const auto below = [&]() -> task<> {
+      co_await async_finally(coracle::make_task(sleep_for(5ms)), clean, 1s);
+    };
+    try {
+      loop.run(coracle::when_all(below()));
+    } catch (const std::bad_alloc&) {
+    }
+    cut_short += began && !cleaned;
+  });
+  CHECK(failures >= 4);
+  CHECK(cut_short == 0);
 }
 }  // namespace

@@ -209,6 +209,33 @@ TEST_CASE("async_scope: where memory runs out spawn() throws, and the scope stay
   CHECK(failed >= 3);
 }
 
+TEST_CASE("async_scope: join() tells of a child that is an event, and found no memory to be stopped by" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int silent = 0;
+  const int failed = coracle::testing::fail_each_allocation([&] {
+    coracle::async_manual_reset_event event;
+    async_scope scope;
+    bool waits = false, refused = false;
+    try {
+      scope.spawn(event.operator co_await());
+      waits = !coracle::stop_token{scope.get_token()}.stop_requested();
+    } catch (const std::bad_alloc&) {
+      refused = true;
+    }
+    event.set();
+    auto by_hand = scope.join();
+    by_hand.await_suspend(std::coroutine_handle<>(std::noop_coroutine()));
+    try {
+      by_hand.await_resume();
+    } catch (const std::bad_alloc&) {
+      refused = true;
+    }
+    silent += !waits && !refused;
+  });
+  CHECK(failed == 2);
+  CHECK(silent == 0);
+}
+
 TEST_CASE("async_scope: where there is no memory to put errors together join() throws the first" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_scope scope{scope_policy::collect_all()};

@@ -5,7 +5,9 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/async_finally.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -137,6 +139,35 @@ TEST_CASE("shielded: what is below is out of reach of the stop request and the d
     co_return own.stop_requested() ? shielded_value : -3;
   };
   CHECK(sync_wait(with_stop(with_value(outside(), local, 5), source.get_token())) == 5);
+}
+
+TEST_CASE("shielded, with_stop, with_value: a want of memory there does not stop what is around them" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const task_local<int> local{7};
+  bool stopped = false;
+  const auto nothing = []() -> task<> { co_return; };
+  const auto below = [&]() -> task<> {
+    try {
+      co_await shielded(nothing());
+      co_await with_stop(nothing(), coracle::stop_token{});
+      co_await with_value(nothing(), local, 1);
+      co_await coracle::async_finally(nothing(), nothing, std::chrono::seconds{1});
+    } catch (const std::bad_alloc&) {
+    }
+    try {
+      co_await coracle::this_task::throw_if_stopped();
+    } catch (const std::bad_alloc&) {
+      stopped = true;
+    }
+  };
+  const int failures = coracle::testing::fail_each_allocation([&] {
+    try {
+      sync_wait(coracle::when_all(below()));
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  CHECK(failures >= 4);
+  CHECK_FALSE(stopped);
 }
 
 TEST_CASE("shielded: a with_stop below it has its say again") {

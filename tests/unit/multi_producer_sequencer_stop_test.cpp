@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/sync_wait.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/multi_producer_sequencer.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,6 +130,37 @@ TEST_CASE("multi_producer_sequencer: a claim that has its number is not stopped 
   CHECK(log.empty());
   CHECK(abroad.run_one());
   CHECK(log == std::vector{1001});  // carried out, and not at home
+}
+
+TEST_CASE("multi_producer_sequencer: no want of memory loses a number on the way to a scheduler" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  bool lost = false;
+  const int failures = coracle::testing::fail_each_allocation([&] {
+    run_loop abroad;
+    const indirect_scheduler place{abroad};
+    sequence_barrier<> consumed;
+    std::optional<multi_producer_sequencer<>> sequencer;
+    bool has_number = false;
+    const auto produce = [&]() -> coracle::task<> {
+      try {
+        co_await sequencer->claim_one(place);
+        has_number = true;
+      } catch (const std::bad_alloc&) {
+      }
+    };
+    try {
+      sequencer.emplace(consumed, 1u);
+      static_cast<void>(coracle::sync_wait(sequencer->claim_one()));
+      coracle_test::run_detached(produce());
+    } catch (const std::bad_alloc&) {
+    }
+    if (!sequencer) return;
+    consumed.publish(0);
+    static_cast<void>(abroad.run_one());
+    lost = lost || (!has_number && !sequencer->any_available());
+  });
+  CHECK(failures >= 3);
+  CHECK_FALSE(lost);
 }
 
 TEST_CASE("multi_producer_sequencer: who comes while others wait for a place waits behind them") {

@@ -23,8 +23,7 @@ class stream_children {
   /// Throws std::bad_alloc. Requires: `outer` lives longer.
   explicit stream_children(const environment& outer) : inherited_(outer) {
     // Before anything runs: a pump that found no memory to wait could not tell the consumer.
-    static_cast<void>(stop_registration::state_of(inherited_.stop));
-    if (inherited_.stop.reason() == stop_reason::out_of_memory) throw_cancelled(stop_reason::out_of_memory);
+    inherited_.prepare_for_waits();
   }
   stream_children(const stream_children&) = delete;
   stream_children& operator=(const stream_children&) = delete;

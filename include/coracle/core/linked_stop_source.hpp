@@ -16,6 +16,10 @@ class linked_stop_source : stop_point {
   [[nodiscard]] stop_token get_token() noexcept { return stop_token{&stop_token::kept(*this)}; }
   /// A token that is taken back before this goes: cheaper than one of its own.
   [[nodiscard]] stop_token lend_token() noexcept { return stop_token{static_cast<stop_point*>(this)}; }
+  /// One that sees what `longer` does, which lives longer than the one that is lent.
+  [[nodiscard]] static stop_token lend(const stop_token& longer) noexcept {
+    return stop_token{longer.state_};
+  }
   static void take_back(stop_token& lent) noexcept { lent.state_ = nullptr; }
 
   /// True: this was the first request. Requires: this lives until the callbacks have returned.

@@ -20,6 +20,9 @@ using stored_t = std::conditional_t<
 [[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
   std::rethrow_exception(error);
 }
+[[nodiscard]] CORACLE_COLD() inline std::exception_ptr want_of_memory() noexcept {
+  return std::make_exception_ptr(std::bad_alloc());
+}
 /// Throws the exception that is being handled.
 [[noreturn]] CORACLE_COLD() inline void rethrow_current() { throw; }
 #else
@@ -73,8 +76,12 @@ class outcome {
     }
     state_ = state::value;
   }
-  /// Requires: empty. `why` is a reason.
+  /// Requires: empty. `why` is a reason; out_of_memory counts as an error, std::bad_alloc, as where it is thrown.
   void emplace_cancelled(stop_reason why) noexcept {
+#if CORACLE_EXCEPTIONS()
+    if (why == stop_reason::out_of_memory) [[unlikely]]
+      return emplace_error(detail::want_of_memory());
+#endif
     reason_ = why;
     state_ = state::cancelled;
   }

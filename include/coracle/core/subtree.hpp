@@ -14,6 +14,11 @@ class subtree : linked_stop_source, public environment {
   /// Requires: `outer` lives longer.
   explicit subtree(const environment& outer) noexcept
       : linked_stop_source(outer.stop), environment(lend_token(), outer.deadline, outer.locals) {}
+  /// Makes what waits below listen at, so that none of them finds no memory for that. Throws std::bad_alloc.
+  void prepare_for_waits() {
+    static_cast<void>(stop_registration::state_of(stop));
+    if (stop.reason() == stop_reason::out_of_memory) throw_cancelled(stop_reason::out_of_memory);
+  }
   ~subtree() { linked_stop_source::take_back(stop); }
   using linked_stop_source::may_be_requested;
   using linked_stop_source::request_linked;

@@ -7,27 +7,45 @@
 
 namespace coracle {
 namespace detail {
+inline auto environment_around() noexcept {
+  return read_environment([](const environment& here) { return &here; });
+}
+// The outer environment lives longer. To keep a token of it would be to make its stop source.
+class with_locals : public environment {
+ public:
+  with_locals(const environment& outer, const local_binding& bound) noexcept
+      : environment(linked_stop_source::lend(outer.stop), outer.deadline, &bound) {}
+  with_locals(const with_locals&) = delete;
+  with_locals& operator=(const with_locals&) = delete;
+  ~with_locals() { linked_stop_source::take_back(stop); }
+};
+class with_token : public environment {
+ public:
+  with_token(const environment& outer, stop_token&& token,
+             std::chrono::steady_clock::time_point until) noexcept
+      : environment(std::move(token), until, outer.locals) {}
+};
+
 // `Awaitable` is a reference where the caller gave an lvalue.
-template <class Awaitable, class Change>
-task<await_result_t<Awaitable>> with_changed_environment(Awaitable child, Change change) {
-  const auto copy = [](const environment& inherited) { return inherited; };
-  environment mine = co_await read_environment(copy);
-  change(mine);
+template <bool HasDeadline, class Awaitable>
+task<await_result_t<Awaitable>> with_other_stop(Awaitable child, stop_token token) {
+  const environment* const outer = co_await environment_around();
+  const auto deadline = HasDeadline ? outer->deadline : std::chrono::steady_clock::time_point::max();
+  const with_token mine{*outer, std::move(token), deadline};
   co_await replace_environment(mine);
   co_return co_await static_cast<Awaitable&&>(child);
 }
 template <class Awaitable, class T>
 task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* key, T value) {
-  local_binding binding{key, __builtin_addressof(value), nullptr};
-  auto bind = [&binding](environment& mine) {
-    binding.outer = mine.locals;
-    mine.locals = &binding;
-  };
-  co_return co_await with_changed_environment<Awaitable>(static_cast<Awaitable&&>(child), bind);
+  const environment* const outer = co_await environment_around();
+  const local_binding binding{key, __builtin_addressof(value), outer->locals};
+  const with_locals mine{*outer, binding};
+  co_await replace_environment(mine);
+  co_return co_await static_cast<Awaitable&&>(child);
 }
 template <class Awaitable>
 task<await_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token token) {
-  const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
+  const environment* const outer = co_await environment_around();
   subtree mine{*outer};
   const stop_callback on_stop{token, [&]() noexcept { mine.request_linked(token.reason()); }};
   co_await replace_environment(mine);
@@ -48,9 +66,7 @@ task<await_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token tok
 template <awaitable Awaitable>
 CORACLE_CORO_WRAPPER()
 auto with_stop(Awaitable&& child, stop_token token) {
-  return detail::with_changed_environment<Awaitable>(
-      static_cast<Awaitable&&>(child),
-      [token = std::move(token)](environment& mine) mutable { mine.stop = std::move(token); });
+  return detail::with_other_stop<true, Awaitable>(static_cast<Awaitable&&>(child), std::move(token));
 }
 /// Awaits `child`, which stops when `token` asks, as well as when the inherited one does: whichever is first.
 ///
@@ -71,10 +87,7 @@ auto stop_when(Awaitable&& child, stop_token token) {
 template <awaitable Awaitable>
 CORACLE_CORO_WRAPPER()
 auto shielded(Awaitable&& child) {
-  return detail::with_changed_environment<Awaitable>(static_cast<Awaitable&&>(child), [](environment& mine) {
-    mine.stop = stop_token{};
-    mine.deadline = std::chrono::steady_clock::time_point::max();
-  });
+  return detail::with_other_stop<false, Awaitable>(static_cast<Awaitable&&>(child), {});
 }
 /// Awaits `child` with `local` bound to `value` for everything below it.
 template <awaitable Awaitable, class T>

@@ -25,11 +25,11 @@ template <class Body, class Cleanup>
 task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
                                        std::chrono::steady_clock::duration limit) {
   using value = await_result_t<Body>;
-  environment out_of_reach = co_await read_environment([](const environment& here) { return here; });
-  out_of_reach.stop = {};
-  out_of_reach.deadline = std::chrono::steady_clock::time_point::max();
+  environment out_of_reach;
+  out_of_reach.locals = co_await read_environment([](const environment& here) { return here.locals; });
   // All that takes memory, so that nothing but the clean-up itself can fail once the body has begun.
   subtree_until until_limit{out_of_reach};
+  until_limit.prepare_for_waits();
   auto cleaning = clean_up(cleanup, until_limit);
   outcome<value> worked;
   try {

@@ -3,7 +3,6 @@
 #pragma once
 #include <coracle/core/task.hpp>
 #include <coracle/core/wait_queue.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/sync/sequence_traits.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -176,11 +175,14 @@ class [[nodiscard("nothing waits until this is awaited")]] sequence_wait
   Sequence known_;  // published when it last looked
 };
 
-/// What the wait gave is not lost on the way, so that cannot be stopped.
+/// What the wait gave is not lost on the way, so that cannot be stopped, and takes no memory.
 template <class Wait, class Scheduler>
 task<await_result_t<Wait>> wait_then_schedule(Wait wait, Scheduler& place) {
   const auto result = co_await wait;
-  if (wait.has_waited()) co_await shielded(place.schedule());
+  if (wait.has_waited()) {
+    co_await replace_environment{environment_or_empty(nullptr)};
+    co_await place.schedule();
+  }
   co_return result;
 }
 /// `wait` with the way to `place` behind it; that is but another home where the scheduler is an executor.
