@@ -9,7 +9,12 @@ namespace coracle {
 io_service::io_service() : io_service(detail::io_system::linux_system()) {}
 io_service::io_service(detail::io_system& system) : loop_(std::make_unique<detail::io_loop>(*this, system)) {}
 io_service::io_service(std::uint32_t) : io_service() {}
-io_service::~io_service() = default;
+io_service::~io_service() {
+  CORACLE_CHECK(
+      current_executor() != this,
+      "an io_service was destroyed by what runs on it, inside its own run() or process_events(), which "
+      "goes on with it: end that first");
+}
 
 void io_service::post(resumption& item) noexcept { loop_->post(item); }
 timer_service* io_service::timers() noexcept { return loop_.get(); }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/fmap.hpp>
+#include <coracle/compose/when_all.hpp>
 #include <coracle/core/async_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -190,6 +191,22 @@ TEST_CASE("async_generator: dereferencing the end ends the program and says so" 
           const async_generator<int> empty;
           static_cast<void>(*empty.end());
         }) == "coracle: the end of an async_generator was dereferenced\n");
+}
+
+TEST_CASE("async_generator: a second next() while the first one waits ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(
+      coracle_test::abort_message([] {
+        coracle::async_manual_reset_event event;
+        const auto slow = [&]() -> async_generator<int> {
+          co_await event;
+          co_yield 1;
+        };
+        async_generator<int> source = slow();
+        sync_wait(coracle::when_all(source.next(), source.next()));
+      }) ==
+      "coracle: an async_generator was asked for an element while another co_await waits for one: it has one "
+      "consumer at a time\n");
 }
 
 TEST_CASE("async_generator: a million elements that need no waiting take a small stack") {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/socket_pair.hpp"
 
@@ -186,5 +187,19 @@ TEST_CASE("with_timeout: ends a receive that gets nothing; what comes later is s
     co_return byte;
   };
   CHECK(io.run(work()) == 'y');
+}
+
+TEST_CASE("io_service: destroyed by a coroutine that its own run() runs ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          auto io = std::make_unique<io_service>();
+          const auto work = [&]() -> task<> {
+            io.reset();
+            co_return;
+          };
+          io->run(work());
+        }) ==
+        "coracle: an io_service was destroyed by what runs on it, inside its own run() or process_events(), "
+        "which goes on with it: end that first\n");
 }
 }  // namespace

@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -336,6 +337,14 @@ TEST_CASE("sleep_for: a later sleep that ends earlier wakes the thread of the pr
       coracle::when_all(coracle::with_stop(sleep(1h, long_one), source.get_token()), sleep_and_stop()));
   CHECK(short_one.how == 'f');
   CHECK(long_one.how == 'c');
+}
+
+TEST_CASE("sleep_for: a delay that is not a number ends the program and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          const volatile double none = 0;
+          static_cast<void>(sleep_for(std::chrono::duration<double>(none / none)));
+        }) == "coracle: a delay that is not a number (NaN) was given\n");
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------

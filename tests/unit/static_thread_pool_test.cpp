@@ -10,6 +10,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <cstdlib>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -284,6 +285,20 @@ task<> leave_on_a_pool_of_its_own() {
 TEST_CASE("static_thread_pool: to destroy it on its own thread ends the program with one line" *
           doctest::skip(!CORACLE_CHECKS())) {
   CHECK(coracle_test::abort_message([] { sync_wait(leave_on_a_pool_of_its_own()); }) ==
+        "coracle: a static_thread_pool was destroyed on one of its own threads, which it would have to wait "
+        "for\n");
+}
+
+TEST_CASE("static_thread_pool: std::exit() on a thread of one that is a static object does so, too" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] {
+          static static_thread_pool pool{1};
+          const auto leave = []() -> task<> {
+            co_await pool.schedule();
+            std::exit(0);
+          };
+          sync_wait(leave());
+        }) ==
         "coracle: a static_thread_pool was destroyed on one of its own threads, which it would have to wait "
         "for\n");
 }

@@ -61,7 +61,7 @@ TEST_CASE("clock_duration: floating-point delays without a limit") {
   CHECK(clock_duration(seconds(1e300)) == steady::duration::max());
   CHECK(clock_duration(seconds(std::numeric_limits<double>::infinity())) == steady::duration::max());
   CHECK(clock_duration(seconds(-1e300)) == 0ns);
-  CHECK(clock_duration(seconds(std::numeric_limits<double>::quiet_NaN())) == 0ns);
+  CHECK(clock_duration(seconds(-std::numeric_limits<double>::infinity())) == 0ns);
 }
 
 static_assert(later_by(time_point(1s), 2s) == time_point(3s));

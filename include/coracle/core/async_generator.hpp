@@ -69,6 +69,17 @@ class async_generator_promise : public part::continues_parent,
     error_ = std::current_exception();
   }
 
+  /// The body is about to be resumed by its consumer.
+  CORACLE_ALWAYS_INLINE() void begin_step() noexcept {
+#if CORACLE_CHECKS()
+    auto* const under_way = reinterpret_cast<object*>(this);  // where no element can be
+    CORACLE_CHECK(
+        element_ != under_way,
+        "an async_generator was asked for an element while another co_await waits for one: it has one "
+        "consumer at a time");
+    element_ = under_way;
+#endif
+  }
   /// Null before the first element and after the last.
   object* element() const noexcept { return element_; }
   /// What the body did when it was last resumed: its element; null for its end; its exception, thrown once.
@@ -189,6 +200,7 @@ class async_generator<T>::step {
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> consumer) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
+    body.promise().begin_step();
     body.promise().set_parent(consumer);
     return transfer_to(body);
   }

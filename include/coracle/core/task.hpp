@@ -79,8 +79,10 @@ class [[nodiscard(
     return *this;
   }
   /// Destroys the body where it stands, and with it all that it awaits. Requires: it is not running, and
-  /// nobody is about to resume it. Suspended bodies that await one another are destroyed recursively: 10,000
-  /// of them fit an 8 MiB stack in every build. Bodies that have ended take no stack.
+  /// nobody is about to resume it. Suspended bodies that await one another are destroyed recursively, each on 32
+  /// to 48 bytes of stack with -O2 and up to 600 with -O0 or AddressSanitizer: of 8 MiB, 10,000 fit in every build,
+  /// 150,000 with -O2, and 300,000 in none. A chain that long is to be brought to its end, by a stop request.
+  /// Bodies that have ended take no stack.
   ~task() {
     if (body_) body_.destroy();
   }

@@ -52,7 +52,10 @@ constexpr std::chrono::steady_clock::duration clock_duration(
     std::chrono::duration<Rep, Period> delay) noexcept {
   using steady = std::chrono::steady_clock::duration;
   using factor = std::ratio_divide<Period, steady::period>;
-  if (!(delay > delay.zero())) return steady::zero();
+  if (!(delay > delay.zero())) {
+    CORACLE_CHECK(delay <= delay.zero(), "a delay that is not a number (NaN) was given");
+    return steady::zero();
+  }
   if constexpr (std::is_integral_v<Rep> && factor::den == 1) {
     constexpr auto most = static_cast<std::uint64_t>(steady::max().count() / factor::num);
     if (static_cast<std::uint64_t>(delay.count()) > most) return steady::max();

@@ -84,7 +84,8 @@ class [[nodiscard("a sleep does nothing until it is awaited")]] sleep {
 /// Cancellation  ends the sleep at once.
 /// Exceptions    operation_cancelled.
 /// Cost          no allocation; O(1). No delay, or one that is past, is over at once, and counts as an await
-///               that need not wait. One that is too long for the clock ends only by a stop request.
+///               that need not wait. One that is too long for the clock, or infinite, ends only by a stop request.
+///               Requires: it is a number.
 template <class Rep, class Period>
 [[nodiscard("a sleep does nothing until it is awaited")]] auto sleep_for(
     std::chrono::duration<Rep, Period> delay) noexcept {

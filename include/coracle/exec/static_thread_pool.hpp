@@ -23,8 +23,10 @@ enum class priority : std::uint8_t { high, normal, low };
 /// Resumes on    any of its threads.
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::system_error where a thread cannot be started.
-/// Threads       all members are thread-safe; the destructor is not called from a pool thread. The child that fork()
-///               makes has none of its threads, and neither uses nor destroys it.
+/// Threads       all members are thread-safe; the destructor is not called from a pool thread. For a pool that is a
+///               static object std::exit() does call it, so its coroutines return to main() instead, or end the
+///               program by std::quick_exit(). The child that fork() makes has none of its threads, and neither uses
+///               nor destroys it.
 /// Cost          no allocation after construction; idle threads sleep.
 class static_thread_pool final : public executor {
  public:
