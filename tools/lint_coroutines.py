@@ -7,6 +7,8 @@
              twice. Cure: bind the lambda to a variable first.
   conditional  a ?: in an expression that awaits gives what a call, a braced value or a text makes: g++ 12 destroys a
              temporary twice that is made in one. Cure: bind the result of the ?: to a variable first.
+  braces     an argument in braces holds what is moved or copied into it, or a text, in an expression that awaits: if its
+             type is an aggregate, g++ 12 destroys it twice. Cure: bind it to a variable first, and move that.
 
 Without arguments it looks at coracle itself; else at the files given, such as those of a program that uses coracle.
 It matches text, not C++: it may miss what macros hide. `// lint: intended` on the line silences it, for the
@@ -57,6 +59,8 @@ DECLARATION = re.compile(
 )
 
 
+# What shows that a braced argument has members which need a destructor.
+NEEDS_DESTRUCTOR = re.compile(r"\b(?:move|forward)\s*\(|(?:^|[,={(])\s*(?:\*\s*\w|\")|\bstd::string\b")
 # What may make an object of class type: a call, a braced value, a text beside a std::string.
 MAKES = re.compile(r"(?:\w|(?<!_cast)" + TEMPLATE_ARGUMENTS[:-1] + r")\s*[({]")
 
@@ -176,6 +180,16 @@ class Source:
             if MAKES.search(self.text, found.end(), last) or any(texts) and not all(texts):
                 yield found.start()
 
+    def braced_arguments(self):
+        """Positions of the arguments in bare braces, in an expression that awaits, that may need a destructor."""
+        for brace in self.braces:
+            if self.kinds[brace] != "value" or self.text[:brace].rstrip()[-1:] not in ("(", ","):
+                continue
+            if not NEEDS_DESTRUCTOR.search(self.raw[brace + 1:self.match[brace]]):
+                continue
+            if AWAIT.search(self.own_text(*self.full_expression(brace))):
+                yield brace
+
     def end_of_conditional(self, position, end):
         while position < end and self.text[position] not in ")]},;":
             position = (self.match.get(position, position) if self.text[position] in "([{" else position) + 1
@@ -210,6 +224,8 @@ def findings(text):
                "bind it to a variable first") for position in source.temporary_lambdas()]
     found += [(source.line_of(position), "conditional: gives a temporary, in an expression that awaits; bind the "
                "result of the ?: to a variable first") for position in source.temporaries_of_conditionals()]
+    found += [(source.line_of(position), "braces: an argument in braces, in an expression that awaits; bind it to a "
+               "variable first, and move that") for position in source.braced_arguments()]
     return [(line, "" if INTENDED in source.lines[line - 1] else message) for line, message in sorted(found)]
 
 
@@ -272,6 +288,12 @@ WRONG = {
         "task<> f() { co_await g(c ? *found : \"\", 1); }",
         "task<> f() { co_await g(c ? s : std::string(\"x\"), 1); }",
     ],
+    "braces": [
+        "task<> f() { co_await ch.send({a, std::move(b)}); }",
+        "task<> f() { co_await ch.send({*path, text}); }",
+        "task<> f() { auto c = co_await connect(1, {.host = \"x\"}); }",
+        "task<> f() { co_await when_all(ch.send({1, \"x\"}), g()); }",
+    ],
 }
 RIGHT = [
     "task<> f() { int local = 0; if (co_await g()) h(local); }",
@@ -295,6 +317,9 @@ RIGHT = [
     "task<> f() { co_await g(c ? 1 : 2, d ? \"a\" : \"b\", e ? 'a' : b); }",
     "task<> f() { int n = c ? co_await g(make()) : 0; }",
     "task<> f() { const S s = c ? make() : S{}; co_await g(s); }",
+    "task<> f() { item i{a, std::move(b)}; co_await ch.send(std::move(i)); }",
+    "task<> f() { co_await retry({.max_attempts = 3, .first_delay = 1ms}, g); co_await h({}, {a * b}); }",
+    "task<> f() { ch.send({a, std::move(b)}); co_await g(); }",
 ]
 
 

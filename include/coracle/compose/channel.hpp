@@ -70,6 +70,7 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
 ///     co_await jobs.send(std::move(next));            // waits while it is full
 ///     while (auto j = co_await jobs.recv()) run(*j);  // until it is closed and drained
 ///
+/// g++ 12: give a braced aggregate a name first, and move that: send({key, text}) in a co_await destroys it twice.
 /// Prefer spsc_channel where one sends and one receives; unbounded_channel where the sender is no coroutine, or
 /// must not wait.
 /// Order         elements arrive in the order in which their sends were carried out. Waiters are served first

@@ -176,7 +176,8 @@ class [[nodiscard("recv() does nothing until it is awaited")]] oneshot_receiver<
 /// answer.
 ///
 ///     auto [reply, answer] = coracle::oneshot<int>();
-///     co_await requests.send({question, std::move(reply)});  // the server: request.reply.send(42)
+///     request mine{question, std::move(reply)};
+///     co_await requests.send(std::move(mine));  // the server: taken.reply.send(42)
 ///     int result = co_await answer.recv();
 ///
 /// Prefer a task where the one that waits starts the work.
