@@ -11,6 +11,7 @@
 #include <coracle/compose/when_any.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/async_generator.hpp>
+#include <coracle/exec/async_finally.hpp>
 #include <coracle/exec/hedge.hpp>
 #include <coracle/exec/rate_limiter.hpp>
 #include <coracle/exec/retry.hpp>
@@ -168,6 +169,38 @@ void network_and_file(coracle_test::simulation& sim) {
   sim.expect(answered && host.disk().contents("answer") == "x", "where nothing failed, all is done");
 }
 
+/// Work below scopes and a race, and a clean-up behind it: that comes to its end whatever fails, once it has begun; and
+/// where nothing fails, all that was spawned is over.
+void clean_up(coracle_test::simulation& sim) {
+  world w{sim};
+  const auto start = sim.now();
+  bool began = false, cleaned = false;
+  const auto clean = [&]() -> task<> {
+    began = true;
+    coracle::trim_frame_memory();  // where some is left nothing fails
+    co_await coracle::sleep_for(w.a_while());
+    co_await sim.schedule();
+    cleaned = true;
+  };
+  const auto body = [&](coracle::async_scope& scope) -> task<> {
+    scope.spawn(coracle::sleep_for(9us));
+    scope.spawn(coracle::sleep_for(w.a_while()));
+    co_await coracle::shielded(w.pause());
+  };
+  const auto both = [&]() -> task<> {
+    co_await coracle::async_finally(coracle::with_scope(body), clean, 1s);
+  };
+  std::exception_ptr error;
+  try {
+    sim.run(coracle::when_all(both(), ask(w, 1)));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  sim.expect(began == cleaned, "a clean-up that has begun is not cut short");
+  if (error) std::rethrow_exception(error);
+  sim.expect(cleaned && sim.now() - start >= 9us, "without an error all has ended");
+}
+
 struct scenario {
   const char* name;
   void (*run)(coracle_test::simulation&);
@@ -175,7 +208,8 @@ struct scenario {
 constexpr scenario scenarios[] = {{"crawler", crawler},
                                   {"shared requests", shared_requests},
                                   {"pipeline", pipeline},
-                                  {"network and file", network_and_file}};
+                                  {"network and file", network_and_file},
+                                  {"clean-up", clean_up}};
 }  // namespace
 
 /// program [SEEDS [FIRST]]: one in 20 of the seeds, since each stands for some hundred runs.
