@@ -19,10 +19,12 @@ namespace coracle::detail {
 //     So of a poster and a worker that is about to sleep at least one sees the other.
 //   - The last who finds something while searching claims a sleeper in its place (S2), because those who queued work
 //     meanwhile relied on it.
+//   - A permit is for whoever takes it. So one who begins to nap behind stop() may take that of another, who then sleeps
+//     on and is not claimed any more. Who ends wakes all who sleep.
 //   - One at most naps: it sleeps for a while only, and then searches again. So who may leave its entry to a napper relies
 //     on it as on one who searches, and it needs no heavy fence before. In the same word as the rest, so that who sees
 //     a later sleeper does not take a nap that is over for one.
-//   [S1] read counts             relaxed  after a light fence
+//   [S1] read counts             relaxed  after a light fence; in wake_all() a guess, S2 decides
 //   [S2] claim sleepers          relaxed  only counts; P1 follows
 //   [S3] change one's own part   relaxed  only counts; a sleeper's heavy fence follows
 //   [S4] look at all             relaxed  after the heavy fence
@@ -60,17 +62,11 @@ class sleepers {
     permits_.fetch_add(1, memory_order_release); /*P1*/
     return &permits_;
   }
-  /// Wakes all, for the last time.
+  /// From now on who finds nothing ends. Wakes all.
   void stop() noexcept {
     stopping_.store(true, memory_order_relaxed); /*S5*/
     fence_.light();
-    std::uint32_t counts = counts_.load(memory_order_relaxed); /*S1*/
-    while (!counts_.compare_exchange_weak(counts,
-                                          counts - sleeping_in(counts) + sleeping_in(counts) * one_searching,
-                                          memory_order_relaxed)) { /*S2*/
-    }
-    permits_.fetch_add(sleeping_in(counts), memory_order_release); /*P1*/
-    unpark(&permits_, static_cast<int>(sleeping_in(counts)));
+    wake_all(0);
   }
 
   // ---- who has nothing to do ----
@@ -92,7 +88,7 @@ class sleepers {
     if (stopping || queued) {
       if (wake_up_unclaimed()) {
         if (queued) return true;
-        counts_.fetch_sub(one_searching, memory_order_relaxed); /*S3*/
+        wake_all(one_searching);
         return false;
       }
       // Somebody has claimed every sleeper, this one too: its permit is there or about to be.
@@ -125,6 +121,17 @@ class sleepers {
   static constexpr std::uint32_t searching_in(std::uint32_t counts) noexcept { return counts >> 16; }
   static constexpr bool should_wake_one(std::uint32_t counts) noexcept {
     return counts - 1 < one_searching - 1;  // who naps counts as one who sleeps or, once claimed, searches
+  }
+  /// And takes `leaving` away from the counts.
+  void wake_all(std::uint32_t leaving) noexcept {
+    std::uint32_t counts = counts_.load(memory_order_relaxed); /*S1*/
+    while (!counts_.compare_exchange_weak(
+        counts, counts - leaving - sleeping_in(counts) + sleeping_in(counts) * one_searching,
+        memory_order_relaxed)) { /*S2*/
+    }
+    if (sleeping_in(counts) == 0) return;
+    permits_.fetch_add(sleeping_in(counts), memory_order_release); /*P1*/
+    unpark(&permits_, static_cast<int>(sleeping_in(counts)));
   }
   /// True: the caller, who counts as a sleeper, searches from here on. False: all sleepers are claimed.
   bool wake_up_unclaimed(std::uint32_t napped = 0) noexcept {

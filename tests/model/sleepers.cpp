@@ -112,6 +112,16 @@ void stop_wakes() {
   all.stop();
   worker.join();
 }
+/// A permit is for whoever takes it: one who begins to nap behind stop() may take the other's.
+void stop_wakes_both() {
+  sleepers all;
+  queue work;
+  model_thread one{[&] { model_expect(!search(all, work, rest::nap_first), "there is nothing"); }},
+      other{[&] { model_expect(!search(all, work, rest::sleep), "nor for the other"); }};
+  all.stop();
+  one.join();
+  other.join();
+}
 template <rest How>
 void stop_runs_what_is_queued() {
   sleepers all;
@@ -134,6 +144,7 @@ int main(int argc, char** argv) {
   run.check("sleepers: nor is one that is alone", model_test::all, lone_post_is_not_missed);
   run.check("sleepers: stop wakes one who sleeps", model_test::all, stop_wakes<rest::sleep>);
   run.check("sleepers: stop wakes one who naps", model_test::all, stop_wakes<rest::nap_first>);
+  run.check("sleepers: stop wakes both, one who naps and one who sleeps", 2, stop_wakes_both);
   run.check("sleepers: stop behind a post", 3, stop_runs_what_is_queued<rest::sleep>);
   run.check("sleepers: stop behind a post that is alone, to one who naps", 3,
             stop_runs_what_is_queued<rest::nap_first>);
