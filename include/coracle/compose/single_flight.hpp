@@ -54,6 +54,13 @@ class single_flight {
   task<T> run(Key key, Work&& work) {
     return board(std::move(key), std::decay_t<Work>(static_cast<Work&&>(work)));
   }
+  template <class Work>
+  detail::any_awaiter run(Key, Work&&) {
+    static_assert(!sizeof(std::decay_t<Work>*),
+                  "single_flight::run(key, work) needs a function, which returns an awaitable of the result: "
+                  "[url] { return fetch(url); }; only that of the first caller is called");
+    return {};
+  }
 
  private:
   template <class Work>

@@ -95,4 +95,31 @@ CORACLE_CORO_WRAPPER()
 auto with_value(Awaitable&& child, const task_local<T>& local, std::type_identity_t<T> value) {
   return detail::with_bound_value<Awaitable>(static_cast<Awaitable&&>(child), &local, std::move(value));
 }
+
+namespace detail {
+template <class T>
+any_awaiter not_in_environment() noexcept {
+  static_assert(is_awaitable<T>,
+                "this needs an awaitable: a call that returns a task, or std::move of a task that has "
+                "a name");
+  static_assert(!is_awaitable<T>,
+                "work is stopped by a stop_token: that of a stop_source is source.get_token()");
+  return {};
+}
+}  // namespace detail
+template <class T, class Token>
+  requires(!(awaitable<T> && std::is_convertible_v<Token, stop_token>))
+auto with_stop(T&&, Token&&) {
+  return detail::not_in_environment<T>();
+}
+template <class T, class Token>
+  requires(!(awaitable<T> && std::is_convertible_v<Token, stop_token>))
+auto stop_when(T&&, Token&&) {
+  return detail::not_in_environment<T>();
+}
+template <class T>
+  requires(!awaitable<T>)
+auto shielded(T&&) {
+  return detail::not_in_environment<T>();
+}
 }  // namespace coracle

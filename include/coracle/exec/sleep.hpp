@@ -91,6 +91,11 @@ template <class Rep, class Period>
     std::chrono::duration<Rep, Period> delay) noexcept {
   return detail::sleep{detail::clock_duration(delay)};
 }
+template <class T>
+detail::any_awaiter sleep_for(T&&) noexcept {
+  static_assert(!sizeof(std::decay_t<T>*), "sleep_for needs a duration, which has a unit, such as 10ms");
+  return {};
+}
 /// Awaitable of nothing: goes on at `time`.
 [[nodiscard("a sleep does nothing until it is awaited")]] inline auto sleep_until(
     std::chrono::steady_clock::time_point time) noexcept {
