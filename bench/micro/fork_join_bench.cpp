@@ -12,6 +12,10 @@ using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
 
+/// Made and dropped in each task of a tree.
+template <class T>
+using children_of = std::vector<task<T>, coracle::recycled_allocator<task<T>>>;
+
 /// Work of `n` operations, again and again, on a pool: so often that the way to it does not count.
 template <class Work>
 void on_pool(benchmark::State& state, std::size_t threads, long n, Work work) {
@@ -70,7 +74,7 @@ void fork_fib_when_all_two_threads(benchmark::State& state) {
 
 task<long> skynet(long first, long leaves) {
   if (leaves == 1) co_return first;
-  std::vector<task<long>> children;
+  children_of<long> children;
   children.reserve(10);
   for (long i = 0; i != 10; ++i) children.push_back(skynet(first + i * (leaves / 10), leaves / 10));
   long sum = 0;
@@ -93,7 +97,7 @@ void floor_fork_queens(benchmark::State& state) {
 }
 task<long> place_together(board rows, std::size_t row) {
   if (row == queens) co_return 1;
-  std::vector<task<long>> children;
+  children_of<long> children;
   children.reserve(queens);
   for (std::size_t column = 0; column != queens; ++column) {
     if (!fits(rows, row, column)) continue;

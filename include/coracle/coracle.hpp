@@ -42,6 +42,7 @@
 #include <coracle/core/optional_coroutine.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/recursive_generator.hpp>
+#include <coracle/core/recycled_allocator.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/shared_task.hpp>

@@ -145,7 +145,7 @@ void static_thread_pool::shared_state::start_threads() {
 
 void* static_thread_pool::shared_state::enter(void* its_worker) noexcept {
   worker& me = *static_cast<worker*>(its_worker);
-  detail::this_thread().forks = &me;
+  me.enter_thread();
   me.pool.run(me);
   return nullptr;
 }

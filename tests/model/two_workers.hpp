@@ -39,12 +39,10 @@ class two_workers final : public coracle::executor {
   };
   class on_worker {
    public:
-    on_worker(two_workers& place, queue& mine) : scope_(&place) {
-      coracle::detail::this_thread().forks = &mine;
-    }
+    on_worker(two_workers& place, queue& mine) : scope_(&place) { mine.enter_thread(); }
     on_worker(const on_worker&) = delete;
     on_worker& operator=(const on_worker&) = delete;
-    ~on_worker() { coracle::detail::this_thread().forks = nullptr; }
+    ~on_worker() { queue::leave_thread(); }
 
    private:
     coracle::detail::executor_scope scope_;

@@ -38,7 +38,7 @@ class fork_point : public basic_callback_frame<nothing>, waiter {
   CORACLE_ALWAYS_INLINE() void offer(std::coroutine_handle<> parent) noexcept {
     waiter::handle = parent;
     thread_state& thread = this_thread();
-    if (thread.forks && thread.forks->place() == thread.current) [[likely]] {
+    if (thread.may_fork()) [[likely]] {
       state_.store(runs_before_parent, memory_order_relaxed); /*J5*/
       thread.forks->push(*this);
     } else if (thread.current) {
@@ -80,7 +80,7 @@ class fork_point : public basic_callback_frame<nothing>, waiter {
     if (now != runs_before_parent) [[unlikely]]
       return now == runs_alone;
     const thread_state& thread = this_thread();
-    return thread.forks && thread.forks->place() == thread.current && thread.forks->take_back(*this);
+    return thread.may_fork() && thread.forks->take_back(*this);
   }
   /// Runs other work of the pool meanwhile: the child may wait for it.
   CORACLE_COLD() void wait_for_child() noexcept {

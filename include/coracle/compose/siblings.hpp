@@ -174,8 +174,7 @@ class siblings : protected shared_frame, protected start_frame {
 
   /// Before the first; not for a race. False: this thread has no queue from which others take.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool may_fork() noexcept {
-    const thread_state& thread = this_thread();
-    if (!thread.forks || thread.forks->place() != thread.current) return false;
+    if (!this_thread().may_fork()) return false;
     rest_.handle = start_frame::handle();
     stage_ = stage::forks;
     return true;
@@ -183,8 +182,7 @@ class siblings : protected shared_frame, protected start_frame {
   CORACLE_ALWAYS_INLINE() void offer_rest() noexcept { this_thread().forks->push(rest_); }
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool has_taken_back() const noexcept {
     const thread_state& thread = this_thread();
-    return stage_ == stage::forks && thread.forks && thread.forks->place() == thread.current &&
-           thread.forks->take_back(rest_);
+    return stage_ == stage::forks && thread.may_fork() && thread.forks->take_back(rest_);
   }
   /// Only one is still to be started: from here on each that ends counts itself.
   CORACLE_ALWAYS_INLINE() void offer_nothing_more(std::size_t children) noexcept {

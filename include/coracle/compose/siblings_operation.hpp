@@ -122,6 +122,21 @@ template <class Kept>
 using result_of_sibling =
     typename std::remove_cvref_t<decltype(as_sibling(std::declval<Kept&>()))>::result_type;
 
+/// A vector of `T` whose memory comes from where that of `Range` does, if this is a vector.
+template <class Range, class T>
+struct vector_beside {
+  using type = std::vector<T>;
+  static type make(const Range&) { return {}; }
+};
+template <class Element, class Allocator, class T>
+struct vector_beside<std::vector<Element, Allocator>, T> {
+  using allocator = typename std::allocator_traits<Allocator>::template rebind_alloc<T>;
+  using type = std::vector<T, allocator>;
+  static type make(const std::vector<Element, Allocator>& range) {
+    return type(allocator(range.get_allocator()));
+  }
+};
+
 /// Starts them in order and suspends until all have ended. `Children` is a tuple or a vector.
 template <siblings::rule What, class Children>
 class siblings_operation : public siblings {
@@ -148,13 +163,14 @@ class siblings_operation : public siblings {
   std::coroutine_handle<> start(const environment& inherited, std::coroutine_handle<> parent) noexcept {
     if (stop_registration::may_be_late(inherited.stop) && is_stopped(inherited)) [[unlikely]]
       return transfer_to(parent);
+    if (count() == 0) return transfer_to(parent);
     if constexpr (What == rule::any) {
       if (try_at_once()) return go_on_at_once(parent);
     }
     if (What >= rule::any) return start_here(inherited, parent);
     if (!may_fork()) return start_here(inherited, parent);
     begin<What>(count(), inherited, parent);
-    return count() != 0 ? start_one<0>(0) : transfer_to(parent);
+    return start_one<0>(0);
   }
   /// Where they are not divided among threads.
   CORACLE_TRANSFER_ABI()
@@ -184,7 +200,7 @@ class siblings_operation : public siblings {
   template <class F>
   auto collect(F f) {
     if constexpr (is_range) {
-      std::vector<decltype(f(as_sibling(*children_.begin())))> results;
+      auto results = vector_beside<Children, decltype(f(as_sibling(*children_.begin())))>::make(children_);
       results.reserve(children_.size());
       for (auto& one : children_) results.push_back(f(as_sibling(one)));
       return results;
@@ -338,11 +354,11 @@ concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
 
 template <template <class> class Sibling, class Range>
 auto siblings_from_range(Range range) {
-  using children = std::vector<Sibling<std::remove_cvref_t<decltype(*std::begin(range))>>>;
-  if constexpr (std::is_same_v<Range, children>) {
+  using beside = vector_beside<Range, Sibling<std::remove_cvref_t<decltype(*std::begin(range))>>>;
+  if constexpr (std::is_same_v<Range, typename beside::type>) {
     return range;
   } else {
-    children each_kept;
+    auto each_kept = beside::make(range);
     if constexpr (requires { range.size(); }) each_kept.reserve(range.size());
     for (auto&& each : range) each_kept.emplace_back(std::move(each));
     return each_kept;

@@ -44,7 +44,8 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 }  // namespace detail
 
 /// Awaits all at the same time and gives their results: a tuple, with void_value where there is none, or,
-/// from a range, a vector (nothing, if they return void). References come as std::reference_wrapper.
+/// from a range, a vector (nothing, if they return void), with the allocator of the range, if that is a vector. References
+/// come as std::reference_wrapper.
 ///
 ///     auto [a, b] = co_await coracle::when_all(first(), second());
 ///     std::vector<int> sizes = co_await coracle::when_all(std::move(tasks));

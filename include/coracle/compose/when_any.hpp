@@ -43,15 +43,16 @@ when_any_operation<Which, std::tuple<sibling<Awaitables>...>>
   }
 };
 
-template <siblings::rule Which, class Awaitable>
+template <siblings::rule Which, class Awaitable, class Allocator>
 class [[nodiscard("when_any does nothing until it is awaited")]]
-when_any_operation<Which, std::vector<sibling<Awaitable>>>
-    : public siblings_operation<Which, std::vector<sibling<Awaitable>>> {
-  using base = siblings_operation<Which, std::vector<sibling<Awaitable>>>;
+when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
+    : public siblings_operation<Which, std::vector<sibling<Awaitable>, Allocator>> {
+  using children_type = std::vector<sibling<Awaitable>, Allocator>;
+  using base = siblings_operation<Which, children_type>;
   using result_type = when_any_result<element_t<typename sibling<Awaitable>::result_type>>;
 
  public:
-  explicit when_any_operation(std::in_place_t, std::vector<sibling<Awaitable>>&& children)
+  explicit when_any_operation(std::in_place_t, children_type&& children)
       : base(std::in_place, std::move(children)) {
     CORACLE_CHECK(!this->children().empty(),
                   "when_any or when_any_succeeds of an empty range: nobody can be first");

@@ -26,6 +26,17 @@ class fork_queue {
 
   // ---- the owner ----
 
+  /// The calling thread owns it from here on.
+  void enter_thread() noexcept {
+    this_thread().forks = this;
+    this_thread().forks_for = &place_;
+  }
+  /// The calling thread owns none.
+  static void leave_thread() noexcept {
+    this_thread().forks = nullptr;
+    this_thread().forks_for = &no_executor;
+  }
+
   void push(resumption& item) noexcept {
     const std::size_t bottom = bottom_.load(memory_order_relaxed);     /*F7*/
     const std::size_t used = bottom - top_.load(memory_order_acquire); /*F9*/

@@ -32,6 +32,8 @@ struct linked_requests {
   stop_state* last = nullptr;
 };
 
+inline constexpr char no_executor = 0;  // its address is none's
+
 struct thread_state {
   std::coroutine_handle<> next;  ///< what the drain loop runs when the running coroutine returns to it
   bool draining = false;         ///< a drain loop is below on this stack
@@ -40,9 +42,13 @@ struct thread_state {
   executor* current = nullptr;                         ///< where the running coroutine belongs; null: nowhere
   resumption* late_head = nullptr;  ///< wake-ups put off because the depth was reached, oldest first
   resumption* late_tail = nullptr;
-  fork_queue* forks = nullptr;  ///< of the static_thread_pool whose thread it is
+  fork_queue* forks = nullptr;           ///< of the static_thread_pool whose thread it is
+  const void* forks_for = &no_executor;  ///< that pool's executor; never null
   nested_starts starts;
   linked_requests requests;
+
+  /// The running coroutine belongs to the pool from whose `forks` others take. One comparison; `forks` is not null then.
+  [[nodiscard]] bool may_fork() const noexcept { return current == forks_for; }
 };
 
 /// The calling thread's state. Never keep the reference across a suspension.
