@@ -40,7 +40,6 @@ struct scope_future_child : scope_child {
 
 class scope_state {
  public:
-  /// Throws std::bad_alloc.
   scope_state(scope_policy policy, const environment& inherited)
       : policy_(std::move(policy)), outer_(inherited), children_inherit_(outer_) {}
   scope_state(const scope_state&) = delete;

@@ -18,8 +18,8 @@ namespace detail {
 /// A subtree that a timer stops at a deadline, from begin() on.
 class subtree_until : public subtree, timer {
  public:
-  /// Throws std::bad_alloc. Requires: `outer` lives longer.
-  explicit subtree_until(const environment& outer) : subtree(outer), timer(&expire) {}
+  /// Requires: `outer` lives longer.
+  explicit subtree_until(const environment& outer) noexcept : subtree(outer), timer(&expire) {}
   void begin(timer_service::time_point end) noexcept {
     environment::deadline = std::min(environment::deadline, end);
     timers_ = &timers_of(current_executor());
