@@ -1,6 +1,7 @@
 // coracle/exec/sleep.hpp -- wait until a moment has come.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/awaitable.hpp>
 #include <coracle/core/wait_queue.hpp>
 #include <coracle/exec/timer_thread.hpp>
 
