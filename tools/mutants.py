@@ -5,8 +5,8 @@
 
 Each program is a built one of tests/model; `PROGRAM --mutants EXECUTIONS` tries its cases on every mutant of the places
 that they meet. A mutant is killed if one of the programs kills it: all try them first with few executions, then only those
-that none has killed. The score is the part that is killed; it fails under
-95 %, and if a survivor stands in no row of docs/design/mutants.md, or a row there names none that survives.
+that none has killed. The score is the part that is killed; it fails under 95 %, and if a survivor stands in no row of
+docs/design/mutants.md, or a row there names none that survives.
 """
 import argparse
 import concurrent.futures

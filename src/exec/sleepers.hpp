@@ -122,7 +122,7 @@ class sleepers {
   static constexpr bool should_wake_one(std::uint32_t counts) noexcept {
     return counts - 1 < one_searching - 1;  // who naps counts as one who sleeps or, once claimed, searches
   }
-  /// And takes `leaving` away from the counts.
+  /// Wakes all who sleep, and takes `leaving` away from the counts.
   void wake_all(std::uint32_t leaving) noexcept {
     std::uint32_t counts = counts_.load(memory_order_relaxed); /*S1*/
     while (!counts_.compare_exchange_weak(
