@@ -52,7 +52,6 @@ NOT_OPERATIONS = {
     "lookup_promise::unlink": NO_WAIT,
     "nesting": NO_WAIT,
     "optional_awaiter": NO_WAIT,
-    "optional_nesting": NO_WAIT,
     "lookup_turn": NO_WAIT,
     "read_environment": NO_WAIT,
     "replace_environment": NO_WAIT,

@@ -74,6 +74,22 @@ TEST_CASE("generator: an exception that no level catches leaves the increment of
   CHECK(passed == ints{0, 1, 2, 3});
 }
 
+TEST_CASE(
+    "generator: a root that fails behind a nested one throws from its increment, and is then at the end") {
+  for (const int nested : {0, 1, 3}) {
+    auto outer = [](int count) -> generator<int> {
+      co_yield -1;
+      co_yield elements_of(counting(0, count));
+      throw std::runtime_error("root");
+    };
+    generator<int> body = outer(nested);
+    auto at = body.begin();
+    for (int i = 0; i != nested; ++i) ++at;
+    CHECK_THROWS_WITH_AS(++at, "root", std::runtime_error);
+    CHECK(at == body.end());
+  }
+}
+
 // Each number of [from, to) once, in order, by a coroutine for each node of a balanced tree.
 generator<int> walk(int from, int to) {
   if (from == to) co_return;

@@ -62,14 +62,14 @@ class nesting {
     if (nested_) nested_.destroy();
   }
 
-  bool await_ready() const noexcept { return false; }
+  bool await_ready() const noexcept { return !nested_; }
   template <class Promise>
   CORACLE_ALWAYS_INLINE()
   auto await_suspend(std::coroutine_handle<Promise> outer) noexcept {
-    return outer.promise().enter(*this);
+    return state::enter(outer, *this);
   }
   CORACLE_ALWAYS_INLINE() void await_resume() {
-    if (nested_.promise().failed()) [[unlikely]]
+    if (nested_ && nested_.promise().failed()) [[unlikely]]
       rethrow_error();
   }
 
@@ -82,8 +82,8 @@ class nesting {
 
   std::coroutine_handle<state> nested_;
   union {
-    state* parent_;             // while the nested generator is active
-    std::exception_ptr error_;  // from when it failed until the parent throws that
+    std::coroutine_handle<state> parent_;  // while the nested generator is active
+    std::exception_ptr error_;             // from when it failed until the parent throws that
   };
 };
 
@@ -138,44 +138,49 @@ class generator_state : public shown_element<Yielded> {
  public:
   using handle = std::coroutine_handle<generator_state>;
 
+  generator_state() noexcept : place_(nullptr) {}
+  ~generator_state() {}
+
   /// Of a root: it has not started, or has ended.
   bool at_rest() const noexcept { return other_end_ == nobody; }
   /// Requires: it has not started. advance() runs it from there.
   void start() noexcept { other_end_ = itself; }
 
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() auto enter(nesting<Yielded>& place) noexcept {
-    generator_state& child = place.nested_.promise();
-    const address root = place_ ? other_end_ : address_of(*this);
-    place.parent_ = this;
-    child.place_ = &place;
-    child.other_end_ = root;
-    at(root).other_end_ = address_of(child) | unless_transferred;
-    return go_on_with(handle::from_promise(child));
+  CORACLE_ALWAYS_INLINE()
+  static auto enter(std::coroutine_handle<> outer, nesting<Yielded>& place) noexcept {
+    const handle nested = place.nested_;
+    const generator_state& parent = at(address_of(outer));
+    const address root = parent.place_ ? parent.other_end_ : address_of(outer);
+    place.parent_ = handle_of(address_of(outer));
+    nested.promise().place_ = &place;
+    nested.promise().other_end_ = root;
+    at(root).other_end_ = address_of(nested) | unless_transferred;
+    return go_on_with(nested);
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() auto leave() noexcept {
-    if (other_end_ == itself) {
-      other_end_ = nobody;
+    if (other_end_ <= error_in_root) {
+      if (other_end_ == itself) other_end_ = nobody;
       return go_on_with(std::noop_coroutine());
     }
-    generator_state& root = at(other_end_);
-    generator_state& next = place_ ? *place_->parent_ : at(root.other_end_);  // handed over where it failed
-    root.other_end_ =
-        CORACLE_TAIL_TRANSFER() && &next == &root ? itself : address_of(next) | unless_transferred;
-    return go_on_with(handle::from_promise(next));
+    const address root = other_end_;
+    const address next =
+        place_ ? address_of(place_->parent_) : at(root).other_end_;  // handed over where it failed
+    at(root).other_end_ = CORACLE_TAIL_TRANSFER() && next == root ? itself : next | unless_transferred;
+    return go_on_with(handle_of(next));
   }
-  void unhandled_exception() {
+  // Kept here, not thrown on: where an exception may leave the body clang saves more registers at each resumption.
+  void unhandled_exception() noexcept {
+    std::exception_ptr* error = std::addressof(error_);
     if (place_) {
       nesting<Yielded>& place = *std::exchange(place_, nullptr);
-      at(other_end_).other_end_ = address_of(*place.parent_);
-      ::new (static_cast<void*>(std::addressof(place.error_))) std::exception_ptr(std::current_exception());
+      at(other_end_).other_end_ = address_of(place.parent_);
+      error = std::addressof(place.error_);
     } else {
-      other_end_ = nobody;
-#if CORACLE_EXCEPTIONS()
-      throw;
-#endif
+      other_end_ = error_in_root;
     }
+    ::new (static_cast<void*>(error)) std::exception_ptr(std::current_exception());
   }
   /// Of a nested generator that has ended: an exception left its body.
   bool failed() const noexcept { return !place_; }
@@ -185,16 +190,18 @@ class generator_state : public shown_element<Yielded> {
     generator_state& state = root.promise();
     if (state.other_end_ == itself) [[likely]] {
       root.resume();
-      if (state.other_end_ != itself) [[unlikely]]
-        show_leaf(state.other_end_);
+      if (state.other_end_ == itself) [[likely]]
+        return;
+      if (state.other_end_ == error_in_root) throw_error(state.take_error());
+      show_leaf(state.other_end_);
     } else {
-      advance_leaf(at(state.other_end_));
+      advance_leaf(state.other_end_);
     }
   }
   /// Destroys the leaf first and the root last, so that depth costs no stack.
   CORACLE_ALWAYS_INLINE() static void destroy(std::coroutine_handle<> root, generator_state& state) noexcept {
-    if (state.other_end_ > nobody) [[unlikely]]
-      destroy_nested(at(state.other_end_));
+    if (state.other_end_ > error_in_root) [[unlikely]]
+      destroy_nested(state.other_end_);
     root.destroy();
   }
 
@@ -202,8 +209,9 @@ class generator_state : public shown_element<Yielded> {
   // Of a root, who shows its element: its leaf, by address, or one of these.
   using address = std::uintptr_t;
   static constexpr address itself = 0;
-  static constexpr address nobody = 1;  // before the start and behind the end
-  static constexpr address waits = 1;   // a bit of the leaf's address: it shows nothing before it is resumed
+  static constexpr address nobody = 1;         // before the start and behind the end
+  static constexpr address error_in_root = 2;  // until advance() throws it
+  static constexpr address waits = 1;  // a bit of the leaf's address: it shows nothing before it is resumed
 
 #if CORACLE_TAIL_TRANSFER()
   static constexpr address unless_transferred = 0;
@@ -217,38 +225,61 @@ class generator_state : public shown_element<Yielded> {
   CORACLE_ALWAYS_INLINE() static void go_on_with(std::coroutine_handle<>) noexcept {}
 #endif
 
-  static address address_of(generator_state& state) noexcept { return reinterpret_cast<address>(&state); }
-  static generator_state& at(address state) noexcept { return *reinterpret_cast<generator_state*>(state); }
+  static address address_of(std::coroutine_handle<> frame) noexcept {
+    return reinterpret_cast<address>(frame.address());
+  }
+  static handle handle_of(address frame) noexcept {
+    return handle::from_address(reinterpret_cast<void*>(frame));
+  }
+  static generator_state& at(address frame) noexcept { return handle_of(frame).promise(); }
+
+  // Inlined, or the root's address would stay in memory: see below.
+  CORACLE_ALWAYS_INLINE() std::exception_ptr take_error() noexcept {
+    other_end_ = nobody;
+    std::exception_ptr error(std::move(error_));
+    error_.~exception_ptr();
+    return error;
+  }
+  [[noreturn]] CORACLE_COLD() static void throw_error(const std::exception_ptr error) { rethrow(error); }
 
   // These are not inlined, and get no root: its address would stay in memory, and with it the frame of a generator that the
   // compiler sees, though there is never a leaf.
-  CORACLE_NOINLINE() static void advance_leaf(generator_state& leaf) {
-    generator_state& root = at(leaf.other_end_);
-    handle::from_promise(leaf).resume();
-    if (CORACLE_MIXED_TRANSFER() && (root.other_end_ & waits)) return show_leaf(root.other_end_);
-    if (root.other_end_ > nobody) root.show_that_of(at(root.other_end_));
+  CORACLE_NOINLINE() static void advance_leaf(address leaf) {
+    const address root = at(leaf).other_end_;
+    handle_of(leaf).resume();
+    show_leaf_or_throw(root);
   }
   /// `leaf_of_root` is what the root says of it; one that waits is resumed first.
   CORACLE_NOINLINE() static void show_leaf(address leaf_of_root) {
-    while (CORACLE_MIXED_TRANSFER() && leaf_of_root > nobody && (leaf_of_root & waits)) {
-      generator_state& leaf = at(leaf_of_root - waits);
-      generator_state& root = leaf.place_ ? at(leaf.other_end_) : leaf;
-      root.other_end_ = leaf.place_ ? address_of(leaf) : itself;
-      handle::from_promise(leaf).resume();
-      leaf_of_root = root.other_end_;
-    }
-    if (leaf_of_root > nobody) at(at(leaf_of_root).other_end_).show_that_of(at(leaf_of_root));
+    if (leaf_of_root == nobody) return;
+    const address leaf = leaf_of_root & ~waits;
+    show_leaf_or_throw(at(leaf).place_ ? at(leaf).other_end_ : leaf);
   }
-  CORACLE_COLD() static void destroy_nested(generator_state& innermost) noexcept {
-    generator_state* leaf = &innermost;
-    while (nesting<Yielded>* const place = leaf->place_) {
-      leaf = place->parent_;
+  CORACLE_ALWAYS_INLINE() static void show_leaf_or_throw(address root) {
+    generator_state& state = at(root);
+    while (CORACLE_MIXED_TRANSFER() && state.other_end_ > error_in_root && (state.other_end_ & waits)) {
+      const address leaf = state.other_end_ - waits;
+      state.other_end_ = leaf == root ? itself : leaf;
+      handle_of(leaf).resume();
+    }
+    if (state.other_end_ > error_in_root) [[likely]] {
+      state.show_that_of(at(state.other_end_));
+    } else if (state.other_end_ == error_in_root) {
+      throw_error(state.take_error());
+    }
+  }
+  CORACLE_COLD() static void destroy_nested(address leaf) noexcept {
+    while (nesting<Yielded>* const place = at(leaf).place_) {
+      leaf = address_of(place->parent_);
       std::exchange(place->nested_, nullptr).destroy();
     }
   }
 
-  nesting<Yielded>* place_ = nullptr;  // null in the root
-  address other_end_ = nobody;         // in the root as said above, elsewhere the root
+  union {
+    nesting<Yielded>* place_;   // null in the root
+    std::exception_ptr error_;  // of a root that failed
+  };
+  address other_end_ = nobody;  // in the root as said above, elsewhere the root
 };
 
 /// A promise begins with its state, so the handle of the one is the handle of the other.

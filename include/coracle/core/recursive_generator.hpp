@@ -12,21 +12,6 @@ namespace detail {
 template <class T>
 using shown_by_recursive = std::conditional_t<std::is_reference_v<T>, T, T&>;
 
-/// A nested generator that may be empty, or at its end, and then yields nothing.
-template <class Yielded>
-class optional_nesting : public nesting<Yielded> {
- public:
-  explicit optional_nesting(std::coroutine_handle<generator_state<Yielded>> nested) noexcept
-      : nesting<Yielded>(nested), has_elements_(nested && !nested.done()) {}
-  bool await_ready() const noexcept { return !has_elements_; }
-  CORACLE_ALWAYS_INLINE() void await_resume() {
-    if (has_elements_) nesting<Yielded>::await_resume();
-  }
-
- private:
-  bool has_elements_;
-};
-
 template <class T>
 struct recursive_generator_promise
     : generator_promise<shown_by_recursive<T>, std::remove_cvref_t<shown_by_recursive<T>>> {
@@ -51,13 +36,12 @@ struct recursive_generator_promise
   {
     return yielded_copy<object>(value);
   }
-  optional_nesting<yielded> yield_value(recursive_generator<T>& nested) noexcept {
+  nesting<yielded> yield_value(recursive_generator<T>& nested) noexcept {
     CORACLE_CHECK(!nested.is_at_element(), "co_yield needs a generator that nobody has begun");
-    return optional_nesting<yielded>(as_state<yielded>(std::exchange(nested.body_, nullptr)));
+    if (nested.body_ && nested.body_.done()) return nesting<yielded>(nullptr);
+    return nesting<yielded>(as_state<yielded>(std::exchange(nested.body_, nullptr)));
   }
-  optional_nesting<yielded> yield_value(recursive_generator<T>&& nested) noexcept {
-    return yield_value(nested);
-  }
+  nesting<yielded> yield_value(recursive_generator<T>&& nested) noexcept { return yield_value(nested); }
 };
 }  // namespace detail
 
