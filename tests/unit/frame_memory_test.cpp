@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <latch>
 #include <thread>
@@ -44,6 +47,23 @@ TEST_CASE("recycler: a freed frame is handed out again, the last one first, with
   CHECK(after == before);
   give(three, 100);
   give(four, 100);
+}
+
+TEST_CASE("recycler: a frame of more than 184 bytes shares no cache line with its neighbours") {
+  const empty_cache clean;
+  const auto line_of = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) / 64; };
+  for (const std::size_t size : {185u, 216u, 232u, 248u, 632u, 1032u}) {
+    std::vector<std::byte*> frames(16);
+    for (std::byte*& frame : frames) frame = static_cast<std::byte*>(take(size));
+    std::sort(frames.begin(), frames.end());
+    int shared = 0;
+    for (std::size_t i = 1; i != frames.size(); ++i) {
+      shared += line_of(frames[i - 1] + size - 1) == line_of(frames[i]);
+    }
+    CHECK_MESSAGE(shared == 0, size);
+    for (std::byte* const frame : frames) give(frame, size);
+    coracle::trim_frame_memory();
+  }
 }
 
 TEST_CASE("recycler: sizes that round up to the same 16 bytes share frames, others do not") {
