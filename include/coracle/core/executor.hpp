@@ -64,11 +64,6 @@ class executor_scope {
   executor* outer_;
 };
 
-/// Resumes `item` on this thread outside any scheduler. Wake-ups that run inside one another deeper than
-/// `max_wake_depth` wait in the thread's list until the innermost has returned, so a chain of any length
-/// runs on a bounded stack.
-inline constexpr unsigned max_wake_depth = 64;
-
 CORACLE_NOINLINE() inline void run_late_wakeups_now(thread_state& thread) noexcept {
   while (resumption* late = thread.late_head) {
     thread.late_head = late->next;
@@ -79,7 +74,10 @@ inline void run_late_wakeups(thread_state& thread) noexcept {
   if (thread.late_head) [[unlikely]]
     run_late_wakeups_now(thread);
 }
-CORACLE_COLD() inline void wake_later(thread_state& thread, resumption& item) noexcept {
+/// Called by resume_here(), which found that none was left.
+CORACLE_COLD() inline void wake_later(resumption& item) noexcept {
+  thread_state& thread = this_thread();
+  thread.wakes_left = 0;
   item.next = nullptr;
   if (thread.late_head) {
     thread.late_tail->next = &item;
@@ -93,21 +91,28 @@ CORACLE_NOINLINE() inline void resume_outside(std::coroutine_handle<> suspended)
   resume(suspended);
 }
 
-CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
+/// Runs what a coroutine that was resumed here has left to be run on this thread.
+CORACLE_NOINLINE() inline void run_what_is_left() noexcept {
   thread_state& thread = this_thread();
-  if (thread.wake_depth == max_wake_depth) [[unlikely]]
-    return wake_later(thread, item);
-  ++thread.wake_depth;
+  if (const std::coroutine_handle<> next = std::exchange(thread.next, nullptr)) resume_outside(next);
+  run_late_wakeups(thread);
+}
+
+/// Resumes `item` on this thread outside any scheduler. Wake-ups that run inside one another deeper than
+/// `max_wake_depth` wait in the thread's list until the innermost has returned, so a chain of any length
+/// runs on a bounded stack.
+CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
+  if (this_thread().wakes_left-- == 0) [[unlikely]]
+    return wake_later(item);
   const std::coroutine_handle<> suspended = item.handle;
-  if (thread.current || !thread.draining) {
+  if (this_thread().current || !this_thread().draining) [[unlikely]] {
     resume_outside(suspended);
   } else {  // where the waker runs outside any scheduler there is nothing to note, and nothing to restore
     suspended.resume();
-    if (thread.next) [[unlikely]]
-      resume_outside(std::exchange(thread.next, nullptr));
   }
-  run_late_wakeups(thread);
-  --thread.wake_depth;
+  if (this_thread().has_something_left()) [[unlikely]]
+    run_what_is_left();
+  ++this_thread().wakes_left;
 }
 }  // namespace detail
 
@@ -121,6 +126,11 @@ inline void resume(resumption& item, executor& place) {
 /// A coroutine in a wait queue. It remembers where it suspended, so that whoever wakes it hands it back.
 struct waiter : resumption {
   detail::plain<executor*> home = nullptr;
+
+  waiter() noexcept = default;
+  /// Of a coroutine that suspends here.
+  explicit waiter(std::coroutine_handle<> suspended) noexcept
+      : resumption{suspended}, home(current_executor()) {}
 
   /// Called in await_suspend, before the waiter is published.
   void suspend(std::coroutine_handle<> suspended) noexcept {

@@ -187,22 +187,22 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
 class wake_after_callbacks {
  public:
   explicit wake_after_callbacks(thread_state& thread) noexcept
-      : thread_(thread), depth_(std::exchange(thread.wake_depth, max_wake_depth)) {}
+      : thread_(thread), left_(std::exchange(thread.wakes_left, 0)) {}
   wake_after_callbacks(const wake_after_callbacks&) = delete;
   wake_after_callbacks& operator=(const wake_after_callbacks&) = delete;
   /// Runs what has been put off, unless a callback or 64 wake-ups further out will.
   ~wake_after_callbacks() {
-    if (depth_ != max_wake_depth) {
+    if (left_ != 0) {
       const executor_scope outside{nullptr};
-      thread_.wake_depth = depth_ + 1;
+      thread_.wakes_left = left_ - 1;
       run_late_wakeups(thread_);
     }
-    thread_.wake_depth = depth_;
+    thread_.wakes_left = left_;
   }
 
  private:
   thread_state& thread_;
-  unsigned depth_;
+  unsigned left_;
 };
 
 inline bool stop_state::request(stop_reason why) noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/detail/config.hpp>
 #include <coroutine>
+#include <cstdint>
 
 namespace coracle {
 class executor;
@@ -15,6 +16,9 @@ class stop_state;
 
 /// So many awaits in a row that need not wait, then a coroutine gives way to the others on its executor.
 inline constexpr unsigned ready_awaits_in_a_row = 128;
+
+/// So many wake-ups outside any scheduler run inside one another on a thread; those deeper wait: core/executor.hpp.
+inline constexpr unsigned max_wake_depth = 64;
 
 /// Starts of children that run inside one another: core/nested_starts.hpp.
 struct nested_starts {
@@ -37,7 +41,7 @@ inline constexpr char no_executor = 0;  // its address is none's
 struct thread_state {
   std::coroutine_handle<> next;  ///< what the drain loop runs when the running coroutine returns to it
   bool draining = false;         ///< a drain loop is below on this stack
-  unsigned wake_depth = 0;       ///< wake-ups outside any scheduler that run inside one another
+  unsigned wakes_left = max_wake_depth;                ///< how many wake-ups may still run inside one another
   unsigned ready_awaits_left = ready_awaits_in_a_row;  ///< until one gives way
   executor* current = nullptr;                         ///< where the running coroutine belongs; null: nowhere
   resumption* late_head = nullptr;  ///< wake-ups put off because the depth was reached, oldest first
@@ -47,6 +51,11 @@ struct thread_state {
   nested_starts starts;
   linked_requests requests;
 
+  /// Both in one comparison.
+  [[nodiscard]] bool has_something_left() const noexcept {
+    const auto late = reinterpret_cast<std::uintptr_t>(late_head);
+    return (reinterpret_cast<std::uintptr_t>(next.address()) | late) != 0;
+  }
   /// The running coroutine belongs to the pool from whose `forks` others take. One comparison; `forks` is not null then.
   [[nodiscard]] bool may_fork() const noexcept { return current == forks_for; }
 };
