@@ -56,13 +56,15 @@ MUTANTS = [
      "  state_.unlock(next_holder ? held : is_free);\n  if (next_holder) next_holder->wake();\n",
      "  if (next_holder) next_holder->wake();\n  state_.unlock(next_holder ? held : is_free);\n"),
     ("sync/async_mutex.hpp", "mutex", "who was stopped on the way holds it",
-     "state_.unlock(queue_.serve_at_once(arriving) ? is_held : is_free);",
-     "static_cast<void>(queue_.serve_at_once(arriving));\n    state_.unlock(is_held);"),
+     "state_.unlock(state_.queue.serve_at_once(arriving) ? is_held : is_free);",
+     "static_cast<void>(state_.queue.serve_at_once(arriving));\n    state_.unlock(is_held);"),
     ("sync/event_state.hpp", "events", "who was stopped on the way uses the event up",
-     "      const bool passes = queue_.serve_at_once(arriving);\n"
-     "      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);\n",
-     "      static_cast<void>(queue_.serve_at_once(arriving));\n"
-     "      word_.unlock(closes ? word_.not_set : word_.is_set_now);\n"),
+     "    const bool passes = word_.queue.serve_at_once(arriving);\n"
+     "    word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);\n",
+     "    static_cast<void>(word_.queue.serve_at_once(arriving));\n"
+     "    word_.unlock(closes ? word_.not_set : word_.is_set_now);\n"),
+    ("core/waited_word.hpp", "events", "a stop request withdraws one that was served while it waited alone",
+     "const bool is_served = !is_alone && waiting.is_queued_alone();", "const bool is_served = false;"),
     ("sync/sequence_barrier.hpp", "sequencers", "the look for waiters comes before the number",
      "    last_published_.value.store(sequence, detail::memory_order_seq_cst); /*N3*/\n"
      "    if (waiters_.value.any())",

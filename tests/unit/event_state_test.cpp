@@ -4,6 +4,7 @@
 
 #include <coracle/sync/event_state.hpp>
 #include <thread>
+#include <vector>
 
 namespace {
 using coracle::detail::choice;
@@ -13,10 +14,24 @@ using coracle::detail::queued_waiter;
 using coracle::detail::single_waiter_event_state;
 using state = queued_waiter::state;
 
-/// A waiter outside any coroutine.
-struct one : queued_waiter {
-  explicit one(choice* shared = nullptr) noexcept : queued_waiter(nullptr, shared) {}
+/// Keeps what it is given.
+struct collector final : coracle::executor {
+  void post(coracle::resumption& item) noexcept override { woken.push_back(&item); }
+  std::vector<coracle::resumption*> woken;
 };
+/// A waiter outside any coroutine, perhaps woken there.
+struct one : queued_waiter {
+  one() noexcept : queued_waiter(nullptr, nullptr) {}
+  explicit one(choice& shared) noexcept : one() { static_cast<void>(listen(nullptr, shared)); }
+  explicit one(collector& there) noexcept : one() { home = &there; }
+};
+/// Whom set_for_one() wakes; null: nobody.
+queued_waiter* let_through(event_state& event, collector& there) {
+  there.woken.clear();
+  event.set_for_one();
+  REQUIRE(there.woken.size() <= 1);
+  return there.woken.empty() ? nullptr : static_cast<queued_waiter*>(there.woken.front());
+}
 
 TEST_CASE("event_word: is set also while somebody holds its lock, and reset() waits for that") {
   event_word<std::uint32_t> word{true};
@@ -70,27 +85,29 @@ TEST_CASE(
 
 TEST_CASE("event_state: one that waits alone is served, withdrawn, or joined by others in their order") {
   event_state event{false};
-  one alone, first, second, third;
+  collector there;
+  one alone{there}, first{there}, second{there}, third{there};
   CHECK(event.enqueue(alone, true));
   CHECK(event.is_waited_for());
-  CHECK(event.set_for_one() == &alone);
+  CHECK(let_through(event, there) == &alone);
   CHECK_FALSE(event.is_waited_for());
   CHECK_FALSE(event.is_set());
+  CHECK_FALSE(event.withdraw(alone));
 
   CHECK(event.enqueue(first, true));
   CHECK(event.withdraw(first));
   CHECK_FALSE(event.withdraw(first));
   CHECK_FALSE(event.is_waited_for());
-  CHECK(event.set_for_one() == nullptr);
+  CHECK(let_through(event, there) == nullptr);
   event.reset();
 
-  one again;
+  one again{there};
   CHECK(event.enqueue(again, true));
   CHECK(event.enqueue(second, true));
   CHECK(event.enqueue(third, true));
   CHECK(event.withdraw(second));
-  CHECK(event.set_for_one() == &again);
-  CHECK(event.set_for_one() == &third);
+  CHECK(let_through(event, there) == &again);
+  CHECK(let_through(event, there) == &third);
   CHECK_FALSE(event.is_waited_for());
   CHECK_FALSE(event.is_set());
 }
@@ -109,11 +126,12 @@ TEST_CASE("event_state: who was cancelled on the way neither waits nor uses a se
 TEST_CASE(
     "event_state: a set() is remembered if each of those who wait is lost, and outlives their withdrawal") {
   event_state event{false};
+  collector there;
   choice elsewhere;
-  one lost{&elsewhere}, next;
+  one lost{elsewhere}, next;
   CHECK(event.enqueue(lost, true));
   CHECK(elsewhere.claim());
-  CHECK(event.set_for_one() == nullptr);
+  CHECK(let_through(event, there) == nullptr);
   CHECK(event.is_set());
   CHECK(event.withdraw(lost));
   CHECK(event.is_set());
@@ -124,16 +142,17 @@ TEST_CASE(
 
 TEST_CASE("event_state: a lost waiter does not hold up the one behind it") {
   event_state event{false};
+  collector there;
   choice elsewhere;
-  one lost{&elsewhere}, next;
+  one lost{elsewhere}, next{there};
   CHECK(event.enqueue(lost, true));
   CHECK(event.enqueue(next, true));
   CHECK(elsewhere.claim());
-  CHECK(event.set_for_one() == &next);
+  CHECK(let_through(event, there) == &next);
   CHECK_FALSE(event.is_set());
   CHECK(event.withdraw(lost));
   CHECK_FALSE(event.is_waited_for());
-  CHECK(event.set_for_one() == nullptr);
+  CHECK(let_through(event, there) == nullptr);
   CHECK(event.is_set());
 }
 
@@ -141,7 +160,7 @@ TEST_CASE("single_waiter_event_state: a lost waiter is woken as cancelled, and t
   for (const bool closes : {false, true}) {
     single_waiter_event_state event{false};
     choice elsewhere;
-    one lost{&elsewhere}, next;
+    one lost{elsewhere}, next;
     CHECK(event.enqueue(lost, closes, ""));
     CHECK(elsewhere.claim());
     CHECK(event.set_for_waiter(closes) == &lost);

@@ -10,7 +10,9 @@ using coracle::detail::queued_waiter;
 
 /// A node outside any coroutine, as a branch of a choice.
 struct branch : queued_waiter {
-  explicit branch(coracle::detail::choice* shared = nullptr) noexcept : queued_waiter(nullptr, shared) {}
+  explicit branch(coracle::detail::choice* shared = nullptr) noexcept : queued_waiter(nullptr, nullptr) {
+    if (shared) static_cast<void>(listen(nullptr, *shared));
+  }
 };
 
 TEST_CASE("wait_queue: claim() passes over those whose choice is lost, and leaves them") {

@@ -18,15 +18,13 @@ namespace coracle::detail {
 // request that cancels it, never both.
 //   unused     its awaiter has not had to wait, and this object does not exist
 //   arriving   not queued yet; its coroutine runs await_suspend
-//   queued     suspended, linked
+//   queued     suspended, linked; or alone in the word of an event, or served from there
 //   served     it has what it waited for
 //   cancelled  it has not, and will not; also before it was queued, which then does not happen
 struct queued_waiter : waiter, stop_listener {
   enum state : std::uintptr_t { queued, arriving, served, cancelled };
-  explicit queued_waiter(stop_listener::callback* on_stop, choice* shared = nullptr) noexcept
-      : stop_listener(on_stop),
-        bond_(shared ? reinterpret_cast<std::uintptr_t>(shared) | is_choice : 0),
-        link(as_link(arriving)) {}
+  queued_waiter(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
+      : waiter(suspended), stop_listener(on_stop), bond_(0), link(as_link(arriving)) {}
   queued_waiter(const queued_waiter&) = delete;
   queued_waiter& operator=(const queued_waiter&) = delete;
 
@@ -39,18 +37,28 @@ struct queued_waiter : waiter, stop_listener {
   [[nodiscard]] state progress() const noexcept { return static_cast<state>(standing() & state_bits); }
   /// Not for `cancelled`.
   void set_progress(state now) noexcept { link = as_link(now); }
+  /// It waits alone in the word of its event, or was served from there.
+  [[nodiscard]] bool is_queued_alone() const noexcept { return standing() == queued; }
+  [[nodiscard]] bool is_branch() const noexcept { return (bond_ & is_choice) != 0; }
   /// Null: it is its coroutine's only wait.
-  [[nodiscard]] choice* one_of() const noexcept {
-    return (bond_ & is_choice) != 0 ? reinterpret_cast<choice*>(bond_ - is_choice) : nullptr;
-  }
+  [[nodiscard]] choice* one_of() const noexcept { return is_branch() ? &of_branch() : nullptr; }
   /// From here on it is its coroutine's only wait. Not while its listener may call why().
   void leave_choice() noexcept { bond_ = reinterpret_cast<std::uintptr_t>(stops()); }
 
-  /// As those of stop_registration.
-  bool add_to(const stop_token& token) noexcept {
-    stop_state* const from = stop_registration::state_of(token);
-    return !from || add_to(*from);
+  /// To be called once. `from`: what stops its coroutine's only wait; null: nothing. False: that is stopped already, and
+  /// the listener will not run.
+  [[nodiscard]] bool listen(stop_state* from) noexcept {
+    bond_ = reinterpret_cast<std::uintptr_t>(from);  // not after add(): the listener reads it
+    return !from || from->add(*this);
   }
+  /// The same for a branch of a choice.
+  [[nodiscard]] bool listen(stop_state* from, choice& one_of) noexcept {
+    bond_ = reinterpret_cast<std::uintptr_t>(&one_of) | is_choice;
+    if (!from) return true;
+    one_of.set_stops(*from);
+    return from->add(*this);
+  }
+  /// Afterwards the listener does not run and will not. No effect if it was not added.
   void remove() noexcept {
     stop_state* const from = stops();
     if (!from) return;
@@ -68,10 +76,7 @@ struct queued_waiter : waiter, stop_listener {
     return !lost;
   }
   /// Before it is served. False: another branch of its coroutine is, and this one is lost.
-  [[nodiscard]] bool claim() noexcept {
-    choice* const shared = one_of();
-    return !shared || shared->claim();
-  }
+  [[nodiscard]] bool claim() noexcept { return !is_branch() || of_branch().claim(); }
   /// queued -> served or, if it is lost, cancelled. Whoever calls it wakes it.
   bool leave() noexcept {
     const bool lost = !claim();
@@ -79,10 +84,7 @@ struct queued_waiter : waiter, stop_listener {
     return !lost;
   }
   /// Another branch of its coroutine has been served.
-  [[nodiscard]] bool is_lost() const noexcept {
-    const choice* const shared = one_of();
-    return shared && shared->is_claimed();
-  }
+  [[nodiscard]] bool is_lost() const noexcept { return is_branch() && of_branch().is_claimed(); }
   /// Cancels it, unless it is served or lost already, and perhaps looked at by its coroutine. True: it was queued, and
   /// the caller is to have it woken. Requires: it is not linked any more.
   [[nodiscard]] bool cancel() noexcept {
@@ -100,20 +102,9 @@ struct queued_waiter : waiter, stop_listener {
   }
 
  private:
-  bool add_to(stop_state& from) noexcept {
-    choice* const shared = one_of();
-    if (shared) {
-      shared->set_stops(from);
-    } else {
-      bond_ = reinterpret_cast<std::uintptr_t>(&from);  // not after add(): the listener reads it
-    }
-    if (from.add(*this)) return true;
-    bond_ = 0;
-    return false;
-  }
+  [[nodiscard]] choice& of_branch() const noexcept { return *reinterpret_cast<choice*>(bond_ - is_choice); }
   [[nodiscard]] stop_state* stops() const noexcept {
-    const choice* const shared = one_of();
-    return shared ? shared->stops() : reinterpret_cast<stop_state*>(std::uintptr_t{bond_});
+    return is_branch() ? of_branch().stops() : reinterpret_cast<stop_state*>(std::uintptr_t{bond_});
   }
   [[nodiscard]] std::uintptr_t standing() const noexcept {
     return reinterpret_cast<std::uintptr_t>(static_cast<plain<resumption*>*>(link));
@@ -328,23 +319,30 @@ class stoppable_wait {
   // `link` is there before the rest of node_ is.
   [[nodiscard]] bool has_node() const noexcept { return !node_.is_unused(); }
   void has_no_node() noexcept { node_.mark_unused(); }
-  void make_node(choice* one_of) noexcept {
-    ::new (static_cast<void*>(&node_)) Node(&stop_requested, one_of);
+  void make_node(std::coroutine_handle<> suspended) noexcept {
+    ::new (static_cast<void*>(&node_)) Node(suspended, &stop_requested);
+  }
+  static stop_state* stops_of(const environment* inherited) noexcept {
+    return inherited ? stop_registration::state_of(inherited->stop) : nullptr;
   }
 
  protected:
   /// The listener comes first: once the waiter is in the queue, this object may be gone.
   CORACLE_NOINLINE()
   bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    make_node(nullptr);
-    return listen_and_enqueue(suspended, inherited);
+    stop_state* const stops = stops_of(inherited);
+    make_node(suspended);
+    others_have_run();
+    return node_.listen(stops) ? operation().enqueue() : refuse(*inherited);
   }
   /// There is no try_now() before: it does not know that another branch may have been served.
   CORACLE_NOINLINE()
   bool wait_as_branch(std::coroutine_handle<> suspended, const environment* inherited,
                       choice& one_of) noexcept {
-    make_node(&one_of);
-    return listen_and_enqueue(suspended, inherited);
+    stop_state* const stops = stops_of(inherited);
+    make_node(suspended);
+    others_have_run();
+    return node_.listen(stops, one_of) ? operation().enqueue() : refuse(*inherited);
   }
   CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
     make_node(nullptr);
@@ -370,13 +368,6 @@ class stoppable_wait {
     const std::coroutine_handle<> coroutine;
   };
 
-  CORACLE_ALWAYS_INLINE()
-  bool listen_and_enqueue(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    others_have_run();
-    node_.suspend(suspended);
-    if (inherited && !node_.add_to(inherited->stop)) return refuse(*inherited);
-    return operation().enqueue();
-  }
   /// True: it waits.
   CORACLE_ALWAYS_INLINE()
   bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {

@@ -29,7 +29,7 @@ class async_auto_reset_event {
 
   /// Lets one waiter through, now or when it comes. No effect if set already.
   void set() noexcept {
-    if (!state_.set_unless_waited_for()) let_one_through();
+    if (!state_.set_unless_waited_for()) state_.set_for_one();
   }
   /// Forgets a set() that nobody has used. No effect if not set.
   void reset() noexcept { state_.reset(); }
@@ -38,10 +38,6 @@ class async_auto_reset_event {
   wait_operation operator co_await() noexcept;
 
  private:
-  CORACLE_NOINLINE() void let_one_through() noexcept {
-    if (waiter* const woken = state_.set_for_one()) woken->wake();
-  }
-
   detail::event_state state_;
 };
 

@@ -31,7 +31,7 @@ class async_manual_reset_event {
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
   /// Wakes all waiters; those that come later do not wait. No effect if set already.
   void set() noexcept {
-    if (!state_.set_unless_waited_for()) let_waiters_through();
+    if (!state_.set_unless_waited_for()) state_.set_for_all();
   }
   /// Later awaits wait again. No effect if not set.
   void reset() noexcept { state_.reset(); }
@@ -41,7 +41,6 @@ class async_manual_reset_event {
 
  private:
   friend class async_latch;
-  CORACLE_NOINLINE() void let_waiters_through() noexcept { detail::wake_all(state_.set_for_all()); }
   [[nodiscard]] bool is_waited_for() const noexcept { return state_.is_waited_for(); }
 
   detail::event_state state_;

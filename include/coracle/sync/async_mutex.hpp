@@ -1,7 +1,7 @@
 // coracle/sync/async_mutex.hpp -- exclusive access that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/wait_queue.hpp>
+#include <coracle/core/waited_word.hpp>
 #include <cstdint>
 #include <utility>
 
@@ -53,7 +53,7 @@ class async_mutex {
 
   /// True: held by the caller, who must unlock(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock() noexcept {
-    std::uint32_t seen = is_free;
+    std::uintptr_t seen = is_free;
     while (!state_.change(seen, is_held, detail::memory_order_acquire)) { /*M1*/
       if (seen == (is_free | state_.lock_bit)) return try_lock_contended();
       if (seen != is_free) return false;
@@ -71,7 +71,7 @@ class async_mutex {
   friend class async_condition_variable;
   /// For when somebody holds the word over a free mutex, who may take it, or not if stop is requested.
   CORACLE_SAVES_REGISTERS() bool try_lock_contended() noexcept {
-    const std::uint32_t seen = state_.lock();
+    const std::uintptr_t seen = state_.lock();
     state_.unlock(seen == is_free ? is_held : seen);
     return seen == is_free;
   }
@@ -79,15 +79,14 @@ class async_mutex {
   bool withdraw(detail::queued_waiter& waiting) noexcept;
   void lock_for(detail::queued_waiter& suspended) noexcept;
   void hand_over() noexcept;
+  void hand_over_to_first() noexcept;
 
-  // is_free: nobody holds it; is_held: nobody waits; waited_for: held, and somebody waits, or did until he was
-  // cancelled. Into and out of waited_for only under the lock of the word, which is not the one that users hold.
-  // Where nobody waits queue_ may still hold lost waiters.
+  // is_free: nobody holds it; is_held: nobody waits; waited_for, or who waits alone: held, and somebody waits. The lock of
+  // the word is not the one that users hold. Where nobody waits the queue may still hold lost waiters.
   //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with M2, B2
   //   [M2] is_held -> is_free  release  publish this holder's writes   pairs with M1, B1
-  static constexpr std::uint32_t is_free = 0, is_held = 2, waited_for = 4;
-  detail::locked_word<std::uint32_t> state_{is_free};
-  detail::wait_queue queue_;
+  static constexpr std::uintptr_t is_free = 0, is_held = 2;
+  detail::waited_word<> state_{is_free};
 };
 
 class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lock_operation
@@ -126,21 +125,16 @@ inline async_mutex::scoped_lock_operation async_mutex::scoped_lock_async() noexc
 
 /// False: it took the lock instead, or stop is requested.
 inline bool async_mutex::enqueue(detail::queued_waiter& arriving) noexcept {
-  const std::uint32_t seen = state_.lock();
+  const std::uintptr_t seen = state_.lock();
   if (seen == is_free) {
-    state_.unlock(queue_.serve_at_once(arriving) ? is_held : is_free);
+    state_.unlock(state_.queue.serve_at_once(arriving) ? is_held : is_free);
     return false;
   }
-  const bool waits = queue_.push(arriving);
-  state_.unlock(waits ? waited_for : seen);
-  return waits;
+  return state_.wait(arriving, seen, is_held);
 }
 
 inline bool async_mutex::withdraw(detail::queued_waiter& waiting) noexcept {
-  const std::uint32_t seen = state_.lock();
-  const bool waited = queue_.withdraw(waiting);
-  state_.unlock(seen);
-  return waited;
+  return state_.withdraw(waiting, is_held);
 }
 
 /// Wakes a coroutine once it has the lock: now, or when its turn comes. It cannot be cancelled meanwhile.
@@ -149,7 +143,7 @@ inline void async_mutex::lock_for(detail::queued_waiter& suspended) noexcept {
 }
 
 inline void async_mutex::unlock() noexcept {
-  std::uint32_t seen = state_.load(detail::memory_order_relaxed);
+  std::uintptr_t seen = state_.load(detail::memory_order_relaxed);
   CORACLE_CHECK((seen & ~state_.lock_bit) != is_free, "unlock() of an async_mutex that is not held");
   while (seen == is_held) {
     if (state_.change(seen, is_free, detail::memory_order_release)) return; /*M2*/
@@ -158,9 +152,13 @@ inline void async_mutex::unlock() noexcept {
 }
 
 CORACLE_NOINLINE() inline void async_mutex::hand_over() noexcept {
-  static_cast<void>(state_.lock());
-  waiter* const next_holder = queue_.claim();
-  const std::uint32_t held = queue_.empty() ? is_held : waited_for;
+  waiter* const only = state_.take_alone(is_held);
+  only ? only->wake() : hand_over_to_first();
+}
+CORACLE_NOINLINE() inline void async_mutex::hand_over_to_first() noexcept {
+  state_.lock_queue();
+  waiter* const next_holder = state_.queue.claim();
+  const std::uintptr_t held = state_.queue.empty() ? is_held : state_.waited_for;
   state_.unlock(next_holder ? held : is_free);
   if (next_holder) next_holder->wake();
 }

@@ -1,7 +1,7 @@
 // coracle/sync/event_state.hpp -- what the events have in common: set or not, and who waits.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/wait_queue.hpp>
+#include <coracle/core/waited_word.hpp>
 #include <cstdint>
 
 namespace coracle::detail {
@@ -53,95 +53,59 @@ class event_word : public locked_word<Word> {
   }
 };
 
-/// An event for any number of waiters. Its word points to one that waits alone; more are in the queue.
+/// An event for any number of waiters.
 class event_state {
  public:
   explicit event_state(bool set) noexcept : word_(set) {}
 
   [[nodiscard]] bool is_set() const noexcept { return word_.is_set(); }
   /// Requires: nobody uses it meanwhile.
-  [[nodiscard]] bool is_waited_for() const noexcept {
-    return word_.load(memory_order_relaxed) > waited_for || !queue_.empty(); /*E4*/
-  }
+  [[nodiscard]] bool is_waited_for() const noexcept { return word_.is_waited_for(); }
   bool reset() noexcept { return word_.reset(); }
   bool reset_if_set() noexcept { return word_.reset_if_set(); }
-  /// All three: touch nothing of the event once anybody can see that it is set, or who is let through.
+  /// All three touch nothing of the event once anybody can see that it is set, or who is let through.
   /// True: nobody waits, and it is set. False: somebody may, and nothing has changed.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
-  /// Sets it, and gives who is let through, for the caller to wake: all, and it stays set.
-  waiter* set_for_all() noexcept {
-    queued_waiter* first = alone(word_.lock());
-    if (first) [[likely]] {
-      first->leave();
-    } else {
-      first = queue_.take_all();
-    }
-    word_.unlock(word_.is_set_now);
-    return first;
+  /// Sets it, and wakes who is let through: all, and it stays set.
+  CORACLE_NOINLINE() void set_for_all() noexcept {
+    waiter* const only = word_.take_alone(word_.is_set_now);
+    only ? only->wake() : set_for_several();
   }
-  /// As before, but only the first, who has used it up; null: nobody waited, and it is set.
-  waiter* set_for_one() noexcept {
-    queued_waiter* first = alone(word_.lock());
-    if (first && first->claim()) [[likely]] {
-      first->set_progress(queued_waiter::served);
-      word_.unlock(word_.not_set);
-      return first;
-    }
-    if (first) queue_.put(*first);
-    first = queue_.claim();
-    word_.unlock(!first ? word_.is_set_now : queue_.empty() ? word_.not_set : waited_for);
-    return first;
+  /// As before, but only the first, who has used it up; if nobody waited, it is set.
+  CORACLE_NOINLINE() void set_for_one() noexcept {
+    waiter* const only = word_.take_alone(word_.not_set);
+    only ? only->wake() : set_for_first();
   }
   /// True: `arriving` waits. False: it was set, and is not any more if it `closes` behind each waiter; or stop was
   /// requested.
   bool enqueue(queued_waiter& arriving, bool closes) noexcept {
-    if (!word_.lock_from(word_.not_set)) return enqueue_after_others(arriving, closes);
-    const bool waits = arriving.arrive(queued_waiter::queued);
-    word_.unlock(waits ? waiting_word(arriving, word_.not_set) : word_.not_set);
-    return waits;
+    return word_.lock_from(word_.not_set) ? word_.wait(arriving, word_.not_set, word_.not_set)
+                                          : enqueue_after_others(arriving, closes);
   }
-  bool withdraw(queued_waiter& waiting) noexcept {
-    const std::uintptr_t seen = lock();
-    const bool waited = queue_.withdraw(waiting);
-    word_.unlock(seen == waited_for && queue_.empty() ? word_.not_set : seen);
-    return waited;
-  }
+  bool withdraw(queued_waiter& waiting) noexcept { return word_.withdraw(waiting, word_.not_set); }
 
  private:
-  static constexpr std::uintptr_t waited_for = 4;
-  /// Who waits alone; null: nobody does.
-  static queued_waiter* alone(std::uintptr_t word) noexcept {
-    return word > waited_for ? reinterpret_cast<queued_waiter*>(word) : nullptr;
+  CORACLE_NOINLINE() void set_for_several() noexcept {
+    word_.lock_queue();
+    queued_waiter* const first = word_.queue.take_all();
+    word_.unlock(word_.is_set_now);
+    wake_all(first);
   }
-  /// Afterwards all are in the queue.
-  std::uintptr_t lock() noexcept {
-    const std::uintptr_t seen = word_.lock();
-    queued_waiter* const only = alone(seen);
-    if (only) queue_.put(*only);
-    return only ? waited_for : seen;
+  CORACLE_NOINLINE() void set_for_first() noexcept {
+    word_.lock_queue();
+    queued_waiter* const first = word_.queue.claim();
+    word_.unlock(!first ? word_.is_set_now : word_.queue.empty() ? word_.not_set : word_.waited_for);
+    if (first) first->wake();
   }
   CORACLE_NOINLINE() bool enqueue_after_others(queued_waiter& arriving, bool closes) noexcept {
     const std::uintptr_t seen = word_.lock();
-    if (seen == word_.is_set_now) {
-      const bool passes = queue_.serve_at_once(arriving);
-      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
-      return false;
-    }
-    const bool waits = arriving.arrive(queued_waiter::queued);
-    word_.unlock(waits ? waiting_word(arriving, seen) : seen);
-    return waits;
-  }
-  /// The word once `arriving` waits, too.
-  std::uintptr_t waiting_word(queued_waiter& arriving, std::uintptr_t seen) noexcept {
-    if (seen == word_.not_set && queue_.empty()) [[likely]]
-      return reinterpret_cast<std::uintptr_t>(&arriving);
-    if (queued_waiter* const only = alone(seen)) queue_.put(*only);
-    queue_.put(arriving);
-    return waited_for;
+    if (seen != word_.is_set_now) return word_.wait(arriving, seen, word_.not_set);
+    const bool passes = word_.queue.serve_at_once(arriving);
+    word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+    return false;
   }
 
-  event_word<std::uintptr_t> word_;
-  wait_queue queue_;
+  waited_word<event_word<std::uintptr_t>> word_;
 };
 
 /// An event for one waiter, to which its word then points.
