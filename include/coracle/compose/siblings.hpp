@@ -48,9 +48,7 @@ class siblings : protected shared_frame, protected start_frame {
       : shared_frame(task_is_over, &task_failed), start_frame(start_next), rule_(what_counts) {}
   siblings(const siblings&) = delete;
   siblings& operator=(const siblings&) = delete;
-  ~siblings() {
-    if (has_subtree_) subtree_.~subtree();
-  }
+  ~siblings() { leave_subtree(); }
 
   [[nodiscard]] choice* get_choice() noexcept { return rule_ == rule::any ? &choice_ : nullptr; }
 
@@ -130,6 +128,11 @@ class siblings : protected shared_frame, protected start_frame {
   }
   [[nodiscard]] std::size_t failures() const noexcept { return failures_.load(memory_order_relaxed); } /*W4*/
   [[nodiscard]] sibling_base* winner() const noexcept { return winner_; }
+
+  /// Once the await has ended: this may live longer than the environment in which it was awaited.
+  CORACLE_ALWAYS_INLINE() void leave_subtree() noexcept {
+    if (std::exchange(has_subtree_, false)) subtree_.~subtree();
+  }
 
   [[nodiscard]] bool is_race() const noexcept { return rule_ >= rule::any; }
   /// One has ended before any was started.

@@ -212,8 +212,9 @@ class siblings_operation : public siblings {
           children_);
     }
   }
-  /// Throws all errors, or that they were cancelled, if that is how they ended.
+  /// The end of the await. Throws all errors, or that they were cancelled, if that is how they ended.
   CORACLE_ALWAYS_INLINE() void throw_failure() {
+    leave_subtree();
     if (!all_is_well()) [[unlikely]]
       throw_first_failure();
   }

@@ -43,6 +43,7 @@ task<typename Sink::result_type> run_stream(Stream stream, Sink sink) {
     outcome<void> end;
     co_await await_into(end, start_and_drain_stream(stream, sink, children));
     co_await children.stop_and_join();
+    static_cast<void>(Stream{std::move(stream)});  // what is left in it goes before `children`
     std::move(end).get();
   } else {
     co_await drain_stream(stream, sink);

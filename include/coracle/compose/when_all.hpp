@@ -10,7 +10,10 @@ class [[nodiscard("when_all does nothing until it is awaited")]] when_all_operat
     : public siblings_operation<siblings::rule::all, Children> {
  public:
   using when_all_operation::siblings_operation::siblings_operation;
-  [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
+  [[nodiscard]] stop_reason await_cancelled() noexcept {
+    this->leave_subtree();
+    return this->cancelled();
+  }
   auto await_resume() {
     this->throw_failure();
     if constexpr (!gives_nothing) return this->collect([](auto&& one) { return element_of(one); });

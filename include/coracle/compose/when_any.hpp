@@ -26,7 +26,10 @@ when_any_operation<Which, std::tuple<sibling<Awaitables>...>>
 
  public:
   using base::base;
-  [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
+  [[nodiscard]] stop_reason await_cancelled() noexcept {
+    this->leave_subtree();
+    return this->cancelled();
+  }
   result_type await_resume() {
     this->throw_failure();
     return result_of_winner<0>();
@@ -57,7 +60,10 @@ when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
     CORACLE_CHECK(!this->children().empty(),
                   "when_any or when_any_succeeds of an empty range: nobody can be first");
   }
-  [[nodiscard]] stop_reason await_cancelled() const noexcept { return this->cancelled(); }
+  [[nodiscard]] stop_reason await_cancelled() noexcept {
+    this->leave_subtree();
+    return this->cancelled();
+  }
   result_type await_resume() {
     this->throw_failure();
     auto& one = static_cast<sibling<Awaitable>&>(*this->winner());

@@ -26,14 +26,16 @@ class with_token : public environment {
       : environment(std::move(token), until, outer.locals) {}
 };
 
-// `Awaitable` is a reference where the caller gave an lvalue.
+// `Awaitable` is a reference where the caller gave an lvalue. What is below the new environment is gone before that, also
+// where it is destroyed while it waits.
 template <bool HasDeadline, class Awaitable>
 task<await_result_t<Awaitable>> with_other_stop(Awaitable child, stop_token token) {
   const environment* const outer = co_await environment_around();
   const auto deadline = HasDeadline ? outer->deadline : std::chrono::steady_clock::time_point::max();
   const with_token mine{*outer, std::move(token), deadline};
+  Awaitable below = static_cast<Awaitable&&>(child);
   co_await replace_environment(mine);
-  co_return co_await static_cast<Awaitable&&>(child);
+  co_return co_await static_cast<Awaitable&&>(below);
 }
 template <class Awaitable, class T>
 task<await_result_t<Awaitable>> with_bound_value(Awaitable child, const void* key, T value) {
@@ -47,9 +49,10 @@ template <class Awaitable>
 task<await_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token token) {
   const environment* const outer = co_await environment_around();
   subtree mine{*outer};
+  Awaitable below = static_cast<Awaitable&&>(child);
   const stop_callback on_stop{token, [&]() noexcept { mine.request_linked(token.reason()); }};
   co_await replace_environment(mine);
-  co_return co_await static_cast<Awaitable&&>(child);
+  co_return co_await static_cast<Awaitable&&>(below);
 }
 }  // namespace detail
 

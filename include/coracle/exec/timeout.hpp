@@ -71,16 +71,18 @@ template <bool Throws, class Awaitable, class Time>
 task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
   const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
   subtree_until mine{*outer};
+  Awaitable below =
+      static_cast<Awaitable&&>(child);  // gone before `mine`, also where it is destroyed while it waits
   mine.begin(moment(time));
   co_await replace_environment(mine);
   if constexpr (Throws) {
     try {
-      co_return co_await static_cast<Awaitable&&>(child);
+      co_return co_await static_cast<Awaitable&&>(below);
     } catch (const operation_cancelled& cancelled) {
       mine.rethrow(cancelled);
     }
   } else {
-    co_return co_await static_cast<Awaitable&&>(child);
+    co_return co_await static_cast<Awaitable&&>(below);
   }
 }
 }  // namespace detail
