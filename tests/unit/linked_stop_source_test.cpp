@@ -5,6 +5,7 @@
 #include <coracle/core/linked_stop_source.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/stop.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <vector>
 
@@ -86,5 +87,25 @@ TEST_CASE("linked_stop_source: may go inside a callback of its own request, made
   const stop_callback callback{inner->get_token(), [&]() noexcept { inner.reset(); }};
   outer.request_stop();
   CHECK(inner == nullptr);
+}
+
+TEST_CASE(
+    "linked_stop_source: the reason of a request stays, where there is no memory for a state behind it" *
+    doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const stop_token never;
+  linked_stop_source stopped{never}, other{never};
+  stopped.request_stop(stop_reason::shutting_down);
+  coracle::trim_frame_memory();
+  {
+    const coracle::testing::failing_allocation failing{1};
+    CHECK(stopped.get_token().stop_requested());
+    CHECK(failing.happened());
+  }
+  CHECK(stopped.reason() == stop_reason::shutting_down);
+  {
+    const coracle::testing::failing_allocation failing{1};
+    CHECK(other.get_token().reason() == stop_reason::out_of_memory);
+  }
+  CHECK(other.reason() == stop_reason::out_of_memory);
 }
 }  // namespace

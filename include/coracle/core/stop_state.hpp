@@ -388,6 +388,7 @@ inline stop_state& stop_state::out_of_memory() noexcept {
 }
 CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
   stop_state* state;
+  bool has_memory = true;
 #if CORACLE_EXCEPTIONS()
   try {
 #endif
@@ -396,6 +397,7 @@ CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
   } catch (...) {
     note_in_row();
     state = &stop_state::out_of_memory();
+    has_memory = false;
   }
 #endif
   std::uintptr_t seen = 0;
@@ -405,6 +407,11 @@ CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
     if (is_state(seen)) {
       state->drop_only_source();
       return as_state(seen);
+    }
+    // What stop was requested for before stays the reason.
+    if (!has_memory) {
+      state->drop();
+      break;
     }
     state->requested_before(reason_of(seen));
   }
