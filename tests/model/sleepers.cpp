@@ -122,6 +122,18 @@ void stop_wakes_both() {
   one.join();
   other.join();
 }
+/// Each that ends may have taken a permit of another; whoever is left is woken by the last.
+void stop_wakes_three() {
+  sleepers all;
+  queue work;
+  const auto end = [&](rest how) { model_expect(!search(all, work, how), "there is nothing"); };
+  model_thread one{[&] { end(rest::nap_first); }}, two{[&] { end(rest::nap_first); }},
+      three{[&] { end(rest::sleep); }};
+  all.stop();
+  one.join();
+  two.join();
+  three.join();
+}
 template <rest How>
 void stop_runs_what_is_queued() {
   sleepers all;
@@ -145,6 +157,7 @@ int main(int argc, char** argv) {
   run.check("sleepers: stop wakes one who sleeps", model_test::all, stop_wakes<rest::sleep>);
   run.check("sleepers: stop wakes one who naps", model_test::all, stop_wakes<rest::nap_first>);
   run.check("sleepers: stop wakes both, one who naps and one who sleeps", 2, stop_wakes_both);
+  run.check("sleepers: stop wakes three, two of whom nap", 1, stop_wakes_three);
   run.check("sleepers: stop behind a post", 3, stop_runs_what_is_queued<rest::sleep>);
   run.check("sleepers: stop behind a post that is alone, to one who naps", 3,
             stop_runs_what_is_queued<rest::nap_first>);
