@@ -197,13 +197,20 @@ async_generator<T> schedule_on(Scheduler& place, async_generator<T> source) {
 ///
 /// Resumes on  the consumer on `place`; `source` where it was awaited.
 /// Exceptions  those of `source`, thrown on `place`.
-/// Cost        a frame; another one and a hop for each element.
+/// Cost        a frame, and a hop for each element.
 template <scheduler Scheduler, class T>
 async_generator<T> resume_on(Scheduler& place, async_generator<T> source) {
   for (;;) {
     outcome<std::add_pointer_t<T>> next;
-    auto step = source.next();
-    co_await detail::await_into(next, step);
+#if CORACLE_EXCEPTIONS()
+    try {
+#endif
+      next.emplace(co_await source.next());
+#if CORACLE_EXCEPTIONS()
+    } catch (...) {
+      next.emplace_current_exception();
+    }
+#endif
     co_await detail::out_of_reach();
     co_await place.schedule();
     auto* const element = std::move(next).get();
