@@ -121,4 +121,11 @@ detail::any_awaiter retry(const retry_policy&, Attempt&&, RetryIf&& = {}) {
       "given, one that takes a std::exception_ptr and returns a bool");
   return {};
 }
+template <class Policy, class... Functions>
+  requires(!std::is_convertible_v<Policy, retry_policy>)
+detail::any_awaiter retry(Policy&&, Functions&&...) {
+  static_assert(!sizeof(std::decay_t<Policy>*),
+                "retry(policy, attempt, retry_if) begins with a retry_policy: {.max_attempts = 3}");
+  return {};
+}
 }  // namespace coracle
