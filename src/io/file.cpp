@@ -90,30 +90,7 @@ void writable_file::set_size(std::uint64_t size) {
   if (result < 0) throw_error(-result, "cannot set the size of", path_);
 }
 
-task<std::size_t> readable_file::read_exactly(std::uint64_t offset, void* buffer, std::size_t size,
-                                              stop_token token, std::size_t* got) const {
-  std::size_t its_own = 0;
-  std::size_t& done = got ? *got : its_own;
-  while (done != size) {
-    const std::size_t more =
-        co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);
-    if (more == 0 && done == 0) co_return more;
-    if (more == 0) throw_error(ENODATA, "too little to read is in", path_);
-    done += more;
-  }
-  co_return size;
-}
-
-task<> writable_file::write_all(std::uint64_t offset, const void* buffer, std::size_t size, stop_token token,
-                                std::size_t* put) {
-  std::size_t its_own = 0;
-  std::size_t& done = put ? *put : its_own;
-  while (done != size) {
-    const std::size_t more =
-        co_await write(offset + done, static_cast<const char*>(buffer) + done, size - done, token);
-    done += more;
-  }
-}
+void readable_file::throw_cut_off() const { throw_error(ENODATA, "too little to read is in", path_); }
 
 namespace {
 const char* failure_of(detail::io_opcode code) noexcept {

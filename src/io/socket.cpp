@@ -71,70 +71,23 @@ void socket::close_recv() {
   if (result < 0) throw_error(-result, "cannot close a socket for receiving");
 }
 
-task<> socket::disconnect(stop_token token) {
+void socket::end_or_dissolve() {
   if (is_stream_) {
     // ENOTCONN: the connection has ended already, or there was none. Receiving tells which.
     const int result = descriptor_.system().shut_down(native_handle(), SHUT_WR);
     if (result < 0 && result != -ENOTCONN) throw_error(-result, "cannot disconnect a socket");
-    constexpr std::size_t many = 1 << 30;  // with MSG_TRUNC, TCP drops what comes and needs no buffer
-    while (true) {
-      const std::size_t dropped =
-          co_await socket_recv_operation{descriptor_, nullptr, many, MSG_TRUNC, token};
-      if (dropped == 0) break;
-    }
   } else {
     const int result = descriptor_.system().dissolve(native_handle());
     if (result < 0) throw_error(-result, "cannot disconnect a socket");
   }
-  remote_ = unspecified_like(remote_);
 }
-
-task<> socket::send_all(const void* buffer, std::size_t size, stop_token token, std::size_t* sent) {
-  CORACLE_CHECK(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
-  std::size_t its_own = 0;
-  std::size_t& done = sent ? *sent : its_own;
-  while (done != size) {
-    const std::size_t more = co_await send(static_cast<const char*>(buffer) + done, size - done, token);
-    done += more;
-  }
+void socket::forget_remote() noexcept { remote_ = unspecified_like(remote_); }
+socket_recv_operation socket::drop(const stop_token& token) noexcept {
+  constexpr std::size_t many = 1 << 30;  // with MSG_TRUNC, TCP drops what comes and needs no buffer
+  return {descriptor_, nullptr, many, MSG_TRUNC, token};
 }
-
-task<std::size_t> socket::recv_exactly(void* buffer, std::size_t size, stop_token token,
-                                       std::size_t* received) {
-  CORACLE_CHECK(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
-  std::size_t its_own = 0;
-  std::size_t& done = received ? *received : its_own;
-  while (done != size) {
-    const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
-    if (more == 0 && done == 0) co_return more;
-    if (more == 0) throw_error(ENODATA, "a stream has ended before all was received");
-    done += more;
-  }
-  co_return size;
-}
-
-task<std::size_t> socket::recv_until(std::string& received, std::string_view delimiter, std::size_t most,
-                                     stop_token token) {
-  CORACLE_CHECK(is_stream_, "recv_until() of a UDP socket, which receives one datagram: use recv()");
-  CORACLE_CHECK(!delimiter.empty(), "recv_until() needs a delimiter");
-  constexpr std::size_t most_at_once = 4096;
-  struct text {  // what has come; behind it is room
-    std::string& all;
-    std::size_t size = all.size();
-    ~text() { all.resize(size); }
-  };
-  for (std::size_t searched = 0;;) {
-    const std::size_t found = received.find(delimiter, searched);
-    if (found < most && delimiter.size() <= most - found) co_return found + delimiter.size();
-    if (received.size() >= most) throw_error(EMSGSIZE, "what should end has not ended on a socket");
-    searched = received.size() - std::min(received.size(), delimiter.size() - 1);
-    text come{received};
-    received.resize(come.size + std::min(most - come.size, most_at_once));
-    const std::size_t more = co_await recv(received.data() + come.size, received.size() - come.size, token);
-    if (more == 0) co_return more;
-    come.size += more;
-  }
-}
+void socket::throw_cut_off() { throw_error(ENODATA, "a stream has ended before all was received"); }
+void socket::throw_no_delimiter() { throw_error(EMSGSIZE, "what should end has not ended on a socket"); }
 
 int socket::receive_flags() const noexcept { return is_stream_ ? 0 : MSG_TRUNC; }
 

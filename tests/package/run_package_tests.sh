@@ -35,6 +35,11 @@ find_package_component() {
 find_package_core() { find_package_component core; }
 find_package_testing() { find_package_component testing; }
 find_package_io() { find_package_component io; }
+# What g++ has built is good for clang too, and so are the tasks that it gives.
+find_package_io_clang() {
+  build_and_run "$work/b-clang" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=io -DCMAKE_PREFIX_PATH="$work/static" \
+    -DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_BUILD_TYPE=Release
+}
 find_package_cppcoro() { find_package_component cppcoro; }
 find_package_model() { find_package_component model; }
 find_package_shared() {
@@ -103,7 +108,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/instal
   echo "0 passed, 1 failed"
   exit 1
 fi
-cases=(find_package_static find_package_core find_package_testing find_package_io find_package_cppcoro find_package_model find_package_shared
+cases=(find_package_static find_package_core find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
   unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro)
 skipped=0
 if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then

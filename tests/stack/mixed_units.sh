@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A program may mix units with and without tail calls: coroutines of both, and inline ones that both instantiate,
-# await one another a million times on a stack of 256 KiB, whichever version the linker keeps.
+# await one another a million times on a stack of 256 KiB, whichever version the linker keeps. Those of two compilers
+# exchange tasks, or do not link.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -38,6 +39,31 @@ for first in "${levels[@]}"; do
     wait
   done
 done
+
+# A task returned by clang is in a register, by g++ in memory: the linker refuses a program where one awaits what the other has
+# compiled. clang 19 and 22 agree.
+for compiler in g++-12 clang++-19 clang++-22; do
+  for unit in gives takes; do
+    $compiler -O1 -foptimize-sibling-calls -std=c++20 -Iinclude -c "tests/stack/mixed/$unit.cpp" -o "$work/$unit-$compiler.o" &
+  done
+  wait
+done
+check_refused() { # GIVES TAKES, the compilers
+  if g++-12 -pthread "$work/gives-$1.o" "$work/takes-$2.o" -o "$work/refused" 2>"$work/refused.log"; then
+    echo "FAIL  takes.cpp by $2 was linked with gives.cpp by $1"
+  elif grep -q 'undefined reference to .give' "$work/refused.log"; then
+    touch "$work/refused-$1-$2.passed"
+    echo "pass  takes.cpp by $2 does not link with gives.cpp by $1"
+  else
+    cat "$work/refused.log"
+  fi
+}
+count=$((count + 4))
+check "takes.cpp clang++-22, gives.cpp clang++-19" "$work"/{takes-clang++-22,gives-clang++-19}.o
+check "takes.cpp clang++-19, gives.cpp clang++-22" "$work"/{takes-clang++-19,gives-clang++-22}.o
+check_refused g++-12 clang++-22
+check_refused clang++-22 g++-12
+
 passed=$(find "$work" -name '*.passed' | wc -l)
 echo "$passed passed, $((count - passed)) failed"
 ((passed == count))

@@ -213,6 +213,18 @@ TEST_CASE("task: swap exchanges two bodies; a move to itself keeps the body") {
   CHECK(sync_wait(std::move(two)) == 1);
 }
 
+void take_and_drop(task<>) {}
+TEST_CASE("task: one that is passed by value, and that nobody awaits, is destroyed once") {
+  coracle::testing::lifetimes log;
+  auto body = [](coracle::testing::lifetime_probe) -> task<> { co_return; };
+  take_and_drop(body(coracle::testing::lifetime_probe(log, 1)));
+  CHECK(log.alive == 0);
+  auto named = body(coracle::testing::lifetime_probe(log, 2));
+  take_and_drop(std::move(named));
+  CHECK(log.alive == 0);
+  CHECK_FALSE(named);
+}
+
 TEST_CASE("task: is as large as a pointer") {
   CHECK(sizeof(task<>) == sizeof(void*));
   CHECK(std::is_nothrow_move_constructible_v<task<>>);

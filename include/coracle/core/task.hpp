@@ -11,7 +11,7 @@
 
 namespace coracle {
 template <class T = void>
-class task;
+class CORACLE_IN_A_REGISTER() task;
 
 namespace detail {
 template <class T>
@@ -62,7 +62,7 @@ class forked;
 template <class T>
 class [[nodiscard(
     "a task that is not awaited does nothing: co_await it, or pass it to sync_wait or "
-    "when_all")]] CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() task {
+    "when_all")]] CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() CORACLE_IN_A_REGISTER() task {
   class awaiter_base;
   class awaiter;
   class ready_awaiter;

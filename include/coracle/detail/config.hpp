@@ -95,10 +95,10 @@
 
 // A slow path that saves every register itself, so that the fast path around its call saves none. It must
 // not throw, because an unwinder restores only the usual registers, and is hidden, because lazy binding
-// does not keep them all.
+// does not keep them all. Its name is its own, so that the linker never takes g++'s version, which saves the usual ones only.
 #if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
 #define CORACLE_SAVES_REGISTERS() \
-  [[gnu::noinline, gnu::cold, gnu::visibility("hidden"), clang::preserve_most]]
+  [[gnu::noinline, gnu::cold, gnu::visibility("hidden"), gnu::abi_tag("registers"), clang::preserve_most]]
 #else
 #define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold]]
 #endif
@@ -120,6 +120,15 @@
 
 // From here on the compiler does not know where the pointer came from. No instruction.
 #define CORACLE_HIDES_ORIGIN(pointer) __asm__("" : "+r"(pointer))
+
+// A class of one pointer with a destructor is passed and returned as the pointer is, where else its address is: a coroutine
+// then gives its task to its awaiter in a register, not through memory. g++ cannot, so the two compilers' functions that
+// pass one differ, and so do their names: a program that mixes them does not link.
+#if defined(__clang__)
+#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("register")]]
+#else
+#define CORACLE_IN_A_REGISTER()
+#endif
 
 // The frame of a directly awaited child may live inside its parent's.
 #if defined(__has_cpp_attribute) && defined(__clang__)

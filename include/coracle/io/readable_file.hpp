@@ -38,5 +38,23 @@ class readable_file : public virtual file {
   readable_file(readable_file&&) noexcept = default;
   // The file itself is assigned once, by the class that has it.
   readable_file& operator=(readable_file&&) noexcept { return *this; }
+
+ private:
+  [[noreturn]] void throw_cut_off() const;
 };
+
+// Here, and so compiled by who awaits it: compilers do not agree on how a function returns a task.
+inline task<std::size_t> readable_file::read_exactly(std::uint64_t offset, void* buffer, std::size_t size,
+                                                     stop_token token, std::size_t* got) const {
+  std::size_t its_own = 0;
+  std::size_t& done = got ? *got : its_own;
+  while (done != size) {
+    const std::size_t more =
+        co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);
+    if (more == 0 && done == 0) co_return more;
+    if (more == 0) throw_cut_off();
+    done += more;
+  }
+  co_return size;
+}
 }  // namespace coracle

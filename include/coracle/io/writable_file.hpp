@@ -56,4 +56,16 @@ class writable_file : public virtual file {
   // The file itself is assigned once, by the class that has it.
   writable_file& operator=(writable_file&&) noexcept { return *this; }
 };
+
+// Here for the reason of readable_file's.
+inline task<> writable_file::write_all(std::uint64_t offset, const void* buffer, std::size_t size,
+                                       stop_token token, std::size_t* put) {
+  std::size_t its_own = 0;
+  std::size_t& done = put ? *put : its_own;
+  while (done != size) {
+    const std::size_t more =
+        co_await write(offset + done, static_cast<const char*>(buffer) + done, size - done, token);
+    done += more;
+  }
+}
 }  // namespace coracle

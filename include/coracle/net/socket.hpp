@@ -1,6 +1,7 @@
 // coracle/net/socket.hpp -- TCP and UDP, over IPv4 and IPv6.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <algorithm>
 #include <coracle/core/task.hpp>
 #include <coracle/net/socket_operations.hpp>
 #include <string>
@@ -129,8 +130,73 @@ class socket {
   static socket create(io_service& service, const ip_endpoint& unspecified, bool is_stream);
   int receive_flags() const noexcept;
 
+  // What the tasks below leave to the library. They are here themselves, and so compiled by who awaits them: compilers do
+  // not agree on how a function returns a task.
+  void end_or_dissolve();
+  void forget_remote() noexcept;
+  /// Awaitable of the number of bytes that were received, and dropped.
+  socket_recv_operation drop(const stop_token& token) noexcept;
+  [[noreturn]] static void throw_cut_off();
+  [[noreturn]] static void throw_no_delimiter();
+
   coracle::detail::io_descriptor descriptor_;
   ip_endpoint remote_;  // of the socket's family, also if it is zero
   bool is_stream_;
 };
+
+inline task<> socket::disconnect(stop_token token) {
+  end_or_dissolve();
+  for (bool more = is_stream_; more;) {
+    const std::size_t dropped = co_await drop(token);
+    more = dropped != 0;
+  }
+  forget_remote();
+}
+
+inline task<> socket::send_all(const void* buffer, std::size_t size, stop_token token, std::size_t* sent) {
+  CORACLE_CHECK(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
+  std::size_t its_own = 0;
+  std::size_t& done = sent ? *sent : its_own;
+  while (done != size) {
+    const std::size_t more = co_await send(static_cast<const char*>(buffer) + done, size - done, token);
+    done += more;
+  }
+}
+
+inline task<std::size_t> socket::recv_exactly(void* buffer, std::size_t size, stop_token token,
+                                              std::size_t* received) {
+  CORACLE_CHECK(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
+  std::size_t its_own = 0;
+  std::size_t& done = received ? *received : its_own;
+  while (done != size) {
+    const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
+    if (more == 0 && done == 0) co_return more;
+    if (more == 0) throw_cut_off();
+    done += more;
+  }
+  co_return size;
+}
+
+inline task<std::size_t> socket::recv_until(std::string& received, std::string_view delimiter,
+                                            std::size_t most, stop_token token) {
+  CORACLE_CHECK(is_stream_, "recv_until() of a UDP socket, which receives one datagram: use recv()");
+  CORACLE_CHECK(!delimiter.empty(), "recv_until() needs a delimiter");
+  constexpr std::size_t most_at_once = 4096;
+  struct text {  // what has come; behind it is room
+    std::string& all;
+    std::size_t size = all.size();
+    ~text() { all.resize(size); }
+  };
+  for (std::size_t searched = 0;;) {
+    const std::size_t found = received.find(delimiter, searched);
+    if (found < most && delimiter.size() <= most - found) co_return found + delimiter.size();
+    if (received.size() >= most) throw_no_delimiter();
+    searched = received.size() - std::min(received.size(), delimiter.size() - 1);
+    text come{received};
+    received.resize(come.size + std::min(most - come.size, most_at_once));
+    const std::size_t more = co_await recv(received.data() + come.size, received.size() - come.size, token);
+    if (more == 0) co_return more;
+    come.size += more;
+  }
+}
 }  // namespace coracle::net

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+#include <coracle/core/task.hpp>
+
+coracle::task<int> give() { co_return 42; }
