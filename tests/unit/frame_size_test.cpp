@@ -31,6 +31,11 @@ class weighed {
 };
 
 weighed wait_for_nothing() { co_return; }
+coracle::task<long> answer(long n) { co_return n; }
+weighed wait_for_tasks(long n) {
+  static_cast<void>(co_await answer(n));
+  static_cast<void>(co_await answer(n));
+}
 weighed wait_for_event(coracle::async_manual_reset_event& event) { co_await event; }
 weighed wait_for_mutex(coracle::async_mutex& mutex) { co_await mutex.lock_async(); }
 weighed wait_for_element(coracle::channel<int>& from) { static_cast<void>(co_await from.recv()); }
@@ -54,6 +59,7 @@ TEST_CASE("frame: a task that waits is no larger than it was" *
   coracle::async_mutex mutex;
   coracle::channel<int> numbers{1};
   CHECK(wait_for_nothing().size <= (is_clang ? 40 : 48));
+  CHECK(wait_for_tasks(1).size <= (is_clang ? 56 : 96));
   CHECK(wait_for_event(event).size <= (is_clang ? 120 : 136));
   CHECK(wait_for_mutex(mutex).size <= (is_clang ? 120 : 144));
   CHECK(wait_for_element(numbers).size <= (is_clang ? 128 : 160));

@@ -4,6 +4,7 @@
 
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
@@ -136,6 +137,43 @@ TEST_CASE("task: an exception from a local's destructor after co_return takes th
   CHECK(log.alive == 0);
 }
 
+struct throws_if_converted {
+  operator int() const { throw 13; }
+};
+
+TEST_CASE("task: a co_return whose conversion throws leaves the environment to what is awaited next") {
+  auto body = []() -> task<int> {
+    int caught = 0;
+    try {
+      co_return throws_if_converted();
+    } catch (int value) {
+      caught = value;
+    }
+    const coracle::stop_token token = co_await coracle::this_task::stop_token();
+    co_return token.stop_possible() ? caught : 0;
+  };
+  coracle::stop_source source;
+  CHECK(sync_wait(coracle::with_stop(body(), source.get_token())) == 13);
+}
+
+task<int> go_on_after_co_return() {
+  try {
+    const throws_at_end local;
+    co_return 1;
+  } catch (int) {
+  }
+  static_cast<void>(co_await coracle::this_task::stop_token());
+  co_return 2;
+}
+TEST_CASE(
+    "task: one that a local's destructor keeps from its end may not await, and ends the program with one "
+    "line" *
+    doctest::skip(!CORACLE_CHECKS())) {
+  CHECK(coracle_test::abort_message([] { static_cast<void>(sync_wait(go_on_after_co_return())); }) ==
+        "coracle: a task went on after `co_return value`: it caught what the destructor of a local threw "
+        "then\n");
+}
+
 TEST_CASE("task: a result whose copy throws is an exception of the task") {
   coracle::testing::lifetimes log;
   const coracle::testing::lifetime_probe original(log, 1);
@@ -231,10 +269,14 @@ TEST_CASE("task: is as large as a pointer") {
   CHECK_FALSE(std::is_copy_constructible_v<task<>>);
 }
 
-TEST_CASE("task: its promise is two pointers and the result") {
+TEST_CASE("task: its promise is two pointers, and the result if that is larger than one") {
+  struct three_words {
+    void* words[3];
+  };
   CHECK(sizeof(task<>::promise_type) == 2 * sizeof(void*));
-  CHECK(sizeof(task<int*>::promise_type) == 3 * sizeof(void*));
-  CHECK(sizeof(task<int&>::promise_type) == 3 * sizeof(void*));
+  CHECK(sizeof(task<int*>::promise_type) == 2 * sizeof(void*));
+  CHECK(sizeof(task<int&>::promise_type) == 2 * sizeof(void*));
+  CHECK(sizeof(task<three_words>::promise_type) == 5 * sizeof(void*));
 }
 
 TEST_CASE("task: the awaiter goes on on the thread that finished the body") {

@@ -165,6 +165,11 @@ decltype(auto) in_place(Awaiter& awaiter) noexcept {
   }
 }
 
+/// Has its awaiter inside, which `awaiter_in_place(value)` gives: no copy of it then stands in the frame of who awaits.
+template <class T>
+concept has_awaiter_in_place =
+    !CORACLE_COPIES_AWAITERS() && requires(T&& value) { awaiter_in_place(static_cast<T&&>(value)); };
+
 /// What await_transform returns to have `value` itself awaited.
 template <class T>
 CORACLE_ALWAYS_INLINE()
@@ -172,6 +177,8 @@ decltype(auto) awaited(T&& value) noexcept {
   if constexpr ((std::is_lvalue_reference_v<T> || CORACLE_COPIES_AWAITERS()) && !has_member_co_await<T> &&
                 !has_free_co_await<T>) {
     return awaiter_reference<std::remove_reference_t<T>>(value);
+  } else if constexpr (has_awaiter_in_place<T>) {
+    return awaiter_in_place(static_cast<T&&>(value));
   } else {
     return static_cast<T&&>(value);
   }

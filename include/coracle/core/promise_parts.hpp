@@ -170,7 +170,42 @@ struct result_of_coroutine {
   [[nodiscard]] bool has_error() const noexcept { return result_.has_error(); }
 
  protected:
+  [[nodiscard]] storage& result() noexcept { return result_; }
   [[no_unique_address]] storage result_;
+};
+
+/// A result that can take the place of an environment.
+template <class T>
+inline constexpr bool fits_into_word =
+    sizeof(stored_t<T>) <= sizeof(void*) && std::is_trivially_destructible_v<stored_t<T>> &&
+    std::is_nothrow_move_constructible_v<stored_t<T>>;
+
+/// `co_return value;` for a `Result` that keeps a `T` in its `result()`.
+template <class T, class Result>
+struct returns_into : Result {
+  template <class U = T>
+  void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
+    constexpr bool fits = std::is_constructible_v<T, U>, lasts = !fits || !refers_to_temporary<T, U>;
+    static_assert(
+        fits_into_frame<T>,
+        "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
+    static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
+    static_assert(
+        lasts,
+        "co_return: this coroutine returns a reference, and this is a temporary, which ends here: return a "
+        "value, or refer to what lives on");
+    if constexpr (fits && lasts && (!fits_into_word<T> || std::is_nothrow_constructible_v<T, U>)) {
+      this->result().emplace(static_cast<U&&>(value));
+    } else if constexpr (fits && lasts) {
+      // Where this throws, a handler around the co_return may go on, and needs what a result takes the place of.
+      T made(static_cast<U&&>(value));
+      this->result().emplace(static_cast<T&&>(made));
+    }
+  }
+};
+template <class Result>
+struct returns_into<void, Result> : Result {
+  void return_void() noexcept { this->result().emplace(); }
 };
 }  // namespace detail
 
@@ -178,25 +213,7 @@ namespace part {
 
 /// `co_return value;` stores a `T` (also void or a reference), `take()` gives it out.
 template <class T, class Errors = stores_errors>
-struct returns : detail::result_of_coroutine<T, Errors> {
-  template <class U = T>
-  void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
-    constexpr bool fits = std::is_constructible_v<T, U>, lasts = !fits || !detail::refers_to_temporary<T, U>;
-    static_assert(
-        detail::fits_into_frame<T>,
-        "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
-    static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
-    static_assert(
-        lasts,
-        "co_return: this coroutine returns a reference, and this is a temporary, which ends here: return a "
-        "value, or refer to what lives on");
-    if constexpr (fits && lasts) this->result_.emplace(static_cast<U&&>(value));
-  }
-};
-template <class Errors>
-struct returns<void, Errors> : detail::result_of_coroutine<void, Errors> {
-  void return_void() noexcept { this->result_.emplace(); }
-};
+struct returns : detail::returns_into<T, detail::result_of_coroutine<T, Errors>> {};
 
 // ---- final suspension and continuation -----------------------------------------------------------------
 }  // namespace part
@@ -213,83 +230,76 @@ class inherited_environment {
   const environment* environment_;
 };
 
-/// The same and, if the coroutine fails, its error, in one word: what has ended needs no environment. The address of an
-/// environment is even. So is the first word of an exception_ptr, null or the address of an exception: here it is kept one
-/// too high.
-class environment_or_error {
+/// One word: the environment and, once the coroutine has ended, which then needs none, its error or its `Result`, if that
+/// is small enough.
+template <class Result>
+class environment_or {
  public:
-  environment_or_error() noexcept : word_(0) {}
-  environment_or_error(const environment_or_error&) = delete;
-  environment_or_error& operator=(const environment_or_error&) = delete;
-  ~environment_or_error() {
-    if (has_error()) [[unlikely]]
-      drop_error();
-  }
-  /// Requires: no error.
-  [[nodiscard]] const environment* get_environment() const noexcept {
-    return reinterpret_cast<const environment*>(word_);
-  }
-  void set_environment(const environment* inherited) noexcept {
-    word_ = reinterpret_cast<std::uintptr_t>(inherited);
-  }
-  /// Keeps the exception that is being handled. Requires: no error.
-  CORACLE_COLD() void unhandled_exception() noexcept {
-    ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::current_exception());
-    move_first_word(error_mark);
-  }
-  [[nodiscard]] bool has_error() const noexcept { return (first_word() & error_mark) != 0; }
-  CORACLE_ALWAYS_INLINE() void throw_error() {
-    if (has_error()) [[unlikely]]
-      rethrow_error();
-  }
+  // Not read before it is set.
+  environment_or() noexcept {}
+  environment_or(const environment_or&) = delete;
+  environment_or& operator=(const environment_or&) = delete;
+  ~environment_or() {}
 
- private:
-  [[noreturn]] CORACLE_COLD() void rethrow_error() {
-    move_first_word(-error_mark);
+  [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
+  void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
+
+ protected:
+  /// A place for it, which the environment leaves.
+  [[nodiscard]] Result& result() noexcept { return *::new (static_cast<void*>(&result_)) Result; }
+  [[nodiscard]] Result& kept_result() noexcept { return result_; }
+  /// Keeps the exception that is being handled.
+  CORACLE_COLD() void keep_error() noexcept {
+    ::new (static_cast<void*>(&error_)) std::exception_ptr(std::current_exception());
+  }
+  [[noreturn]] void rethrow_error() const {
     const std::exception_ptr error(error_);
-    move_first_word(error_mark);
     rethrow(error);
   }
-  CORACLE_COLD() void drop_error() noexcept {
-    move_first_word(-error_mark);
-    error_.~exception_ptr();
-  }
-  [[nodiscard]] std::uintptr_t first_word() const noexcept {
-    std::uintptr_t word;
-    __builtin_memcpy(&word, __builtin_addressof(word_), sizeof word);
-    return word;
-  }
-  void move_first_word(std::uintptr_t by) noexcept {
-    const std::uintptr_t word = first_word() + by;
-    __builtin_memcpy(__builtin_addressof(word_), &word, sizeof word);
-  }
+  CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }
 
-  static constexpr std::uintptr_t error_mark = 1;
+ private:
   union {
-    std::uintptr_t word_;
+    const environment* environment_;
     std::exception_ptr error_;
+    Result result_;
   };
 };
+/// With room for a result of any size.
+template <class Result>
+class environment_and : public environment_or<nothing> {
+ protected:
+  [[nodiscard]] Result& result() noexcept { return result_; }
+  [[nodiscard]] Result& kept_result() noexcept { return result_; }
 
-/// `Inherited` keeps the environment.
-template <class Inherited>
+ private:
+  [[no_unique_address]] Result result_;
+};
+template <class T>
+using environment_with_result =
+    std::conditional_t<fits_into_word<T>, environment_or<value_only<T>>, environment_and<value_only<T>>>;
+
+/// `Inherited` keeps the environment. `marks`: bits of the parent's address, which is even, that it keeps beside that.
+template <class Inherited, std::uintptr_t marks = 0>
 class continues_parent_as : public Inherited {
  public:
-  // Not read before set_parent() has set it.
+  // Not read before set_parent() has set it: each store of a new task is a cycle.
   continues_parent_as() noexcept {}
   /// What this coroutine continues when it ends; called by the awaiter before it starts the coroutine.
   template <class Promise>
   void set_parent(std::coroutine_handle<Promise> parent) noexcept {
-    parent_ = parent;
+    parent_ = reinterpret_cast<std::uintptr_t>(parent.address());
     if constexpr (requires { parent.promise().get_environment(); }) {
       this->set_environment(parent.promise().get_environment());
     } else {
       this->set_environment(nullptr);
     }
   }
-  [[nodiscard]] std::coroutine_handle<> parent() const noexcept { return parent_; }
+  [[nodiscard]] std::coroutine_handle<> parent() const noexcept {
+    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(parent_ & ~marks));
+  }
   /// From here on parent() is null.
-  void forget_parent() noexcept { parent_ = nullptr; }
+  void forget_parent() noexcept { parent_ &= marks; }
 
   struct final_awaiter {
     constexpr final_awaiter() noexcept {}
@@ -303,9 +313,13 @@ class continues_parent_as : public Inherited {
   };
   final_awaiter final_suspend() const noexcept { return {}; }
 
+ protected:
+  void set(std::uintptr_t mark) noexcept { parent_ |= mark; }
+  [[nodiscard]] bool is(std::uintptr_t mark) const noexcept { return (parent_ & mark) != 0; }
+
  private:
   union {
-    std::coroutine_handle<> parent_;
+    std::uintptr_t parent_;
   };
 };
 }  // namespace detail

@@ -14,24 +14,65 @@ template <class T = void>
 class CORACLE_IN_A_REGISTER() task;
 
 namespace detail {
+/// In the address of a task's parent.
+struct task_marks {
+  static constexpr std::uintptr_t has_failed = 1, has_returned = 2, all = has_failed | has_returned;
+};
+/// What a task keeps of its own in two words, and its result, if that is larger than a word.
 template <class T>
-struct task_promise : continues_parent_as<environment_or_error>,
+class task_state : public continues_parent_as<environment_with_result<T>, task_marks::all> {
+  using base = continues_parent_as<environment_with_result<T>, task_marks::all>;
+  static constexpr bool returns_over_environment = fits_into_word<T> && !std::is_void_v<T>;
+
+ public:
+  [[nodiscard]] const environment* get_environment() const noexcept {
+    CORACLE_CHECK(
+        !this->is(task_marks::has_returned),
+        "a task went on after `co_return value`: it caught what the destructor of a local threw then");
+    return base::get_environment();
+  }
+
+ protected:
+  [[nodiscard]] auto& result() noexcept {
+    if constexpr (CORACLE_CHECKS() && returns_over_environment) this->set(task_marks::has_returned);
+    return base::result();
+  }
+};
+template <class T>
+struct task_promise : returns_into<T, task_state<T>>,
                       part::starts_lazily,
-                      part::returns<T, part::terminates_on_error>,
                       part::awaits_anything,
                       recycled_frames {
   static_assert(std::is_void_v<T> || std::is_move_constructible_v<T>,
                 "the result is moved out of a task: return a std::unique_ptr to a type that cannot be moved");
 
+  task_promise() noexcept = default;
+  task_promise(const task_promise&) = delete;
+  task_promise& operator=(const task_promise&) = delete;
+  ~task_promise() {
+    // One that has not ended may have no parent yet, and has no error.
+    if (!std::coroutine_handle<task_promise>::from_promise(*this).done()) [[unlikely]]
+      return;
+    if (has_error()) [[unlikely]]
+      this->drop_error();
+  }
   task<T> get_return_object() noexcept;
-  using environment_or_error::has_error;
-  T take() {
-    this->throw_error();
-    return part::returns<T, part::terminates_on_error>::take();
+  [[nodiscard]] bool has_error() const noexcept { return this->is(task_marks::has_failed); }
+  CORACLE_ALWAYS_INLINE() T take() {
+    if (has_error()) [[unlikely]]
+      rethrow_error_of(std::coroutine_handle<task_promise>::from_promise(*this).address());
+    return std::move(this->kept_result()).get();
   }
   CORACLE_COLD() void unhandled_exception() noexcept {
-    environment_or_error::unhandled_exception();
+    this->keep_error();
     shared_promise::tell(this->parent(), std::coroutine_handle<task_promise>::from_promise(*this).address());
+    this->set(task_marks::has_failed);
+  }
+
+ private:
+  // Takes what the caller has in a register.
+  [[noreturn]] CORACLE_COLD() static void rethrow_error_of(void* frame) {
+    std::coroutine_handle<task_promise>::from_address(frame).promise().rethrow_error();
   }
 };
 /// Two tasks that stand side by side and are moved together, as a when_all does just after they were made, would be read
@@ -43,6 +84,46 @@ std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> body) 
   CORACLE_HIDES_ORIGIN(address);
   return std::coroutine_handle<Promise>::from_address(address);
 }
+template <class T>
+class task_awaiter_base {
+ public:
+  explicit task_awaiter_base(std::coroutine_handle<task_promise<T>> body) noexcept : body_(body) {}
+  bool await_ready() const noexcept { return body_.done(); }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> parent) noexcept {
+    const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
+    body.promise().set_parent(parent);
+    return transfer_to(body);
+  }
+
+ protected:
+  std::coroutine_handle<task_promise<T>> body_;
+};
+template <class T>
+class task_awaiter : public task_awaiter_base<T> {
+ public:
+  using task_awaiter_base<T>::task_awaiter_base;
+  bool await_ready() const noexcept {
+    const bool is_over = this->body_.done();
+    CORACLE_CHECK(!is_over || this->body_.promise().parent(),
+                  "a task was awaited twice: its result has been moved out; a shared_task keeps it");
+    return is_over;
+  }
+  CORACLE_ALWAYS_INLINE() T await_resume() {
+#if CORACLE_CHECKS()
+    this->body_.promise().forget_parent();  // the mark of one whose result is taken
+#endif
+    return this->body_.promise().take();
+  }
+};
+template <class T>
+class task_ready_awaiter : public task_awaiter_base<T> {
+ public:
+  using task_awaiter_base<T>::task_awaiter_base;
+  void await_resume() const noexcept {}
+};
 }  // namespace detail
 
 template <class T>
@@ -56,24 +137,25 @@ class forked;
 /// Order         the body runs inside the `co_await`, the awaiter's next line right after it.
 /// Resumes on    the thread that finished the body: a transfer, without a scheduler, a lock or an atomic.
 /// Cancellation  inherits its awaiter's environment, and so its stop token.
-/// Exceptions    one that leaves the body is thrown from the `co_await`.
+/// Exceptions    one that leaves the body is thrown from the `co_await`. What the destructor of a local throws after
+///               `co_return value` may not be caught in the body by one that then awaits again.
 /// Threads       one at a time; it may be moved between threads before it is awaited.
 /// Cost          one frame from the recycler (none where clang elides it), constant stack.
 template <class T>
 class [[nodiscard(
     "a task that is not awaited does nothing: co_await it, or pass it to sync_wait or "
-    "when_all")]] CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() CORACLE_IN_A_REGISTER() task {
-  class awaiter_base;
-  class awaiter;
-  class ready_awaiter;
+    "when_all")]] CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() CORACLE_IN_A_REGISTER() task
+    : detail::task_awaiter<T> {
+  using awaiter = detail::task_awaiter<T>;
+  using awaiter::body_;
 
  public:
   using promise_type = detail::task_promise<T>;
   using value_type = T;
 
-  task() noexcept = default;
-  CORACLE_CORO_WRAPPER() explicit task(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  task(task&& other) noexcept : body_(detail::moved_alone(std::exchange(other.body_, nullptr))) {}
+  task() noexcept : awaiter(nullptr) {}
+  CORACLE_CORO_WRAPPER() explicit task(std::coroutine_handle<promise_type> body) noexcept : awaiter(body) {}
+  task(task&& other) noexcept : awaiter(detail::moved_alone(std::exchange(other.body_, nullptr))) {}
   task& operator=(task&& other) noexcept {
     task(std::move(other)).swap(*this);
     return *this;
@@ -101,10 +183,20 @@ class [[nodiscard(
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
   /// Runs the body and gives its result, moved out. Requires: not empty, and not awaited so before.
-  awaiter operator co_await() && noexcept { return awaiter{body_}; }
+  awaiter operator co_await() && noexcept {
+    require_body();
+    return *this;
+  }
+  friend awaiter& awaiter_in_place(task&& awaited) noexcept {
+    awaited.require_body();
+    return awaited;
+  }
   /// An awaitable that runs the body and gives nothing, not even its exception: the result stays in the
   /// task for a later `co_await std::move(task)`.
-  [[nodiscard]] ready_awaiter when_ready() const noexcept { return ready_awaiter{body_}; }
+  [[nodiscard]] detail::task_ready_awaiter<T> when_ready() const noexcept {
+    require_body();
+    return detail::task_ready_awaiter<T>{body_};
+  }
 
  private:
 #if CORACLE_CHECKS()
@@ -114,50 +206,9 @@ class [[nodiscard(
     return body_ && body_.done() && body_.promise().parent() && body_.promise().has_error();
   }
 #endif
-  std::coroutine_handle<promise_type> body_;
-};
-
-template <class T>
-class task<T>::awaiter_base {
- public:
-  explicit awaiter_base(std::coroutine_handle<promise_type> body) noexcept : body_(body) {
+  void require_body() const noexcept {
     CORACLE_CHECK(body_, "an empty task was awaited: it was moved from, or never held a coroutine");
   }
-  bool await_ready() const noexcept { return body_.done(); }
-  template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> parent) noexcept {
-    const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
-    body.promise().set_parent(parent);
-    return transfer_to(body);
-  }
-
- protected:
-  std::coroutine_handle<promise_type> body_;
-};
-template <class T>
-class task<T>::awaiter : public awaiter_base {
- public:
-  using awaiter_base::awaiter_base;
-  bool await_ready() const noexcept {
-    const bool is_over = this->body_.done();
-    CORACLE_CHECK(!is_over || this->body_.promise().parent(),
-                  "a task was awaited twice: its result has been moved out; a shared_task keeps it");
-    return is_over;
-  }
-  CORACLE_ALWAYS_INLINE() T await_resume() {
-#if CORACLE_CHECKS()
-    this->body_.promise().forget_parent();  // the mark of one whose result is taken
-#endif
-    return this->body_.promise().take();
-  }
-};
-template <class T>
-class task<T>::ready_awaiter : public awaiter_base {
- public:
-  using awaiter_base::awaiter_base;
-  void await_resume() const noexcept {}
 };
 
 namespace detail {
