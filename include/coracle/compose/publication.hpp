@@ -1,7 +1,7 @@
 // coracle/compose/publication.hpp -- a count that grows, and the coroutines that wait for it to grow.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/recycled_allocator.hpp>
 #include <coracle/core/wait_queue.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -100,23 +100,11 @@ class wait_for_more : public stoppable_wait<wait_for_more> {
   std::uint64_t seen_;
 };
 
-template <class T>
-struct recycled_allocator {
-  using value_type = T;
-  recycled_allocator() noexcept {}
-  template <class U>
-  recycled_allocator(const recycled_allocator<U>&) noexcept {}
-  T* allocate(std::size_t n) {
-    static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
-                  "an over-aligned object cannot be published: publish a std::shared_ptr to it");
-    return static_cast<T*>(allocate_recycled(n * sizeof(T)));
-  }
-  void deallocate(T* block, std::size_t n) noexcept { free_recycled(block, n * sizeof(T)); }
-  friend bool operator==(recycled_allocator, recycled_allocator) noexcept { return true; }
-};
 /// A value that all readers share, so that none copies it while others are locked out.
 template <class T>
 std::shared_ptr<const T> make_published(T&& value) {
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                "an over-aligned object cannot be published: publish a std::shared_ptr to it");
   return std::allocate_shared<const T>(recycled_allocator<T>{}, std::move(value));
 }
 }  // namespace coracle::detail
