@@ -15,7 +15,7 @@ namespace coracle {
 /// in a queue, for an element, a place, a lock, a permit or a signal, takes nothing unless it wins, and gives
 /// nothing away. That holds where it is the branch itself. A task is run for its own sake: if it loses it is
 /// stopped and joined, and what it has done is done, so `timeout(ch.recv(), 1s)` as a branch can lose an
-/// element where `ch.recv()` cannot.
+/// element where `ch.recv()` cannot. So is acquire() of a rate_limiter.
 ///
 /// Order         of branches that can be carried out at once the first one wins; the later ones are not
 ///               started. So one that always can starves those behind it: list what is rare first.

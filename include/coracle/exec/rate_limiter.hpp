@@ -21,7 +21,8 @@ namespace coracle {
 /// without a rounding error however long it runs.
 /// Order         first come, first served, also of those that want more than is there: nobody overtakes.
 /// Resumes on    the executor on which the waiter suspended; outside any, the thread of the program's timers.
-/// Cancellation  a stop request ends the wait; nothing is taken, and the next one takes the place.
+/// Cancellation  a stop request ends the wait; nothing is taken, and the next one takes the place. As a branch of a
+///               select() or a when_any() it is as a task: one that loses may have taken what it came for.
 /// Exceptions    acquire(): operation_cancelled; std::bad_alloc where it has to wait.
 /// Threads       all members are thread-safe. All who use it go by one clock: see executor::timers().
 /// Cost          no thread, and no timer but for the first waiter. Where it need not wait: a look at the
