@@ -55,6 +55,10 @@ void channel_1p1c_two_threads(benchmark::State& state) {
   static_thread_pool one{1}, two{1};
   exchange<spsc_channel<long>>(state, one, two, 1, 1, capacity, 1'000'000);
 }
+void shared_channel_1p1c_two_threads(benchmark::State& state) {
+  static_thread_pool one{1}, two{1};
+  exchange(state, one, two, 1, 1, capacity, 1'000'000);
+}
 void channel_4p1c_one_thread(benchmark::State& state) {
   static_thread_pool pool{1};
   exchange(state, pool, pool, 4, 1, capacity, 1'000'000);
@@ -205,6 +209,7 @@ CORACLE_BENCH(channel_1p1c_one_thread);
 CORACLE_BENCH(floor_channel_1p1c_one_thread);
 CORACLE_BENCH(channel_1p1c_two_threads);
 CORACLE_BENCH(floor_channel_1p1c_two_threads);
+CORACLE_BENCH(shared_channel_1p1c_two_threads);
 CORACLE_BENCH(channel_4p1c_one_thread);
 CORACLE_BENCH(floor_channel_4p1c_one_thread);
 CORACLE_BENCH(channel_4p1c_two_threads);

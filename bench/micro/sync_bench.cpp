@@ -72,6 +72,40 @@ void mutex_contended_pool_of_2(benchmark::State& state) {
   benchmark::DoNotOptimize(count);
 }
 
+/// Some 5 us: each step waits for the one before.
+void work_outside() {
+  unsigned long x = 1;
+  for (int i = 0; i != 5'000; ++i) x = x * 6'364'136'223'846'793'005 + 1;
+  benchmark::DoNotOptimize(x);
+}
+task<> lock_and_work(coracle::static_thread_pool& pool, coracle::async_mutex& mutex, long n, long& count) {
+  co_await pool.schedule();
+  for (long i = 0; i < n; ++i) {
+    {
+      auto lock = co_await mutex.scoped_lock_async();
+      ++count;
+    }
+    work_outside();
+  }
+}
+/// Four that take turns: what they do outside has room for two threads.
+void mutex_with_work_outside_pool_of_2(benchmark::State& state) {
+  coracle::static_thread_pool pool{2};
+  coracle::async_mutex mutex;
+  long count = 0;
+  measure(state, 4'000, [&](long n) {
+    const auto quarter = [&] { return lock_and_work(pool, mutex, n / 4, count); };
+    coracle::sync_wait(coracle::when_all(quarter(), quarter(), quarter(), quarter()));
+  });
+  benchmark::DoNotOptimize(count);
+}
+/// On one thread, so half of this at best.
+void floor_mutex_with_work_outside_pool_of_2(benchmark::State& state) {
+  measure(state, 4'000, [](long n) {
+    for (long i = 0; i != n; ++i) work_outside();
+  });
+}
+
 /// Stands in a queue; its frame comes from the recycler.
 struct waiting {
   struct promise_type : coracle::part::starts_eagerly,
@@ -149,6 +183,8 @@ CORACLE_BENCH(event_suspend_resume);
 CORACLE_BENCH(mutex_uncontended);
 CORACLE_BENCH(floor_mutex_uncontended);
 CORACLE_BENCH(mutex_contended_pool_of_2);
+CORACLE_BENCH(mutex_with_work_outside_pool_of_2);
+CORACLE_BENCH(floor_mutex_with_work_outside_pool_of_2);
 CORACLE_BENCH(mutex_100_queued);
 CORACLE_BENCH(mutex_100_cancelled);
 }  // namespace

@@ -13,20 +13,23 @@ class lone_entry {
  public:
   // ---- the owner ----
 
-  /// False: it is in use.
+  /// False: it is in use, or shut.
   bool put(resumption& item) noexcept {
-    if (slot_.load(memory_order_relaxed)) return false; /*L5*/
-    slot_.store(&item, memory_order_release);           /*L1*/
+    if (slot_.load(memory_order_relaxed) != empty) return false;                /*L5*/
+    slot_.store(reinterpret_cast<std::uintptr_t>(&item), memory_order_release); /*L1*/
     return true;
   }
   /// Null: there is none.
   resumption* take() noexcept {
-    resumption* const item = slot_.load(memory_order_relaxed); /*L5*/
+    auto* const item = reinterpret_cast<resumption*>(slot_.load(memory_order_relaxed)); /*L5*/
     if (!item) return nullptr;
-    slot_.store(nullptr, memory_order_relaxed); /*L5*/
+    slot_.store(empty, memory_order_relaxed); /*L5*/
     fence_.light();
     const std::uint64_t seen = thief_.load(memory_order_relaxed); /*L3*/
-    return state_of(seen) == nobody || keep_from(seen) ? item : nullptr;
+    return (seen & (state_bits | shuts)) == nobody || keep_from(seen, item) ? item : nullptr;
+  }
+  [[nodiscard]] bool is_shut() const noexcept {
+    return slot_.load(memory_order_relaxed) - 1 < shut_turns; /*L5*/
   }
 
   // ---- everybody ----
@@ -34,35 +37,67 @@ class lone_entry {
   /// Null: there is none, or somebody else was faster.
   resumption* steal() noexcept {
     std::uint64_t seen = thief_.load(memory_order_relaxed);                                       /*L6*/
-    if (state_of(seen) != nobody || !slot_.load(memory_order_relaxed)) return nullptr;            /*L6*/
+    if (state_of(seen) != nobody || !entry_in(slot_.load(memory_order_relaxed))) return nullptr;  /*L6*/
     if (!thief_.compare_exchange_strong(seen, seen + asks, memory_order_relaxed)) return nullptr; /*L3*/
     fence_.heavy();
-    resumption* const item = slot_.load(memory_order_acquire); /*L2*/
+    resumption* const item = entry_in(slot_.load(memory_order_acquire)); /*L2*/
     std::uint64_t asking = seen + asks;
     const std::uint64_t then = item ? seen + has_it : seen + next_turn;
     return thief_.compare_exchange_strong(asking, then, memory_order_relaxed) ? item : nullptr; /*L4*/
   }
+  /// From when its owner next comes to it, and for `shut_turns` times that it does, nothing is put in. False: somebody has
+  /// asked for that already, or for the entry.
+  bool shut() noexcept {
+    std::uint64_t seen = thief_.load(memory_order_relaxed); /*L6*/
+    return (seen & (state_bits | shuts)) == nobody &&
+           thief_.compare_exchange_strong(seen, seen + shuts, memory_order_relaxed); /*L7*/
+  }
   /// Of what was put in before a light fence that comes before the caller's heavy one.
   [[nodiscard]] bool is_empty() const noexcept {
-    return !slot_.load(memory_order_relaxed) || state_of(thief_.load(memory_order_relaxed)) == has_it; /*L6*/
+    return !entry_in(slot_.load(memory_order_relaxed)) ||
+           state_of(thief_.load(memory_order_relaxed)) == has_it; /*L6*/
   }
 
  private:
-  // thief_ says in two bits whether somebody wants the entry or has it, and above them how often that has changed, so that
-  // no thief takes another's state for its own. Only the owner writes to slot_: where a thief has the entry it stays there
-  // until the owner comes to it. The fences see to it that the owner, which has emptied slot_, or the thief, which has asked
-  // before, knows of the other; where both do, thief_ decides.
+  // thief_ says in two bits whether somebody wants the entry or has it, in the next whether it is to be shut, and above them
+  // how often that has changed, so that no thief takes another's state for its own. Only the owner writes to slot_: where a
+  // thief has the entry it stays there until the owner comes to it; while it is shut, the turns that are left stand there,
+  // and the bit stays set: so the owner's hot path asks for neither. The fences see to it that the owner, which has emptied
+  // slot_, or the thief, which has asked before, knows of the other; where both do, thief_ decides.
   //   [L1] the entry              release  publishes its fields               pairs with L2
   //   [L2] the entry              acquire  sees them                          pairs with L1
   //   [L3] nobody -> asks         relaxed  a heavy fence follows; the owner's look follows a light one
   //   [L4] asks -> has it, nobody relaxed  only decides whose it is
   //   [L5] what is the owner's    relaxed  ordered by the others
   //   [L6] a look                 relaxed  a hint: L3 follows, or the caller's fence was before it
-  static constexpr std::uint64_t nobody = 0, asks = 1, has_it = 2, state_bits = 3, next_turn = 4;
+  //   [L7] shuts, no more         relaxed  only the owner acts on it, in slot_
+  static constexpr std::uint64_t nobody = 0, asks = 1, has_it = 2, state_bits = 3, shuts = 4, next_turn = 8;
+  static constexpr std::uintptr_t empty = 0, shut_turns = is_modelled ? 1 : 64;
   static constexpr std::uint64_t state_of(std::uint64_t seen) noexcept { return seen & state_bits; }
+  static resumption* entry_in(std::uintptr_t slot) noexcept {
+    return slot > shut_turns ? reinterpret_cast<resumption*>(slot) : nullptr;
+  }
 
-  /// Somebody asks for what the owner has just taken, or has it. True: it stays the owner's.
-  CORACLE_SAVES_REGISTERS() bool keep_from(std::uint64_t seen) noexcept {
+  /// Somebody asks for what the owner has just taken out, or has it, or it is to be shut, or was. True: it is an entry, and
+  /// stays the owner's.
+  CORACLE_SAVES_REGISTERS() bool keep_from(std::uint64_t thief, const resumption* taken) noexcept {
+    const auto slot = reinterpret_cast<std::uintptr_t>(taken);
+    const bool mine = slot > shut_turns && is_still_mine(thief);
+    if ((thief & shuts) != 0) {
+      const std::uintptr_t turns = slot > shut_turns ? shut_turns : slot - 1;
+      turns != 0 ? slot_.store(turns, memory_order_relaxed) : open(thief); /*L5*/
+    }
+    return mine;
+  }
+  /// Who asks now is too late for what was here before.
+  void open(std::uint64_t seen) noexcept {
+    std::uint64_t then;
+    do {
+      then = seen - shuts - state_of(seen) + (state_of(seen) == nobody ? 0 : next_turn);
+    } while (!thief_.compare_exchange_weak(seen, then, memory_order_relaxed)); /*L7*/
+  }
+  /// `seen` has what the others said last.
+  bool is_still_mine(std::uint64_t& seen) noexcept {
     while (state_of(seen) == asks) {
       const std::uint64_t then = seen - asks + next_turn;
       if (thief_.compare_exchange_weak(seen, then, memory_order_relaxed)) return true; /*L4*/
@@ -73,7 +108,7 @@ class lone_entry {
   }
 
   const asymmetric_fence fence_;
-  atomic<resumption*> slot_{nullptr};
+  atomic<std::uintptr_t> slot_{empty};
   atomic<std::uint64_t> thief_{nobody};
 };
 }  // namespace coracle::detail

@@ -37,13 +37,15 @@ class work_queue {
   }
   /// What was pushed last is alone.
   [[nodiscard]] bool has_one() const noexcept {
-    return tail_.load(memory_order_relaxed) == head_.load(memory_order_relaxed); /*Q6*/
+    const std::uint64_t in_ring = tail_.load(memory_order_relaxed) - head_.load(memory_order_relaxed); /*Q6*/
+    return in_ring == 0 || (in_ring == 1 && lone_.is_shut());
   }
 
   // ---- everybody ----
 
   /// One of several; but an entry that is alone is left until the next call: its owner is likely to come to it before it
-  /// could be fetched. Then it adds one to `left`.
+  /// could be fetched. Then it adds one to `left`. One that is still there shows that what is alone stays for a while: then
+  /// it has the next ones put where taking them costs no fence, and takes this one at the call after that.
   resumption* steal(unsigned& left) noexcept {
     const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
     const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
@@ -57,9 +59,13 @@ class work_queue {
         ++left;
         return nullptr;
       }
+      if (is_lone && share_what_is_alone()) return nullptr;
     }
     return in_ring != 0 ? take_from_ring() : lone_.steal();
   }
+  /// From when the owner next comes to its only entry, it puts some of those that are alone into the ring. False: it does
+  /// already.
+  bool share_what_is_alone() noexcept { return lone_.shut(); }
   /// Of what was pushed before a fence that orders it before this.
   [[nodiscard]] bool is_empty() const noexcept {
     return lone_.is_empty() && head_.load(memory_order_relaxed) == tail_.load(memory_order_relaxed); /*Q6*/
@@ -76,7 +82,7 @@ class work_queue {
     }
   }
 
-  // What is pushed while the ring is empty goes to lone_, if there is room: so that is the oldest. Entries
+  // What is pushed while the ring is empty goes to lone_, unless that is in use or shut: so that is the oldest. Entries
   // [head_, tail_) are in the ring; both only grow, so a taker's CAS fails if anybody was faster.
   //   [Q1] tail + 1     release  publish the slot and the entry's fields           pairs with Q2
   //   [Q2] tail         acquire  see them                                          pairs with Q1

@@ -76,6 +76,64 @@ void owner_against_two_thieves() {
   for (entry& each : all) model_expect(times_taken(each) <= 1, "none is taken twice");
   model_expect(mine + stolen[0] + stolen[1] == put_in, "none is lost");
 }
+/// Another thread has it shut, for one turn here, and the owner goes on; that does not hide from whom an entry is.
+template <bool AsksAnother>
+void shut_by_a_thief() {
+  lone_entry place;
+  entry all[3];
+  int stolen = 0;
+  const auto shut = [&] { place.shut(); };
+  const auto steal = [&] { stolen += note(place.steal(), 42); };
+  int put_in = 0, mine = 0, refused = 0;
+  const auto run_owner = [&] {
+    for (entry& each : all) {
+      if (!put(place, each, 42)) {
+        ++refused;
+        model_expect(!place.take(), "nothing is in what is shut");
+        continue;
+      }
+      ++put_in;
+      mine += note(place.take(), 42);
+    }
+  };
+  if constexpr (AsksAnother) {
+    model_thread one{shut}, two{steal};
+    run_owner();
+    one.join();
+    two.join();
+  } else {
+    model_thread thief{[&] {
+      shut();
+      steal();
+    }};
+    run_owner();
+    thief.join();
+  }
+  for (entry& each : all) model_expect(times_taken(each) <= 1, "none is taken twice");
+  model_expect(mine + stolen == put_in, "none is lost");
+  entry again;
+  for (int i = 0; i != 2; ++i) {
+    while (place.is_shut()) model_expect(!place.take(), "nothing is left");
+    model_expect(put(place, again, 42) && place.take() == &again, "it is open in the end");
+  }
+  model_expect(!place.is_shut(), "and was shut once");
+  if constexpr (!AsksAnother) coracle::testing::model_record(refused != 0 ? "was shut" : "was not");
+}
+/// Who asks while it is opened again is not left asking: then nobody else could take what comes next.
+void opened_while_one_asks() {
+  lone_entry place;
+  entry first, second;
+  place.shut();
+  model_expect(put(place, first, 42), "there is room");
+  model_thread thief{[&] { note(place.steal(), 42); }};
+  const bool mine = note(place.take(), 42);
+  model_expect(place.is_shut() && !place.take(), "opened");
+  model_expect(put(place, second, 42), "there is room");
+  thief.join();
+  note(place.steal(), 42);
+  model_expect(times_taken(first) == 1 && times_taken(second) == 1, "each taken by one of them");
+  coracle::testing::model_record(mine ? "owner" : "thief");
+}
 /// Who sleeps looks after a heavy fence; who has put something in looks for sleepers after a light one. What was stolen
 /// stays in its place until the owner comes; that does not hide what is put there next.
 void seen_or_woken() {
@@ -109,6 +167,9 @@ int main(int argc, char** argv) {
   run.check("lone_entry: owner against two thieves, one entry", model_test::all,
             owner_against_two_thieves<1>);
   run.check("lone_entry: owner against two thieves, two entries", 3, owner_against_two_thieves<2>);
+  run.outcomes("lone_entry: shut by a thief who then asks", {"was not", "was shut"}, shut_by_a_thief<false>);
+  run.check("lone_entry: shut by one while another asks", 3, shut_by_a_thief<true>);
+  run.outcomes("lone_entry: opened while one asks", {"owner", "thief"}, opened_while_one_asks);
   run.check("lone_entry: seen by who sleeps, or he is seen", model_test::all, seen_or_woken);
   return run.finish();
 }

@@ -75,6 +75,24 @@ void owner_against() {
   take_all(*queue, last);
   expect_taken(items, pushed);
 }
+/// Others have what is alone put into the ring: so it goes from there to lone_ and back.
+void what_is_alone_is_shared() {
+  const auto queue = std::make_unique<work_queue>();
+  entry items[3];
+  model_thread thief{[&] {
+    queue->share_what_is_alone();
+    steal(*queue);
+  }};
+  int last = 0, data = 0;
+  for (entry& each : items) {
+    model_expect(push(*queue, each, ++data), "there is room");
+    take(*queue, last);
+  }
+  thief.join();
+  take_all(*queue, last);
+  model_expect(queue->is_empty(), "nothing is left");
+  expect_taken(items, std::size(items));
+}
 /// A full queue takes more as soon as the owner sees that some were taken; the taker has read its slot by then.
 void slots_are_used_again() {
   const auto queue = std::make_unique<work_queue>();
@@ -97,6 +115,7 @@ void slots_are_used_again() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("work_queue: owner against a thief", model_test::all, owner_against<1>);
+  run.check("work_queue: what is alone is shared", model_test::all, what_is_alone_is_shared);
   run.outcomes("work_queue: slots are used again", {"0", "1", "2"}, slots_are_used_again);
   run.check("work_queue: owner against two thieves", 2, owner_against<2>);
   return run.finish();
