@@ -18,7 +18,7 @@
 
 namespace coracle {
 template <class Ref, class Val = void>
-class generator;
+class CORACLE_IN_A_REGISTER() generator;
 
 /// `co_yield elements_of(range)` yields each element of a range, or of another generator.
 ///
@@ -209,8 +209,8 @@ class generator_state : public shown_element<Yielded> {
   // Of a root, who shows its element: its leaf, by address, or one of these.
   using address = std::uintptr_t;
   static constexpr address itself = 0;
-  static constexpr address nobody = 1;         // before the start and behind the end
-  static constexpr address error_in_root = 2;  // until advance() throws it
+  static constexpr address nobody = 2;         // before the start and behind the end
+  static constexpr address error_in_root = 4;  // until advance() throws it
   static constexpr address waits = 1;  // a bit of the leaf's address: it shows nothing before it is resumed
 
 #if CORACLE_TAIL_TRANSFER()
@@ -257,7 +257,7 @@ class generator_state : public shown_element<Yielded> {
   }
   CORACLE_ALWAYS_INLINE() static void show_leaf_or_throw(address root) {
     generator_state& state = at(root);
-    while (CORACLE_MIXED_TRANSFER() && state.other_end_ > error_in_root && (state.other_end_ & waits)) {
+    while (CORACLE_MIXED_TRANSFER() && (state.other_end_ & waits)) {
       const address leaf = state.other_end_ - waits;
       state.other_end_ = leaf == root ? itself : leaf;
       handle_of(leaf).resume();
@@ -423,7 +423,7 @@ struct generator_promise : generator_state<typename generator<Ref, Val>::yielded
 ///               generator shows `T&&` and the body yields an lvalue, or `T` is trivially copied and no larger
 ///               than two pointers; what the caller does to such a copy the body does not see.
 template <class Ref, class Val>
-class [[nodiscard("a generator that nobody iterates over does nothing")]] generator {
+class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACLE_IN_A_REGISTER() generator {
   using value = std::conditional_t<std::is_void_v<Val>, std::remove_cvref_t<Ref>, Val>;
   using reference = std::conditional_t<std::is_void_v<Val>, Ref&&, Ref>;
   class iterator;

@@ -5,7 +5,7 @@
 
 namespace coracle {
 template <class T>
-class recursive_generator;
+class CORACLE_IN_A_REGISTER() recursive_generator;
 
 namespace detail {
 /// What a recursive_generator shows: an lvalue, unless `T` itself says otherwise.
@@ -65,7 +65,8 @@ struct recursive_generator_promise
 /// Threads       one at a time.
 /// Cost          as generator: a frame a level, an indirect call for an element at any depth, constant stack.
 template <class T>
-class [[nodiscard("a generator that nobody iterates over does nothing")]] recursive_generator {
+class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACLE_IN_A_REGISTER()
+    recursive_generator {
   static_assert(!std::is_void_v<T>, "recursive_generator<T> needs elements: an object type or a reference");
   using state = detail::generator_state<detail::shown_by_recursive<T>>;
 
