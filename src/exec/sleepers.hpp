@@ -18,7 +18,7 @@ namespace coracle::detail {
 //   - Who searches in vain becomes a sleeper (S3), passes a heavy fence, and then looks at all queues once more (S4).
 //     So of a poster and a worker that is about to sleep at least one sees the other.
 //   - The last who finds something while searching claims a sleeper in its place (S2), because those who queued work
-//     meanwhile relied on it.
+//     meanwhile relied on it; but for where all others sleep, and it finds nothing more.
 //   - A permit is for whoever takes it. So one who begins to nap behind stop() may take that of another, who then sleeps
 //     on and is not claimed any more. Who ends wakes all who sleep.
 //   - One at most naps: it sleeps for a while only, and then searches again. So who may leave its entry to a napper relies
@@ -72,9 +72,13 @@ class sleepers {
   // ---- who has nothing to do ----
 
   void begin_search() noexcept { counts_.fetch_add(one_searching, memory_order_relaxed); } /*S3*/
-  /// It has found something.
-  void end_search() noexcept {
-    if (searching_in(counts_.fetch_sub(one_searching, memory_order_relaxed)) == 1) wake_one(); /*S3*/
+  /// It has found something. Where all the `others` sleep, only those can have relied on it who are no threads of the pool;
+  /// they looked at the counts while they held a lock. `is_needed()` takes that lock, and sees what they queued.
+  template <class Look>
+  void end_search(std::uint32_t others, Look is_needed) noexcept {
+    const std::uint32_t counts = counts_.fetch_sub(one_searching, memory_order_relaxed); /*S3*/
+    if (searching_in(counts) != 1 || sleeping_in(counts) == 0) return;
+    if (sleeping_in(counts) != others || is_needed()) wake_one();
   }
   [[nodiscard]] bool are_to_stop() const noexcept { return stopping_.load(memory_order_relaxed); } /*S4*/
   /// Sleeps until there may be work. The caller searches, before and after. False: it is to stop, and nothing is

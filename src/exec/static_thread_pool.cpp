@@ -97,7 +97,9 @@ class static_thread_pool::shared_state {
   work take_shared(worker& me, priority from) noexcept;
   work wait_for_letter() noexcept;
   [[nodiscard]] bool has_to_look() const noexcept;
+  [[nodiscard]] bool work_is_shared() const noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
+  [[nodiscard]] bool needs_help(const worker& me) noexcept;
   bool wait_for_work(worker& me) noexcept;
   void stop() noexcept;
 
@@ -196,7 +198,7 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
       }
       fetch_frame_of(*next.item);
       me.too_late = 0;
-      sleepers_.end_search();
+      sleepers_.end_search(static_cast<std::uint32_t>(workers_.size() - 1), [&] { return needs_help(me); });
     }
     here.thread.current = next.place;
     here.drain(next.item->handle);
@@ -329,13 +331,23 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_sh
   return {first, &level(from)};
 }
 
+bool static_thread_pool::shared_state::work_is_shared() const noexcept {
+  return std::any_of(std::begin(shared_), std::end(shared_), [](const shared_level& each) {
+    return each.size.load(detail::memory_order_relaxed) != 0; /*S4*/
+  });
+}
 bool static_thread_pool::shared_state::work_is_queued() const noexcept {
-  return std::any_of(std::begin(shared_), std::end(shared_),
-                     [](const shared_level& each) {
-                       return each.size.load(detail::memory_order_relaxed) != 0; /*S4*/
-                     }) ||
-         std::any_of(workers_.begin(), workers_.end(),
-                     [](const auto& each) { return !each->queue.is_empty() || !each->is_empty(); });
+  return work_is_shared() || std::any_of(workers_.begin(), workers_.end(), [](const auto& each) {
+           return !each->queue.is_empty() || !each->is_empty();
+         });
+}
+
+/// Besides what it runs next there is work, of its own or from outside. No other thread of the pool is awake; and who posts
+/// from outside looks for sleepers under the lock, so what is not seen here was posted by one who saw that nobody searches.
+bool static_thread_pool::shared_state::needs_help(const worker& me) noexcept {
+  if (!me.queue.is_empty()) return true;
+  const detail::small_mutex_lock lock(shared_mutex_);
+  return work_is_shared();
 }
 
 /// The caller searches, before and after. False: the pool stops and nothing is queued.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/sleepers.hpp"
 
+#include <coracle/detail/small_mutex.hpp>
+
 #include "model_test.hpp"
 
 namespace {
@@ -38,7 +40,7 @@ bool search(sleepers& all, queue& work, rest how) {
       return false;
     }
   }
-  all.end_search();
+  all.end_search(sleepers::most_threads, [] { return true; });
   return true;
 }
 void post(sleepers& all, queue& work) {
@@ -96,13 +98,48 @@ void nap_passes_a_wake_up_on() {
     all.begin_search();
     static_cast<void>(all.nap());
     static_cast<void>(work.take());
-    all.end_search();
+    all.end_search(sleepers::most_threads, [] { return true; });
   }};
   model_thread sleeper{[&] { search(all, work, rest::sleep); }};
   post(all, work);
   napper.join();
   all.stop();  // wakes whoever sleeps and has no permit yet
   sleeper.join();
+}
+/// Two posts from outside, which two threads take. Who finds one calls the other only if there is more.
+void found_while_the_other_sleeps() {
+  sleepers all;
+  queue work;
+  detail::small_mutex mutex;
+  const auto look = [&] {
+    const detail::small_mutex_lock lock(mutex);
+    return work.size.load(detail::memory_order_relaxed) != 0;
+  };
+  const auto take_locked = [&] {
+    const detail::small_mutex_lock lock(mutex);
+    return work.take();
+  };
+  const auto take_one = [&] {
+    all.begin_search();
+    while (!take_locked()) {
+      static_cast<void>(all.sleep([&] { return work.size.load(detail::memory_order_relaxed) != 0; }));
+    }
+    all.end_search(1, look);
+  };
+  const auto post_outside = [&] {
+    detail::atomic<std::uint32_t>* claimed = nullptr;
+    {
+      const detail::small_mutex_lock lock(mutex);
+      work.size.store(work.size.load(detail::memory_order_relaxed) + 1, detail::memory_order_relaxed);
+      claimed = all.claim();
+    }
+    if (claimed) detail::unpark(claimed, 1);
+  };
+  model_thread one{take_one}, other{take_one};
+  post_outside();
+  post_outside();
+  one.join();
+  other.join();
 }
 template <rest How>
 void stop_wakes() {
@@ -163,6 +200,7 @@ int main(int argc, char** argv) {
             stop_runs_what_is_queued<rest::nap_first>);
   run.check("sleepers: one naps, one sleeps, one post", 1, nap_passes_a_wake_up_on);
   run.check("sleepers: one naps, one sleeps, two posts", 2, one_naps_one_sleeps);
+  run.check("sleepers: two sleep, two posts from outside", 2, found_while_the_other_sleeps);
   run.check("sleepers: two nap, two posts", 2, two_nap);
   return run.finish();
 }
