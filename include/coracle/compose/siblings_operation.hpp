@@ -126,15 +126,44 @@ using result_of_sibling =
 template <class Range, class T>
 struct vector_beside {
   using type = std::vector<T>;
-  static type make(const Range&) { return {}; }
+  template <class... Content>
+  static type make(const Range&, Content... content) {
+    return type(content...);
+  }
 };
 template <class Element, class Allocator, class T>
 struct vector_beside<std::vector<Element, Allocator>, T> {
   using allocator = typename std::allocator_traits<Allocator>::template rebind_alloc<T>;
   using type = std::vector<T, allocator>;
-  static type make(const std::vector<Element, Allocator>& range) {
-    return type(allocator(range.get_allocator()));
+  template <class... Content>
+  static type make(const std::vector<Element, Allocator>& range, Content... content) {
+    return type(content..., allocator(range.get_allocator()));
   }
+};
+
+/// What `f` gives for each child, for a vector to be made of: that looks at each once, and asks before how many there are.
+/// Its own push_back() would keep its end in memory, from one to the next.
+template <class F, class Iterator>
+class each_result {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using difference_type = std::ptrdiff_t;
+  using reference = decltype(std::declval<F&>()(as_sibling(*std::declval<Iterator&>())));
+  using value_type = reference;
+  using pointer = void;
+
+  each_result(F& f, Iterator at) noexcept : f_(&f), at_(at) {}
+  reference operator*() const { return (*f_)(as_sibling(*at_)); }
+  each_result& operator++() noexcept {
+    ++at_;
+    return *this;
+  }
+  each_result operator++(int) noexcept { return each_result(*f_, at_++); }
+  friend bool operator==(const each_result& a, const each_result& b) noexcept { return a.at_ == b.at_; }
+
+ private:
+  F* f_;
+  Iterator at_;
 };
 
 /// Starts them in order and suspends until all have ended. `Children` is a tuple or a vector.
@@ -200,10 +229,9 @@ class siblings_operation : public siblings {
   template <class F>
   auto collect(F f) {
     if constexpr (is_range) {
-      auto results = vector_beside<Children, decltype(f(as_sibling(*children_.begin())))>::make(children_);
-      results.reserve(children_.size());
-      for (auto& one : children_) results.push_back(f(as_sibling(one)));
-      return results;
+      using result = decltype(f(as_sibling(*children_.begin())));
+      return vector_beside<Children, result>::make(children_, each_result(f, children_.begin()),
+                                                   each_result(f, children_.end()));
     } else {
       return std::apply(
           [&f](auto&... each) {
