@@ -56,8 +56,10 @@ struct starts_eagerly {
 
 // ---- result and error ----------------------------------------------------------------------------------
 
-struct stores_errors {};        ///< an exception is kept and thrown again from take()
-struct rethrows_errors {};      ///< an exception leaves through whoever resumed the coroutine
+struct stores_errors {};  ///< an exception is kept and thrown again from take()
+/// An exception leaves through whoever resumed the coroutine. For coroutines that have not suspended before: of others clang
+/// (19 and 22, from -O1 on) destroys what lived at the last suspension once more with the frame.
+struct rethrows_errors {};
 struct terminates_on_error {};  ///< an exception ends the program
 
 }  // namespace part
