@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -134,6 +135,24 @@ TEST_CASE("task: an exception from a local's destructor after co_return takes th
     co_return coracle::testing::lifetime_probe(l, 1);
   };
   CHECK_THROWS_AS(sync_wait(body(log)), int);
+  CHECK(log.alive == 0);
+}
+
+template <class Result>
+Result return_twice(coracle::testing::lifetimes& log) {
+  try {
+    const throws_at_end local;
+    co_return coracle::testing::lifetime_probe(log, 1);
+  } catch (int) {
+  }
+  co_return coracle::testing::lifetime_probe(log, 2);
+}
+
+TEST_CASE_TEMPLATE("a second co_return, after a local's destructor threw, takes the place of the first",
+                   Result, task<coracle::testing::lifetime_probe>,
+                   coracle::shared_task<coracle::testing::lifetime_probe>) {
+  coracle::testing::lifetimes log;
+  CHECK(sync_wait(return_twice<Result>(log)).id() == 2);
   CHECK(log.alive == 0);
 }
 

@@ -80,6 +80,12 @@ class value_only {
       if (has_value_.set) value_.~stored();
     }
   }
+  [[nodiscard]] bool has_value() const noexcept
+    requires tracked
+  {
+    return has_value_.set;
+  }
+  /// Requires: empty.
   template <class... Args>
   void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
     if constexpr (std::is_reference_v<T>) {
@@ -197,12 +203,26 @@ struct returns_into : Result {
         "co_return: this coroutine returns a reference, and this is a temporary, which ends here: return a "
         "value, or refer to what lives on");
     if constexpr (fits && lasts && (!fits_into_word<T> || std::is_nothrow_constructible_v<T, U>)) {
-      this->result().emplace(static_cast<U&&>(value));
+      auto& result = this->result();
+      if constexpr (!std::is_trivially_destructible_v<stored_t<T>>) {
+        // Of a `co_return` before this one, behind which the destructor of a local threw, and the body caught that.
+        if (result.has_value()) [[unlikely]]
+          renew(result);
+      }
+      result.emplace(static_cast<U&&>(value));
     } else if constexpr (fits && lasts) {
       // Where this throws, a handler around the co_return may go on, and needs what a result takes the place of.
       T made(static_cast<U&&>(value));
       this->result().emplace(static_cast<T&&>(made));
     }
+  }
+
+ private:
+  template <class Storage>
+  CORACLE_COLD()
+  static void renew(Storage& result) noexcept {
+    result.~Storage();
+    ::new (static_cast<void*>(&result)) Storage;
   }
 };
 template <class Result>
