@@ -75,8 +75,10 @@ void mutex_contended_pool_of_2(benchmark::State& state) {
 /// Some 5 us: each step waits for the one before.
 void work_outside() {
   unsigned long x = 1;
-  for (int i = 0; i != 5'000; ++i) x = x * 6'364'136'223'846'793'005 + 1;
-  benchmark::DoNotOptimize(x);
+  for (int i = 0; i != 5'000; ++i) {
+    x = x * 6'364'136'223'846'793'005 + 1;
+    benchmark::DoNotOptimize(x);  // else clang makes several steps one
+  }
 }
 task<> lock_and_work(coracle::static_thread_pool& pool, coracle::async_mutex& mutex, long n, long& count) {
   co_await pool.schedule();
