@@ -96,6 +96,34 @@ TEST_CASE("when_all: a range stops at its first error, with and without results;
   CHECK(ran == 1);
 }
 
+TEST_CASE("when_all: a task that was left out has no error, whatever was in its frame before") {
+  async_manual_reset_event never;
+  const auto fail_when_stopped = [&]() -> task<> {
+    try {
+      co_await never;
+    } catch (const coracle::operation_cancelled&) {
+      throw std::runtime_error("first");
+    }
+  };
+  const auto fail_void = [](const char* what) -> task<> {
+    throw std::runtime_error(what);
+    co_return;
+  };
+  for (int i = 0; i != 4; ++i) {
+    CHECK_THROWS_AS(coracle::sync_wait(fail_void("whose frame the next has")), std::runtime_error);
+  }
+  std::vector<task<>> tasks;
+  tasks.push_back(fail_when_stopped());
+  for (const char* each : {"second", "left out", "left out"}) tasks.push_back(fail_void(each));
+  std::vector<std::string> errors;
+  try {
+    coracle::sync_wait(coracle::when_all(std::move(tasks)));
+  } catch (const coracle::error_group& group) {
+    for (const auto& each : group.errors()) errors.push_back(message_of(each));
+  }
+  CHECK(errors == std::vector<std::string>{"second", "first"});
+}
+
 TEST_CASE("when_all: tasks that have ended before it fail or give their values all the same") {
   const auto with_ended = [](task<int> ended) -> task<int> {
     co_await ended.when_ready();

@@ -165,7 +165,10 @@ class task_child {
  private:
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).operator co_await()) {}
-    [[nodiscard]] bool failed() const noexcept { return this->body_.promise().has_error(); }
+    /// Not of one that was left out: only a body that was started says how it ended.
+    [[nodiscard]] bool failed() const noexcept {
+      return this->body_.done() && this->body_.promise().has_error();
+    }
     [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }
   };
   Task task_;
