@@ -1,5 +1,6 @@
 // tests/model/timeout.cpp -- sleeps, deadlines and rate_limiter, whose timers a thread of the model fires.
 // SPDX-License-Identifier: MIT
+#include <coracle/compose/when_any.hpp>
 #include <coracle/exec/rate_limiter.hpp>
 #include <coracle/exec/sleep.hpp>
 #include <coracle/exec/timeout.hpp>
@@ -237,6 +238,29 @@ void stop_of_acquire() {
     model_expect(limiter.try_acquire() == (end == wait_end::cancelled), "who was stopped has taken nothing");
   });
 }
+detached acquire_or_hear(coracle::rate_limiter& limiter, coracle::async_manual_reset_event& event,
+                         std::size_t& which, plain_int& ended) {
+  const auto chosen = co_await coracle::when_any(limiter.acquire(), event);
+  which = chosen.index();
+  ++ended;
+}
+/// Time brings the token while the event is set.
+void event_against_acquire() {
+  place at;
+  coracle::rate_limiter limiter{1, 5s, 1};
+  coracle::async_manual_reset_event event;
+  std::size_t which = 2;
+  plain_int ended = 0;
+  at.begin([&] {
+    model_expect(limiter.try_acquire(), "the first is there");
+    acquire_or_hear(limiter, event, which, ended);
+  });
+  model_thread time{[&] { at.clock.come(9); }};
+  event.set();
+  at.run_until(ended);
+  time.join();
+  at.begin([&] { model_expect(limiter.try_acquire() == (which == 1), "the loser has taken nothing"); });
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -251,5 +275,6 @@ int main(int argc, char** argv) {
   run.check("rate_limiter: time against acquire", run.all, time_against_acquire);
   run.check("rate_limiter: two for one token", run.all, two_acquire);
   run.check("rate_limiter: stop against time", run.all, stop_of_acquire);
+  run.check("rate_limiter: an event against the time of acquire", run.all, event_against_acquire);
   return run.finish();
 }

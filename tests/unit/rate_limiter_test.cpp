@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/rate_limiter.hpp>
@@ -158,6 +159,34 @@ TEST_CASE("rate_limiter: a timeout around the wait takes nothing") {
   CHECK(door.log.back() == std::pair{1, 1000 * ms});
 }
 
+TEST_CASE("rate_limiter: a branch takes nothing where another one wins, and what it needs where it does") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 1};
+  gate door{loop, limiter};
+  const auto race = [&](std::chrono::milliseconds limit) -> task<std::size_t> {
+    const auto chosen = co_await coracle::select(limiter.acquire(), coracle::sleep_for(limit));
+    co_return chosen.index();
+  };
+  CHECK(loop.run(race(100ms)) == 0);  // need not wait
+  CHECK(loop.run(race(100ms)) == 1);  // both moments have come, but the timer is woken first
+  loop.run(door.pass(0));
+  CHECK(loop.run(race(99ms)) == 1);
+  loop.run(door.pass(1));
+  CHECK(loop.run(race(101ms)) == 0);
+  loop.run(door.pass(2));
+  CHECK(door.log == passes{{0, 100 * ms}, {1, 200 * ms}, {2, 400 * ms}});
+}
+
+TEST_CASE("rate_limiter: of two branches on one limiter one takes one token") {
+  virtual_time_loop loop;
+  rate_limiter limiter{10, 1s, 2};
+  gate door{loop, limiter};
+  loop.run(door.pass_often(2));
+  loop.run(coracle::select(limiter.acquire(), limiter.acquire()));
+  loop.run(door.pass(2));
+  CHECK(door.log.back() == std::pair{2, 200 * ms});
+}
+
 TEST_CASE("rate_limiter: sets no timer while nobody waits") {
   virtual_time_loop loop;  // its destructor refuses timers that are set
   rate_limiter limiter{10, 1s, 2};
@@ -214,6 +243,35 @@ TEST_CASE("rate_limiter: where an allocation fails nothing is taken" *
   });
   CHECK(failures >= 2);
   CHECK(failed == failures);
+}
+
+TEST_CASE("rate_limiter: a branch whose allocation fails ends the race, and nothing is taken" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  int failed = 0, ends = 0;
+  const int failures = coracle::testing::fail_each_allocation([&] {
+    virtual_time_loop loop;
+    rate_limiter limiter{10, 1s, 1};
+    const auto race = [&]() -> task<> {
+      const bool others = limiter.try_acquire();
+      try {
+        co_await coracle::select(coracle::sleep_for(1h), limiter.acquire());
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+      CHECK(others);
+      co_await coracle::sleep_for(coracle::testing::virtual_time_loop::start + 100ms - loop.now());
+      ends += limiter.try_acquire();
+    };
+    try {
+      loop.run(race());
+    } catch (const std::bad_alloc&) {  // for its own frame
+      ++failed;
+      ++ends;
+    }
+  });
+  CHECK(failures >= 3);
+  CHECK(failed == failures);
+  CHECK(ends == failures);
 }
 
 TEST_CASE("rate_limiter: wrong numbers and a waiter left behind end the program and say so" *

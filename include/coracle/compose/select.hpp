@@ -12,10 +12,10 @@ namespace coracle {
 ///     if (chosen.index() == 0) run(std::get<0>(chosen));  // and mine is as it was
 ///
 /// It is when_any() under the name that says what a branch promises: an operation of this library that waits
-/// in a queue, for an element, a place, a lock, a permit or a signal, takes nothing unless it wins, and gives
+/// in a queue, for an element, a place, a lock, a permit, a token or a signal, takes nothing unless it wins, and gives
 /// nothing away. That holds where it is the branch itself. A task is run for its own sake: if it loses it is
 /// stopped and joined, and what it has done is done, so `timeout(ch.recv(), 1s)` as a branch can lose an
-/// element where `ch.recv()` cannot. So is acquire() of a rate_limiter.
+/// element where `ch.recv()` cannot.
 ///
 /// Order         of branches that can be carried out at once the first one wins; the later ones are not
 ///               started. So one that always can starves those behind it: list what is rare first.

@@ -104,8 +104,8 @@ auto race_of_range(Range&& range) {
 /// Cost          a stop source, if a child waits, and for a range one vector; two atomic operations a child. A loser that awaits
 ///               an operation of this library directly is stopped without an exception. Children that come
 ///               before all others and are an event, a channel's recv(), or what acquires a permit of an
-///               async_semaphore or locks an async_mutex, are tried first, in order: if one need not wait,
-///               nothing is started.
+///               async_semaphore or tokens of a rate_limiter, or locks an async_mutex, are tried first, in order: if one
+///               need not wait, nothing is started.
 template <class... Awaitables>
   requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
 auto when_any(Awaitables&&... each) {

@@ -21,8 +21,7 @@ namespace coracle {
 /// without a rounding error however long it runs.
 /// Order         first come, first served, also of those that want more than is there: nobody overtakes.
 /// Resumes on    the executor on which the waiter suspended; outside any, the thread of the program's timers.
-/// Cancellation  a stop request ends the wait; nothing is taken, and the next one takes the place. As a branch of a
-///               select() or a when_any() it is as a task: one that loses may have taken what it came for.
+/// Cancellation  a stop request ends the wait; nothing is taken, and the next one takes the place.
 /// Exceptions    acquire(): operation_cancelled; std::bad_alloc where it has to wait.
 /// Threads       all members are thread-safe. All who use it go by one clock: see executor::timers().
 /// Cost          no thread, and no timer but for the first waiter. Where it need not wait: a look at the
@@ -69,7 +68,6 @@ class rate_limiter {
   }
   /// Zero: taken. Else how long until so much is there. Under the lock.
   duration take(std::int64_t n, time_point now) noexcept;
-  task<> wait(std::int64_t n);
   /// One who waits, or is on the way into or out of the queue.
   class place {
    public:
@@ -113,12 +111,17 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     const environment* const inherited = detail::environment_of(suspended);
     if (inherited) refused_ = inherited->stop.reason();
     if (refused_ != stop_reason::none) return transfer_to(suspended);
-    if (limiter_.try_acquire(n_)) {
+    if constexpr (requires { suspended.promise().get_choice(); }) one_of_ = suspended.promise().get_choice();
+    if (!one_of_ && try_at_once()) {
       handle = suspended;
       const bool posted = detail::has_to_give_way() && detail::give_way(*this);
       return posted ? std::noop_coroutine() : transfer_to(suspended);
     }
-    waiting_ = limiter_.wait(n_);
+    try {
+      waiting_ = wait();
+    } catch (const std::bad_alloc&) {
+      fail();
+    }
     return std::move(waiting_).operator co_await().await_suspend(suspended);
   }
   void await_resume() {
@@ -126,11 +129,22 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
       detail::throw_cancelled(refused_);
     if (waiting_) std::move(waiting_).operator co_await().await_resume();
   }
+  /// True: the tokens are taken, before it is awaited.
+  bool try_at_once() noexcept { return limiter_.try_acquire(n_); }
 
  private:
+  task<> wait();
+  duration take(time_point now);
+  /// In a catch block. An error ends a race as a value does: so it is thrown where the race is not over.
+  [[noreturn]] void fail() {
+    if (one_of_ && !one_of_->claim()) detail::throw_cancelled(stop_reason::lost_race);
+    throw;
+  }
+
   rate_limiter& limiter_;
   std::int64_t n_;
   task<> waiting_;
+  detail::choice* one_of_ = nullptr;
   stop_reason refused_ = stop_reason::none;
 };
 inline rate_limiter::acquire_operation rate_limiter::acquire(std::int64_t n) noexcept {
@@ -153,18 +167,31 @@ inline rate_limiter::duration rate_limiter::take(std::int64_t n, time_point now)
   return duration::zero();
 }
 
-inline task<> rate_limiter::wait(std::int64_t n) {
-  const place mine{*this};
-  const async_mutex_lock first = co_await turn_.scoped_lock_async();
-  for (;;) {
-    const time_point now = steady_now();
-    duration delay;
-    {
-      const detail::small_mutex_lock locked{guard_};
-      delay = take(n, now);
+/// As rate_limiter::take(). A branch of a race that is over takes nothing, and is cancelled.
+inline rate_limiter::duration rate_limiter::acquire_operation::take(time_point now) {
+  {
+    const detail::small_mutex_lock locked{limiter_.guard_};
+    if (!one_of_ || one_of_->hold()) {
+      const duration delay = limiter_.take(n_, now);
+      if (one_of_) one_of_->settle(delay == duration::zero());
+      return delay;
     }
-    if (delay == duration::zero()) co_return;
-    co_await sleep_until(now + delay);
+  }
+  detail::throw_cancelled(stop_reason::lost_race);
+}
+
+inline task<> rate_limiter::acquire_operation::wait() {
+  try {
+    const place mine{limiter_};
+    const async_mutex_lock first = co_await limiter_.turn_.scoped_lock_async();
+    for (;;) {
+      const time_point now = steady_now();
+      const duration delay = take(now);
+      if (delay == duration::zero()) co_return;
+      co_await sleep_until(now + delay);
+    }
+  } catch (const std::bad_alloc&) {
+    fail();
   }
 }
 }  // namespace coracle
