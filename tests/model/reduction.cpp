@@ -3,6 +3,7 @@
 #include <array>
 #include <coracle/detail/atomic.hpp>
 #include <coracle/detail/park.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>

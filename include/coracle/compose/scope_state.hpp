@@ -12,6 +12,7 @@
 #include <coracle/detail/locked_word.hpp>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <source_location>
 
 namespace coracle::detail {

@@ -2,12 +2,11 @@
 // of the caller's.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/detail/allocator_arg.hpp>
 #include <coracle/detail/check.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
-#include <tuple>  // std::allocator_arg_t, at a tenth of the cost of <memory>
 #include <type_traits>
 #include <utility>
 
@@ -94,7 +93,8 @@ inline std::int32_t cut(free_frame* head, std::int32_t most, free_frame*& rest) 
     head = head->next;
     ++kept;
   }
-  rest = std::exchange(head->next, nullptr);
+  rest = head->next;
+  head->next = nullptr;
   return kept;
 }
 
@@ -116,15 +116,21 @@ inline void* new_frame(std::size_t index) noexcept {
 inline void delete_frame(void* frame, std::size_t index) noexcept {
   ::operator delete(has_own_lines(index) ? static_cast<void**>(frame)[-1] : frame);
 }
-inline void delete_list(free_frame* frame, std::size_t index) noexcept {
-  while (frame) delete_frame(as_memory(std::exchange(frame, frame->next), index), index);
+inline void delete_list(free_frame*& list, std::size_t index) noexcept {
+  free_frame* frame = list;
+  list = nullptr;
+  while (frame) {
+    free_frame* const next = frame->next;
+    delete_frame(as_memory(frame, index), index);
+    frame = next;
+  }
 }
 
 /// Gives every cached frame back to the global heap.
 inline void empty_lists(frame_cache& cache) noexcept {
   for (std::size_t index = 0; index != frame_classes; ++index) {
-    delete_list(std::exchange(cache.lists[index].head, nullptr), index);
-    delete_list(std::exchange(cache.stores[index].head, nullptr), index);
+    delete_list(cache.lists[index].head, index);
+    delete_list(cache.stores[index].head, index);
     cache.stores[index].count = 0;
   }
 }
@@ -168,9 +174,11 @@ inline void count_list(frame_list& list, frame_store& store, std::size_t index) 
   list.room = half - cut(list.head, front_capacity(index), rest);
   while (rest) {
     if (store.count == half) return delete_list(rest, index);
-    free_frame* const next = std::exchange(rest->next, store.head);
-    store.head = std::exchange(rest, next);
+    free_frame* const next = rest->next;
+    rest->next = store.head;
+    store.head = rest;
     ++store.count;
+    rest = next;
   }
 }
 
@@ -253,7 +261,7 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
 #if CORACLE_CHECKS()
   // So that who reads a frame that is gone, or one before it is written, does not find what looks right. Odd bytes: each
   // mark that is kept in a word is set.
-  std::memset(frame, 0xa5, size);
+  __builtin_memset(frame, 0xa5, size);
 #endif
   free_frame_memory(frame, size);
 }

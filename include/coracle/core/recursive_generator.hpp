@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/generator.hpp>
+#include <tuple>
 
 namespace coracle {
 template <class T>

@@ -9,17 +9,24 @@
 
 namespace coracle {
 namespace detail {
+inline std::coroutine_handle<> take_next(thread_state& thread) noexcept {
+  const std::coroutine_handle<> next = thread.next;
+  thread.next = nullptr;
+  return next;
+}
 /// While it lives, what is left in the thread's `next` slot is run by who calls drain() inside it.
 struct drain_scope {
   thread_state& thread;
-  bool outer = std::exchange(thread.draining, true);
+  bool outer;
+
+  explicit drain_scope(thread_state& of) noexcept : thread(of), outer(of.draining) { of.draining = true; }
   ~drain_scope() { thread.draining = outer; }
 
   /// Runs `h`, then whatever it and its successors left in the slot.
   CORACLE_ALWAYS_INLINE() void drain(std::coroutine_handle<> h) const {
     do {
       h.resume();
-      h = std::exchange(thread.next, nullptr);
+      h = take_next(thread);
     } while (h);
   }
 };
@@ -34,7 +41,7 @@ inline void resume_on_return(std::coroutine_handle<> h) {
   thread_state& thread = this_thread();
   if (!thread.draining) return drain(h);
   // The slot is taken where foreign code resumed the caller by h.resume() inside a running coroutine.
-  if (thread.next) drain(std::exchange(thread.next, nullptr));
+  if (thread.next) drain(take_next(thread));
   thread.next = h;
 }
 }  // namespace detail
@@ -97,8 +104,8 @@ namespace {
 struct tail_call_probe {
   struct promise_type {
     promise_type() noexcept = default;
-    static void* operator new(std::size_t size) noexcept { return std::malloc(size); }
-    static void operator delete(void* frame) noexcept { std::free(frame); }
+    static void* operator new(std::size_t size) noexcept { return __builtin_malloc(size); }
+    static void operator delete(void* frame) noexcept { __builtin_free(frame); }
     static tail_call_probe get_return_object_on_allocation_failure() noexcept { return {}; }
     tail_call_probe get_return_object() const noexcept { return {}; }
     std::suspend_never initial_suspend() const noexcept { return {}; }
@@ -135,7 +142,7 @@ struct tail_call_check {
         "coracle: a file of this program was compiled without tail calls, so its awaits would use up the "
         "stack: compile it with -foptimize-sibling-calls (the CMake target and pkg-config give it), or -O2\n",
         stderr);
-    std::_Exit(EXIT_FAILURE);
+    __builtin__Exit(1);
   }
 } const checked_tail_calls;
 }  // namespace

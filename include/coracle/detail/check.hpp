@@ -3,7 +3,6 @@
 #pragma once
 #include <coracle/detail/config.hpp>
 #include <cstdio>
-#include <cstdlib>
 
 namespace coracle::detail {
 #if defined(CORACLE_MODEL)
@@ -21,7 +20,7 @@ CORACLE_COLD() inline void tell(const char* message) noexcept {
   fail_in_model(message);
 #endif
   tell(message);
-  std::abort();
+  __builtin_abort();
 }
 }  // namespace coracle::detail
 
