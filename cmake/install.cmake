@@ -35,7 +35,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/coracleConfig.cmake ${CMAKE_CURRENT_BI
         DESTINATION ${package_dir})
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-foreach(package IN ITEMS coracle coracle-io coracle-cppcoro)
+foreach(package IN ITEMS coracle coracle-io coracle-cppcoro coracle-testing coracle-testing-io coracle-model)
   configure_file(cmake/${package}.pc.in ${package}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

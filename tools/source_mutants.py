@@ -4,7 +4,7 @@
     tools/source_mutants.py [--jobs N] LIBRARY | --texts
 
 Each row of MUTANTS changes one text of a file, which must be there once, in a copy; then the named program of tests/model is
-compiled against the copy and LIBRARY (libcoracle_model.a), and must fail; the first changes nothing, and must not. Those of
+compiled against the copy and LIBRARY (libcoracle-model.a), and must fail; the first changes nothing, and must not. Those of
 one access tools/mutants.py makes. `--texts` only looks whether each text is there, as a change of the code may forget.
 """
 import argparse

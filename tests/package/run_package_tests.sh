@@ -71,6 +71,8 @@ by_pkg_config() {
 }
 pkg_config() { by_pkg_config coracle coracle; }
 pkg_config_cppcoro() { by_pkg_config coracle-cppcoro cppcoro; }
+pkg_config_testing() { by_pkg_config coracle-testing testing; }
+pkg_config_model() { by_pkg_config coracle-model model; }
 
 # What a source archive holds: the working tree as git would archive it, with no .git around.
 tarball() {
@@ -109,7 +111,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/instal
   exit 1
 fi
 cases=(find_package_static find_package_core find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
-  unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro)
+  unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model)
 skipped=0
 if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   cases+=(tarball)
