@@ -139,7 +139,8 @@ class forked;
 /// Cancellation  inherits its awaiter's environment, and so its stop token.
 /// Exceptions    one that leaves the body is thrown from the `co_await`. What the destructor of a local throws after
 ///               `co_return value` may not be caught in the body by one that then awaits again.
-/// Threads       one at a time; it may be moved between threads before it is awaited.
+/// Threads       one at a time; it may be moved between threads before it is awaited. While it is awaited it stays where it
+///               is: a vector in which it stands may not grow then.
 /// Cost          one frame from the recycler (none where clang elides it), constant stack.
 template <class T>
 class [[nodiscard(
