@@ -88,6 +88,32 @@ void take_back_one() {
   thief.join();
   all_are_taken(items);
 }
+/// What was taken back is changed, and put in again at the same place: as where the start of the rest of several children
+/// is, between two of them.
+void push_again() {
+  coracle::run_loop place;
+  tested_queue queue{place};
+  entry items[2];
+  push(queue, items[0]);
+  push(queue, items[1]);
+  model_thread thief{[&] {
+    note(queue.steal());
+    note(queue.steal());
+  }};
+  for (int i = 0; i != 2; ++i) {
+    const std::size_t where = queue.take_back_fast(items[1]);
+    if (where == fork_queue::nowhere) break;
+    items[1].data = 0;
+    items[1].data = 42;
+    queue.push_again(where);
+  }
+  while (note(queue.take_back())) {
+  }
+  thief.join();
+  while (note(queue.take_back())) {
+  }
+  all_are_taken(items);
+}
 /// Slots are used again while a thief reads them.
 void slots_are_used_again() {
   coracle::run_loop place;
@@ -154,6 +180,18 @@ void filler_is_no_entry() {
   model_expect(queue.is_empty(), "then there is none");
   all_are_taken(items);
 }
+/// The filler comes to stand where an entry was.
+void filler_in_a_used_slot() {
+  coracle::run_loop place;
+  tested_queue queue{place};
+  entry items[3];
+  for (entry& each : items) {
+    push(queue, each);
+    model_expect(note(queue.steal()), "it can be taken");
+    model_expect(!queue.take_back(each), "then it is gone");
+  }
+  all_are_taken(items);
+}
 /// Of the owner, which pushes and looks who sleeps, and of who goes to sleep and looks once more, one sees the other.
 void sleeper_is_called() {
   coracle::run_loop place;
@@ -179,10 +217,12 @@ int main(int argc, char** argv) {
   run.check("fork_queue: a sleeper is called, or sees", model_test::all, sleeper_is_called);
   run.check("fork_queue: three entries, one thief", 4, owner_against_thieves<3, 1>);
   run.check("fork_queue: taken back by name", 4, take_back_one);
+  run.check("fork_queue: put in again where it was", 4, push_again);
   run.check("fork_queue: slots are used again", 4, slots_are_used_again);
   run.check("fork_queue: the slot of one taken back", model_test::all, slot_of_one_taken_back);
   run.check("fork_queue: the next after the last", model_test::all, next_after_the_last);
   run.check("fork_queue: a filler is no entry", 4, filler_is_no_entry);
+  run.check("fork_queue: a filler in a used slot", model_test::all, filler_in_a_used_slot);
   run.check("fork_queue: two entries, two thieves", 3, owner_against_thieves<2, 2>);
   return run.finish();
 }

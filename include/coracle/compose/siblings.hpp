@@ -92,7 +92,9 @@ class siblings : protected shared_frame, protected start_frame {
   }
   /// What goes on, on this thread, now that one more has ended: the start of the rest, the parent, or nothing.
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_one() noexcept {
-    if (is_last()) return transfer_to_parent();
+    return is_last() ? transfer_to_parent() : after_one_not_last();
+  }
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_one_not_last() noexcept {
     if (!has_taken_back()) return after_one_of_several();
     ++over_;
     return transfer_to(start_frame::handle());
@@ -186,6 +188,15 @@ class siblings : protected shared_frame, protected start_frame {
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool has_taken_back() const noexcept {
     const thread_state& thread = this_thread();
     return stage_ == stage::forks && thread.may_fork() && thread.forks->take_back(rest_);
+  }
+  /// The same where that takes few instructions. Nowhere: ask has_taken_back().
+  [[nodiscard]] CORACLE_ALWAYS_INLINE() std::size_t taken_back_fast() const noexcept {
+    if (stage_ != stage::forks) [[unlikely]]
+      return fork_queue::nowhere;
+    const thread_state& thread = this_thread();
+    if (!thread.may_fork()) [[unlikely]]
+      return fork_queue::nowhere;
+    return thread.forks->take_back_fast(rest_);
   }
   /// Only one is still to be started: from here on each that ends counts itself.
   CORACLE_ALWAYS_INLINE() void offer_nothing_more(std::size_t children) noexcept {

@@ -199,7 +199,7 @@ class siblings_operation : public siblings {
     if (What >= rule::any) return start_here(inherited, parent);
     if (!may_fork()) return start_here(inherited, parent);
     begin<What>(count(), inherited, parent);
-    return start_one<0>(0);
+    return start_one<0>(0, [this] { offer_rest(); });
   }
   /// Where they are not divided among threads.
   CORACLE_TRANSFER_ABI()
@@ -286,7 +286,7 @@ class siblings_operation : public siblings {
   }
   CORACLE_TRANSFER_ABI() static void fork_rest(basic_callback_frame<nothing>* starter) {
     auto& mine = static_cast<siblings_operation&>(static_cast<start_frame&>(*starter));
-    const std::coroutine_handle<> target = mine.start_next();
+    const std::coroutine_handle<> target = mine.start_next([&] { mine.offer_rest(); });
     CORACLE_RETURN_TO(starter, target);
   }
   /// As siblings::after_one() and what that has resumed.
@@ -295,31 +295,34 @@ class siblings_operation : public siblings {
     std::coroutine_handle<> target;
     if (mine.is_last()) {
       target = mine.transfer_to_parent();
-    } else if (mine.has_taken_back()) {
+    } else if (const std::size_t rest_was = mine.taken_back_fast(); rest_was != fork_queue::nowhere)
+        [[likely]] {
       ++mine.over_;
-      target = mine.start_next();
+      target = mine.start_next([rest_was] { this_thread().forks->push_again(rest_was); });
     } else {
-      target = mine.after_one_of_several();
+      target = mine.after_one_not_last();
     }
     CORACLE_RETURN_TO(self, target);
   }
   /// Not for the first.
-  CORACLE_TRANSFER_ABI() CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next() noexcept {
+  template <class Offer>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(Offer offer) noexcept {
     const std::size_t which = next_;
     if (too_late<What>()) [[unlikely]]
       return leave_out(count() - which, count());
-    return start_one<1>(which);
+    return start_one<1>(which, offer);
   }
   /// Starts one that is not before `First`, and gives what is to be resumed. What starts the one after that waits in the
   /// thread's queue, for this thread, or another one, to take it. Whoever has it owns over_ and next_.
-  template <std::size_t First>
+  template <std::size_t First, class Offer>
   CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_one(std::size_t which) noexcept {
-    if (which + 1 == count() || (First + 1 == count() && !is_range)) {
-      offer_nothing_more(count());
-    } else {
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_one(std::size_t which, Offer offer) noexcept {
+    if (which + 1 != count() && (First + 1 != count() || is_range)) [[likely]] {
       next_ = which + 1;
-      offer_rest();
+      offer();
+    } else {
+      offer_nothing_more(count());
     }
     const std::coroutine_handle<> target = begin_child<First>(which);
     return target ? target : after_none();

@@ -37,23 +37,34 @@ class fork_queue {
     this_thread().forks_for = &no_executor;
   }
 
-  void push(resumption& item) noexcept {
-    const std::size_t bottom = bottom_.load(memory_order_relaxed);     /*F7*/
-    const std::size_t used = bottom - top_.load(memory_order_acquire); /*F9*/
-    if (not_shared_ || used - 1 >= capacity - 1) [[unlikely]]          // or empty, or full
-      return push_beyond(bottom, used, item);
-    push_at(bottom, item);
+  CORACLE_ALWAYS_INLINE() void push(resumption& item) noexcept {
+    const std::size_t bottom = bottom_.load(memory_order_relaxed); /*F7*/
+    if (bottom >= fast_below_) [[unlikely]]
+      return push_slowly(item);
+    slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
+    publish(bottom + 1);
   }
   /// True: `item` was the newest entry, and is the owner's again.
-  bool take_back(const resumption& item) noexcept {
-    if (not_shared_) [[unlikely]] {
-      if (not_shared_ != &item) return false;
-      not_shared_ = item.next;
-      return true;
-    }
-    const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;                            /*F7*/
-    return slots_[newest % capacity].load(memory_order_relaxed) == &item && take_back_at(newest); /*F7*/
+  CORACLE_ALWAYS_INLINE() bool take_back(const resumption& item) noexcept {
+    return take_back_fast(item) != nowhere || take_back_slowly(item);
   }
+  /// As take_back(), if that takes few instructions: gives where `item` was, for push_again(). `nowhere`: it was not the
+  /// newest, or take_back() is to be asked.
+  static constexpr std::size_t nowhere = 0;  // where the first filler was
+  CORACLE_ALWAYS_INLINE() std::size_t take_back_fast(const resumption& item) noexcept {
+    if (fast_below_ == 0) [[unlikely]]
+      return nowhere;
+    const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;              /*F7*/
+    if (slots_[newest % capacity].load(memory_order_relaxed) != &item) [[unlikely]] /*F7*/
+      return nowhere;
+    bottom_.store(newest, memory_order_release); /*F3*/
+    asymmetric_fence::light_where_free();
+    if (is_above(top_.load(memory_order_relaxed), newest)) [[unlikely]] /*F10*/
+      return put_last_back(newest);
+    return newest;
+  }
+  /// As push() of the entry that was taken back from there. Requires: nothing else was done to the queue since.
+  CORACLE_ALWAYS_INLINE() void push_again(std::size_t where) noexcept { publish(where + 1); }
   /// The newest entry; null: there is none.
   resumption* take_back() noexcept {
     if (not_shared_) [[unlikely]]
@@ -113,22 +124,40 @@ class fork_queue {
   // What is rare is out of line, and saves the registers itself.
   virtual void call_for_help() noexcept = 0;
   CORACLE_SAVES_REGISTERS() void have_help_called() noexcept { call_for_help(); }
-  CORACLE_ALWAYS_INLINE() void push_at(std::size_t bottom, resumption& item) noexcept {
-    slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
-    bottom_.store(bottom + 1, memory_order_release);              /*F1*/
-    fence_.light();
+  CORACLE_ALWAYS_INLINE() void publish(std::size_t bottom) noexcept {
+    bottom_.store(bottom, memory_order_release); /*F1*/
+    asymmetric_fence::light_where_free();
+    call_where_only_sleepers();
+  }
+  CORACLE_ALWAYS_INLINE() void call_where_only_sleepers() noexcept {
     const std::uint32_t counts = counts_.load(memory_order_relaxed); /*F8*/
     if (counts - 1 < only_asleep_) [[unlikely]]
       have_help_called();
   }
-  CORACLE_SAVES_REGISTERS()
-  void push_beyond(std::size_t bottom, std::size_t used, resumption& item) noexcept {
-    if (used != 0 || not_shared_) {
+  CORACLE_SAVES_REGISTERS() void push_slowly(resumption& item) noexcept {
+    std::size_t bottom = bottom_.load(memory_order_relaxed); /*F7*/
+    const std::size_t top = top_.load(memory_order_acquire); /*F9*/
+    if (not_shared_ || bottom - top >= capacity) {
+      fast_below_ = 0;
       item.next = std::exchange(not_shared_, &item);
       return;
     }
-    slots_[bottom % capacity].store(filler, memory_order_relaxed); /*F7*/
-    push_at(bottom + 1, item);
+    if (fence_.is_free()) fast_below_ = top + capacity;
+    if (bottom == top) slots_[bottom++ % capacity].store(filler, memory_order_relaxed); /*F7*/
+    slots_[bottom % capacity].store(&item, memory_order_relaxed);                       /*F7*/
+    bottom_.store(bottom + 1, memory_order_release);                                    /*F1*/
+    fence_.light();
+    call_where_only_sleepers();
+  }
+  CORACLE_SAVES_REGISTERS() bool take_back_slowly(const resumption& item) noexcept {
+    if (not_shared_) {
+      if (not_shared_ != &item) return false;
+      not_shared_ = item.next;
+      return true;
+    }
+    const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;      /*F7*/
+    return slots_[newest % capacity].load(memory_order_relaxed) == &item && /*F7*/
+           take_back_at(newest);
   }
   /// No entry is left between them: the owner may have taken the last one before it sees that it was stolen.
   static bool is_above(std::size_t top, std::size_t bottom) noexcept {
@@ -139,16 +168,23 @@ class fork_queue {
     return is_above(top, bottom) ||
            (bottom - top == 1 && slots_[top % capacity].load(memory_order_relaxed) == filler); /*F7*/
   }
+  /// It may be the last: take_back_slowly() meets the thieves there.
+  CORACLE_SAVES_REGISTERS() std::size_t put_last_back(std::size_t newest) noexcept {
+    bottom_.store(newest + 1, memory_order_release); /*F1*/
+    fast_below_ = 0;
+    return nowhere;
+  }
   bool take_back_at(std::size_t newest) noexcept {
     bottom_.store(newest, memory_order_release); /*F3*/
     fence_.light();
-    std::size_t top = top_.load(memory_order_relaxed); /*F10*/
+    const std::size_t top = top_.load(memory_order_relaxed); /*F10*/
     return !is_above(top, newest) || take_last_back(top, newest);
   }
   CORACLE_SAVES_REGISTERS() bool take_last_back(std::size_t top, std::size_t newest) noexcept {
     const bool mine =
         top == newest && top_.compare_exchange_strong(top, top + 1, memory_order_relaxed); /*F5*/
     bottom_.store(newest + 1, memory_order_relaxed);                                       /*F7*/
+    fast_below_ = 0;
     return mine;
   }
 
@@ -156,8 +192,10 @@ class fork_queue {
   // the last entry, and there top_'s compare_exchange decides. The fences see to it that the owner, which has taken
   // bottom_ down, or a thief, which has read top_ before, knows of the other. Into an empty ring the owner first puts a
   // filler, which it never takes back: so the two do not meet at the first entry until a thief has taken the filler out,
-  // which it does before its fence.
-  //   [F1] bottom + 1        release  publish the slot and the entry's fields                 pairs with F2
+  // which it does before its fence. Where thieves have emptied the ring the owner notices late, and an entry may have no
+  // filler below it: then they meet there, more often. What was taken back may be put in again where it was, and bottom_
+  // goes back up where the last entry is not to be had so: a thief may have its fields from that store alone.
+  //   [F1] bottom + 1        release  publish the slot and the entry's fields, also once more  pairs with F2
   //   [F2] bottom            acquire  see them; the look that counts is after the heavy fence pairs with F1
   //   [F3] bottom - 1        release  who reads it has the older entries' fields from it      pairs with F2
   //   [F4] top + 1           release  the slot was read before it is written again             pairs with F9
@@ -172,7 +210,11 @@ class fork_queue {
   const atomic<std::uint32_t>& counts_;
   const std::uint32_t only_asleep_;  // the counts of which this is true
   const asymmetric_fence fence_;
-  resumption* not_shared_ = nullptr;  // the newest; the owner's alone
+  // These two are the owner's alone. Where bottom_ is below fast_below_ there is room: that is `capacity` above what top_
+  // was, and top_ only grows. It is 0 where push() and take_back() have to do more: no light fence is free, newer entries
+  // are not shared, or the ring may have become empty, so that the next entry is to get a filler.
+  std::size_t fast_below_ = 0;
+  resumption* not_shared_ = nullptr;  // the newest
   atomic<std::size_t> bottom_{0};
   atomic<resumption*> slots_[capacity] = {};
   alignas(64) atomic<std::size_t> top_{0};

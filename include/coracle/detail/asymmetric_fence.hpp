@@ -19,13 +19,19 @@ class asymmetric_fence {
  public:
 #if defined(CORACLE_MODEL)
   asymmetric_fence() noexcept {}
+  [[nodiscard]] static bool is_free() noexcept { return true; }
   void light() const {}
+  static void light_where_free() noexcept {}
   void heavy() const { testing::model::model_fence_everywhere(testing::model::site::current()); }
 #else
   asymmetric_fence() noexcept : system_has_it_(is_registered()) {}
+  /// The light one takes no instruction.
+  [[nodiscard]] bool is_free() const noexcept { return system_has_it_; }
+  /// Requires: is_free().
+  static void light_where_free() noexcept { std::atomic_signal_fence(memory_order_seq_cst); }
   void light() const noexcept {
     if (system_has_it_) [[likely]] {
-      std::atomic_signal_fence(memory_order_seq_cst);
+      light_where_free();
     } else {
       std::atomic_thread_fence(memory_order_seq_cst);
     }
