@@ -20,27 +20,25 @@ namespace detail {
 //   [J2] -> over    acq_rel  publish the result; see who waits                   pairs with J3, J4
 //   [J3] -> joins   acq_rel  publish who waits; on finding `over` see the result pairs with J2
 //   [J4] load       acquire  on finding `over` see the result                    pairs with J2
-//   [J5] the parent's own, before the child runs   relaxed
+//   [J5] -> where the parent is left  relaxed  the parent's own, before the child runs
 //   [J6] -> blocks  relaxed  the child's end unparks this thread; J4 follows
 //   [J7] a look     relaxed  where the parent was left, which the queue then decides; whether J6 is of use
-class fork_point : public basic_callback_frame<nothing>, waiter {
+class fork_point : waiter {
  public:
-  fork_point() noexcept : basic_callback_frame(&child_is_over) {}
   /// A child that runs is waited for: an exception leaves the parent before it has joined it.
   ~fork_point() { end(); }
   void end() noexcept {
-    if (state_.load(memory_order_acquire) - 1 < runs_alone) [[unlikely]] /*J4*/
-      wait_for_child();
+    if (!child_is_over()) [[unlikely]]
+      end_before_child();
   }
-  [[nodiscard]] bool is_forked() const noexcept { return state_.load(memory_order_relaxed) != idle; } /*J5*/
+  [[nodiscard]] bool is_forked() const noexcept { return std::coroutine_handle<>(handle) != nullptr; }
 
   /// Before the child is started: who is idle may take its parent from here on.
   CORACLE_ALWAYS_INLINE() void offer(std::coroutine_handle<> parent) noexcept {
-    waiter::handle = parent;
+    handle = parent;
     thread_state& thread = this_thread();
     if (thread.may_fork()) [[likely]] {
-      state_.store(runs_before_parent, memory_order_relaxed); /*J5*/
-      thread.forks->push(*this);
+      thread.forks->push(*this);  // state_ says so already
     } else if (thread.current) {
       state_.store(runs_beside_parent, memory_order_relaxed); /*J5*/
       thread.current->post(*this);
@@ -48,8 +46,6 @@ class fork_point : public basic_callback_frame<nothing>, waiter {
       state_.store(runs_alone, memory_order_relaxed); /*J5*/
     }
   }
-
-  std::coroutine_handle<> child_continues() noexcept { return basic_callback_frame::handle(); }
 
   [[nodiscard]] bool child_is_over() const noexcept {
     return state_.load(memory_order_acquire) == over; /*J4*/
@@ -60,27 +56,46 @@ class fork_point : public basic_callback_frame<nothing>, waiter {
     return state_.exchange(joins, memory_order_acq_rel) != over; /*J3*/
   }
 
- private:
-  CORACLE_TRANSFER_ABI() static void child_is_over(basic_callback_frame* self) {
-    auto& mine = static_cast<fork_point&>(*self);
-    if (mine.has_parent_back()) [[likely]] {
-      mine.state_.store(over, memory_order_relaxed); /*J1*/
-    } else {
-      const std::uint32_t found = mine.state_.exchange(over, memory_order_acq_rel); /*J2*/
-      if (found == blocks) [[unlikely]]
-        unpark(&mine.state_, 1);
-      if (found != joins) return;
-      if (mine.home != current_executor()) return mine.wake();
-    }
-    const std::coroutine_handle<> parent = transfer_to(mine.waiter::handle);
-    CORACLE_RETURN_TO(self, parent);
+  // ---- the child's end ----
+
+  /// Where that takes few instructions, and then it is over. False: ask end_child().
+  CORACLE_ALWAYS_INLINE() bool end_child_fast() noexcept {
+    if (state_.load(memory_order_relaxed) != runs_before_parent) [[unlikely]] /*J7*/
+      return false;
+    const thread_state& thread = this_thread();
+    if (!thread.may_fork() || thread.forks->take_back_fast(*this) == fork_queue::nowhere) [[unlikely]]
+      return false;
+    state_.store(over, memory_order_relaxed); /*J1*/
+    return true;
   }
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> go_on() noexcept { return transfer_to(handle); }
+  /// What goes on then.
+  CORACLE_TRANSFER_ABI()
+  CORACLE_COLD()
+  std::coroutine_handle<> end_child() noexcept {
+    if (has_parent_back()) {
+      state_.store(over, memory_order_relaxed); /*J1*/
+      return go_on();
+    }
+    const std::uint32_t found = state_.exchange(over, memory_order_acq_rel); /*J2*/
+    if (found == blocks) [[unlikely]]
+      unpark(&state_, 1);
+    if (found != joins) return std::noop_coroutine();
+    if (home == current_executor()) return go_on();
+    wake();
+    return std::noop_coroutine();
+  }
+
+ private:
   [[nodiscard]] bool has_parent_back() const noexcept {
     const std::uint32_t now = state_.load(memory_order_relaxed); /*J7*/
     if (now != runs_before_parent) [[unlikely]]
       return now == runs_alone;
     const thread_state& thread = this_thread();
     return thread.may_fork() && thread.forks->take_back(*this);
+  }
+  CORACLE_COLD() void end_before_child() noexcept {
+    if (is_forked() && state_.load(memory_order_relaxed) < over) wait_for_child(); /*J7*/
   }
   /// Runs other work of the pool meanwhile: the child may wait for it.
   CORACLE_COLD() void wait_for_child() noexcept {
@@ -94,25 +109,47 @@ class fork_point : public basic_callback_frame<nothing>, waiter {
     }
   }
 
-  static constexpr std::uint32_t idle = 0;
-  static constexpr std::uint32_t runs_before_parent =
-      1;  // which was put into the queue of the child's thread
-  static constexpr std::uint32_t runs_beside_parent = 2;  // which was posted
-  static constexpr std::uint32_t runs_alone = 3;
-  static constexpr std::uint32_t over = 4, joins = 5, blocks = 6;
-  atomic<std::uint32_t> state_{idle};
+  // Put into the queue of the child's thread; or not forked yet, and then there is no handle.
+  static constexpr std::uint32_t runs_before_parent = 0;
+  static constexpr std::uint32_t runs_beside_parent = 1;  // which was posted
+  static constexpr std::uint32_t runs_alone = 2;
+  static constexpr std::uint32_t over = 3, joins = 4, blocks = 5;
+  atomic<std::uint32_t> state_{runs_before_parent};
+  // So all that is 0 at first is 32 bytes, which compilers write at once.
+  [[maybe_unused]] std::uint32_t unused_ = 0;
 };
 
 /// A child, and what meets its end. The two derived from it are the awaiters of fork() and join(), which so need none of
 /// their own in the parent's frame.
+//
+// It begins as a coroutine frame does, and so is what the child continues (core/callback_frame.hpp). Where that has the
+// destroy function stands the child: nobody destroys what a child continues, and shared_frame::is_one(), which looks there
+// while the child runs, is to find anything but its own mark.
 template <class T>
 class forked_child {
  public:
   explicit forked_child(task<T>&& work) noexcept : work_(std::move(work)) {}
+  forked_child(const forked_child&) = delete;
+  forked_child& operator=(const forked_child&) = delete;
   fork_point& point() noexcept { return point_; }
   task<T>& work() noexcept { return work_; }
+  std::coroutine_handle<> child_continues() noexcept { return std::coroutine_handle<>::from_address(this); }
 
  private:
+  CORACLE_TRANSFER_ABI() static void child_is_over(forked_child* self) {
+    if (!self->point_.end_child_fast()) [[unlikely]] {
+      CORACLE_MUST_TAIL()
+      return child_is_over_at_last(self);
+    }
+    const std::coroutine_handle<> parent = self->point_.go_on();
+    CORACLE_RETURN_TO(self, parent);
+  }
+  CORACLE_TRANSFER_ABI() CORACLE_COLD() static void child_is_over_at_last(forked_child* self) {
+    const std::coroutine_handle<> next = self->point_.end_child();
+    CORACLE_RETURN_TO(self, next);
+  }
+  using function = void(forked_child*);
+  function* resume_ = &child_is_over;
   task<T> work_;
   fork_point point_;  // waits for the child before that is destroyed
 };
@@ -128,7 +165,7 @@ class fork_awaiter : public forked_child<T> {
     started child{this->work()};
     const environment* const inherited = environment_of(parent);
     this->point().offer(parent);  // from here on the parent may run: what is read of it was read before
-    return child.run(this->point().child_continues(), inherited);
+    return child.run(this->child_continues(), inherited);
   }
   void await_resume() const noexcept {}
 

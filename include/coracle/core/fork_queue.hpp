@@ -169,7 +169,7 @@ class fork_queue {
            (bottom - top == 1 && slots_[top % capacity].load(memory_order_relaxed) == filler); /*F7*/
   }
   /// It may be the last: take_back_slowly() meets the thieves there.
-  CORACLE_SAVES_REGISTERS() std::size_t put_last_back(std::size_t newest) noexcept {
+  CORACLE_ALWAYS_INLINE() std::size_t put_last_back(std::size_t newest) noexcept {
     bottom_.store(newest + 1, memory_order_release); /*F1*/
     fast_below_ = 0;
     return nowhere;
