@@ -96,7 +96,7 @@ class siblings : protected shared_frame, protected start_frame {
   }
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_one_not_last() noexcept {
     if (!has_taken_back()) return after_one_of_several();
-    ++over_;
+    --apart_;  // it is over, and does not run beside the rest
     return transfer_to(start_frame::handle());
   }
   /// The same, for one that was over at once.
@@ -189,32 +189,34 @@ class siblings : protected shared_frame, protected start_frame {
     const thread_state& thread = this_thread();
     return stage_ == stage::forks && thread.may_fork() && thread.forks->take_back(rest_);
   }
-  /// The same where that takes few instructions. Nowhere: ask has_taken_back().
+  /// This thread starts them all, or has done so.
+  [[nodiscard]] bool is_elsewhere() const noexcept { return stage_ == stage::elsewhere; }
+  /// As has_taken_back(), where that takes few instructions. Nowhere: ask that. Requires: not the last, nor elsewhere.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() std::size_t taken_back_fast() const noexcept {
-    if (stage_ != stage::forks) [[unlikely]]
-      return fork_queue::nowhere;
     const thread_state& thread = this_thread();
     if (!thread.may_fork()) [[unlikely]]
       return fork_queue::nowhere;
     return thread.forks->take_back_fast(rest_);
   }
+  /// The start of the rest was not taken back by the end of the child before, which so counts itself.
+  void starts_beside_another() noexcept { ++apart_; }
   /// Only one is still to be started: from here on each that ends counts itself.
   CORACLE_ALWAYS_INLINE() void offer_nothing_more(std::size_t children) noexcept {
-    if (over_ + 1 == children) [[likely]] {
+    if (apart_ == 0) [[likely]] {
       stage_ = stage::last;
-    } else if (over_ != 0) {
-      ended(over_);
+    } else if (apart_ + 1 != children) {
+      ended(children - 1 - apart_);
     }
   }
   [[nodiscard]] bool is_last() const noexcept { return stage_ == stage::last; }
   /// It is too late for the rest.
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
-  std::coroutine_handle<> leave_out(std::size_t rest, std::size_t children) noexcept {
-    over_ = over_ + rest;
-    return over_ == children || ended(over_) ? transfer_to_parent() : std::noop_coroutine();
+  std::coroutine_handle<> leave_out(std::size_t children) noexcept {
+    return apart_ == 0 || ended(children - apart_) ? transfer_to_parent() : std::noop_coroutine();
   }
-  CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_one_of_several() noexcept {
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> after_one_of_several() noexcept {
     if (!is_starting_here()) return count_one_down();
     ++over_;
     return std::noop_coroutine();
@@ -246,7 +248,7 @@ class siblings : protected shared_frame, protected start_frame {
     too_deep.put_off(rest_);
   }
 
-  /// Children that have ended and are not counted down. Belongs to whoever starts the next one.
+  /// Children that have ended and are not counted down, where this thread starts them all.
   plain<std::size_t> over_ = 0;
 
  private:
@@ -283,6 +285,8 @@ class siblings : protected shared_frame, protected start_frame {
   plain<sibling_base*> winner_ = nullptr;      // of choice_
   atomic<std::size_t> failures_{0};
   atomic<std::size_t> running_{0};
+  plain<std::size_t> apart_ =
+      0;           // of those started, who count themselves; belongs to whoever starts the next one
   choice choice_;  // any: whoever claims it
   atomic<stop_reason> cancelled_{
       stop_reason::none};  // of the first that was or failed; or of them all, none being started

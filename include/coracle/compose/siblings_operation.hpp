@@ -286,6 +286,7 @@ class siblings_operation : public siblings {
   }
   CORACLE_TRANSFER_ABI() static void fork_rest(basic_callback_frame<nothing>* starter) {
     auto& mine = static_cast<siblings_operation&>(static_cast<start_frame&>(*starter));
+    mine.starts_beside_another();
     const std::coroutine_handle<> target = mine.start_next([&] { mine.offer_rest(); });
     CORACLE_RETURN_TO(starter, target);
   }
@@ -295,9 +296,10 @@ class siblings_operation : public siblings {
     std::coroutine_handle<> target;
     if (mine.is_last()) {
       target = mine.transfer_to_parent();
+    } else if (mine.is_elsewhere()) {
+      target = mine.after_one_of_several();
     } else if (const std::size_t rest_was = mine.taken_back_fast(); rest_was != fork_queue::nowhere)
         [[likely]] {
-      ++mine.over_;
       target = mine.start_next([rest_was] { this_thread().forks->push_again(rest_was); });
     } else {
       target = mine.after_one_not_last();
@@ -310,11 +312,11 @@ class siblings_operation : public siblings {
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(Offer offer) noexcept {
     const std::size_t which = next_;
     if (too_late<What>()) [[unlikely]]
-      return leave_out(count() - which, count());
+      return leave_out(count());
     return start_one<1>(which, offer);
   }
   /// Starts one that is not before `First`, and gives what is to be resumed. What starts the one after that waits in the
-  /// thread's queue, for this thread, or another one, to take it. Whoever has it owns over_ and next_.
+  /// thread's queue, for this thread, or another one, to take it. Whoever has it owns apart_ and next_.
   template <std::size_t First, class Offer>
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_one(std::size_t which, Offer offer) noexcept {
