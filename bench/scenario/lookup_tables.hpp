@@ -118,16 +118,11 @@ class hash_table {
     while (query* each = elements.next()) {
       const number key = each->key;
       const node* at = *co_await prefetch(in.bucket_of(key));
-      number found = 0;
-      while (at) {
+      for (; at; at = at->next) {
         at = co_await prefetch(at);
-        if (at->key == key) {
-          found = at->value;
-          break;
-        }
-        at = at->next;
+        if (at->key == key) break;
       }
-      each->found = found;
+      each->found = at ? at->value : 0;
     }
   }
 
@@ -190,10 +185,9 @@ class sorted_array {
       const number key = each->key;
       const number* base = in.all_.data();
       for (std::size_t left = in.count_; left > 1;) {
-        const std::size_t half = left / 2;
-        co_await prefetch(base + half);
-        base = base[half] <= key ? base + half : base;
-        left -= half;
+        co_await prefetch(base + left / 2);
+        base = base[left / 2] <= key ? base + left / 2 : base;
+        left -= left / 2;
       }
       each->found = static_cast<number>(base - in.all_.data());
     }

@@ -190,6 +190,42 @@ TEST_CASE("interleave: of several errors the first is thrown, and what make() th
   CHECK_THROWS_WITH(interleave(3, all, make), "no third");
 }
 
+TEST_CASE("interleave: an error before the first prefetch ends it as one behind that does") {
+  const std::vector<int> all{2, 2, 0, 2, 2};
+  int finished = 0, made = 0;
+  const auto fails_at_zero = [&finished](auto& elements) -> lookup {
+    while (const int* each = elements.next()) {
+      if (*each == 0) throw std::runtime_error("zero");
+      for (int i = 0; i != *each; ++i) co_await prefetch(each);
+      ++finished;
+    }
+  };
+  for (const int group : {1, 2, 3, 5}) {
+    finished = made = 0;
+    const auto make = [&](auto& elements) {
+      ++made;
+      return fails_at_zero(elements);
+    };
+    CHECK_THROWS_WITH(interleave(group, all, make), "zero");
+    CHECK(finished == 2);
+    CHECK(made == std::min(group, 3));
+  }
+}
+
+TEST_CASE("interleave: of several errors behind each other the first is thrown, and all others finish") {
+  const std::vector<int> all{3, 1, 2, 4};
+  int finished = 0;
+  const auto fails_if_odd = [&finished](auto& elements) -> lookup {
+    while (const int* each = elements.next()) {
+      for (int i = 0; i != *each; ++i) co_await prefetch(each);
+      if (*each % 2 == 1) throw std::runtime_error(std::to_string(*each));
+      ++finished;
+    }
+  };
+  CHECK_THROWS_WITH(interleave(4, all, fails_if_odd), "1");
+  CHECK(finished == 2);
+}
+
 // Opaque, so that no compiler dissolves the frames.
 CORACLE_NOINLINE() lookup sum_into(auto& elements, int& sum) {
   while (const int* each = elements.next()) sum += *co_await prefetch(each);
