@@ -36,6 +36,8 @@ class cancellation_case {
   virtual void complete() = 0;
   /// Runs what is on its way to an executor of the case's own. Called when everything else has returned.
   virtual void settle() {}
+  /// True: something else, such as the kernel, may have let it complete meanwhile.
+  virtual bool may_be_completed() { return false; }
   /// Called last. True: nothing is lost and nothing is doubled. `carried_out`: how the operation ended;
   /// `completed`: whether complete() was called.
   virtual bool intact(bool carried_out, bool completed) = 0;

@@ -25,6 +25,8 @@ class trial {
   }
   void stop() { stop_.request_stop(coracle::stop_reason::shutting_down); }
   void settle() { subject_->settle(); }
+  /// Nobody has asked for it.
+  [[nodiscard]] bool may_be_completed() { return subject_->may_be_completed(); }
 
   [[nodiscard]] ending ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   /// What operation_cancelled gave as its reason.

@@ -154,9 +154,10 @@ class race {
       ++(stopped ? found.stop_won : found.stop_lost);
       if (entry_.raced != in_races::stop_wins) move_centre(mine.centre, stopped ? -1 : 1);
     }
-    const bool right = kind == 0   ? how == ending::carried_out || how == ending::cancelled
-                       : kind == 1 ? how == ending::cancelled
-                                   : how == ending::carried_out;
+    const bool right =
+        kind == 0   ? how == ending::carried_out || how == ending::cancelled
+        : kind == 1 ? how == ending::cancelled || (how == ending::carried_out && each.may_be_completed())
+                    : how == ending::carried_out;
     ++(!right ? found.wrong : how == ending::cancelled ? found.cancelled : found.carried_out);
     if (!each.intact()) ++found.not_intact;
     if (sides_[0].saw_other[at] && sides_[1].saw_other[at]) ++found.met;
