@@ -25,24 +25,31 @@ class workers {
     try {
       for (unsigned i = w.below(4); i != 0; --i) co_await w.pause();
     } catch (const coracle::operation_cancelled&) {
+      if (w.one_in(4)) fail(number);  // what it does then to clean up
       ++cancelled;
       throw;
     }
-    if (w.one_in(6)) {
-      ++failed;
-      throw scenario_error(number);
-    }
+    if (w.one_in(6)) fail(number);
     ended.push_back(number);
     co_return number;
   }
+  /// May end or fail at once, and then what comes after it is left out.
+  task<int> one(int number) {
+    if (w.one_in(2)) return work(number);
+    return coracle::schedule_on(w.place(), work(number));
+  }
   std::vector<task<int>> some(unsigned count) {
     std::vector<task<int>> all;
-    for (unsigned i = 0; i != count; ++i)
-      all.push_back(coracle::schedule_on(w.place(), work(static_cast<int>(i))));
+    for (unsigned i = 0; i != count; ++i) all.push_back(one(static_cast<int>(i)));
     return all;
   }
   void expect_joined() const {
     w.expect(begun == static_cast<int>(ended.size()) + failed + cancelled, "all that began has ended");
+  }
+
+  [[noreturn]] void fail(int number) {
+    ++failed;
+    throw scenario_error(number);
   }
 
   world& w;
@@ -81,6 +88,48 @@ void when_all(coracle_test::simulation& sim) {
       w.expect(errors == team.failed, "each error arrives");
       if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
     }
+  };
+  sim.run(all());
+}
+
+void when_all_of_three(coracle_test::simulation& sim) {
+  world w{sim};
+  workers team{w};
+  const auto all = [&]() -> task<> {
+    const auto token = w.a_token();
+    try {
+      const auto [a, b, c] =
+          co_await coracle::with_stop(coracle::when_all(team.one(0), team.one(1), team.one(2)), token);
+      team.expect_joined();
+      w.expect(team.ended.size() == 3 && a == 0 && b == 1 && c == 2, "each result at its place");
+    } catch (...) {
+      team.expect_joined();
+      const int errors = count_of(std::current_exception());
+      w.expect(errors == team.failed, "each error arrives");
+      if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+    }
+  };
+  sim.run(all());
+}
+
+/// Nobody is stopped by another, and nobody left out.
+void when_all_ready(coracle_test::simulation& sim) {
+  world w{sim};
+  workers team{w};
+  const unsigned count = 1 + w.below(5);
+  const auto all = [&]() -> task<> {
+    const auto token = w.a_token();
+    auto ends = co_await coracle::with_stop(coracle::when_all_ready(team.some(count)), token);
+    team.expect_joined();
+    w.expect(ends.size() == count, "all outcomes are there");
+    unsigned values = 0, errors = 0, cancelled = 0;
+    for (auto& end : ends) {
+      values += end.has_value();
+      errors += end.has_error();
+      cancelled += end.is_cancelled();
+    }
+    w.expect(values == team.ended.size() && static_cast<int>(errors) == team.failed, "each is its child's");
+    w.expect(values + errors + cancelled == count, "none is empty");
   };
   sim.run(all());
 }
@@ -182,6 +231,8 @@ void races(coracle_test::simulation& sim) {
 int main(int argc, char** argv) {
   return coracle::testing::simulate_main(argc, argv,
                                          {{"when_all", when_all},
+                                          {"when_all of three", when_all_of_three},
+                                          {"when_all_ready", when_all_ready},
                                           {"when_any", when_any},
                                           {"when_any_succeeds", when_any_succeeds},
                                           {"when_any of waits", races, {.stalls = true}}});
