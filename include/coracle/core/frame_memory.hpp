@@ -256,13 +256,20 @@ CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) n
 inline void* allocate_recycled(std::size_t size) { return ::operator new(size); }
 inline void free_recycled(void* frame, std::size_t) noexcept { ::operator delete(frame); }
 #else
-CORACLE_ALWAYS_INLINE() void* allocate_recycled(std::size_t size) { return allocate_frame(size); }
-CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexcept {
+/// In builds with checks, before a frame is written and when it is gone: so that who reads it then does not find what looks
+/// right. Odd bytes: each mark that is kept in a word is set.
+CORACLE_ALWAYS_INLINE()
+void* spoil([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
 #if CORACLE_CHECKS()
-  // So that who reads a frame that is gone, or one before it is written, does not find what looks right. Odd bytes: each
-  // mark that is kept in a word is set.
   __builtin_memset(frame, 0xa5, size);
 #endif
+  return frame;
+}
+CORACLE_ALWAYS_INLINE() void* allocate_recycled(std::size_t size) {
+  return spoil(allocate_frame(size), size);
+}
+CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexcept {
+  spoil(frame, size);
   free_frame_memory(frame, size);
 }
 #endif
