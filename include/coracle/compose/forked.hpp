@@ -60,11 +60,14 @@ class fork_point : waiter {
 
   /// Where that takes few instructions, and then it is over. False: ask end_child().
   CORACLE_ALWAYS_INLINE() bool end_child_fast() noexcept {
-    if (state_.load(memory_order_relaxed) != runs_before_parent) [[unlikely]] /*J7*/
+    const std::uint32_t now = state_.load(memory_order_relaxed); /*J7*/
+    if (now == runs_before_parent) [[likely]] {
+      const thread_state& thread = this_thread();
+      if (!thread.may_fork() || thread.forks->take_back_fast(*this) == fork_queue::nowhere) [[unlikely]]
+        return false;
+    } else if (now != runs_alone) {
       return false;
-    const thread_state& thread = this_thread();
-    if (!thread.may_fork() || thread.forks->take_back_fast(*this) == fork_queue::nowhere) [[unlikely]]
-      return false;
+    }
     state_.store(over, memory_order_relaxed); /*J1*/
     return true;
   }
@@ -88,11 +91,9 @@ class fork_point : waiter {
 
  private:
   [[nodiscard]] bool has_parent_back() const noexcept {
-    const std::uint32_t now = state_.load(memory_order_relaxed); /*J7*/
-    if (now != runs_before_parent) [[unlikely]]
-      return now == runs_alone;
     const thread_state& thread = this_thread();
-    return thread.may_fork() && thread.forks->take_back(*this);
+    return state_.load(memory_order_relaxed) == runs_before_parent && thread.may_fork() && /*J7*/
+           thread.forks->take_back(*this);
   }
   CORACLE_COLD() void end_before_child() noexcept {
     if (is_forked() && state_.load(memory_order_relaxed) < over) wait_for_child(); /*J7*/
