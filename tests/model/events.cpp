@@ -69,6 +69,32 @@ void set_reset_and_wait() {
   setter.join();
   model_expect(event.is_set(), "it stays set");
 }
+/// Once it is seen to be set it is, though another setter, and somebody who waits, take the word meanwhile.
+void set_is_not_undone() {
+  coracle::async_manual_reset_event event;
+  plain_int data = 0;
+  int seen = 0;
+  model_thread setter{[&] {
+    data = 7;
+    event.set();
+  }};
+  model_thread other{[&] { wait_and_look(event, data, seen); }};
+  const bool before = event.is_set();
+  const bool after = event.is_set();
+  if (before) model_expect(after && data == 7, "it stays so, and shows what was written before");
+  setter.join();
+  other.join();
+  model_expect(seen == 7, "the waiter goes on");
+}
+/// Whoever has seen that it is set may destroy it.
+template <class Event>
+void who_sees_it_set_destroys_it() {
+  auto event = std::make_unique<Event>();
+  model_thread setter{[event = event.get()] { event->set(); }};
+  while (!event->is_set()) coracle::testing::model_yield();
+  event.reset();
+  setter.join();
+}
 /// Sets it for the next, who goes on in that.
 detached pass_on(coracle::async_auto_reset_event& event, plain_int& through) {
   co_await event;
@@ -367,6 +393,11 @@ int main(int argc, char** argv) {
   run.check("manual reset: set, two waiters", 4, waiters_and_a_setter<2>);
   run.check("manual reset: set, three waiters", 3, waiters_and_a_setter<3>);
   run.check("manual reset: set and reset against await", run.all, set_reset_and_wait);
+  run.check("manual reset: is set, once it is seen so", 4, set_is_not_undone);
+  run.check("manual reset: who sees it set destroys it", run.all,
+            who_sees_it_set_destroys_it<async_manual_reset_event>);
+  run.check("single consumer: who sees it set destroys it", run.all,
+            who_sees_it_set_destroys_it<single_consumer_event>);
   run.check("auto reset: two waiters", run.all, auto_event_lets_one_through);
   run.check("auto reset: three waiters, who pass it on", 3, waiters_pass_it_on<3>);
   run.check("auto reset: two setters", 4, two_setters<async_auto_reset_event>);

@@ -6,17 +6,20 @@
 #include "model_waits.hpp"
 
 namespace {
+using coracle::detail::memory_order_relaxed;
 using coracle_test::model_expect;
 using coracle_test::model_test;
 using coracle_test::model_thread;
 using coracle_test::plain_int;
 using coracle_test::together;
-using word = coracle::detail::locked_word<std::uint32_t>;
+using locked_word = coracle::detail::locked_word<std::uint32_t>;
+using exchanged_word = coracle::detail::exchanged_word<std::uint32_t>;
 constexpr std::uint32_t one = 2;
 
 /// What the lock guards: a data race is reported where two hold it at once.
+template <class Word>
 struct guarded {
-  word count{0};
+  Word count{0};
   plain_int entered = 0;
 
   void enter() {
@@ -25,24 +28,22 @@ struct guarded {
     count.unlock(seen + one);
   }
   void add_one() {
-    std::uint32_t seen = count.load(coracle::detail::memory_order_relaxed) & ~word::lock_bit;
-    while (!count.change(seen, seen + one, coracle::detail::memory_order_relaxed)) {
-      if ((seen & word::lock_bit) != 0) return enter();
+    std::uint32_t seen = count.load(memory_order_relaxed) & ~Word::lock_bit;
+    while (!count.change(seen, seen + one, memory_order_relaxed)) {
+      if ((seen & Word::lock_bit) != 0) return enter();
     }
   }
-  [[nodiscard]] std::uint32_t counted() const {
-    return count.load(coracle::detail::memory_order_relaxed) / one;
-  }
+  [[nodiscard]] std::uint32_t counted() const { return count.load(memory_order_relaxed) / one; }
 };
 
-template <unsigned Threads>
+template <class Word, unsigned Threads>
 void all_lock() {
-  guarded at;
+  guarded<Word> at;
   together(Threads, [&](unsigned) { at.enter(); });
   model_expect(at.entered == Threads && at.counted() == Threads, "one after the other");
 }
 void lock_against_change() {
-  guarded at;
+  guarded<locked_word> at;
   model_thread second{[&] { at.add_one(); }};
   model_thread third{[&] { at.add_one(); }};
   at.enter();
@@ -51,22 +52,40 @@ void lock_against_change() {
   model_expect(at.counted() == 3, "each has counted");
 }
 /// unlock() is the last access: who locks it next may destroy it.
+template <class Word>
 void next_holder_destroys_it() {
-  auto at = std::make_unique<guarded>();
+  auto at = std::make_unique<guarded<Word>>();
   std::uint32_t seen = at->count.lock();
   model_thread holder{[&, at = at.get()] { at->count.unlock(seen + one); }};
   model_expect(at->count.lock() == one, "the value that was left");
   at.reset();
   holder.join();
 }
+/// Whoever finds what the last holder left sees what was written under the lock, and may destroy it.
+void who_finds_the_value_destroys_it() {
+  auto at = std::make_unique<guarded<exchanged_word>>();
+  model_thread first{[at = at.get()] { at->enter(); }};
+  model_thread second{[at = at.get()] { at->enter(); }};
+  while (at->count.load_unlocked(coracle::detail::memory_order_acquire) != 2 * one)
+    coracle::testing::model_yield();
+  model_expect(at->entered == 2, "what was written under the lock");
+  at.reset();
+  first.join();
+  second.join();
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   model_test run(argc, argv);
-  run.check("locked_word: two lock", run.all, all_lock<2>);
-  run.check("locked_word: three lock", 4, all_lock<3>);
-  run.check("locked_word: four lock", 3, all_lock<4>);
+  run.check("locked_word: two lock", run.all, all_lock<locked_word, 2>);
+  run.check("locked_word: three lock", 4, all_lock<locked_word, 3>);
+  run.check("locked_word: four lock", 3, all_lock<locked_word, 4>);
   run.check("locked_word: lock against two changes", 4, lock_against_change);
-  run.check("locked_word: the next holder destroys it", run.all, next_holder_destroys_it);
+  run.check("locked_word: the next holder destroys it", run.all, next_holder_destroys_it<locked_word>);
+  run.check("exchanged_word: two lock", run.all, all_lock<exchanged_word, 2>);
+  run.check("exchanged_word: three lock", 4, all_lock<exchanged_word, 3>);
+  run.check("exchanged_word: four lock", 3, all_lock<exchanged_word, 4>);
+  run.check("exchanged_word: the next holder destroys it", run.all, next_holder_destroys_it<exchanged_word>);
+  run.check("exchanged_word: who finds the value destroys it", 4, who_finds_the_value_destroys_it);
   return run.finish();
 }

@@ -33,17 +33,18 @@ queued_waiter* let_through(event_state& event, collector& there) {
   return there.woken.empty() ? nullptr : static_cast<queued_waiter*>(there.woken.front());
 }
 
-TEST_CASE("event_word: is set also while somebody holds its lock, and reset() waits for that") {
-  event_word<std::uint32_t> word{true};
-  static_cast<void>(word.lock());
-  CHECK(word.is_set());
-  bool was_set = false;
-  std::thread other([&] { was_set = word.reset(); });
-  for (int i = 0; i != 100; ++i) std::this_thread::yield();
-  word.unlock(word.is_set_now);
-  other.join();
-  CHECK(was_set);
-  CHECK_FALSE(word.is_set());
+TEST_CASE("event_word: who asks whether it is set, or resets it, waits while somebody holds its lock") {
+  event_word<std::uint32_t> word{false};
+  for (const bool resets : {false, true}) {
+    CHECK(word.lock() == word.not_set);
+    bool was_set = false;
+    std::thread other([&] { was_set = resets ? word.reset_if_set() : word.is_set(); });
+    for (int i = 0; i != 100; ++i) std::this_thread::yield();
+    word.unlock(word.is_set_now);
+    other.join();
+    CHECK(was_set);
+    CHECK(word.reset() != resets);
+  }
 }
 
 TEST_CASE("event_word: reset() has no effect where it is not set") {
@@ -54,7 +55,6 @@ TEST_CASE("event_word: reset() has no effect where it is not set") {
   CHECK(word.reset_if_set());
   CHECK_FALSE(word.is_set());
   static_cast<void>(word.lock());
-  CHECK_FALSE(word.reset());
   word.unlock(8);
   CHECK_FALSE(word.reset());
   CHECK(word.load(coracle::detail::memory_order_relaxed) == 8);

@@ -8,6 +8,7 @@
 
 namespace {
 using word = coracle::detail::locked_word<std::uint32_t>;
+using exchanged_word = coracle::detail::exchanged_word<std::uint32_t>;
 using coracle::detail::memory_order_acquire;
 using coracle::detail::memory_order_relaxed;
 
@@ -18,6 +19,17 @@ TEST_CASE("locked_word: lock() gives the value, unlock() leaves another") {
   CHECK(state.load(memory_order_relaxed) == (6 | state.lock_bit));
   state.unlock(8);
   CHECK(state.load(memory_order_relaxed) == 8);
+  CHECK(state.lock() == 8);
+  state.unlock(8);
+}
+
+TEST_CASE("exchanged_word: lock() takes the value out of the word, unlock() leaves another") {
+  exchanged_word state{6};
+  CHECK(state.load_unlocked(memory_order_relaxed) == 6);
+  CHECK(state.lock() == 6);
+  CHECK(state.load(memory_order_relaxed) == state.lock_bit);
+  state.unlock(8);
+  CHECK(state.load_unlocked(memory_order_relaxed) == 8);
   CHECK(state.lock() == 8);
   state.unlock(8);
 }
@@ -40,7 +52,9 @@ TEST_CASE("locked_word: a value changes in one step, unless it is another or the
   CHECK(state.load(memory_order_relaxed) == 6);
 }
 
-TEST_CASE("locked_word: excludes threads from one another, and keeps what they change beside the lock") {
+TEST_CASE_TEMPLATE(
+    "locked_word: excludes threads from one another, and keeps what they change beside the lock", word,
+    coracle::detail::locked_word<std::uint32_t>, exchanged_word) {
   constexpr int threads = 4, turns = 2000;
   word state{0};
   long long counter = 0;  // plain: only the holder touches it
@@ -51,8 +65,10 @@ TEST_CASE("locked_word: excludes threads from one another, and keeps what they c
         const std::uint32_t seen = state.lock();
         ++counter;
         state.unlock(seen + 2);
-        std::uint32_t expected = state.load(memory_order_relaxed) & ~state.lock_bit;
-        while (!state.change(expected, expected + 2, memory_order_acquire)) expected &= ~state.lock_bit;
+        std::uint32_t expected = state.load_unlocked(memory_order_relaxed);
+        while (!state.change(expected, expected + 2, memory_order_acquire)) {
+          expected = state.load_unlocked(memory_order_relaxed);
+        }
       }
     });
   }

@@ -44,15 +44,15 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   void request_linked(stop_reason why) noexcept;
   /// False: stop was requested before, and the listener is not in the list.
   bool add(stop_listener& listener) noexcept {
-    return (listeners_.load(memory_order_relaxed) == nobody &&                           /*R15*/
-            listeners_.change_from(nobody, the_only(listener), memory_order_release)) || /*R12*/
-           add_to_list(listener);
+    const std::uintptr_t seen = listeners_.begin_lock();
+    if (seen != nobody) return add_to_list(listener, seen);
+    listeners_.unlock(the_only(listener));
+    return true;
   }
   /// Afterwards the listener does not run and will not.
   void remove(stop_listener& listener) noexcept {
-    if (listeners_.load(memory_order_relaxed) != the_only(listener) ||             /*R15*/
-        !listeners_.change_from(the_only(listener), nobody, memory_order_relaxed)) /*R13*/
-      remove_from_list(listener);
+    const std::uintptr_t seen = listeners_.begin_lock();
+    seen == the_only(listener) ? listeners_.unlock(nobody) : remove_from_list(listener, seen);
   }
 
   void add_source() noexcept { sources_.fetch_add(1, memory_order_relaxed); }  /*R3*/
@@ -99,8 +99,8 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     *end_ = &listener;
     end_ = &listener.following;
   }
-  CORACLE_SAVES_REGISTERS() bool add_to_list(stop_listener& listener) noexcept {
-    if (lock() == closed) return link_and_add(listener);
+  CORACLE_SAVES_REGISTERS() bool add_to_list(stop_listener& listener, std::uintptr_t begun) noexcept {
+    if (end_lock(begun) == closed) return link_and_add(listener);
     append(listener);
     listeners_.unlock(several);
     return true;
@@ -112,7 +112,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     unlock();
     return in_time;
   }
-  void remove_from_list(stop_listener& listener) noexcept;
+  void remove_from_list(stop_listener& listener, std::uintptr_t begun) noexcept;
   void remove_called(const stop_listener& listener) noexcept;
   void link_now() noexcept;
   stop_reason link_to_outer() noexcept;
@@ -122,8 +122,9 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     return reinterpret_cast<std::uintptr_t>(&listener);
   }
   /// Afterwards all listeners are in the list. Gives `nobody`, `several` or `closed`.
-  CORACLE_ALWAYS_INLINE() std::uintptr_t lock() noexcept {
-    const std::uintptr_t seen = listeners_.lock();
+  std::uintptr_t lock() noexcept { return end_lock(listeners_.begin_lock()); }
+  CORACLE_ALWAYS_INLINE() std::uintptr_t end_lock(std::uintptr_t begun) noexcept {
+    const std::uintptr_t seen = listeners_.end_lock(begun);
     if (seen <= closed) return seen;
     append(*reinterpret_cast<stop_listener*>(seen));
     return several;
@@ -157,9 +158,6 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
   //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
   //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
-  //   [R12] nobody -> the only one release  publishes the listener                            pairs with B1
-  //   [R13] the only one -> nobody relaxed  nobody has touched it
-  //   [R15] load                   relaxed  a look before R12 or R13: a change that fails costs as much as one that does not
   // The lock is held while the outer state's is taken, never the other way round.
   //
   // listeners_ is the lock, and says who listens: nobody; one, whose address it is; `several`, all in the list; or,
@@ -167,7 +165,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   // to come and one to go.
   static constexpr std::uintptr_t nobody = 0, several = 2, closed = 4;
   static_assert(alignof(stop_listener) > closed);
-  locked_word<std::uintptr_t> listeners_{nobody};
+  exchanged_word<std::uintptr_t> listeners_{nobody};
   atomic<stop_reason> reason_{stop_reason::none};
   atomic<std::uint32_t> references_{1};
   atomic<std::uint32_t> sources_;
@@ -276,8 +274,9 @@ inline void stop_state::run_next() noexcept {
   }
 }
 
-CORACLE_NOINLINE() inline void stop_state::remove_from_list(stop_listener& listener) noexcept {
-  const std::uintptr_t seen = lock();
+CORACLE_NOINLINE()
+inline void stop_state::remove_from_list(stop_listener& listener, std::uintptr_t begun) noexcept {
+  const std::uintptr_t seen = end_lock(begun);
   if (!listener.link) [[unlikely]]
     return remove_called(listener);
   *listener.link = listener.following;

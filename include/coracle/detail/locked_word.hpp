@@ -13,7 +13,8 @@ namespace coracle::detail {
 /// user code, a wake-up or a system call that waits.
 //
 //   [B1] free -> locked       acquire  sees what the last holder wrote                pairs with B2
-//   [B2] locked -> free       release  publishes what this holder wrote               pairs with B1
+//   [B2] locked -> free       release  publishes what this holder wrote               pairs with B1, B3
+//   [B3] either -> locked     acquire  as B1, or somebody else holds the lock as before   pairs with B2
 // What change() needs is the primitive's to say, in rows of its own. It fails while the lock is held.
 template <class Value>
 class locked_word {
@@ -34,10 +35,6 @@ class locked_word {
   /// As change(), but fails only where it finds another value.
   [[nodiscard]] bool change_from(Value expected, Value desired, order_argument order) noexcept {
     return word_.compare_exchange_strong(expected, desired, order, memory_order_relaxed);
-  }
-  /// Takes the lock, if the word is `expected`: for a likely value the processor does not wait for a load first.
-  [[nodiscard]] bool lock_from(Value expected) noexcept {
-    return change_from(expected, expected | lock_bit, memory_order_acquire); /*B1*/
   }
   /// Takes the lock. Gives the value that it found. `order`: acquire or stronger.
   [[nodiscard]] Value lock(order_argument order = memory_order_acquire /*B1*/) noexcept {
@@ -62,8 +59,17 @@ class locked_word {
   }
   /// Releases it, and leaves `value`.
   void unlock(Value value) noexcept { word_.store(value, memory_order_release); } /*B2*/
+  /// The word once it is not locked.
+  [[nodiscard]] Value load_unlocked(order_argument order) const noexcept {
+    const Value seen = word_.load(order);
+    return (seen & lock_bit) == 0 ? seen : load_contended(order);
+  }
 
- private:
+ protected:
+  /// As lock(), but leaves nothing of the value in the word. Gives the lock bit, too, where somebody else holds the lock.
+  [[nodiscard]] Value lock_by_exchange() noexcept {
+    return word_.exchange(lock_bit, memory_order_acquire); /*B3*/
+  }
   CORACLE_SAVES_REGISTERS() Value lock_contended(order_argument order) noexcept {
     for (unsigned pauses = 0;; wait_for_holder(pauses)) {
       Value seen = word_.load(memory_order_relaxed);
@@ -73,6 +79,14 @@ class locked_word {
       }
     }
   }
+
+ private:
+  CORACLE_SAVES_REGISTERS() Value load_contended(order_argument order) const noexcept {
+    for (unsigned pauses = 0;; wait_for_holder(pauses)) {
+      const Value seen = word_.load(order);
+      if ((seen & lock_bit) == 0) return seen;
+    }
+  }
   /// Meanwhile the holder has the cache line to itself: with one pause a channel is three times slower.
   static void wait_for_holder(unsigned& pauses) noexcept {
     constexpr unsigned together = is_modelled ? 1 : 8;
@@ -80,5 +94,39 @@ class locked_word {
   }
 
   atomic<Value> word_;
+};
+
+/// One whose value nobody reads while it is locked. So an exchange takes the lock, and need not look at the word before.
+template <class Value>
+class exchanged_word : public locked_word<Value> {
+ public:
+  using locked_word<Value>::locked_word;
+
+  [[nodiscard]] Value lock() noexcept { return end_lock(begin_lock()); }
+  /// The same in two steps. What the first one gives is the value, and the lock is held, unless it has the lock bit: so who
+  /// finds the value that is likely needs no second step.
+  [[nodiscard]] Value begin_lock() noexcept { return this->lock_by_exchange(); }
+  [[nodiscard]] Value end_lock(Value begun) noexcept {
+    return (begun & this->lock_bit) == 0 ? begun : this->lock_contended(memory_order_acquire) /*B1*/;
+  }
+  /// Leaves `next` in place of a value that `is_right`, as none is that has the lock bit. False: it is another.
+  template <class Predicate>
+  bool change_if(Predicate is_right, Value next) noexcept {
+    const Value seen = begin_lock();
+    if (!is_right(seen)) [[unlikely]]
+      return change_later(seen, is_right, next);
+    this->unlock(next);
+    return true;
+  }
+
+ private:
+  template <class Predicate>
+  CORACLE_SAVES_REGISTERS()
+  bool change_later(Value begun, Predicate is_right, Value next) noexcept {
+    const Value seen = end_lock(begun);
+    const bool changes = is_right(seen);
+    this->unlock(changes ? next : seen);
+    return changes;
+  }
 };
 }  // namespace coracle::detail

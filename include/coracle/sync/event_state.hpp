@@ -7,50 +7,36 @@
 namespace coracle::detail {
 /// The word of an event. A `Word` is wide enough for what `waited_for` is: a mark, or the one waiter itself.
 //
-// not_set and is_set_now: nobody waits whom set() could let through. Anything else: somebody does. Into and out of
-// that only under the lock.
-//   [E1] load                  acquire  sees what the setter wrote           pairs with E3, B2
-//   [E2] is_set_now -> not_set acquire  sees what the setter wrote           pairs with E3, B2
-//   [E3] nobody waits: set     release  publishes what the setter wrote,     pairs with E1, E2, B1
-//                                       also if it was set already
-//   [E4] load                  relaxed  nobody uses it meanwhile
-//   [E5] load                  relaxed  a look before E2
+// not_set and is_set_now: nobody waits whom set() could let through. Anything else: somebody does. Into and out of that
+// only under the lock; and while that is held the word says nothing else, so who sets it or asks whether it is set waits.
+//   [E1] load  acquire  sees what the setter wrote   pairs with B2
+//   [E4] load  relaxed  nobody uses it meanwhile
+//   [E5] load  relaxed  a look before B3
 template <class Word>
-class event_word : public locked_word<Word> {
+class event_word : public exchanged_word<Word> {
  public:
   static constexpr Word not_set = 0, is_set_now = 2;
 
-  explicit event_word(bool set) noexcept : locked_word<Word>(set ? is_set_now : not_set) {}
+  explicit event_word(bool set) noexcept : exchanged_word<Word>(set ? is_set_now : not_set) {}
 
   [[nodiscard]] bool is_set() const noexcept {
-    return (this->load(memory_order_acquire) & ~this->lock_bit) == is_set_now; /*E1*/
+    return this->load_unlocked(memory_order_acquire) == is_set_now; /*E1*/
   }
-  /// True: it was not waited for, and is set.
+  /// True: it was not waited for, and is set. Looks first: who waits alone is served without the lock.
   bool set_unless_waited_for() noexcept {
-    Word seen = this->load(memory_order_relaxed);
-    while (seen == not_set || seen == is_set_now) {
-      if (this->change(seen, is_set_now, memory_order_release)) return true; /*E3*/
-    }
-    return false;
+    if (!is_free(this->load(memory_order_relaxed))) return false; /*E5*/
+    return this->change_if(&is_free, is_set_now);
   }
-  /// True: it was set. Takes it for granted at first: who is not so sure calls reset_if_set().
+  /// True: it was set.
   bool reset() noexcept {
-    Word seen = is_set_now;
-    do {
-      if (this->change(seen, not_set, memory_order_acquire)) return true; /*E2*/
-    } while (seen == is_set_now);
-    return seen == (is_set_now | this->lock_bit) && reset_contended();
+    return this->change_if([](Word seen) { return seen == is_set_now; }, not_set);
   }
   bool reset_if_set() noexcept {
-    return (this->load(memory_order_relaxed) & ~this->lock_bit) == is_set_now && reset(); /*E5*/
+    return this->load_unlocked(memory_order_relaxed) == is_set_now && reset(); /*E5*/
   }
 
  private:
-  CORACLE_SAVES_REGISTERS() bool reset_contended() noexcept {
-    const Word seen = this->lock();
-    this->unlock(seen == is_set_now ? not_set : seen);
-    return seen == is_set_now;
-  }
+  static bool is_free(Word seen) noexcept { return seen == not_set || seen == is_set_now; }
 };
 
 /// An event for any number of waiters.
@@ -79,8 +65,9 @@ class event_state {
   /// True: `arriving` waits. False: it was set, and is not any more if it `closes` behind each waiter; or stop was
   /// requested.
   bool enqueue(queued_waiter& arriving, bool closes) noexcept {
-    return word_.lock_from(word_.not_set) ? word_.wait(arriving, word_.not_set, word_.not_set)
-                                          : enqueue_after_others(arriving, closes);
+    const std::uintptr_t seen = word_.begin_lock();
+    return seen == word_.not_set ? word_.wait(arriving, word_.not_set, word_.not_set)
+                                 : enqueue_after_others(arriving, seen, closes);
   }
   bool withdraw(queued_waiter& waiting) noexcept { return word_.withdraw(waiting, word_.not_set); }
 
@@ -97,8 +84,9 @@ class event_state {
     word_.unlock(!first ? word_.is_set_now : word_.queue.empty() ? word_.not_set : word_.waited_for);
     if (first) first->wake();
   }
-  CORACLE_NOINLINE() bool enqueue_after_others(queued_waiter& arriving, bool closes) noexcept {
-    const std::uintptr_t seen = word_.lock();
+  CORACLE_NOINLINE()
+  bool enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun, bool closes) noexcept {
+    const std::uintptr_t seen = word_.end_lock(begun);
     if (seen != word_.is_set_now) return word_.wait(arriving, seen, word_.not_set);
     const bool passes = word_.queue.serve_at_once(arriving);
     word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
