@@ -55,7 +55,7 @@ class async_mutex {
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock() noexcept {
     std::uintptr_t seen = is_free;
     while (!state_.change(seen, is_held, detail::memory_order_acquire)) { /*M1*/
-      if (seen == (is_free | state_.lock_bit)) return try_lock_contended();
+      if ((seen & state_.lock_bit) != 0) return try_lock_contended();
       if (seen != is_free) return false;
     }
     return true;
@@ -83,10 +83,10 @@ class async_mutex {
 
   // is_free: nobody holds it; is_held: nobody waits; waited_for, or who waits alone: held, and somebody waits. The lock of
   // the word is not the one that users hold. Where nobody waits the queue may still hold lost waiters.
-  //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with M2, B2
-  //   [M2] is_held -> is_free  release  publish this holder's writes   pairs with M1, B1
+  //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with B2
+  //   [M2] load                relaxed  a look before B3: who waits alone is served without the lock
   static constexpr std::uintptr_t is_free = 0, is_held = 2;
-  detail::waited_word<> state_{is_free};
+  detail::waited_word<detail::exchanged_word<std::uintptr_t>> state_{is_free};
 };
 
 class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lock_operation
@@ -143,12 +143,10 @@ inline void async_mutex::lock_for(detail::queued_waiter& suspended) noexcept {
 }
 
 inline void async_mutex::unlock() noexcept {
-  std::uintptr_t seen = state_.load(detail::memory_order_relaxed);
-  CORACLE_CHECK((seen & ~state_.lock_bit) != is_free, "unlock() of an async_mutex that is not held");
-  while (seen == is_held) {
-    if (state_.change(seen, is_free, detail::memory_order_release)) return; /*M2*/
-  }
-  hand_over();
+  const std::uintptr_t seen = state_.load(detail::memory_order_relaxed); /*M2*/
+  CORACLE_CHECK(seen != is_free, "unlock() of an async_mutex that is not held");
+  const auto nobody_waits = [](std::uintptr_t word) { return word == is_held; };
+  if (!nobody_waits(seen) || !state_.change_if(nobody_waits, is_free)) hand_over();
 }
 
 CORACLE_NOINLINE() inline void async_mutex::hand_over() noexcept {
