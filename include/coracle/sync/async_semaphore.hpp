@@ -69,22 +69,15 @@ class async_semaphore {
   void release(std::ptrdiff_t n = 1) noexcept;
 
  private:
-  /// For when somebody holds the lock over free permits, who may take one, or none if stop is requested.
-  CORACLE_SAVES_REGISTERS() bool try_acquire_contended() noexcept {
-    const std::uint64_t seen = state_.lock();
-    state_.unlock(seen >= one_permit ? seen - one_permit : seen);
-    return seen >= one_permit;
-  }
   bool enqueue(detail::queued_waiter& arriving) noexcept;
   bool withdraw(detail::queued_waiter& waiting) noexcept;
-  void hand_over(std::uint64_t permits) noexcept;
+  void hand_over(std::uint64_t permits, std::uint64_t begun) noexcept;
 
-  // The number of free permits, in units of one_permit; or waited_for: none is free, and somebody is in queue_.
-  // Into and out of waited_for only under the lock. Beside free permits queue_ holds none but lost waiters.
-  //   [P1] take a permit   acquire  see what was written before it was given back  pairs with P2, B2
-  //   [P2] add permits     release  publish that                                  pairs with P1, B1
+  // The number of free permits, in units of one_permit; or waited_for: none is free, and somebody is in queue_. It changes
+  // only under its lock. Beside free permits queue_ holds none but lost waiters.
+  //   [P1] load  relaxed  a look before B3: so that who finds no permit has not taken the lock in vain
   static constexpr std::uint64_t waited_for = 2, one_permit = 4;
-  detail::locked_word<std::uint64_t> state_;
+  detail::exchanged_word<std::uint64_t> state_;
   detail::wait_queue queue_;
 };
 
@@ -125,12 +118,11 @@ inline async_semaphore::scoped_acquire_operation async_semaphore::scoped_acquire
 }
 
 inline bool async_semaphore::try_acquire() noexcept {
-  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
-  while (seen >= one_permit) {
-    if ((seen & state_.lock_bit) != 0) return try_acquire_contended();
-    if (state_.change(seen, seen - one_permit, detail::memory_order_acquire)) return true; /*P1*/
-  }
-  return false;
+  if (state_.load_unlocked(detail::memory_order_relaxed) < one_permit) return false; /*P1*/
+  const std::uint64_t seen = state_.lock();
+  const bool has_one = seen >= one_permit;
+  state_.unlock(has_one ? seen - one_permit : seen);
+  return has_one;
 }
 
 /// False: it took a permit instead, or stop is requested.
@@ -155,17 +147,16 @@ inline bool async_semaphore::withdraw(detail::queued_waiter& waiting) noexcept {
 inline void async_semaphore::release(std::ptrdiff_t n) noexcept {
   CORACLE_CHECK(n >= 0, "release() of less than no permits of an async_semaphore");
   const std::uint64_t permits = static_cast<std::uint64_t>(n) * one_permit;
-  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
+  const std::uint64_t seen = state_.begin_lock();
   CORACLE_CHECK(static_cast<std::uint64_t>(n) <= static_cast<std::uint64_t>(max()) - seen / one_permit,
                 "an async_semaphore cannot have more than max() permits");
-  while ((seen & (state_.lock_bit | waited_for)) == 0) {
-    if (state_.change(seen, seen + permits, detail::memory_order_release)) return; /*P2*/
-  }
-  hand_over(permits);
+  if ((seen & (state_.lock_bit | waited_for)) != 0) return hand_over(permits, seen);
+  state_.unlock(seen + permits);
 }
 
-CORACLE_NOINLINE() inline void async_semaphore::hand_over(std::uint64_t permits) noexcept {
-  permits += state_.lock() & ~waited_for;
+CORACLE_NOINLINE()
+inline void async_semaphore::hand_over(std::uint64_t permits, std::uint64_t begun) noexcept {
+  permits += state_.end_lock(begun) & ~waited_for;
   detail::wake_list served;
   for (; permits >= one_permit; permits -= one_permit) {
     detail::queued_waiter* const each = queue_.claim();
