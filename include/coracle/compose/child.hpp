@@ -165,10 +165,7 @@ class task_child {
  private:
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).operator co_await()) {}
-    /// Not of one that was left out: only a body that was started says how it ended.
-    [[nodiscard]] bool failed() const noexcept {
-      return this->body_.done() && this->body_.promise().has_error();
-    }
+    using awaiter_type::failed;  // false of one that was left out
     [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }
   };
   Task task_;

@@ -39,6 +39,8 @@ class task_state : public continues_parent_as<environment_with_result<T>, task_m
   }
 };
 template <class T>
+class new_task;
+template <class T>
 struct task_promise : returns_into<T, task_state<T>>,
                       part::starts_lazily,
                       part::awaits_anything,
@@ -49,15 +51,10 @@ struct task_promise : returns_into<T, task_state<T>>,
   task_promise() noexcept = default;
   task_promise(const task_promise&) = delete;
   task_promise& operator=(const task_promise&) = delete;
-  ~task_promise() {
-    // One that has not ended may have no parent yet, and has no error.
-    if (!std::coroutine_handle<task_promise>::from_promise(*this).done()) [[unlikely]]
-      return;
-    if (has_error()) [[unlikely]]
-      this->drop_error();
-  }
-  task<T> get_return_object() noexcept;
+  using returned = std::conditional_t<CORACLE_STORES_RETURNED(), new_task<T>, task<T>>;
+  returned get_return_object() noexcept;
   [[nodiscard]] bool has_error() const noexcept { return this->is(task_marks::has_failed); }
+  using task_state<T>::drop_error;
   CORACLE_ALWAYS_INLINE() T take() {
     if (has_error()) [[unlikely]]
       rethrow_error_of(std::coroutine_handle<task_promise>::from_promise(*this).address());
@@ -74,6 +71,16 @@ struct task_promise : returns_into<T, task_state<T>>,
   [[noreturn]] CORACLE_COLD() static void rethrow_error_of(void* frame) {
     std::coroutine_handle<task_promise>::from_address(frame).promise().rethrow_error();
   }
+};
+/// Becomes the task that a coroutine returns, after all else is done.
+template <class T>
+class new_task {
+ public:
+  explicit new_task(std::coroutine_handle<task_promise<T>> body) noexcept : body_(body) {}
+  operator task<T>() const noexcept { return task<T>{body_}; }
+
+ private:
+  std::coroutine_handle<task_promise<T>> body_;
 };
 /// Two tasks that stand side by side and are moved together, as a when_all does just after they were made, would be read
 /// by one load, which has to wait until both stores of the one before are done: so the compiler is not to see two.
@@ -99,6 +106,9 @@ class task_awaiter_base {
   }
 
  protected:
+  /// Only a body that was started says how it ended.
+  [[nodiscard]] bool failed() const noexcept { return body_.done() && body_.promise().has_error(); }
+
   std::coroutine_handle<task_promise<T>> body_;
 };
 template <class T>
@@ -167,7 +177,12 @@ class [[nodiscard(
   /// 150,000 with -O2, and 300,000 in none. A chain that long is to be brought to its end, by a stop request.
   /// Bodies that have ended take no stack.
   ~task() {
-    if (body_) body_.destroy();
+    if (!body_) return;
+    // Not in the destructor of the promise: g++'s body would save a register for that call each time it is resumed. And who
+    // has just taken the result knows that there is no error.
+    if (this->failed()) [[unlikely]]
+      body_.promise().drop_error();
+    body_.destroy();
   }
 
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
@@ -215,8 +230,8 @@ class [[nodiscard(
 namespace detail {
 template <class T>
 CORACLE_CORO_WRAPPER()
-inline task<T> task_promise<T>::get_return_object() noexcept {
-  return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
+inline typename task_promise<T>::returned task_promise<T>::get_return_object() noexcept {
+  return returned{std::coroutine_handle<task_promise>::from_promise(*this)};
 }
 }  // namespace detail
 
