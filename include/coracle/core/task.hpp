@@ -176,7 +176,7 @@ class [[nodiscard(
   /// to 48 bytes of stack with -O2 and up to 600 with -O0 or AddressSanitizer: of 8 MiB, 10,000 fit in every build,
   /// 150,000 with -O2, and 300,000 in none. A chain that long is to be brought to its end, by a stop request.
   /// Bodies that have ended take no stack.
-  ~task() {
+  CORACLE_ALWAYS_INLINE() ~task() {
     if (!body_) return;
     // Not in the destructor of the promise: g++'s body would save a register for that call each time it is resumed. And who
     // has just taken the result knows that there is no error.
