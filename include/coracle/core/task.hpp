@@ -51,10 +51,24 @@ struct task_promise : returns_into<T, task_state<T>>,
   task_promise() noexcept = default;
   task_promise(const task_promise&) = delete;
   task_promise& operator=(const task_promise&) = delete;
-  using returned = std::conditional_t<CORACLE_STORES_RETURNED(), new_task<T>, task<T>>;
+  ~task_promise() {
+    if constexpr (!drops_error_before) drop_untaken_error();
+  }
+  // g++ joins the stores of constants that it makes into a new frame, unless there is a store through another pointer
+  // between them, as of the task for the caller: so that one comes last.
+  using returned = std::conditional_t<CORACLE_GCC(), new_task<T>, task<T>>;
   returned get_return_object() noexcept;
   [[nodiscard]] bool has_error() const noexcept { return this->is(task_marks::has_failed); }
-  using task_state<T>::drop_error;
+  /// An error that nobody has taken is dropped before the frame is destroyed. With g++: its body would save a register for
+  /// that call each time it is resumed. With clang the destructor of a task is larger then, and a when_all slower.
+  static constexpr bool drops_error_before = CORACLE_GCC();
+  void drop_untaken_error() noexcept {
+    // One that has not ended may have no parent yet, and has no error.
+    if (!std::coroutine_handle<task_promise>::from_promise(*this).done()) [[unlikely]]
+      return;
+    if (has_error()) [[unlikely]]
+      this->drop_error();
+  }
   CORACLE_ALWAYS_INLINE() T take() {
     if (has_error()) [[unlikely]]
       rethrow_error_of(std::coroutine_handle<task_promise>::from_promise(*this).address());
@@ -178,10 +192,7 @@ class [[nodiscard(
   /// Bodies that have ended take no stack.
   CORACLE_ALWAYS_INLINE() ~task() {
     if (!body_) return;
-    // Not in the destructor of the promise: g++'s body would save a register for that call each time it is resumed. And who
-    // has just taken the result knows that there is no error.
-    if (this->failed()) [[unlikely]]
-      body_.promise().drop_error();
+    if constexpr (promise_type::drops_error_before) body_.promise().drop_untaken_error();
     body_.destroy();
   }
 

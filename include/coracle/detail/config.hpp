@@ -130,12 +130,11 @@
 #define CORACLE_IN_A_REGISTER()
 #endif
 
-// 1 where the caller of a coroutine finds its task in memory. g++ joins the stores of constants that it makes into a new
-// frame, unless there is a store through another pointer between them: so that one comes last.
+// 1 where g++ makes the coroutines, which then are written for it.
 #if !defined(__clang__) && defined(__GNUC__)
-#define CORACLE_STORES_RETURNED() 1
+#define CORACLE_GCC() 1
 #else
-#define CORACLE_STORES_RETURNED() 0
+#define CORACLE_GCC() 0
 #endif
 
 // The frame of a directly awaited child may live inside its parent's.
