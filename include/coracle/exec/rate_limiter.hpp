@@ -25,7 +25,7 @@ namespace coracle {
 /// Exceptions    acquire(): operation_cancelled; std::bad_alloc where it has to wait.
 /// Threads       all members are thread-safe. All who use it go by one clock: see executor::timers().
 /// Cost          no thread, and no timer but for the first waiter. Where it need not wait: a look at the
-///               clock and a lock; else a frame.
+///               clock and a lock; else, or as a later branch of a race, a frame.
 class rate_limiter {
  public:
   using duration = std::chrono::steady_clock::duration;
