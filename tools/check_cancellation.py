@@ -41,6 +41,7 @@ NOT_OPERATIONS = {
     "join_awaiter": CHILD,
     "task": CHILD,
     "task_awaiter": CHILD,
+    "awaited_task": CHILD,
     "task_ready_awaiter": CHILD,
     "any_awaiter": NO_WAIT,
     "child_group::stack_operation": NO_WAIT,

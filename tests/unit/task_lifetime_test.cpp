@@ -166,6 +166,32 @@ TEST_CASE("task lifetime: a body that was awaited directly is destroyed before t
   CHECK(coracle::sync_wait(parent(log)) == 0);
 }
 
+TEST_CASE("task lifetime: one may be moved while it is awaited, by a vector that grows or by its own body") {
+  std::vector<task<int>> jobs;
+  auto gives_two = []() -> task<int> { co_return 2; };
+  auto add_one = [&gives_two](std::vector<task<int>>& all) -> task<int> {
+    all.push_back(gives_two());
+    co_return 1;
+  };
+  auto run_all = [](std::vector<task<int>>& all) -> task<int> {
+    int sum = 0;
+    for (std::size_t i = 0; i != all.size(); ++i) sum += co_await std::move(all[i]);
+    co_return sum;
+  };
+  jobs.push_back(add_one(jobs));
+  jobs.shrink_to_fit();
+  CHECK(coracle::sync_wait(run_all(jobs)) == 3);
+
+  task<int> home, taken;
+  auto moves_itself = [](task<int>& from, task<int>& to) -> task<int> {
+    to = std::move(from);
+    co_return 5;
+  };
+  auto await_home = [](task<int>& from) -> task<int> { co_return co_await std::move(from); };
+  home = moves_itself(home, taken);
+  CHECK(coracle::sync_wait(await_home(home)) == 5);
+}
+
 task<> nested(int levels, lifetimes& log) {
   const lifetime_probe local(log, levels);
   if (levels != 0) {

@@ -342,7 +342,7 @@ TEST_CASE("task: a child that moves to a scheduler takes its awaiter there") {
 
 TEST_CASE("task: awaiting an empty one ends the program with one line" * doctest::skip(!CORACLE_CHECKS())) {
   const char* const expected =
-      "coracle: an empty task was awaited: it was moved from, or never held a coroutine\n";
+      "coracle: an empty task was awaited: it was awaited before, moved from, or never held a coroutine\n";
   CHECK(coracle_test::abort_message([] { sync_wait(task<>()); }) == expected);
   CHECK(coracle_test::abort_message([] { sync_wait(task<>().when_ready()); }) == expected);
   CHECK(coracle_test::abort_message([] {

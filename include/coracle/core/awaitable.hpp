@@ -165,10 +165,11 @@ decltype(auto) in_place(Awaiter& awaiter) noexcept {
   }
 }
 
-/// Has its awaiter inside, which `awaiter_in_place(value)` gives: no copy of it then stands in the frame of who awaits.
+/// What an await moves out of an rvalue and owns, so that nothing refers to the object from then on, with no byte more in
+/// the frame of who awaits. g++ does not keep a class with a destructor in a register: there an awaiter is copied.
 template <class T>
-concept has_awaiter_in_place =
-    !CORACLE_COPIES_AWAITERS() && requires(T&& value) { awaiter_in_place(static_cast<T&&>(value)); };
+concept has_owning_awaiter =
+    !CORACLE_COPIES_AWAITERS() && requires(T&& value) { owning_awaiter(static_cast<T&&>(value)); };
 
 /// What await_transform returns to have `value` itself awaited.
 template <class T>
@@ -177,8 +178,8 @@ decltype(auto) awaited(T&& value) noexcept {
   if constexpr ((std::is_lvalue_reference_v<T> || CORACLE_COPIES_AWAITERS()) && !has_member_co_await<T> &&
                 !has_free_co_await<T>) {
     return awaiter_reference<std::remove_reference_t<T>>(value);
-  } else if constexpr (has_awaiter_in_place<T>) {
-    return awaiter_in_place(static_cast<T&&>(value));
+  } else if constexpr (has_owning_awaiter<T>) {
+    return owning_awaiter(static_cast<T&&>(value));
   } else {
     return static_cast<T&&>(value);
   }

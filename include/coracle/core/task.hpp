@@ -142,6 +142,19 @@ class task_awaiter : public task_awaiter_base<T> {
     return this->body_.promise().take();
   }
 };
+/// Owns what it awaits: nothing refers to the task that it was taken from.
+template <class T>
+class CORACLE_IN_A_REGISTER() awaited_task : public task_awaiter<T> {
+ public:
+  CORACLE_ALWAYS_INLINE()
+  explicit awaited_task(std::coroutine_handle<task_promise<T>> body) noexcept : task_awaiter<T>(body) {}
+  awaited_task(const awaited_task&) = delete;
+  awaited_task& operator=(const awaited_task&) = delete;
+  CORACLE_ALWAYS_INLINE() ~awaited_task() {
+    if constexpr (task_promise<T>::drops_error_before) this->body_.promise().drop_untaken_error();
+    this->body_.destroy();
+  }
+};
 template <class T>
 class task_ready_awaiter : public task_awaiter_base<T> {
  public:
@@ -163,8 +176,8 @@ class forked;
 /// Cancellation  inherits its awaiter's environment, and so its stop token.
 /// Exceptions    one that leaves the body is thrown from the `co_await`. What the destructor of a local throws after
 ///               `co_return value` may not be caught in the body by one that then awaits again.
-/// Threads       one at a time; it may be moved between threads before it is awaited. While it is awaited it stays where it
-///               is: a vector in which it stands may not grow then.
+/// Threads       one at a time; it may be moved between threads before it is awaited. While it is awaited it may be moved,
+///               as by a vector that grows, but not destroyed.
 /// Cost          one frame from the recycler (none where clang elides it), constant stack.
 template <class T>
 class [[nodiscard(
@@ -215,9 +228,9 @@ class [[nodiscard(
     require_body();
     return *this;
   }
-  friend awaiter& awaiter_in_place(task&& awaited) noexcept {
+  CORACLE_ALWAYS_INLINE() friend detail::awaited_task<T> owning_awaiter(task&& awaited) noexcept {
     awaited.require_body();
-    return awaited;
+    return detail::awaited_task<T>{std::exchange(awaited.body_, nullptr)};
   }
   /// An awaitable that runs the body and gives nothing, not even its exception: the result stays in the
   /// task for a later `co_await std::move(task)`.
@@ -235,7 +248,8 @@ class [[nodiscard(
   }
 #endif
   void require_body() const noexcept {
-    CORACLE_CHECK(body_, "an empty task was awaited: it was moved from, or never held a coroutine");
+    CORACLE_CHECK(body_,
+                  "an empty task was awaited: it was awaited before, moved from, or never held a coroutine");
   }
 };
 
