@@ -144,7 +144,7 @@ class task_awaiter : public task_awaiter_base<T> {
 };
 /// Owns what it awaits: nothing refers to the task that it was taken from.
 template <class T>
-class CORACLE_IN_A_REGISTER() awaited_task : public task_awaiter<T> {
+class awaited_task : public task_awaiter<T> {
  public:
   CORACLE_ALWAYS_INLINE()
   explicit awaited_task(std::coroutine_handle<task_promise<T>> body) noexcept : task_awaiter<T>(body) {}
