@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "../support/abort_message.hpp"
+#include "../support/test_coroutine.hpp"
 
 using coracle::forked;
 using coracle::static_thread_pool;
@@ -176,6 +177,26 @@ TEST_CASE("forked: who waits for a child in unwinding runs other work of the poo
     co_return std::move(b).get();
   };
   CHECK_THROWS_WITH(sync_wait(both(pool)), "parent");
+}
+
+TEST_CASE("forked: an exception blocks a loop's thread for a child that is to go on there, and says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string written = coracle_test::first_message([] {
+    coracle::run_loop loop;
+    coracle::async_manual_reset_event event;
+    const auto fails = [&]() -> task<> {
+      co_await loop.schedule();
+      forked child{after(event, 1)};
+      co_await child.fork();
+      event.set();  // the loop would resume the child next
+      throw std::runtime_error("parent");
+    };
+    auto root = coracle_test::started(fails());
+    loop.run();
+  });
+  CHECK(written ==
+        "coracle: an exception has left a coroutine before it joined its forked child, and has blocked the "
+        "thread for a second: for ever, if the child is to go on there\n");
 }
 
 TEST_CASE("forked: the child inherits the environment") {

@@ -6,6 +6,7 @@
 #include <coracle/core/fork_queue.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/detail/check.hpp>
 #include <coracle/detail/park.hpp>
 #include <exception>
 
@@ -105,10 +106,24 @@ class fork_point : waiter {
     if (seen != over) state_.compare_exchange_strong(seen, blocks, memory_order_relaxed); /*J6*/
     fork_queue* const forks = this_thread().forks;
     const fork_queue::level mark = forks ? forks->filled() : fork_queue::level{};
+    [[maybe_unused]] int moments = 0;
     while (!child_is_over()) {
-      if (!forks || !forks->run_other_work(mark)) park(state_, blocks, is_modelled ? nullptr : &a_moment);
+      if (forks && forks->run_other_work(mark)) continue;
+      park(state_, blocks, is_modelled ? nullptr : &a_moment);
+#if CORACLE_CHECKS()
+      if (!is_modelled && ++moments == 10'000) tell_that_it_blocks();
+#endif
     }
   }
+
+#if CORACLE_CHECKS()
+  CORACLE_COLD() static void tell_that_it_blocks() noexcept {
+    tell(
+        "an exception has left a coroutine before it joined its forked child, and has blocked the thread for "
+        "a "
+        "second: for ever, if the child is to go on there");
+  }
+#endif
 
   // Put into the queue of the child's thread; or not forked yet, and then there is no handle.
   static constexpr std::uint32_t runs_before_parent = 0;
@@ -215,9 +230,12 @@ class join_awaiter : public fork_awaiter<T> {
 /// Cancellation  the child inherits the environment. join() waits for it, whatever happens.
 /// Exceptions    join(): the child's. If an exception leaves the parent before join(), its thread waits for the child, and
 ///               runs what is posted to the pool meanwhile; what the child throws is then dropped. So a child must not
-///               wait for its parent where that may throw. The same where a parent that is suspended between fork()
-///               and join() is destroyed: it waits until somebody has resumed the child. A parent that goes on to its
-///               end without join(), though its child has failed, has a bug: a build with checks stops there.
+///               wait for its parent where that may throw; and elsewhere than on a pool, as on a strand, an io_service or
+///               a run_loop, it must not wait at all then, since it would go on on that thread: there catch, join, and
+///               throw on. A build with checks says so on stderr after a second. The same where a parent that is
+///               suspended between fork() and join() is destroyed: it waits until somebody has resumed the child. A
+///               parent that goes on to its end without join(), though its child has failed, has a bug: a build with
+///               checks stops there.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence, but where
 ///               another thread has taken the rest, or what was in this thread's queue before it.
