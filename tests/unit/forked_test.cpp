@@ -199,6 +199,34 @@ TEST_CASE("forked: an exception blocks a loop's thread for a child that is to go
         "thread for a second: for ever, if the child is to go on there\n");
 }
 
+TEST_CASE("forked: two parents, one above the other, that both fail block the pool's thread, which says so" *
+          doctest::skip(!CORACLE_CHECKS())) {
+  const std::string written = coracle_test::first_message([] {
+    static_thread_pool pool{1};
+    coracle::async_manual_reset_event inner_goes_on, outer_goes_on, child_goes_on;
+    const auto inner = [&]() -> task<> {
+      co_await inner_goes_on;
+      forked child{after(child_goes_on, 1)};
+      co_await child.fork();
+      throw std::runtime_error("inner");
+    };
+    const auto outer = [&]() -> task<> {
+      forked child{inner()};
+      co_await child.fork();
+      co_await outer_goes_on;
+      throw std::runtime_error("outer");  // on top of the inner one, for which it waits
+    };
+    const auto sets_all = [&]() -> task<> {
+      for (auto* const event : {&inner_goes_on, &outer_goes_on, &child_goes_on}) {
+        co_await pool.schedule();
+        event->set();
+      }
+    };
+    sync_wait(coracle::schedule_on(pool, coracle::when_all(outer(), sets_all())));
+  });
+  CHECK(written.find("has blocked the thread for a second") != std::string::npos);
+}
+
 TEST_CASE("forked: the child inherits the environment") {
   coracle::stop_source source;
   source.request_stop();

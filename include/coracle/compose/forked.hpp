@@ -229,13 +229,14 @@ class join_awaiter : public fork_awaiter<T> {
 /// Resumes on    fork() and join(): the executor on which they were awaited.
 /// Cancellation  the child inherits the environment. join() waits for it, whatever happens.
 /// Exceptions    join(): the child's. If an exception leaves the parent before join(), its thread waits for the child, and
-///               runs what is posted to the pool meanwhile; what the child throws is then dropped. So a child must not
-///               wait for its parent where that may throw; and elsewhere than on a pool, as on a strand, an io_service or
-///               a run_loop, it must not wait at all then, since it would go on on that thread: there catch, join, and
-///               throw on. A build with checks says so on stderr after a second. The same where a parent that is
-///               suspended between fork() and join() is destroyed: it waits until somebody has resumed the child. A
-///               parent that goes on to its end without join(), though its child has failed, has a bug: a build with
-///               checks stops there.
+///               runs what is posted to the pool meanwhile; what the child throws is then dropped. It waits for ever
+///               where the child waits for its parent; where what it runs is a parent further up that fails, too, since
+///               that then waits on top of it; and elsewhere than on a pool, as on a strand, an io_service or a run_loop,
+///               where the child waits for anything, since it would go on on that thread. Where that may be catch,
+///               join, and throw on; or take when_all(), which never blocks. A build with checks says so on stderr after
+///               a second. The same where a parent that is suspended between fork() and join() is destroyed: it waits
+///               until somebody has resumed the child. A parent that goes on to its end without join(), though its child
+///               has failed, has a bug: a build with checks stops there.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence, but where
 ///               another thread has taken the rest, or what was in this thread's queue before it.
