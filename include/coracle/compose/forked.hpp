@@ -178,23 +178,23 @@ class fork_awaiter : public forked_child<T> {
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> parent) noexcept {
-    started child{this->work()};
-    const environment* const inherited = environment_of(parent);
-    this->point().offer(parent);  // from here on the parent may run: what is read of it was read before
-    return child.run(this->child_continues(), inherited);
+    const auto child = started{this->work()}.body(this->child_continues(), environment_of(parent));
+    this->point().offer(parent);  // from here on the parent may run: nothing is read of it
+    return transfer_to(child);
   }
   void await_resume() const noexcept {}
 
  private:
   struct started : awaiter_type_t<task<T>> {
     explicit started(task<T>& work) noexcept : awaiter_type_t<task<T>>(std::move(work).operator co_await()) {}
-    CORACLE_TRANSFER_ABI()
+    /// It continues `continuation` when it ends.
     CORACLE_ALWAYS_INLINE()
-    std::coroutine_handle<> run(std::coroutine_handle<> continuation, const environment* inherited) noexcept {
-      const auto body = this->body_;
-      body.promise().set_parent(continuation);
-      body.promise().set_environment(inherited);
-      return transfer_to(body);
+    std::coroutine_handle<> body(std::coroutine_handle<> continuation,
+                                 const environment* inherited) const noexcept {
+      const auto its = this->body_;
+      its.promise().set_parent(continuation);
+      its.promise().set_environment(inherited);
+      return its;
     }
   };
 };
