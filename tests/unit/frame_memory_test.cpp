@@ -109,19 +109,82 @@ TEST_CASE("recycler: frames of more than 1032 bytes come from the heap and go ba
   CHECK(live_after == live);
 }
 
-TEST_CASE("recycler: keeps at most 256 KiB of one size, the rest goes back to the heap" *
+/// How many frames of a size a thread keeps.
+constexpr std::size_t kept_of(std::size_t size) { return 256 * 1024 / size; }
+
+TEST_CASE("recycler: keeps 256 KiB of one size, the rest goes back to the heap" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
-  std::vector<void*> frames(300);
-  const long long live = live_allocations();
-  for (int round = 0; round != 2; ++round) {
-    for (void*& frame : frames) frame = take(1024);
-    for (void* frame : frames) give(frame, 1024);
-    const long long kept = live_allocations() - live;
-    CHECK(kept <= 256);
-    CHECK(kept >= 128);
+  for (const std::size_t size : {24u, 104u, 1032u}) {
+    std::vector<void*> frames(kept_of(size) + 10);
+    const long long live = live_allocations();
+    for (int round = 0; round != 2; ++round) {
+      for (void*& frame : frames) frame = take(size);
+      for (void* frame : frames) give(frame, size);
+      const long long kept = live_allocations() - live;
+      CHECK(kept == static_cast<long long>(kept_of(size)));
+    }
+    coracle::trim_frame_memory();
   }
 }
+
+TEST_CASE("recycler: each frame that is taken makes room for one" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  constexpr std::size_t full = kept_of(1032);
+  std::vector<void*> frames(full);
+  for (void*& frame : frames) frame = take(1032);
+  void *const one_more = take(1032), *const another = take(1032);
+  for (void* frame : frames) give(frame, 1032);
+  for (const std::size_t out : {std::size_t{1}, std::size_t{7}, full}) {
+    const std::size_t made = coracle::testing::allocations();
+    const long long live = live_allocations();
+    for (int round = 0; round != 3; ++round) {
+      for (std::size_t i = 0; i != out; ++i) frames[i] = take(1032);
+      for (std::size_t i = 0; i != out; ++i) give(frames[i], 1032);
+    }
+    const std::size_t made_after = coracle::testing::allocations();
+    const long long live_after = live_allocations();
+    CHECK(made_after == made);
+    CHECK(live_after == live);
+  }
+  const long long live = live_allocations();
+  give(one_more, 1032);
+  const long long live_when_full = live_allocations();
+  void* const kept = take(1032);
+  give(another, 1032);
+  const long long live_after = live_allocations();
+  CHECK(live_when_full == live - 1);
+  CHECK(live_after == live - 1);
+  give(kept, 1032);
+}
+
+TEST_CASE("recycler: a link gives back the frame and the room that it was made of") {
+  using coracle::detail::frame_link;
+  alignas(8) std::byte here[sizeof(frame_link)];
+  auto* const frame = reinterpret_cast<frame_link*>(here);
+  for (const std::size_t room : {std::size_t{0}, std::size_t{1}, coracle::detail::class_capacity(0)}) {
+    CHECK(frame_link(frame, room).below() == frame);
+    CHECK(frame_link(frame, room).room() == room);
+    CHECK(frame_link(nullptr, room).below() == nullptr);
+    CHECK(frame_link(nullptr, room).room() == room);
+  }
+  CHECK(frame_link().below() == nullptr);
+  CHECK(frame_link().room() == 0);
+  CHECK(frame_link::can_refer_to(nullptr));
+  CHECK(frame_link::can_refer_to(frame));
+}
+
+#if CORACLE_ADDRESSES_LEAVE_BITS()
+TEST_CASE("recycler: a link of one word has room for the last address of 48 bits, not for the next") {
+  using coracle::detail::frame_link;
+  auto* const last = reinterpret_cast<frame_link*>((std::uintptr_t{1} << 48) - 8);
+  auto* const next = reinterpret_cast<frame_link*>(std::uintptr_t{1} << 48);
+  CHECK(frame_link::can_refer_to(last));
+  CHECK(frame_link(last, 1).below() == last);
+  CHECK_FALSE(frame_link::can_refer_to(next));
+}
+#endif
 
 TEST_CASE("recycler: 32 frames are many, of whatever sizes") {
   const empty_cache clean;
@@ -141,20 +204,12 @@ TEST_CASE("recycler: 32 frames are many, of whatever sizes") {
   give(again, 1032);
   coracle::trim_frame_memory();
   CHECK(!has_many());
-}
-
-TEST_CASE("recycler: what waits behind the front of a list counts as well" *
-          doctest::skip(!coracle::testing::allocations_are_counted)) {
-  const empty_cache clean;
-  std::vector<void*> frames(300);
-  for (void*& frame : frames) frame = take(1024);
-  for (void* frame : frames) give(frame, 1024);
-  coracle::detail::frame_cache& cache = coracle::detail::this_thread_frames();
-  const std::size_t index = coracle::detail::frame_class(1024);
-  coracle::detail::frame_list front;
-  std::swap(front, cache.lists[index]);
-  CHECK(coracle::detail::caches_many_frames(cache));
-  std::swap(front, cache.lists[index]);
+  for (void*& frame : frames) frame = take(1);
+  void* const one_more = take(1);
+  for (void* frame : frames) give(frame, 1);
+  CHECK(!has_many());
+  give(one_more, 1);
+  CHECK(has_many());
 }
 
 TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again" *
@@ -169,20 +224,18 @@ TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget i
   const long long cached = live_allocations() - live;
   coracle::trim_frame_memory();
   const long long trimmed = live_allocations() - live;
-  CHECK(cached <= 300 + 300 + 256);
-  CHECK(cached >= 300 + 300 + 128);
+  CHECK(cached == 300 + 300 + 254);
   CHECK(trimmed == 0);
   for (void*& frame : frames) frame = take(1024);
   for (void* frame : frames) give(frame, 1024);
   const long long cached_again = live_allocations() - live;
-  CHECK(cached_again <= 256);
-  CHECK(cached_again >= 128);
+  CHECK(cached_again == 254);
 }
 
-TEST_CASE("recycler: a wave of frames longer than the counted front comes back without the heap" *
+TEST_CASE("recycler: a wave of as many frames as are kept comes back without the heap" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
-  std::vector<void*> frames(1000);
+  std::vector<void*> frames(kept_of(104));
   std::size_t made = 0;
   for (int round = 0; round != 20; ++round) {
     const std::size_t before = coracle::testing::allocations();
@@ -212,12 +265,16 @@ TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
   const empty_cache clean;
   std::vector<void*> frames(1000);
   const long long live = live_allocations();
-  for (void*& frame : frames) frame = take(64);
-  std::thread([&frames] {
-    for (void* frame : frames) give(frame, 64);
+  for (void*& frame : frames) frame = take(1032);
+  long long live_while_it_runs = 0;
+  std::thread([&] {
+    const long long live_before = live_allocations();
+    for (void* frame : frames) give(frame, 1032);
+    live_while_it_runs = live_allocations() - live_before;
   }).join();
   const long long live_after = live_allocations();
   CHECK(live_after == live);
+  if (coracle::testing::allocations_are_counted) CHECK(live_while_it_runs == 254 - 1000);
 }
 
 [[gnu::noinline]] task<int> number(int n) { co_return n; }
@@ -255,7 +312,7 @@ TEST_CASE("recycler: under AddressSanitizer a cached frame is poisoned, a frame 
   CHECK_FALSE(__asan_region_is_poisoned(frame, 100));
   give(frame, 100);
   CHECK(__asan_address_is_poisoned(frame));
-  CHECK(__asan_address_is_poisoned(frame + 95));
+  CHECK(__asan_address_is_poisoned(frame + 87));
   auto* const again = static_cast<char*>(take(100));
   CHECK(again == frame);
   CHECK_FALSE(__asan_region_is_poisoned(again, 100));

@@ -19,27 +19,45 @@ namespace detail {
 // A thread keeps freed frames in lists by size, 16 bytes apart, and hands them out again. A frame may be
 // freed on another thread than it was allocated on: it joins the lists of the thread that frees it. At most
 // `class_budget` bytes of each size are kept, the rest goes back to the global heap.
-//
-// Only frees are counted, by taking one from `room`. When that is used up, the list is counted: its front
-// stays, and the rest moves to the store, from which an empty list is filled. So a count walks over frames
-// that it has not seen before, or over one eighth of the budget once in three eighths of it.
 inline constexpr std::size_t frame_granule = 16, frame_classes = 65, class_budget = 256 * 1024;
 
-struct free_frame {
-  free_frame* next;
-};
-struct frame_list {
-  free_frame* head = nullptr;
-  std::int32_t room = 0;  ///< frames that may be put here before the list is counted
-};
-struct frame_store {
-  free_frame* head = nullptr;
-  std::int32_t count = 0;
+// Units with AddressSanitizer and without have lists of their own, also where one program has both.
+#if CORACLE_ADDRESSES_LEAVE_BITS()
+inline namespace links_of_one_word {
+#else
+inline namespace links_of_two_words {
+#endif
+
+/// The head of a list, and each free frame in it: the frame below, and for how many there is room above. So what is put on
+/// a list writes nothing else to be counted, and what is taken off brings the room back that was there before. A list
+/// without room is full or, if it is empty, was not used yet: memory of zeros.
+class frame_link {
+ public:
+  constexpr frame_link() noexcept = default;
+#if CORACLE_ADDRESSES_LEAVE_BITS()
+  frame_link(frame_link* below, std::size_t room) noexcept
+      : word_(reinterpret_cast<std::uint64_t>(below) << 16 | room) {}
+  [[nodiscard]] frame_link* below() const noexcept { return reinterpret_cast<frame_link*>(word_ >> 16); }
+  [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::uint16_t>(word_); }
+  static bool can_refer_to(const void* frame) noexcept {
+    return reinterpret_cast<std::uint64_t>(frame) >> 48 == 0;
+  }
+
+ private:
+  std::uint64_t word_ = 0;
+#else
+  frame_link(frame_link* below, std::size_t room) noexcept : below_(below), room_(room) {}
+  [[nodiscard]] frame_link* below() const noexcept { return below_; }
+  [[nodiscard]] std::size_t room() const noexcept { return room_; }
+  static bool can_refer_to(const void*) noexcept { return true; }
+
+ private:
+  frame_link* below_ = nullptr;
+  std::size_t room_ = 0;
+#endif
 };
 struct frame_cache {
-  frame_list lists[frame_classes];
-  frame_store stores[frame_classes];
-  bool open = false;    ///< it closes when the thread ends
+  frame_link lists[frame_classes];
   bool closed = false;  ///< the thread is ending: cache nothing any more
 };
 
@@ -59,43 +77,27 @@ inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t
 #endif
 }
 
-// Eight more than a multiple of 16, as a heap block is of which 8 bytes are the heap's.
+// Eight more than a multiple of 16, as a heap block is of which 8 bytes are the heap's; the first as large as the second.
 constexpr std::size_t frame_class(std::size_t size) noexcept { return (size + 7) / frame_granule; }
-constexpr std::size_t class_size(std::size_t index) noexcept { return index * frame_granule + 8; }
+constexpr std::size_t class_size(std::size_t index) noexcept {
+  return (index == 0 ? 1 : index) * frame_granule + 8;
+}
+constexpr std::size_t class_capacity(std::size_t index) noexcept { return class_budget / class_size(index); }
+static_assert(class_capacity(0) < 0x10000, "a link has 16 bits for the room");
 
-// A free frame is a link of its list. Under AddressSanitizer that is its end, and all before it is poisoned: the leak
-// checker reads no poisoned memory, and would report what the lists of living threads hold.
+// Under AddressSanitizer the link is a free frame's end, and all before it is poisoned: the leak checker reads no poisoned
+// memory, and would report what the lists of living threads hold.
 constexpr std::size_t link_at(std::size_t index) noexcept {
-  return CORACLE_ADDRESS_SANITIZER() ? class_size(index) - sizeof(free_frame) : 0;
+  return CORACLE_ADDRESS_SANITIZER() ? class_size(index) - sizeof(frame_link) : 0;
 }
-CORACLE_ALWAYS_INLINE() free_frame* as_free(void* memory, std::size_t index) noexcept {
+CORACLE_ALWAYS_INLINE() frame_link* as_free(void* memory, std::size_t index) noexcept {
   poison(memory, link_at(index));
-  return reinterpret_cast<free_frame*>(static_cast<std::byte*>(memory) + link_at(index));
+  return reinterpret_cast<frame_link*>(static_cast<std::byte*>(memory) + link_at(index));
 }
-CORACLE_ALWAYS_INLINE() void* as_memory(free_frame* frame, std::size_t index) noexcept {
+CORACLE_ALWAYS_INLINE() void* as_memory(frame_link* frame, std::size_t index) noexcept {
   void* const memory = reinterpret_cast<std::byte*>(frame) - link_at(index);
   unpoison(memory, link_at(index));
   return memory;
-}
-constexpr std::int32_t class_capacity(std::size_t index) noexcept {
-  return static_cast<std::int32_t>(class_budget / class_size(index));
-}
-/// How many stay in a list that is counted, or come back from the store at once.
-constexpr std::int32_t front_capacity(std::size_t index) noexcept { return class_capacity(index) / 8; }
-
-/// Cuts a list behind its first `most` frames. `rest` gets the others; returns how many stay.
-inline std::int32_t cut(free_frame* head, std::int32_t most, free_frame*& rest) noexcept {
-  rest = nullptr;
-  if (!head) return 0;
-  std::int32_t kept = 1;
-  while (kept != most) {
-    if (!head->next) return kept;
-    head = head->next;
-    ++kept;
-  }
-  rest = head->next;
-  head->next = nullptr;
-  return kept;
 }
 
 // Frames that lie side by side in the heap may come to run on two threads, so from some size on they have cache lines of
@@ -104,82 +106,57 @@ inline std::int32_t cut(free_frame* head, std::int32_t most, free_frame*& rest) 
 inline constexpr std::size_t cache_line = 64, own_lines_from = 192;
 constexpr bool has_own_lines(std::size_t index) noexcept { return class_size(index) >= own_lines_from; }
 /// Null: no memory.
-inline void* new_frame(std::size_t index) noexcept {
-  if (!has_own_lines(index)) return ::operator new(class_size(index), std::nothrow);
-  void* const block = ::operator new(class_size(index) + cache_line, std::nothrow);
-  if (!block) return nullptr;
+CORACLE_SAVES_REGISTERS() inline void* new_frame(std::size_t index) noexcept {
+  const bool own_lines = has_own_lines(index);
+  void* const block = ::operator new(class_size(index) + (own_lines ? cache_line : 0), std::nothrow);
+  if (!frame_link::can_refer_to(block)) [[unlikely]]
+    fail("operator new gave an address of more than 48 bits, which a list of free frames cannot keep");
+  if (!own_lines || !block) return block;
   const std::uintptr_t line = (reinterpret_cast<std::uintptr_t>(block) / cache_line + 1) * cache_line;
   void** const frame = reinterpret_cast<void**>(line);
   frame[-1] = block;
   return frame;
 }
+CORACLE_SAVES_REGISTERS() inline void* new_large_frame(std::size_t size) noexcept {
+  return ::operator new(size, std::nothrow);
+}
 inline void delete_frame(void* frame, std::size_t index) noexcept {
   ::operator delete(has_own_lines(index) ? static_cast<void**>(frame)[-1] : frame);
 }
-inline void delete_list(free_frame*& list, std::size_t index) noexcept {
-  free_frame* frame = list;
-  list = nullptr;
-  while (frame) {
-    free_frame* const next = frame->next;
-    delete_frame(as_memory(frame, index), index);
-    frame = next;
-  }
-}
+CORACLE_COLD() inline void delete_large_frame(void* frame) noexcept { ::operator delete(frame); }
 
 /// Gives every cached frame back to the global heap.
 inline void empty_lists(frame_cache& cache) noexcept {
   for (std::size_t index = 0; index != frame_classes; ++index) {
-    delete_list(cache.lists[index].head, index);
-    delete_list(cache.stores[index].head, index);
-    cache.stores[index].count = 0;
-  }
-}
-
-/// As many frames as are worth a timer. Looks at no more of them than that.
-inline bool caches_many_frames(const frame_cache& cache) noexcept {
-  constexpr int many = 32;
-  int count = 0;
-  for (std::size_t index = 0; index != frame_classes; ++index) {
-    for (const free_frame* each : {cache.lists[index].head, cache.stores[index].head}) {
-      for (; each; each = each->next) {
-        if (++count == many) return true;
-      }
+    frame_link list = std::exchange(cache.lists[index], {});
+    while (frame_link* const frame = list.below()) {
+      list = *frame;
+      delete_frame(as_memory(frame, index), index);
     }
   }
-  return false;
 }
 
-/// First use on a thread: arranges that the cache closes when the thread ends. False: it has closed.
-inline bool open_cache(frame_cache& cache) noexcept {
-  if (cache.closed) return false;
-  if (cache.open) return true;
+/// As many frames as are worth a timer.
+inline bool caches_many_frames(const frame_cache& cache) noexcept {
+  constexpr std::size_t many = 32;
+  std::size_t count = 0;
+  for (std::size_t index = 0; index != frame_classes; ++index) {
+    const frame_link list = cache.lists[index];
+    if (list.below()) count += class_capacity(index) - list.room();
+  }
+  return count >= many;
+}
+
+inline void close_at_thread_exit() noexcept {
   struct closer {
     ~closer() {
       frame_cache& ending = this_thread_frames();
       ending.closed = true;
       empty_lists(ending);
-      for (frame_list& list : ending.lists) list.room = 0;
     }
   };
   static thread_local closer at_thread_exit;
   static_cast<void>(&at_thread_exit);
-  cache.open = true;
-  return true;
-}
-
-/// Counts a list: its front stays, the rest goes to the store or, where that is full, to the global heap.
-inline void count_list(frame_list& list, frame_store& store, std::size_t index) noexcept {
-  const std::int32_t half = class_capacity(index) / 2;
-  free_frame* rest;
-  list.room = half - cut(list.head, front_capacity(index), rest);
-  while (rest) {
-    if (store.count == half) return delete_list(rest, index);
-    free_frame* const next = rest->next;
-    rest->next = store.head;
-    store.head = rest;
-    ++store.count;
-    rest = next;
-  }
 }
 
 [[noreturn]] CORACLE_COLD() inline void no_memory() {
@@ -189,47 +166,18 @@ inline void count_list(frame_list& list, frame_store& store, std::size_t index) 
   fail("no memory for a coroutine frame");
 #endif
 }
-CORACLE_SAVES_REGISTERS() inline void* new_large_frame(std::size_t size) noexcept {
-  return ::operator new(size, std::nothrow);
-}
-/// For an empty list: from the store, or else new. Null: no memory.
-CORACLE_SAVES_REGISTERS() inline void* stored_or_new_frame(std::size_t index) noexcept {
-  frame_cache& cache = this_thread_frames();
-  frame_list& list = cache.lists[index];
-  frame_store& store = cache.stores[index];
-  free_frame* const frame = store.head;
-  if (!frame) return new_frame(index);
-  const std::int32_t moved = cut(frame, front_capacity(index), store.head);
-  store.count -= moved;
-  const std::int32_t room = class_capacity(index) / 2 - moved;
-  if (room < list.room) list.room = room;
-  list.head = frame->next;
-  return as_memory(frame, index);
-}
-CORACLE_COLD() inline void delete_large_frame(void* frame) noexcept { ::operator delete(frame); }
-CORACLE_COLD() inline void count_and_free_frame(void* memory, std::size_t index) noexcept {
-  frame_cache& cache = this_thread_frames();
-  frame_list& list = cache.lists[index];
-  list.room = 0;
-  if (!open_cache(cache)) return delete_frame(memory, index);
-  count_list(list, cache.stores[index], index);
-  free_frame* const frame = as_free(memory, index);
-  frame->next = list.head;
-  list.head = frame;
-  --list.room;
-}
 
 CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
   const std::size_t index = frame_class(size);
   void* memory;
   if (index < frame_classes) [[likely]] {
-    frame_list& list = this_thread_frames().lists[index];
-    free_frame* const frame = list.head;
+    frame_link& list = this_thread_frames().lists[index];
+    frame_link* const frame = list.below();
     if (frame) [[likely]] {
-      list.head = frame->next;
+      list = *frame;
       return as_memory(frame, index);
     }
-    memory = stored_or_new_frame(index);
+    memory = new_frame(index);
   } else {
     memory = new_large_frame(size);
   }
@@ -237,19 +185,34 @@ CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
     no_memory();
   return memory;
 }
+CORACLE_ALWAYS_INLINE()
+void put_on(frame_link& list, frame_link below, std::size_t room, void* memory, std::size_t index) noexcept {
+  frame_link* const frame = as_free(memory, index);
+  *frame = below;
+  list = frame_link(frame, room);
+}
+CORACLE_COLD() inline void free_frame_without_room(void* memory, std::size_t index) noexcept {
+  frame_cache& cache = this_thread_frames();
+  frame_link& list = cache.lists[index];
+  if (list.below() || cache.closed) return delete_frame(memory, index);
+  close_at_thread_exit();
+  const std::size_t room = class_capacity(index);
+  put_on(list, frame_link(nullptr, room), room - 1, memory, index);
+}
 CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) noexcept {
   const std::size_t index = frame_class(size);
   if (index >= frame_classes) [[unlikely]]
     return delete_large_frame(memory);
-  frame_list& list = this_thread_frames().lists[index];
+  frame_link& list = this_thread_frames().lists[index];
+  const frame_link below = list;
   // Written so that both compilers make one instruction of the subtraction and its test.
-  list.room = static_cast<std::int32_t>(static_cast<std::uint32_t>(list.room) - 1);
-  if (list.room < 0) [[unlikely]]
-    return count_and_free_frame(memory, index);
-  free_frame* const frame = as_free(memory, index);
-  frame->next = list.head;
-  list.head = frame;
+  std::size_t room;
+  if (__builtin_sub_overflow(below.room(), std::size_t{1}, &room)) [[unlikely]]
+    return free_frame_without_room(memory, index);
+  put_on(list, below, room, memory, index);
 }
+
+}  // inline namespace
 
 #if defined(CORACLE_MODEL)
 // The model checker is to see each frame come and go.
@@ -276,7 +239,8 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
 }  // namespace detail
 
 /// Gives the frames that the calling thread has cached back to the global heap. Pool threads that have more than a few do
-/// it by themselves when they have been idle for a while.
+/// it by themselves when they have been idle for a while. A leak checker other than AddressSanitizer's reports what threads
+/// have cached that still run when the program ends.
 inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
 
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.

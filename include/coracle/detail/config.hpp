@@ -66,16 +66,26 @@
 #define CORACLE_EXCEPTIONS() 0
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
-#define CORACLE_ADDRESS_SANITIZER() 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if defined(__has_feature)
+#define CORACLE_HAS_FEATURE(name) __has_feature(name)
+#else
+#define CORACLE_HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || CORACLE_HAS_FEATURE(address_sanitizer)
 #define CORACLE_ADDRESS_SANITIZER() 1
 #else
 #define CORACLE_ADDRESS_SANITIZER() 0
 #endif
+
+// 1 where the heap's addresses have 48 bits, nothing puts marks of its own into the others, and no leak checker, which looks
+// for addresses as they are, has to find them. The heap of AArch64 may mark them, if only the environment asks for that.
+#if defined(__x86_64__) && defined(__LP64__) && !CORACLE_ADDRESS_SANITIZER() &&      \
+    !defined(__SANITIZE_HWADDRESS__) && !CORACLE_HAS_FEATURE(hwaddress_sanitizer) && \
+    !CORACLE_HAS_FEATURE(leak_sanitizer)
+#define CORACLE_ADDRESSES_LEAVE_BITS() 1
 #else
-#define CORACLE_ADDRESS_SANITIZER() 0
+#define CORACLE_ADDRESSES_LEAVE_BITS() 0
 #endif
 
 #define CORACLE_ALWAYS_INLINE() [[gnu::always_inline]] inline
