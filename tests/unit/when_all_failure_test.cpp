@@ -323,4 +323,36 @@ TEST_CASE("when_all_ready: tells an exception that was thrown while starting apa
   CHECK(started.has_value());
   CHECK(message_of(failed.error()) == "suspend");
 }
+/// Throws when it is moved for the `until`-th time.
+struct moves_so_often {
+  explicit moves_so_often(int& until) : left(&until) {}
+  moves_so_often(moves_so_often&& other) noexcept(false) : left(other.left) {
+    if (--*left == 0) throw std::runtime_error("move");
+  }
+  int* left;
+};
+struct gives_one {
+  explicit gives_one(int& until) : value(until) {}
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  moves_so_often await_resume() { return std::move(value); }
+  moves_so_often value;
+};
+
+TEST_CASE("when_all_ready: where the move of a result throws, that is its error, or is thrown") {
+  bool kept = false, thrown = false;
+  for (int until = 2; until != 10; ++until) {  // not the move of the awaitable
+    int left = until;
+    try {
+      auto [end, other] = sync_wait(coracle::when_all_ready(gives_one{left}, give(1)));
+      CHECK(other.has_value());
+      kept = kept || end.has_error();
+    } catch (const std::runtime_error& error) {
+      CHECK(error.what() == std::string("move"));
+      thrown = true;
+    }
+  }
+  CHECK(kept);
+  CHECK(thrown);
+}
 }  // namespace

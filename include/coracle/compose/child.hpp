@@ -99,7 +99,9 @@ class child {
   /// Its error, also if it was not started; null: none.
   [[nodiscard]] std::exception_ptr error() noexcept { return end_.error(); }
   result_type result() { return std::move(end_).get(); }
-  outcome<result_type> take_outcome() noexcept { return std::move(end_); }
+  outcome<result_type> take_outcome() noexcept(std::is_nothrow_move_constructible_v<outcome<result_type>>) {
+    return std::move(end_);
+  }
 
  private:
   // Holds the awaiter whether get_awaiter returns it by value or by reference.

@@ -92,7 +92,8 @@ detail::any_awaiter when_all(Ts&&...) {
 }
 
 /// As when_all, but gives an outcome for each child, a tuple or a vector, and nobody is stopped because another
-/// fails. It throws only std::bad_alloc, for the vectors of a range; it needs no stop source.
+/// fails. It throws only std::bad_alloc, for the vectors of a range, and what the move of an outcome throws; it needs no
+/// stop source.
 ///
 ///     auto [a, b] = co_await coracle::when_all_ready(first(), second());
 ///     if (a.has_value()) use(std::move(a).get());
