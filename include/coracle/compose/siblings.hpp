@@ -48,7 +48,9 @@ class siblings : protected shared_frame, protected start_frame {
       : shared_frame(task_is_over, &task_failed), start_frame(start_next), rule_(what_counts) {}
   siblings(const siblings&) = delete;
   siblings& operator=(const siblings&) = delete;
-  ~siblings() { leave_subtree(); }
+  ~siblings() {
+    if (has_subtree_) subtree_.~subtree();
+  }
 
   [[nodiscard]] choice* get_choice() noexcept { return rule_ == rule::any ? &choice_ : nullptr; }
 
@@ -87,7 +89,7 @@ class siblings : protected shared_frame, protected start_frame {
     if (parent_.home == current_executor()) {
       resume_on_return(parent_.handle);
     } else {
-      parent_.wake();
+      wake_parent();
     }
   }
   /// What goes on, on this thread, now that one more has ended: the start of the rest, the parent, or nothing.
@@ -109,7 +111,7 @@ class siblings : protected shared_frame, protected start_frame {
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
   std::coroutine_handle<> wake_parent() noexcept {
-    parent_.wake();
+    made_at(woken_, parent_.handle, parent_.home).wake();
     return std::noop_coroutine();
   }
 
@@ -139,8 +141,8 @@ class siblings : protected shared_frame, protected start_frame {
   [[nodiscard]] bool is_race() const noexcept { return rule_ >= rule::any; }
   /// One has ended before any was started.
   std::coroutine_handle<> go_on_at_once(std::coroutine_handle<> parent) noexcept {
-    parent_.suspend(parent);
-    return has_to_give_way() && give_way(parent_) ? std::noop_coroutine() : transfer_to(parent);
+    auto& woken = *::new (static_cast<void*>(&woken_)) waiter(parent);
+    return has_to_give_way() && give_way(woken) ? std::noop_coroutine() : transfer_to(parent);
   }
   void note_cancelled(stop_reason why) noexcept { note_first(cancelled_, why); }
   CORACLE_SAVES_REGISTERS() bool is_stopped(const environment& inherited) noexcept {
@@ -158,7 +160,7 @@ class siblings : protected shared_frame, protected start_frame {
       shared_frame::promise().set_environment(::new (static_cast<void*>(&subtree_)) subtree(inherited));
       has_subtree_ = true;
     }
-    parent_.suspend(parent);
+    ::new (static_cast<void*>(&parent_)) suspended{parent, current_executor()};
     running_.store(count, memory_order_relaxed); /*W5*/
   }
   /// True: it is too late to start another one.
@@ -180,7 +182,7 @@ class siblings : protected shared_frame, protected start_frame {
   /// Before the first; not for a race. False: this thread has no queue from which others take.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool may_fork() noexcept {
     if (!this_thread().may_fork()) return false;
-    rest_.handle = start_frame::handle();
+    ::new (static_cast<void*>(&rest_)) resumption{std::coroutine_handle<>(start_frame::handle())};
     stage_ = stage::forks;
     return true;
   }
@@ -218,7 +220,7 @@ class siblings : protected shared_frame, protected start_frame {
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> after_one_of_several() noexcept {
     if (!is_starting_here()) return count_one_down();
-    ++over_;
+    over_while_starting();
     return std::noop_coroutine();
   }
   CORACLE_TRANSFER_ABI()
@@ -229,12 +231,13 @@ class siblings : protected shared_frame, protected start_frame {
 
   // ---- elsewhere this thread starts them all ----
 
-  /// What ends meanwhile on this thread is added to over_.
+  /// What ends meanwhile on this thread is not counted down.
   void begin_starting() noexcept { starts_on_.store(&this_thread(), memory_order_relaxed); } /*W6*/
+  void over_while_starting() noexcept { ++apart_; }
   /// False: all have ended.
   bool end_starting(std::size_t children) noexcept {
-    starts_on_.store(nullptr, memory_order_relaxed); /*W6*/
-    return over_ != children && !ended(over_ + 1);   // with the one for the starter
+    starts_on_.store(nullptr, memory_order_relaxed);  /*W6*/
+    return apart_ != children && !ended(apart_ + 1);  // with the one for the starter
   }
   [[nodiscard]] bool is_starting_here() const noexcept {
     return starts_on_.load(memory_order_relaxed) == &this_thread(); /*W6*/
@@ -243,15 +246,16 @@ class siblings : protected shared_frame, protected start_frame {
   /// Starts them when the outermost of the starts on this thread is about to return.
   void start_later(nested_start& too_deep, start_frame::function* start) noexcept {
     start_frame::set_function(start);
-    rest_.handle = start_frame::handle();
-    rest_.home = parent_.home;
-    too_deep.put_off(rest_);
+    too_deep.put_off(made_at(late_, start_frame::handle(), parent_.home));
   }
 
-  /// Children that have ended and are not counted down, where this thread starts them all.
-  plain<std::size_t> over_ = 0;
-
  private:
+  static waiter& made_at(waiter& place, std::coroutine_handle<> handle, executor* home) noexcept {
+    auto& made = *::new (static_cast<void*>(&place)) waiter;
+    made.handle = handle;
+    made.home = home;
+    return made;
+  }
   static void task_failed(shared_promise& self, const void* task) noexcept {
     const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
     auto& frame = *static_cast<basic_callback_frame<shared_promise>*>(handle.address());
@@ -285,8 +289,9 @@ class siblings : protected shared_frame, protected start_frame {
   plain<sibling_base*> winner_ = nullptr;      // of choice_
   atomic<std::size_t> failures_{0};
   atomic<std::size_t> running_{0};
-  plain<std::size_t> apart_ =
-      0;           // of those started, who count themselves; belongs to whoever starts the next one
+  // Where they are divided: of those started, who count themselves; belongs to whoever starts the next one. Elsewhere: those
+  // that have ended and are not counted down.
+  plain<std::size_t> apart_ = 0;
   choice choice_;  // any: whoever claims it
   atomic<stop_reason> cancelled_{
       stop_reason::none};  // of the first that was or failed; or of them all, none being started
@@ -295,8 +300,19 @@ class siblings : protected shared_frame, protected start_frame {
   enum class stage : std::uint8_t { elsewhere, forks, last };
   plain<stage> stage_ = stage::elsewhere;
   bool has_subtree_ = false;
-  waiter parent_;
-  waiter rest_;
+  // Of these each is made when it is needed.
+  struct suspended {
+    plain<std::coroutine_handle<>> handle;
+    plain<executor*> home;
+  };
+  union {
+    suspended parent_;
+    waiter woken_;  // when it is posted
+  };
+  union {
+    resumption rest_;
+    waiter late_;
+  };
   union {
     subtree subtree_;
   };

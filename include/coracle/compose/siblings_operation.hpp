@@ -333,7 +333,7 @@ class siblings_operation : public siblings {
   bool start_all() noexcept {
     begin_starting();
     for_each([this](auto&& one) {
-      if (too_late<What>() || !one.start(*this)) ++over_;
+      if (too_late<What>() || !one.start(*this)) over_while_starting();
     });
     return end_starting(count());
   }
@@ -354,7 +354,7 @@ class siblings_operation : public siblings {
     });
   }
   Children children_;
-  plain<std::size_t> next_ = 0;  // to be started
+  plain<std::size_t> next_;  // to be started, where they are divided
 };
 
 /// What stands for a child's result in a tuple, a vector or a variant.

@@ -72,7 +72,7 @@ class shared_promise {
 
  private:
   failure* on_failure_;
-  const environment* environment_ = nullptr;
+  const environment* environment_;  // not read before it is set
 };
 /// It is known by its destroy function.
 class shared_frame : public basic_callback_frame<shared_promise> {
