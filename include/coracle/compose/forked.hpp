@@ -120,8 +120,7 @@ class fork_point : waiter {
   CORACLE_COLD() static void tell_that_it_blocks() noexcept {
     tell(
         "an exception has left a coroutine before it joined its forked child, and has blocked the thread for "
-        "a "
-        "second: for ever, if the child is to go on there");
+        "a second: for ever, if the child is to go on there");
   }
 #endif
 
