@@ -211,7 +211,8 @@ class [[nodiscard(
   }
 
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
-  /// False: moved from or default constructed.
+  /// False: moved from or default constructed. Once it has been awaited, either: clang takes the body out, g++ leaves it until
+  /// the task goes.
   [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
   /// Refused: whoever asks this of a call has forgotten to await what it returns.
   template <class Nothing = void>
