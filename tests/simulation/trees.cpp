@@ -1,0 +1,473 @@
+// tests/simulation/trees.cpp -- random trees of combinators: when a node goes on, none of its children runs any more.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <coracle/compose/as_completed.hpp>
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/fmap.hpp>
+#include <coracle/compose/for_each_concurrent.hpp>
+#include <coracle/compose/forked.hpp>
+#include <coracle/compose/stream.hpp>
+#include <coracle/compose/stream_buffered.hpp>
+#include <coracle/compose/stream_ends.hpp>
+#include <coracle/compose/stream_stages.hpp>
+#include <coracle/compose/via.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/compose/with_scope.hpp>
+#include <coracle/core/async_generator.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/error_group.hpp>
+#include <coracle/exec/async_finally.hpp>
+#include <coracle/exec/retry.hpp>
+#include <coracle/exec/timeout.hpp>
+#include <string>
+#include <vector>
+
+#include "leaves.hpp"
+#include "world.hpp"
+
+namespace {
+using namespace std::chrono_literals;
+using coracle_test::leaves;
+using coracle_test::task;
+using coracle_test::world;
+
+/// Where a node stands: how many levels may be below it, and the value of `forest::mark` there.
+struct spot {
+  int levels, mark;
+  [[nodiscard]] spot below() const noexcept { return {levels - 1, mark}; }
+};
+
+/// What a child writes down in the frame of its parent, where it would be found if it ran on.
+struct record {
+  enum state { not_begun, runs, ended, failed, cancelled } now = not_begun;
+  int value = 0;
+};
+using records = std::array<record, 5>;
+
+bool is_cancellation(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const coracle::operation_cancelled&) {
+    return true;
+  } catch (const std::exception&) {  // one of ours, a timeout, or several
+    return false;
+  }
+}
+
+class forest {
+ public:
+  forest(world& its_world, leaves& its_leaves) : w(its_world), leaves_(its_leaves) {}
+
+  task<int> node(spot here) {
+    const counted meanwhile{*this};
+    coracle::executor* const home = coracle::current_executor();
+    std::exception_ptr error;
+    int value = 0;
+    try {
+      if (here.levels == 0 || --nodes_left < 0 || w.one_in(6)) {
+        value = co_await leaf(here);
+      } else {
+        const shape each = some_shape();
+        value = co_await (this->*each)(here.below());
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    w.expect(coracle::current_executor() == home, "a coroutine goes on where it was");
+    const int marked = co_await mark.value();
+    w.expect(marked == here.mark, "a value bound further up is seen");
+    if (error) std::rethrow_exception(error);
+    co_return value;
+  }
+  world& w;
+  int alive = 0;  // coroutines that have begun, and are not destroyed
+
+ private:
+  using shape = task<int> (forest::*)(spot);
+  struct counted {
+    explicit counted(forest& among) noexcept : trees(among) { ++trees.alive; }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    ~counted() { --trees.alive; }
+    forest& trees;
+  };
+
+  task<int> leaf(spot here) {
+    const counted meanwhile{*this};
+    if (w.one_in(16)) drop_unstarted(here);
+    co_return co_await leaves_.any();
+  }
+  void drop_unstarted(spot here) {
+    records of;
+    const auto never = node(here);
+    auto both = coracle::when_all(child<int>(here, of[0]), child<std::string>(here, of[1]));
+    const auto moved = std::move(both);
+  }
+
+  /// A child of a node, which gives its value as a T.
+  template <class T>
+  task<T> child(spot here, record& own) {
+    const counted meanwhile{*this};
+    own.now = record::runs;
+    try {
+      own.value = co_await node(here);
+      own.now = record::ended;
+    } catch (const coracle::operation_cancelled&) {
+      own.now = record::cancelled;
+      throw;
+    } catch (...) {
+      own.now = record::failed;
+      throw;
+    }
+    if constexpr (std::is_same_v<T, std::string>) {
+      co_return std::to_string(own.value) + ", and so long that it stands on the heap";
+    } else if constexpr (!std::is_void_v<T>) {
+      co_return own.value;
+    }
+  }
+  template <class T>
+  std::vector<task<T>> some(spot here, records& of) {
+    std::vector<task<T>> children;
+    for (unsigned i = 0, count = 1 + w.below(5); i != count; ++i) children.push_back(child<T>(here, of[i]));
+    return children;
+  }
+  /// Awaits `family` and looks at the children when it is over. `shows_errors`: no error of a child is lost.
+  task<int> over(task<int> family, const records& of, bool shows_errors) {
+    std::exception_ptr error;
+    int value = 0;
+    try {
+      value = co_await std::move(family);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const auto any_is = [&](record::state state) {
+      return std::ranges::any_of(of, [state](const record& each) { return each.now == state; });
+    };
+    w.expect(!any_is(record::runs), "no child runs on");
+    if (shows_errors && any_is(record::failed))
+      w.expect(error && !is_cancellation(error), "no error is lost");
+    if (error) std::rethrow_exception(error);
+    co_return value;
+  }
+  void expect_value(int value, const record& of) {
+    w.expect(of.now == record::ended && of.value == value, "a result is its child's");
+  }
+  void expect_value(const std::string& value, const record& of) { expect_value(std::stoi(value), of); }
+
+  // ---- a node of each kind; `here` is where its children stand ----
+
+  task<int> when_all(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      const auto [number, nothing, text] = co_await coracle::when_all(
+          child<int>(here, of[0]), child<void>(here, of[1]), child<std::string>(here, of[2]));
+      static_cast<void>(nothing);
+      expect_value(number, of[0]);
+      expect_value(text, of[2]);
+      co_return number;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> when_all_of_many(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      const std::vector<std::string> texts = co_await coracle::when_all(some<std::string>(here, of));
+      for (std::size_t i = 0; i != texts.size(); ++i) expect_value(texts[i], of[i]);
+      co_return 1;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> when_all_ready(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      auto outcomes = co_await coracle::when_all_ready(some<std::string>(here, of));
+      for (std::size_t i = 0; i != outcomes.size(); ++i) {
+        w.expect(outcomes[i].has_error() == (of[i].now == record::failed), "an error is its child's");
+        w.expect(outcomes[i].has_value() == (of[i].now == record::ended),
+                 "a value is there if its child's is");
+        if (outcomes[i].has_value()) expect_value(std::move(outcomes[i]).get(), of[i]);
+      }
+      co_return 1;
+    };
+    co_return co_await over(family(), of, false);
+  }
+  task<int> when_any(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      auto first =
+          co_await coracle::when_any(child<int>(here, of[0]), child<std::string>(here, of[1]), leaves_.pulse,
+                                     child<void>(here, of[2]), coracle::sleep_for(w.a_while()));
+      if (first.index() == 0) expect_value(std::get<0>(first), of[0]);
+      if (first.index() == 1) expect_value(std::get<1>(first), of[1]);
+      co_return 1;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> when_any_succeeds(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      auto first = co_await coracle::when_any_succeeds(some<std::string>(here, of));
+      expect_value(first.value, of[first.index]);
+      co_return 1;
+    };
+    co_return co_await over(family(), of, false);
+  }
+  /// Two children beside the node, each joined whatever becomes of the others.
+  task<int> forked(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      coracle::forked left{child<int>(here, of[0])};
+      co_await left.fork();
+      coracle::forked right{child<std::string>(here, of[1])};
+      co_await right.fork();
+      std::exception_ptr error;
+      try {
+        const int mine = co_await child<int>(here, of[2]);
+        expect_value(mine, of[2]);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      try {
+        const std::string text = co_await right.join();
+        expect_value(text, of[1]);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      const int number = co_await left.join();
+      expect_value(number, of[0]);
+      if (error) std::rethrow_exception(error);
+      co_return number;
+    };
+    co_return co_await over(family(), of, false);
+  }
+  task<int> scope(spot here) {
+    records of;
+    const auto body = [&](coracle::async_scope& in) -> task<int> {
+      in.spawn(child<void>(here, of[0]));
+      auto text = in.spawn_future(child<std::string>(here, of[1]));
+      static_cast<void>(in.spawn_future(child<int>(here, of[2])));  // nobody wants to know
+      const int mine = co_await child<int>(here, of[3]);
+      if (w.one_in(4)) {
+        in.request_stop();
+      } else if (w.one_in(2)) {
+        const std::string result = co_await std::move(text);
+        expect_value(result, of[1]);
+      }
+      co_return mine;
+    };
+    const auto policy =
+        w.one_in(2) ? coracle::scope_policy::collect_all() : coracle::scope_policy::fail_fast();
+    const auto family = [&]() -> task<int> { co_return co_await coracle::with_scope(policy, body); };
+    co_return co_await over(family(), of, false);
+  }
+  task<int> timeout(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      const std::string text = co_await coracle::timeout(child<std::string>(here, of[0]), w.a_while());
+      expect_value(text, of[0]);
+      co_return 1;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> stopped_by_a_sibling(spot here) {
+    records of;
+    coracle::stop_source source;
+    const auto stopped = [&]() -> task<int> {
+      try {
+        co_return co_await coracle::stop_when(child<int>(here, of[0]), source.get_token());
+      } catch (const coracle::operation_cancelled&) {
+      }
+      co_return 1;
+    };
+    const auto stopping = [&]() -> task<int> {
+      co_await leaves_.pause();
+      source.request_stop();
+      co_return 2;
+    };
+    const auto family = [&]() -> task<int> {
+      auto results =
+          w.one_in(2) ? coracle::when_all(stopped(), stopping()) : coracle::when_all(stopping(), stopped());
+      const auto [first, second] = co_await std::move(results);
+      co_return first + second;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> shielded(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> { co_return co_await coracle::shielded(child<int>(here, of[0])); };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> async_finally(spot here) {
+    records of;
+    int cleaned = 0;
+    const auto clean = [&]() -> task<> {
+      ++cleaned;
+      co_await leaves_.pause();
+    };
+    const auto family = [&]() -> task<int> {
+      co_return co_await coracle::async_finally(child<int>(here, of[0]), clean, 5us);
+    };
+    auto result = over(family(), of, true);
+    co_await result.when_ready();
+    w.expect(cleaned <= 1 && (cleaned == 1 || of[0].now == record::not_begun), "it is cleaned up once");
+    co_return co_await std::move(result);
+  }
+  task<int> retry(spot here) {
+    records of;
+    std::size_t attempts = 0;
+    const auto attempt = [&] { return child<int>(here, of[attempts++]); };
+    const auto family = [&]() -> task<int> {
+      const int value = co_await coracle::retry({.max_attempts = 3, .first_delay = 2us, .seed = 1}, attempt);
+      expect_value(value, of[attempts - 1]);
+      co_return value;
+    };
+    co_return co_await over(family(), of, false);
+  }
+  task<int> for_each_concurrent(spot here) {
+    records of;
+    const std::vector<std::size_t> numbers{0, 1, 2, 3, 4};
+    const auto each = [&](std::size_t i) { return child<void>(here, of[i]); };
+    const auto family = [&]() -> task<int> {
+      co_await coracle::for_each_concurrent(numbers, 1 + w.below(4), each);
+      for (const record& one_of : of) w.expect(one_of.now == record::ended, "all have ended");
+      co_return 1;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> as_completed(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      auto children = some<std::string>(here, of);
+      const std::size_t count = children.size();
+      std::size_t seen = 0;
+      const auto see = [&seen](const std::string&) { ++seen; };
+      co_await coracle::as_completed(std::move(children), see);
+      w.expect(seen == count, "all results are seen");
+      co_return 1;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> with_value(spot here) {
+    records of;
+    auto below = child<int>({here.levels, here.mark + 1}, of[0]);
+    co_return co_await over(coracle::with_value(std::move(below), mark, here.mark + 1), of, true);
+  }
+  task<int> elsewhere(spot here) {
+    records of;
+    co_return co_await over(coracle::via(child<int>(here, of[0]), w.place()), of, true);
+  }
+  coracle::async_generator<std::string> texts(spot here, records& of) {
+    const counted meanwhile{*this};
+    for (record& each : of) {
+      std::string text = co_await child<std::string>(here, each);
+      co_yield text;
+    }
+  }
+  task<int> generator(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      auto from = texts(here, of);
+      for (std::size_t i = 0, wanted = w.below(6); i != wanted; ++i) {
+        const std::string* const text = co_await from.next();
+        expect_value(*text, of[i]);
+      }
+      co_return 1;
+    };
+    co_return co_await over(family(), of, true);
+  }
+  task<int> stream(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      const unsigned wanted = w.below(4);
+      unsigned seen = 0;
+      const auto see = [&seen](const std::string&) { ++seen; };
+      co_await (texts(here, of) | coracle::streams::buffered(1 + w.below(3)) |
+                coracle::streams::take(wanted) | coracle::streams::for_each(see));
+      w.expect(seen == wanted, "as many are seen as were asked for");
+      co_return 1;
+    };
+    co_return co_await over(family(), of, false);
+  }
+  task<int> later(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      task<std::string> first = child<std::string>(here, of[0]);
+      co_await first.when_ready();
+      task<std::string> moved = std::move(first);
+      if (w.one_in(2)) co_return 1;
+      const auto as_it_is = [](std::string one_text) { return one_text; };
+      const std::string text = co_await coracle::fmap(as_it_is, std::move(moved));
+      expect_value(text, of[0]);
+      co_return 2;
+    };
+    co_return co_await over(family(), of, false);
+  }
+  task<int> nested(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      auto operation = coracle::when_all(child<int>(here, of[0]),
+                                         coracle::when_any(child<int>(here, of[1]), leaves_.pulse),
+                                         coracle::when_all(child<std::string>(here, of[2]),
+                                                           coracle::timeout(child<void>(here, of[3]), 4us)));
+      auto moved = std::move(operation);
+      const auto results = co_await std::move(moved);
+      expect_value(std::get<0>(results), of[0]);
+      co_return 1;
+    };
+    co_return co_await over(family(), of, true);
+  }
+
+  shape some_shape() noexcept {
+    static constexpr shape shapes[] = {&forest::when_all,
+                                       &forest::when_all_of_many,
+                                       &forest::when_all_ready,
+                                       &forest::when_any,
+                                       &forest::when_any_succeeds,
+                                       &forest::forked,
+                                       &forest::scope,
+                                       &forest::timeout,
+                                       &forest::stopped_by_a_sibling,
+                                       &forest::shielded,
+                                       &forest::async_finally,
+                                       &forest::retry,
+                                       &forest::for_each_concurrent,
+                                       &forest::as_completed,
+                                       &forest::with_value,
+                                       &forest::elsewhere,
+                                       &forest::generator,
+                                       &forest::stream,
+                                       &forest::later,
+                                       &forest::nested};
+    return shapes[w.below(std::size(shapes))];
+  }
+
+  const coracle::task_local<int> mark{0};
+  leaves& leaves_;
+  int nodes_left = 40;  // so many may have children
+};
+
+void tree(coracle_test::simulation& sim) {
+  world w{sim};
+  leaves ends{w};
+  forest trees{w, ends};
+  const auto grow = [&]() -> task<> {
+    const auto token = w.a_token();
+    try {
+      co_await coracle::with_stop(trees.node({5, 0}), token);
+    } catch (const coracle::operation_cancelled&) {
+      w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+    } catch (const std::exception&) {
+    }
+    ends.stop_waking();
+  };
+  const auto both = [&]() -> task<> { co_await coracle::when_all(grow(), ends.wake()); };
+  sim.run(coracle::schedule_on(sim, both()));
+  w.expect(trees.alive == 0, "no coroutine is left");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  return coracle::testing::simulate_main(argc, argv, {{"trees", tree, {.stalls = true}}});
+}
