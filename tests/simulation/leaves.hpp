@@ -12,17 +12,18 @@
 #include "world.hpp"
 
 namespace coracle_test {
-/// All go on where they were.
+/// The ends of a tree of coroutines, and what they wait for. Each goes on where it was.
 class leaves {
  public:
   explicit leaves(world& its_world) : w(its_world) {}
 
-  /// No time, a turn, or a while; and goes on where it was.
+  /// No time, a turn, or a while.
   task<> pause() {
     const unsigned kind = w.below(3);
     if (kind == 1) co_await coracle::this_task::yield();
     if (kind == 2) co_await coracle::sleep_for(w.a_while());
   }
+  /// One of them, drawn at random.
   task<int> any() {
     switch (w.below(13)) {
       case 0:

@@ -81,6 +81,7 @@ class forest {
     if (error) std::rethrow_exception(error);
     co_return value;
   }
+
   world& w;
   int alive = 0;  // coroutines that have begun, and are not destroyed
 
