@@ -19,9 +19,11 @@ class element_slot {
   using value = std::remove_cvref_t<reference>;
   static constexpr bool stays_in_range =
       std::is_lvalue_reference_v<reference> && std::forward_iterator<range_iterator_t<Range>>;
+  using passed = std::conditional_t<stays_in_range, reference, value&&>;
 
  public:
   template <class Function>
+    requires requires(Function& function, passed element) { function(static_cast<passed>(element)); }
   decltype(auto) apply(Function& function, reference&& element) {
     if constexpr (stays_in_range) {
       return function(element);
