@@ -48,6 +48,7 @@ NOT_OPERATIONS = {
     "stream_children::join_operation": STOPPED,
     "async_generator_promise::yielded_copy": NO_WAIT,
     "continues_parent_as::final_awaiter": NO_WAIT,
+    "task_promise::final_awaiter": NO_WAIT,
     "ends_by": NO_WAIT,
     "expected_awaiter": NO_WAIT,
     "generator_end": NO_WAIT,

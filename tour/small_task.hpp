@@ -6,10 +6,19 @@
 #include <coroutine>
 #include <utility>
 
+#if defined(__has_cpp_attribute) && defined(__clang__)
+#if __has_cpp_attribute(clang::coro_await_elidable)
+#define TOUR_AWAIT_ELIDABLE() [[clang::coro_await_elidable]]
+#endif
+#endif
+#if !defined(TOUR_AWAIT_ELIDABLE)
+#define TOUR_AWAIT_ELIDABLE()
+#endif
+
 namespace tour {
 /// `Frames` is the promise part that allocates. clang may put the frame into that of the awaiting coroutine.
 template <class Frames>
-class [[nodiscard]] CORACLE_AWAIT_ELIDABLE() small_task {
+class [[nodiscard]] TOUR_AWAIT_ELIDABLE() small_task {
  public:
   struct promise_type : coracle::part::continues_parent,
                         coracle::part::starts_lazily,

@@ -66,7 +66,7 @@ struct task_promise : coracle::part::starts_lazily,
 template <class T>
 class [[nodiscard(
     "a task that is not awaited does nothing: co_await it, or pass it to sync_wait or "
-    "when_all")]] CORACLE_AWAIT_ELIDABLE() task {
+    "when_all")]] task {
   class awaiter_base;
   class lvalue_awaiter;
   class rvalue_awaiter;

@@ -337,6 +337,10 @@ class continues_parent_as : public Inherited {
 
  protected:
   void set(std::uintptr_t mark) noexcept { parent_ |= mark; }
+  /// parent() gives the address of `instead` from here on, which has the mark.
+  void set_marked(void* instead, std::uintptr_t mark) noexcept {
+    parent_ = reinterpret_cast<std::uintptr_t>(instead) | mark;
+  }
   [[nodiscard]] bool is(std::uintptr_t mark) const noexcept { return (parent_ & mark) != 0; }
 
  private:

@@ -16,8 +16,17 @@ class CORACLE_IN_A_REGISTER() task;
 namespace detail {
 /// In the address of a task's parent.
 struct task_marks {
-  static constexpr std::uintptr_t has_failed = 1, has_returned = 2, all = has_failed | has_returned;
+  static constexpr std::uintptr_t has_failed = 1, has_returned = 2;
+  /// The address is that of the awaited_task instead.
+  static constexpr std::uintptr_t vanishes = 4;
+  static constexpr std::uintptr_t all = has_failed | has_returned | vanishes;
 };
+/// Whether a body that the compiler sees where it is awaited may leave its result in the awaiter and destroy itself: then
+/// the frame, which nothing has to outlive, is folded away. Not for a result that could refer to a parameter, which lives on
+/// until the end of the whole expression otherwise.
+template <class T>
+inline constexpr bool may_vanish =
+    CORACLE_FOLDS_BODIES() && (std::is_void_v<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>);
 /// What a task keeps of its own in two words, and its result, if that is larger than a word.
 template <class T>
 class task_state : public continues_parent_as<environment_with_result<T>, task_marks::all> {
@@ -40,6 +49,8 @@ class task_state : public continues_parent_as<environment_with_result<T>, task_m
 };
 template <class T>
 class new_task;
+template <class T>
+class awaited_task;
 template <class T>
 struct task_promise : returns_into<T, task_state<T>>,
                       part::starts_lazily,
@@ -74,13 +85,55 @@ struct task_promise : returns_into<T, task_state<T>>,
       rethrow_error_of(std::coroutine_handle<task_promise>::from_promise(*this).address());
     return std::move(this->kept_result()).get();
   }
+  [[nodiscard]] std::coroutine_handle<> parent() const noexcept {
+    if constexpr (may_vanish<T>) {
+      if (this->is(task_marks::vanishes)) [[unlikely]]
+        return owner().parent();
+    }
+    return task_state<T>::parent();
+  }
+  /// Requires: set_parent() was called just before.
+  void vanish_into(awaited_task<T>& owner) noexcept {
+    this->set_marked(__builtin_addressof(owner), task_marks::vanishes);
+  }
   CORACLE_COLD() void unhandled_exception() noexcept {
     this->keep_error();
     shared_promise::tell(this->parent(), std::coroutine_handle<task_promise>::from_promise(*this).address());
     this->set(task_marks::has_failed);
   }
 
+  struct final_awaiter {
+    constexpr final_awaiter() noexcept {}
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    CORACLE_TRANSFER_ABI()
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+      task_promise& promise = self.promise();
+      if constexpr (may_vanish<T>) {
+        const bool vanishes = promise.is(task_marks::vanishes);
+        if (__builtin_constant_p(vanishes) && vanishes) return transfer_to(promise.vanish());
+        if (vanishes) [[unlikely]]
+          return transfer_to(promise.owner().parent());  // not folded: the owner destroys it
+      }
+      return transfer_to(promise.task_state<T>::parent());
+    }
+    void await_resume() const noexcept {}
+  };
+  final_awaiter final_suspend() const noexcept { return {}; }
+
  private:
+  /// Gives the parent.
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> vanish() noexcept {
+    const std::coroutine_handle<> parent = owner().parent();
+    if (has_error()) [[unlikely]]
+      return parent;
+    owner().take_over(this->kept_result());
+    std::coroutine_handle<task_promise>::from_promise(*this).destroy();
+    return parent;
+  }
+  [[nodiscard]] awaited_task<T>& owner() const noexcept {
+    return *static_cast<awaited_task<T>*>(task_state<T>::parent().address());
+  }
   // Takes what the caller has in a register.
   [[noreturn]] CORACLE_COLD() static void rethrow_error_of(void* frame) {
     std::coroutine_handle<task_promise>::from_address(frame).promise().rethrow_error();
@@ -142,6 +195,7 @@ class task_awaiter : public task_awaiter_base<T> {
     return this->body_.promise().take();
   }
 };
+inline constinit char no_code = 0;  // no frame begins with its address
 /// Owns what it awaits: nothing refers to the task that it was taken from.
 template <class T>
 class awaited_task : public task_awaiter<T> {
@@ -151,9 +205,56 @@ class awaited_task : public task_awaiter<T> {
   awaited_task(const awaited_task&) = delete;
   awaited_task& operator=(const awaited_task&) = delete;
   CORACLE_ALWAYS_INLINE() ~awaited_task() {
+    if constexpr (may_vanish<T>) {
+      if (!this->body_) return;
+    }
     if constexpr (task_promise<T>::drops_error_before) this->body_.promise().drop_untaken_error();
     this->body_.destroy();
   }
+
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> parent) noexcept {
+    const auto body = this->body_;
+    body.promise().set_parent(parent);
+    if constexpr (may_vanish<T>) {
+      // What the frame begins with: known where the call that made it was folded into the parent (ADR 22).
+      void* const code = *static_cast<void**>(body.address());
+      if (__builtin_constant_p(code == &no_code)) {
+        slot_.parent = parent.address();
+        body.promise().vanish_into(*this);
+      }
+    }
+    return transfer_to(body);
+  }
+  CORACLE_ALWAYS_INLINE() T await_resume() {
+    if constexpr (may_vanish<T>) {
+      if (!this->body_) return std::move(slot_.result).get();
+    }
+    return task_awaiter<T>::await_resume();
+  }
+
+ private:
+  friend task_promise<T>;
+  [[nodiscard]] std::coroutine_handle<> parent() const noexcept {
+    return std::coroutine_handle<>::from_address(slot_.parent);
+  }
+  /// The body is about to destroy itself.
+  CORACLE_ALWAYS_INLINE() void take_over([[maybe_unused]] value_only<T>& result) noexcept {
+    auto* const taken = ::new (static_cast<void*>(&slot_.result)) value_only<T>;
+    if constexpr (!std::is_void_v<T>) taken->emplace(std::move(result).get());
+    this->body_ = nullptr;
+  }
+  /// Written for a body that vanishes, then by that.
+  union slot {
+    slot() noexcept {}
+    ~slot() {}
+    void* parent;
+    value_only<T> result;
+  };
+  struct no_slot {};
+  [[no_unique_address]] std::conditional_t<may_vanish<T>, slot, no_slot> slot_;
 };
 template <class T>
 class task_ready_awaiter : public task_awaiter_base<T> {
@@ -178,12 +279,13 @@ class forked;
 ///               `co_return value` may not be caught in the body by one that then awaits again.
 /// Threads       one at a time; it may be moved between threads before it is awaited. While it is awaited it may be moved,
 ///               as by a vector that grows, but not destroyed.
-/// Cost          one frame from the recycler (none where clang elides it), constant stack.
+/// Parameters    those of the body are destroyed with its frame: at the end of the whole expression that has the `co_await`,
+///               or before, where clang folds a body that gives a number or nothing into the awaiter (docs/adr/0022).
+/// Cost          one frame from the recycler (none where it is folded away), constant stack.
 template <class T>
 class [[nodiscard(
     "a task that is not awaited does nothing: co_await it, or pass it to sync_wait or "
-    "when_all")]] CORACLE_AWAIT_ELIDABLE() CORACLE_CORO_RETURN_TYPE() CORACLE_IN_A_REGISTER() task
-    : detail::task_awaiter<T> {
+    "when_all")]] CORACLE_CORO_RETURN_TYPE() CORACLE_IN_A_REGISTER() task : detail::task_awaiter<T> {
   using awaiter = detail::task_awaiter<T>;
   using awaiter::body_;
 

@@ -147,14 +147,12 @@
 #define CORACLE_GCC() 0
 #endif
 
-// The frame of a directly awaited child may live inside its parent's.
-#if defined(__has_cpp_attribute) && defined(__clang__)
-#if __has_cpp_attribute(clang::coro_await_elidable)
-#define CORACLE_AWAIT_ELIDABLE() [[clang::coro_await_elidable]]
-#endif
-#endif
-#if !defined(CORACLE_AWAIT_ELIDABLE)
-#define CORACLE_AWAIT_ELIDABLE()
+// 1 where the compiler folds a coroutine that it sees into the one that awaits it, so that a frame that the body destroys
+// itself need not be made. g++ never does, and clang before 19 touches a frame after its last suspension.
+#if defined(__clang__) && __clang_major__ >= 19 && defined(__LP64__)
+#define CORACLE_FOLDS_BODIES() 1
+#else
+#define CORACLE_FOLDS_BODIES() 0
 #endif
 
 // With CORACLE_ENABLE_LIFETIME_CHECKS clang warns where a task outlives an argument that it refers to. Off by
