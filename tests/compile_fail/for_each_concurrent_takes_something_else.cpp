@@ -4,10 +4,10 @@
 #include <coracle/compose/for_each_concurrent.hpp>
 
 coracle::task<> visit(int);
-coracle::task<> read(const char*);
+coracle::task<> read_name(const char*);
 coracle::task<> wrong(const int (&numbers)[3]) {
   co_await coracle::for_each_concurrent(numbers, 2, visit);
 #ifndef CORACLE_COMPILE_FAIL_CONTROL
-  co_await coracle::for_each_concurrent(numbers, 2, read);
+  co_await coracle::for_each_concurrent(numbers, 2, read_name);
 #endif
 }
