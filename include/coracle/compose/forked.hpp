@@ -119,8 +119,9 @@ class fork_point : waiter {
 #if CORACLE_CHECKS()
   CORACLE_COLD() static void tell_that_it_blocks() noexcept {
     tell(
-        "an exception has left a coroutine before it joined its forked child, and has blocked the thread for "
-        "a second: for ever, if the child is to go on there");
+        "a coroutine has left the scope of a forked child without joining it, by an exception or a return, "
+        "and has "
+        "blocked the thread for a second: for ever, if the child is to go on there");
   }
 #endif
 
@@ -227,15 +228,17 @@ class join_awaiter : public fork_awaiter<T> {
 ///               await, and goes on when the child has ended.
 /// Resumes on    fork() and join(): the executor on which they were awaited.
 /// Cancellation  the child inherits the environment. join() waits for it, whatever happens.
-/// Exceptions    join(): the child's. If an exception leaves the parent before join(), its thread waits for the child, and
-///               runs what is posted to the pool meanwhile; what the child throws is then dropped. It waits for ever
-///               where the child waits for its parent; where what it runs is a parent further up that fails, too, since
-///               that then waits on top of it; and elsewhere than on a pool, as on a strand, an io_service or a run_loop,
-///               where the child waits for anything, since it would go on on that thread. Where that may be catch,
-///               join, and throw on; or take when_all(), which never blocks. A build with checks says so on stderr after
-///               a second. The same where a parent that is suspended between fork() and join() is destroyed: it waits
-///               until somebody has resumed the child. A parent that goes on to its end without join(), though its child
-///               has failed, has a bug: a build with checks stops there.
+/// Exceptions    join(): the child's.
+/// Not joined    if the parent leaves the child's scope before join(), by an exception or a return, its thread waits there
+///               for the child, and runs what is posted to the pool meanwhile. It waits for ever where the child waits for
+///               its parent; where what it runs is a parent further up that leaves, too, since that then waits on top of
+///               it; and elsewhere than on a pool, as on a strand, an io_service or a run_loop, where the child waits for
+///               anything, since it would go on on that thread. Where that may be, keep the exception
+///               (std::current_exception()), leave the handler, which cannot co_await, join, and rethrow it; or take
+///               when_all(), which never blocks. A build with checks says so on stderr after a second. What the child
+///               throws is dropped if the parent leaves by an exception; else the parent has a bug, at which a build with
+///               checks stops. The same wait where a parent that is suspended between fork() and join() is destroyed:
+///               until somebody has resumed the child.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence, but where
 ///               another thread has taken the rest, or what was in this thread's queue before it.
