@@ -251,9 +251,10 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
 
  public:
   explicit forked(task<T>&& work) noexcept : child_(std::move(work)) {}
-  explicit forked(const task<T>& named) : child_(std::move(const_cast<task<T>&>(named))) {
+  template <class Other>
+  explicit forked(const Other&) : child_(task<T>()) {
     static_assert(
-        !detail::is_awaitable<task<T>>,
+        std::is_void_v<Other>,
         "forked takes over a task: pass the call that returns it, or std::move of one that has a name");
   }
   forked(const forked&) = delete;
@@ -286,6 +287,8 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
 };
 template <class T>
 forked(task<T>) -> forked<T>;
+template <class Other>
+forked(const Other&) -> forked<void>;
 
 template <class T>
 class [[nodiscard("nothing is forked until this is awaited")]] forked<T>::fork_operation {
