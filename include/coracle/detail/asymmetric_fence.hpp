@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/detail/atomic.hpp>
+#include <coracle/detail/check.hpp>
 #include <coracle/detail/config.hpp>
 
 #if !defined(CORACLE_MODEL)
@@ -13,7 +14,9 @@
 namespace coracle::detail {
 /// Two threads that each write one word, pass a fence and read the other's: at least one sees what the other wrote,
 /// where one fence is light and the other heavy. The light one keeps the compiler from reordering; the heavy one has
-/// the system run a full fence on every thread of this process. Where the system cannot, both are full fences.
+/// the system run a full fence on every thread of this process. Where the system cannot, both are full fences. Once it
+/// could, it has to: a heavy one that is refused later, as by a seccomp filter, ends the program, since other threads
+/// have already passed light ones that order nothing by themselves.
 /// Source: membarrier(2); D. Dice, M. Moir, W. Scherer, "Quickly reacquirable locks", 2003.
 class asymmetric_fence {
  public:
@@ -37,8 +40,13 @@ class asymmetric_fence {
     }
   }
   CORACLE_COLD() void heavy() const noexcept {
-    if (!system_has_it_ || !is_done(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+    if (!system_has_it_) {
       std::atomic_thread_fence(memory_order_seq_cst);
+    } else if (!is_done(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+      fail(
+          "membarrier() has failed, though the system had granted it to this process: install a seccomp "
+          "filter "
+          "that refuses it before the first thread pool, forked child or spsc_channel, or let it pass");
     }
   }
 
