@@ -21,6 +21,7 @@ class kept_result {
  public:
   void unhandled_exception() noexcept { end_.emplace_current_exception(); }
   std::add_lvalue_reference_t<T> result() { return end_.get(); }
+  [[nodiscard]] bool lacks_result() const noexcept { return end_.is_empty(); }
 
  protected:
   coracle::outcome<T> end_;

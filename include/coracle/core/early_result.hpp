@@ -37,8 +37,28 @@ class early_result {
   std::coroutine_handle<Promise> body_;
 };
 
+/// Knows of each `Result` whether there is one, in builds with checks.
+template <class Result>
+class early_state : public result_of_coroutine<Result, part::rethrows_errors> {
+#if CORACLE_CHECKS()
+ public:
+  [[nodiscard]] bool lacks_result() const noexcept { return !returned_; }
+
+ protected:
+  [[nodiscard]] auto& result() noexcept {
+    returned_ = true;
+    return this->result_;
+  }
+
+ private:
+  bool returned_ = false;
+#endif
+};
+template <class Result>
+using early_returns = returns_into<Result, early_state<Result>>;
+
 /// The promise of a coroutine that returns a `Result`, but for await_transform.
-template <class Result, class Returns = part::returns<Result, part::rethrows_errors>>
+template <class Result, class Returns = early_returns<Result>>
 class early_result_promise : public Returns,
                              public part::starts_eagerly,
                              public part::stays_at_end,

@@ -55,13 +55,13 @@ class [[nodiscard]] expected_awaiter {
 };
 
 template <class E>
-struct returns_nothing_expected : result_of_coroutine<expected<void, E>, part::rethrows_errors> {
-  void return_void() noexcept { this->result_.emplace(); }
+struct returns_nothing_expected : early_state<expected<void, E>> {
+  void return_void() noexcept { this->result().emplace(); }
 };
 
 template <class T, class E>
-using expected_returns = std::conditional_t<std::is_void_v<T>, returns_nothing_expected<E>,
-                                            part::returns<expected<T, E>, part::rethrows_errors>>;
+using expected_returns =
+    std::conditional_t<std::is_void_v<T>, returns_nothing_expected<E>, early_returns<expected<T, E>>>;
 
 /// A coroutine that returns coracle::expected (std::expected where there is one).
 ///

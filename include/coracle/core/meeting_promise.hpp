@@ -38,7 +38,10 @@ class meets_parent {
                                           detail::memory_order_acquire);               /*P1*/
   }
 
-  detail::ends_by<meets_parent> final_suspend() const noexcept { return {}; }
+  detail::ends_by<meets_parent> final_suspend(
+      detail::body_end end = detail::body_end::here()) const noexcept {
+    return detail::ends_by<meets_parent>(end);
+  }
 
  private:
   friend detail::ends_by<meets_parent>;

@@ -13,15 +13,19 @@ namespace detail {
 template <class Part>
 class ends_by {
  public:
-  constexpr ends_by() noexcept {}
+  constexpr explicit ends_by(body_end end) noexcept : end_(end) {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> self) noexcept {
+    end_.require_result(self.promise());
     return static_cast<Part&>(self.promise()).end();
   }
   void await_resume() const noexcept {}
+
+ private:
+  [[no_unique_address]] body_end end_;
 };
 }  // namespace detail
 
@@ -176,6 +180,16 @@ struct result_of_coroutine {
   T take() { return std::move(result_).get(); }
   /// take() would throw. Requires: it has finished, and stores errors.
   [[nodiscard]] bool has_error() const noexcept { return result_.has_error(); }
+  /// The body has ended neither by `co_return` nor by an exception. Known of storage that tells whether it is empty.
+  [[nodiscard]] bool lacks_result() const noexcept
+    requires(requires(const storage& kept) { kept.has_value(); })
+  {
+    if constexpr (std::is_same_v<Errors, part::stores_errors>) {
+      return result_.is_empty();
+    } else {
+      return !result_.has_value();
+    }
+  }
 
  protected:
   [[nodiscard]] storage& result() noexcept { return result_; }
@@ -323,17 +337,22 @@ class continues_parent_as : public Inherited {
   /// From here on parent() is null.
   void forget_parent() noexcept { parent_ &= marks; }
 
-  struct final_awaiter {
-    constexpr final_awaiter() noexcept {}
+  class final_awaiter {
+   public:
+    constexpr final_awaiter(body_end end = body_end::here()) noexcept : end_(end) {}
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     CORACLE_TRANSFER_ABI()
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+      end_.require_result(self.promise());
       return transfer_to(self.promise().parent());
     }
     void await_resume() const noexcept {}
+
+   private:
+    [[no_unique_address]] body_end end_;
   };
-  final_awaiter final_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend(body_end end = body_end::here()) const noexcept { return end; }
 
  protected:
   void set(std::uintptr_t mark) noexcept { parent_ |= mark; }
@@ -358,7 +377,20 @@ struct continues_parent : detail::continues_parent_as<detail::inherited_environm
 
 /// Stays suspended at its end until its owner destroys it.
 struct stays_at_end {
-  std::suspend_always final_suspend() const noexcept { return {}; }
+  class final_awaiter {
+   public:
+    constexpr final_awaiter(detail::body_end end = detail::body_end::here()) noexcept : end_(end) {}
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+      end_.require_result(self.promise());
+    }
+    void await_resume() const noexcept {}
+
+   private:
+    [[no_unique_address]] detail::body_end end_;
+  };
+  final_awaiter final_suspend(detail::body_end end = detail::body_end::here()) const noexcept { return end; }
 };
 
 /// Frees its frame by itself at its end: nobody can ask for its result.

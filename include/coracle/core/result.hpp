@@ -117,6 +117,7 @@ class outcome {
     state_ = state::error;
   }
 
+  [[nodiscard]] bool is_empty() const noexcept { return state_ == state::empty; }
   [[nodiscard]] bool has_value() const noexcept { return state_ == state::value; }
   [[nodiscard]] bool has_error() const noexcept { return state_ == state::error; }
   /// It was stopped, as asked: neither a value nor an error.

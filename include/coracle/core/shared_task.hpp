@@ -84,7 +84,9 @@ struct shared_task_promise : shared_end,
                              part::awaits_anything,
                              recycled_frames {
   shared_task<T> get_return_object() noexcept;
-  ends_by<shared_task_promise> final_suspend() const noexcept { return {}; }
+  ends_by<shared_task_promise> final_suspend(body_end end = body_end::here()) const noexcept {
+    return ends_by<shared_task_promise>(end);
+  }
   /// The result in place; throws the stored exception. Requires: has_ended(), seen by the caller.
   std::add_lvalue_reference_t<T> look() {
     if constexpr (std::is_void_v<T>) {

@@ -36,14 +36,14 @@ class task_state : public continues_parent_as<environment_with_result<T>, task_m
  public:
   [[nodiscard]] const environment* get_environment() const noexcept {
     CORACLE_CHECK(
-        !this->is(task_marks::has_returned),
+        !returns_over_environment || !this->is(task_marks::has_returned),
         "a task went on after `co_return value`: it caught what the destructor of a local threw then");
     return base::get_environment();
   }
 
  protected:
   [[nodiscard]] auto& result() noexcept {
-    if constexpr (CORACLE_CHECKS() && returns_over_environment) this->set(task_marks::has_returned);
+    if constexpr (CORACLE_CHECKS()) this->set(task_marks::has_returned);
     return base::result();
   }
 };
@@ -70,6 +70,9 @@ struct task_promise : returns_into<T, task_state<T>>,
   using returned = std::conditional_t<CORACLE_GCC(), new_task<T>, task<T>>;
   returned get_return_object() noexcept;
   [[nodiscard]] bool has_error() const noexcept { return this->is(task_marks::has_failed); }
+  [[nodiscard]] bool lacks_result() const noexcept {
+    return !std::is_void_v<T> && !this->is(task_marks::has_returned) && !has_error();
+  }
   /// An error that nobody has taken is dropped before the frame is destroyed. With g++: its body would save a register for
   /// that call each time it is resumed. With clang the destructor of a task is larger then, and a when_all slower.
   static constexpr bool drops_error_before = CORACLE_GCC();
@@ -119,7 +122,10 @@ struct task_promise : returns_into<T, task_state<T>>,
     }
     void await_resume() const noexcept {}
   };
-  final_awaiter final_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend(body_end end = body_end::here()) const noexcept {
+    end.require_result(*this);
+    return {};
+  }
 
  private:
   /// Gives the parent.

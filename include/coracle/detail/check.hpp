@@ -22,6 +22,49 @@ CORACLE_COLD() inline void tell(const char* message) noexcept {
   tell(message);
   __builtin_abort();
 }
+
+/// Where a coroutine's body ends: the default argument of its promise's `final_suspend`. Empty without CORACLE_CHECKS().
+class body_end {
+ public:
+#if CORACLE_CHECKS()
+  static constexpr body_end here(const char* function = __builtin_FUNCTION(),
+                                 const char* file = __builtin_FILE(),
+                                 unsigned line = __builtin_LINE()) noexcept {
+    return body_end(function, file, line);
+  }
+  /// Ends the program where the body has run off its end, and so left no result in `promise`.
+  template <class Promise>
+  void require_result(const Promise& promise) const noexcept {
+    if constexpr (requires { promise.lacks_result(); }) {
+      if (promise.lacks_result()) [[unlikely]]
+        fail_without_result();
+    }
+  }
+
+ private:
+  constexpr body_end(const char* function, const char* file, unsigned line) noexcept
+      : function_(function), file_(file), line_(line) {}
+  [[noreturn]] CORACLE_COLD() void fail_without_result() const noexcept {
+    char message[512];
+    std::snprintf(
+        message, sizeof message,
+        "%s(), %s:%u, ended without co_return: a coroutine that returns a value needs one on every path",
+        function_, file_, line_);
+    fail(message);
+  }
+
+  const char* function_;
+  const char* file_;
+  unsigned line_;
+#else
+  static constexpr body_end here() noexcept { return {}; }
+  template <class Promise>
+  void require_result(const Promise&) const noexcept {}
+
+ private:
+  constexpr body_end() noexcept {}
+#endif
+};
 }  // namespace coracle::detail
 
 #if CORACLE_CHECKS()
