@@ -122,9 +122,9 @@ task<> walk_through(stage& at) {
   at.page.check(is_main(plain.inside) && is_main(plain.after), "A plain await runs the child in place.");
   at.page.check(!is_main(visit.inside) && is_main(visit.after), "via() worked on the pool and came back.");
   at.page.check(!is_main(event.inside) && is_main(event.after),
-                "The event was set on the pool; its waiter went on where it had suspended.");
+                "The event was set on the pool; its waiter resumed where it had suspended.");
   at.page.check(is_main(moved.inside) && !is_main(moved.after),
-                "resume_on() worked here and went on on the pool.");
+                "resume_on() worked here and continued on the pool.");
   at.page.check(is_main(carried.before) && !is_main(carried.inside) && !is_main(carried.after),
                 "schedule_on() worked on the pool and stayed there.");
   at.loop.stop();
@@ -138,8 +138,7 @@ task<> run(coracle::run_loop& loop) {
 void show_context(section& page, const settings&) {
   page.say(
       "One coroutine belongs to a run_loop on the main thread; beside it there is a pool of two threads. "
-      "\"Inside\" "
-      "is where the awaited work ran, \"after\" where the next line did.");
+      "\"Inside\" is where the awaited work ran, \"after\" where the next line ran.");
   stage at(page);
   coracle::sync_wait(coracle::when_all(walk_through(at), run(at.loop)));
 }

@@ -25,7 +25,7 @@ bool same_counts(const index_totals& a, const index_totals& b) {
 
 index_totals read_tree(const settings& given, std::size_t threads, std::uint64_t expected_bytes) {
   if (!given.interactive) return index_tree(given.tree, threads, {});
-  const progress_bar bar(expected_bytes);
+  const progress_bar bar(expected_bytes, given.width);
   return index_tree(given.tree, threads,
                     [&bar](const progress& now) { bar.show(now.files_done, now.bytes_done); });
 }

@@ -13,6 +13,7 @@
 #include "html_writer.hpp"
 #include "json_writer.hpp"
 #include "options.hpp"
+#include "screen.hpp"
 #include "stations.hpp"
 #include "text_writer.hpp"
 
@@ -62,7 +63,8 @@ int run_tour(const options& asked) {
   settings given;
   given.interactive = terminal;
   if (asked.tree) given.tree = *asked.tree;
-  text_writer out(wants_colours(terminal));
+  given.width = page_width();
+  text_writer out(given.width, wants_colours(terminal));
   report whole;
   whole.compiler = compiler();
   whole.hardware_threads = std::thread::hardware_concurrency();

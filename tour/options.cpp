@@ -135,8 +135,8 @@ std::string help_text() {
       settings().tree.string() + ")\n\nStations:\n";
   for (const station& each : stations) text += "  " + fitted(each.name, 12) + std::string(each.title) + "\n";
   text +=
-      "\nExit code: 0; 1 if something that the tour claims was not so in this run, or a file could not be\n"
-      "written; 2 for arguments it does not understand.\n";
+      "\nExit code: 0; 1 if a claim of the tour did not hold in this run or a file could\n"
+      "not be written; 2 if the arguments are wrong.\n";
   return text;
 }
 }  // namespace tour

@@ -11,6 +11,7 @@ namespace tour {
 struct settings {
   std::filesystem::path tree = "/usr/include";  ///< what the last station reads
   bool interactive = false;                     ///< a progress bar is welcome
+  std::size_t width = 0;                        ///< columns of the screen
 };
 
 void show_frame(section& page, const settings& given);

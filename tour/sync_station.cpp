@@ -34,25 +34,25 @@ void keep_figures(section& page, const std::string& name, const wake_up& seen) {
 void show_event(section& page) {
   page.say(grouped(waiters) +
            " coroutines wait for one async_manual_reset_event; another thread calls set() once. If they "
-           "waited on a "
-           "scheduler, set() only hands them back to it. If they belong to none, set() itself resumes them.");
+           "waited on a scheduler, set() only hands them back to it. If they belong to none, set() itself "
+           "resumes them.");
   const wake_up loop = release_on_a_loop(waiters);
   const wake_up nowhere = release_outside_schedulers(waiters);
   page.add(table{"",
-                 {"they waited", "woken", "went on on main", "inside set()", "set() took", "allocations"},
+                 {"they waited", "woken", "resumed on main", "inside set()", "set() took", "allocations"},
                  {row_of("on a run_loop of main", loop), row_of("on no scheduler", nowhere)}});
   keep_figures(page, "event.run_loop", loop);
   keep_figures(page, "event.no_scheduler", nowhere);
-  page.check(
-      loop.woken == waiters && loop.on_main == waiters,
-      "All " + grouped(loop.woken) + " waiters of the loop went on there: you resume where you suspended.");
+  page.check(loop.woken == waiters && loop.on_main == waiters,
+             "All " + grouped(loop.woken) +
+                 " waiters of the loop resumed there: a coroutine resumes where it suspended.");
   page.check(nowhere.woken == waiters && nowhere.on_setter == waiters,
-             "All " + grouped(nowhere.woken) + " without a scheduler went on before set() returned.");
-  constexpr std::size_t stop_states = 2;  // what stops the children, made at the first wait
+             "All " + grouped(nowhere.woken) + " without a scheduler resumed before set() returned.");
+  constexpr std::size_t stop_states = 2;  // of the two when_alls
   page.check(loop.allocations + nowhere.allocations <= stop_states,
-             grouped(loop.allocations + nowhere.allocations) +
-                 " allocations from the first wait to the last wake-up: what a when_all stops its children "
-                 "by is made at the first wait, and a waiter is a part of its coroutine's frame.");
+             plural(loop.allocations + nowhere.allocations, "allocation") +
+                 " from the first wait to the last wake-up: the stop state that a when_all creates at the "
+                 "first wait of a child. A waiter is part of its coroutine's frame.");
 }
 
 void show_fight(section& page) {
@@ -74,18 +74,18 @@ void show_fight(section& page) {
   page.measured("mutex.allocations", static_cast<double>(seen.allocations), "allocations");
   page.check(seen.counted == seen.locks, "The counter stands at " + grouped(seen.counted) + " after " +
                                              grouped(seen.locks) +
-                                             " locks: nobody was inside at the same time.");
+                                             " locks: no two coroutines were inside at the same time.");
   // What stops the children is made at the first wait: by each thread that waits before it is there.
   page.check(seen.allocations <= seen.threads,
              plural(seen.allocations, "allocation") +
-                 " in all that waiting and waking: what the when_all stops its children by. Threads whose "
-                 "first waits meet each make one, of which one is kept.");
+                 " in all that waiting and waking: the stop state of the when_all. Threads whose first waits "
+                 "coincide allocate one each, and one of them is kept.");
 }
 
 void show_alone(section& page) {
   const uncontended seen = lock_alone(alone_rounds);
   page.add(
-      bar_chart{"One lock and unlock that nobody disputes",
+      bar_chart{"One uncontended lock and unlock",
                 "ns",
                 {{"coracle::async_mutex", seen.async_nanoseconds, fixed(seen.async_nanoseconds, 1) + " ns"},
                  {"std::mutex", seen.std_nanoseconds, fixed(seen.std_nanoseconds, 1) + " ns"}}});

@@ -104,7 +104,9 @@ void show_hops(section& page) {
   };
   page.say(
       "Now each child hops to another thread and ends there, while the thread that it left takes up to " +
-      duration(longest_linger) + " to return, a different time at each hop. Where does the parent go on?");
+      duration(longest_linger) +
+      " to return, a different time at each hop. On which thread does the parent continue? Counted are " +
+      grouped(hops) + " hops, or as many as this machine makes in " + fixed(longest_race, 2) + " s:");
   page.add(table{"",
                  {"task", "on the child's thread", "on the thread it came from"},
                  {row("atomic flag", flag), row("coracle::task", transfer)}});
@@ -113,8 +115,8 @@ void show_hops(section& page) {
                             : "With the flag a race decides; in this run one side won it every time.") +
            " A transfer has no race to lose: whoever ends the child continues the parent.");
   page.check(transfer.on_the_old_thread == 0 && transfer.all() != 0,
-             "coracle::task: " + grouped(transfer.on_the_childs_thread) + " of " + grouped(transfer.all()) +
-                 " parents went on where the child ended.");
+             "coracle::task: in " + grouped(transfer.on_the_childs_thread) + " of the " +
+                 plural(transfer.all(), "hop") + " the parent continued where its child ended.");
   page.measured("flag.continued_on_old_thread", static_cast<double>(flag.on_the_old_thread), "hops");
   page.measured("flag.continued_on_childs_thread", static_cast<double>(flag.on_the_childs_thread), "hops");
   page.measured("transfer.continued_on_old_thread", static_cast<double>(transfer.on_the_old_thread), "hops");

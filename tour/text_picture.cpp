@@ -35,21 +35,30 @@ std::vector<std::string> draw_column(const memory_column& column) {
   lines.push_back("└" + rule + "┘");
   return lines;
 }
-}  // namespace
 
-std::vector<std::string> drawn_memory(const memory_picture& picture) {
-  std::vector<std::vector<std::string>> columns;
+std::vector<std::string> draw_side_by_side(const std::vector<std::vector<std::string>>& columns) {
   std::size_t height = 0;
-  for (const memory_column& each : picture.columns) {
-    columns.push_back(draw_column(each));
-    height = std::max(height, columns.back().size());
-  }
+  for (const auto& each : columns) height = std::max(height, each.size());
   std::vector<std::string> lines(height);
   for (std::size_t row = 0; row != height; ++row) {
     for (const auto& column : columns) {
       lines[row] += fitted(row < column.size() ? column[row] : "", column_width + gap);
     }
     while (!lines[row].empty() && lines[row].back() == ' ') lines[row].pop_back();
+  }
+  return lines;
+}
+}  // namespace
+
+std::vector<std::string> drawn_memory(const memory_picture& picture, std::size_t width) {
+  const std::size_t most = std::max<std::size_t>(1, (width + gap) / (column_width + gap));
+  std::vector<std::string> lines;
+  for (std::size_t next = 0; next < picture.columns.size();) {
+    std::vector<std::vector<std::string>> columns;
+    while (next != picture.columns.size() && columns.size() != most) {
+      columns.push_back(draw_column(picture.columns[next++]));
+    }
+    for (std::string& line : draw_side_by_side(columns)) lines.push_back(std::move(line));
   }
   return lines;
 }

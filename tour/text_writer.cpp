@@ -5,41 +5,70 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "format.hpp"
 #include "text_picture.hpp"
 
 namespace tour {
 namespace {
-constexpr std::size_t page_width = 100, indent = 2, text_width = 94;
-
 bool is_number(const std::string& cell) {
   return !cell.empty() && cell.front() >= '0' && cell.front() <= '9' && !cell.starts_with("0x");
 }
 
-std::vector<std::size_t> column_widths(const table& shown) {
-  std::vector<std::size_t> widths;
-  for (const std::string& title : shown.columns) widths.push_back(display_width(title));
-  for (const auto& row : shown.rows) {
-    for (std::size_t i = 0; i != row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+std::size_t longest_word(std::string_view text) {
+  std::size_t longest = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    longest = std::max(longest, display_width(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  // What is too wide is taken from the widest column.
+  return longest;
+}
+
+// What is too wide is taken from the widest column, and from one whose words fit no more only if there is no other.
+std::vector<std::size_t> column_widths(const table& shown, std::size_t most) {
+  std::vector<std::size_t> widths(shown.columns.size()), least(shown.columns.size());
+  const auto measure = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i != cells.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(cells[i]));
+      least[i] = std::max(least[i], is_number(cells[i]) ? display_width(cells[i]) : longest_word(cells[i]));
+    }
+  };
+  measure(shown.columns);
+  for (const auto& row : shown.rows) measure(row);
   for (;;) {
-    std::size_t all = 2 * (widths.size() - 1);
+    std::size_t all = 2 * (widths.size() - 1), widest = 0;
     for (const std::size_t width : widths) all += width;
-    if (all <= text_width) return widths;
-    *std::max_element(widths.begin(), widths.end()) -= 1;
+    if (all <= most) return widths;
+    for (std::size_t i = 1; i != widths.size(); ++i) {
+      const bool yields = widths[i] > least[i], yielded = widths[widest] > least[widest];
+      if (yields != yielded ? yields : widths[i] > widths[widest]) widest = i;
+    }
+    --widths[widest];
   }
 }
 
-std::string table_line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
-  std::string line;
+// A cell that is too long for its column goes on in the next line.
+std::vector<std::string> table_lines(const std::vector<std::string>& cells,
+                                     const std::vector<std::size_t>& widths) {
+  std::vector<std::vector<std::string>> pieces;
+  std::size_t height = 1;
   for (std::size_t i = 0; i != cells.size(); ++i) {
-    if (i) line += "  ";
-    line += i && is_number(cells[i]) ? fitted_right(cells[i], widths[i]) : fitted(cells[i], widths[i]);
+    pieces.push_back(wrapped(cells[i], widths[i]));
+    height = std::max(height, pieces[i].size());
   }
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  return line;
+  std::vector<std::string> lines(height);
+  for (std::size_t row = 0; row != height; ++row) {
+    std::string& line = lines[row];
+    for (std::size_t i = 0; i != cells.size(); ++i) {
+      const std::string piece = row < pieces[i].size() ? pieces[i][row] : "";
+      if (i) line += "  ";
+      line += i && is_number(cells[i]) ? fitted_right(piece, widths[i]) : fitted(piece, widths[i]);
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+  }
+  return lines;
 }
 
 // Eighths of a column, so that small differences show.
@@ -83,22 +112,32 @@ void text_writer::put(const std::string& line) {
   std::printf("%*s%s\n", static_cast<int>(indent), "", line.c_str());
   after_gap_ = false;
 }
+void text_writer::put_title(const std::string& title) {
+  for (const std::string& line : wrapped(title, text_width())) put(bold(line));
+}
 void text_writer::gap() {
   if (!after_gap_) std::printf("\n");
   after_gap_ = true;
 }
 
 void text_writer::begin(const report& whole) {
-  std::printf("%s\n", bold("coracle: a tour of C++ coroutines, measured while you watch").c_str());
-  std::printf("%s, %s. Every figure below comes from this run.\n", whole.compiler.c_str(),
-              plural(whole.hardware_threads, "hardware thread").c_str());
+  const std::string title = "coracle: a tour of C++ coroutines, measured while you watch";
+  for (const std::string& line : wrapped(title, width_)) std::printf("%s\n", bold(line).c_str());
+  const std::string about = whole.compiler + ", " + plural(whole.hardware_threads, "hardware thread") +
+                            ". Every figure below comes from this run.";
+  for (const std::string& line : wrapped(about, width_)) std::printf("%s\n", line.c_str());
 }
 
 void text_writer::begin_section(std::size_t number, const std::string& name, const std::string& title) {
   after_claim_ = false;
-  const std::string head = "── " + std::to_string(number) + " " + name + ": " + title + " ";
+  const std::string mark = "── " + std::to_string(number) + " ";
+  auto lines = wrapped(name + ": " + title, width_ - display_width(mark) - 1);
+  lines.front().insert(0, mark);
+  lines.back() += " ";
+  const std::size_t used = display_width(lines.back());
+  lines.back() += repeated("─", width_ - std::min(used, width_));
   gap();
-  std::printf("%s\n", bold(head + repeated("─", page_width - display_width(head))).c_str());
+  for (const std::string& line : lines) std::printf("%s\n", bold(line).c_str());
   std::fflush(stdout);
   after_gap_ = false;
 }
@@ -112,7 +151,7 @@ void text_writer::show(const item& shown) {
 }
 
 void text_writer::write(const paragraph& shown) {
-  for (const std::string& line : wrapped(shown.text, text_width)) put(line);
+  for (const std::string& line : wrapped(shown.text, text_width())) put(line);
 }
 
 void text_writer::write(const listing& shown) {
@@ -125,11 +164,14 @@ void text_writer::write(const listing& shown) {
 }
 
 void text_writer::write(const table& shown) {
-  const auto widths = column_widths(shown);
+  const auto widths = column_widths(shown, text_width());
   gap();
-  if (!shown.title.empty()) put(bold(shown.title));
-  put(dressed("4", table_line(shown.columns, widths)));
-  for (const auto& row : shown.rows) put(table_line(row, widths));
+  put_title(shown.title);
+  const auto titles = table_lines(shown.columns, widths);
+  for (const std::string& line : titles) put(&line == &titles.back() ? dressed("4", line) : line);
+  for (const auto& row : shown.rows) {
+    for (const std::string& line : table_lines(row, widths)) put(line);
+  }
   gap();
 }
 
@@ -141,10 +183,12 @@ void text_writer::write(const bar_chart& shown) {
     value_width = std::max(value_width, display_width(each.shown));
     largest = std::max(largest, each.value);
   }
-  label_width = std::min<std::size_t>(label_width, 46);
-  const std::size_t room = text_width - label_width - value_width - 4;
+  constexpr std::size_t least_bar = 8, between = 4;
+  value_width = std::min(value_width, text_width() / 2);
+  label_width = std::min(label_width, text_width() - value_width - between - least_bar);
+  const std::size_t room = text_width() - label_width - value_width - between;
   gap();
-  put(bold(shown.title));
+  put_title(shown.title);
   for (const bar& each : shown.bars) {
     const double share = largest > 0 ? each.value / largest : 0;
     put(fitted(each.label, label_width) + "  " + fitted_right(each.shown, value_width) +
@@ -171,13 +215,13 @@ void text_writer::write(const curve_chart& shown) {
 
 void text_writer::write(const memory_picture& shown) {
   gap();
-  put(bold(shown.title));
-  for (const std::string& line : drawn_memory(shown)) put(line);
+  put_title(shown.title);
+  for (const std::string& line : drawn_memory(shown, text_width())) put(line);
   gap();
 }
 
 void text_writer::write(const claim& shown) {
-  const auto lines = wrapped(shown.text, text_width - 6);
+  const auto lines = wrapped(shown.text, text_width() - 6);
   for (std::size_t i = 0; i != lines.size(); ++i) {
     const std::string mark = i ? "    " : shown.holds ? dressed("32", "ok  ") : dressed("31;1", "FAIL");
     put(mark + "  " + lines[i]);
@@ -187,8 +231,9 @@ void text_writer::write(const claim& shown) {
 void text_writer::end(const report& whole) {
   const std::size_t failed = whole.claims(false);
   gap();
-  std::printf("%s\n", bold(repeated("─", page_width)).c_str());
-  std::printf("%s checked in this run, %s. %s.\n", plural(whole.claims(true) + failed, "claim").c_str(),
+  std::printf("%s\n", bold(repeated("─", width_)).c_str());
+  std::printf("%s checked in this run, %s.\nIt took %s.\n",
+              plural(whole.claims(true) + failed, "claim").c_str(),
               failed ? dressed("31;1", grouped(failed) + " FAILED").c_str() : "none failed",
               duration(whole.seconds * 1e9).c_str());
   std::fflush(stdout);

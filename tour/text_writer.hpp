@@ -1,15 +1,16 @@
 // tour/text_writer.hpp -- shows the report in a terminal while it comes into being.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cstddef>
 #include <string>
 
 #include "report.hpp"
 
 namespace tour {
-/// At most 100 columns. Colours only where `coloured`.
+/// Lines of at most `width` columns; a listing is shown as it stands. Colours only where `coloured`.
 class text_writer {
  public:
-  explicit text_writer(bool coloured) : coloured_(coloured) {}
+  text_writer(std::size_t width, bool coloured) : width_(width), coloured_(coloured) {}
 
   void begin(const report& whole);
   void begin_section(std::size_t number, const std::string& name, const std::string& title);
@@ -26,11 +27,17 @@ class text_writer {
   void write(const claim& shown);
 
   void put(const std::string& line);
+  void put_title(const std::string& title);
   /// An empty line, unless the last one was.
   void gap();
   std::string bold(const std::string& text) const { return dressed("1", text); }
   std::string dressed(const char* code, const std::string& text) const;
 
+  /// Columns between the margins.
+  [[nodiscard]] std::size_t text_width() const { return width_ - 2 * indent; }
+
+  static constexpr std::size_t indent = 2;
+  std::size_t width_;
   bool coloured_;
   bool after_gap_ = false;
   bool after_claim_ = false;

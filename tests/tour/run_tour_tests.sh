@@ -39,11 +39,27 @@ bad = sorted({hex(ord(c)) for c in text if c != "\n" and (ord(c) < 32 or 127 <= 
 sys.exit("control characters: " + " ".join(bad) if bad else 0)
 END
 }
-narrow() {
-  python3 - "$1" <<'END'
+narrow() { # FILE COLUMNS: no line is longer
+  python3 - "$1" "$2" <<'END'
+import re, sys
+text = re.sub(r"\x1b\[[0-9;]*[mK]", "", open(sys.argv[1], encoding="utf-8", newline="").read())
+lines = [part for line in text.split("\n") for part in line.split("\r")]
+wide = [line for line in lines if len(line) > int(sys.argv[2])]
+sys.exit(f"{len(wide)} lines have more than {sys.argv[2]} columns: {wide[0]}" if wide else 0)
+END
+}
+fits_columns() { # COLUMNS: as the environment has them, in a pipe
+  COLUMNS=$1 "$tour" "$work/tree" >"$work/columns.txt" && narrow "$work/columns.txt" "$1"
+}
+fits_terminal() { # COLUMNS: as the terminal has them, with its progress bar
+  env -u COLUMNS script -qec "stty cols $1 rows 24; '$tour' '$work/tree'" /dev/null </dev/null >"$work/tty.txt" &&
+    narrow "$work/tty.txt" "$1"
+}
+fills_page() { # COLUMNS LENGTH: so long are the headings
+  COLUMNS=$1 "$tour" --only context >"$work/columns.txt" && python3 - "$work/columns.txt" "$2" <<'END'
 import sys
-wide = [l for l in open(sys.argv[1], encoding="utf-8").read().split("\n") if len(l) > 100]
-sys.exit("more than 100 columns: " + wide[0] if wide else 0)
+heads = [l for l in open(sys.argv[1], encoding="utf-8").read().split("\n") if l.startswith("──")]
+sys.exit(0 if heads and all(len(l) == int(sys.argv[2]) for l in heads) else f"{[len(l) for l in heads]}")
 END
 }
 json_is_right() {
@@ -110,7 +126,14 @@ progress_on_terminal() {
   script -qec "'$tour' --only index '$work/tree'" /dev/null </dev/null >"$work/tty.txt"
   grep -q $'\r\x1b\[K' "$work/tty.txt"
 }
-help_is_right() { "$tour" --help >"$work/help.txt" && grep -q -- '--only NAME' "$work/help.txt"; }
+help_is_right() { "$tour" --help >"$work/help.txt" && grep -q -- '--only NAME' "$work/help.txt" && narrow "$work/help.txt" 80; }
+dev_has_the_help() { # without packages, and before anything is built
+  local dev
+  dev=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../dev
+  mkdir -p "$work/tools"
+  ln -sf "$(command -v bash)" "$(command -v cat)" "$(command -v dirname)" "$(command -v readlink)" "$(command -v nproc)" "$work/tools"
+  PATH=$work/tools bash "$dev" demo --only frame --help | diff - <("$tour" --help | sed '1s|coracle-tour|./dev demo|')
+}
 keeps_file() { # a refused command line leaves the output file alone
   echo kept >"$work/kept.json"
   "$tour" --json "$work/kept.json" --only nothing 2>/dev/null
@@ -118,15 +141,20 @@ keeps_file() { # a refused command line leaves the output file alone
 }
 
 make_tree
-check "the whole tour ends well" "$tour" --json "$work/tour.json" --html "$work/tour.html" "$work/tree"
+check "the whole tour ends well" env -u COLUMNS "$tour" --json "$work/tour.json" --html "$work/tour.html" "$work/tree"
 cp "$work/check.log" "$work/tour.txt"
 check "the text in a pipe has no control characters" no_controls "$work/tour.txt"
-check "no line of the text is longer than 100 columns" narrow "$work/tour.txt"
+check "no line of the text is longer than 100 columns" narrow "$work/tour.txt" 100
+for columns in 48 61 80 99; do check "the text fits $columns columns" fits_columns "$columns"; done
+for columns in 80 120; do check "it fits a terminal of $columns columns" fits_terminal "$columns"; done
+check "its headings fill 80 columns" fills_page 80 80
+check "a wider page has 100 columns" fills_page 120 100
 check "the JSON is well-formed and holds what was measured" json_is_right "$work/tour.json"
 check "the HTML holds every station and nothing from outside" html_is_right "$work/tour.html"
 check "the HTML has no control characters" no_controls "$work/tour.html"
 for name in "${stations[@]}"; do check "--only $name runs that station alone" runs_alone "$name"; done
 check "--help explains the options" help_is_right
+check "./dev demo --help says the same without packages and a build" dev_has_the_help
 check "an unknown option is refused" refuses "unknown option '--nonsense'" --nonsense
 check "an unknown station is refused" refuses "no station 'nonsense'" --only nonsense
 check "an option without its value is refused" refuses "--json needs a value" --json
