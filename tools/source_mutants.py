@@ -40,6 +40,11 @@ MUTANTS = [
      "  self.leave_choice();\n"),
     ("sync/async_condition_variable.hpp", "condition_variable", "the reason of a stop is read outside the lock",
      "  static_cast<void>(state_.lock());\n  why = self.why();\n", "  why = self.why();\n  static_cast<void>(state_.lock());\n"),
+    ("sync/async_condition_variable.hpp", "condition_variable", "a notified branch that has lost keeps the notification",
+     "      this->lose();\n      this->pass_on();\n", "      this->lose();\n"),
+    ("compose/scope_state.hpp", "scope", "that a child was cancelled is noted after the lock is released",
+     "    if (was_cancelled) any_cancelled_ = true;\n    leave(seen);\n",
+     "    leave(seen);\n    if (was_cancelled) any_cancelled_ = true;\n"),
     ("core/stop_state.hpp", "stop", "remove() does not wait for the callback that runs",
      "  if (waits) waits_for_it_ = &returned;\n  unlock();\n  if (waits) returned.wait();\n",
      "  static_cast<void>(waits);\n  unlock();\n"),
@@ -92,6 +97,8 @@ MUTANTS = [
      "  if (seen.woken) waking_ = false;\n", ""),
     ("src/io/io_loop.cpp", "io_loop", "whose run() is over does not count as one who is to leave",
      "  ++runs_over_;\n  balance();\n", "  balance();\n"),
+    ("src/io/io_loop.cpp", "io_loop", "a poll between events sleeps although some are ready",
+     "wait && !has_ready() && !sleeper_is_to_leave()", "wait && !sleeper_is_to_leave()"),
 ]
 
 

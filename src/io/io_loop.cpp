@@ -4,7 +4,7 @@
 namespace coracle::detail {
 namespace {
 /// So many events are delivered before the system is asked for more.
-constexpr std::uint32_t events_per_poll = 61;
+constexpr std::uint32_t events_per_poll = is_modelled ? 2 : 61;
 }  // namespace
 
 io_loop::io_loop(executor& service, io_system& system)

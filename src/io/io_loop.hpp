@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/executor.hpp>
+#include <coracle/detail/atomic.hpp>
 #include <coracle/detail/intrusive_queue.hpp>
 #include <coracle/detail/small_mutex.hpp>
 #include <coracle/exec/timer_queue.hpp>
@@ -89,14 +90,15 @@ class io_loop final : public timer_service {
   small_mutex mutex_;
   intrusive_list<io_event> finished_;      // operations and timers to be delivered
   intrusive_queue<resumption> scheduled_;  // coroutines to be resumed here
-  bool scheduled_next_ = false;            // whose turn it is, if both have some
-  bool stopped_ = false;
-  bool waking_ = false;
-  std::uint32_t sleeping_ = 0;
-  std::uint32_t runs_sleeping_ = 0;  // of those, the ones inside run(io_run&), whom a stop() does not concern
-  std::uint32_t runs_over_ = 0;      // of those, the ones whose awaitable has ended meanwhile
-  std::uint32_t since_poll_ = 0;     // events since somebody asked the system for more
-  std::uint64_t work_ = 0;
+  plain<bool> scheduled_next_ = false;     // whose turn it is, if both have some
+  plain<bool> stopped_ = false;
+  plain<bool> waking_ = false;
+  plain<std::uint32_t> sleeping_ = 0;
+  plain<std::uint32_t> runs_sleeping_ =
+      0;  // of those, the ones inside run(io_run&), whom a stop() does not concern
+  plain<std::uint32_t> runs_over_ = 0;   // of those, the ones whose awaitable has ended meanwhile
+  plain<std::uint32_t> since_poll_ = 0;  // events since somebody asked the system for more
+  plain<std::uint64_t> work_ = 0;
   timer_queue timers_;
   // What the backend's timer is set to: not after the first deadline, but while fire_timers() is due.
   time_point timer_set_ = time_point::max();

@@ -314,6 +314,27 @@ detached_in_place take_as_branch(const stoppable_place&, coracle::detail::choice
     end = wait_end::cancelled;
   }
 }
+/// A notified branch, whose condition holds, against the other branch of its choice: whichever loses leaves the item, and
+/// the notification, to the next.
+void notified_branch_against_the_other() {
+  guarded at;
+  coracle::detail::choice one_of;
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  bool claimed = false;
+  int taken = 0;
+  hold(at.mutex);
+  take_as_branch(place, one_of, at, end);
+  take(at, taken);
+  model_thread other{[&] { claimed = one_of.claim(); }};
+  put(at, 1);
+  other.join();
+  model_expect(claimed ? taken == 1 : end == wait_end::carried_out, "one of both has gone on");
+  model_expect(end == (claimed ? wait_end::cancelled : wait_end::carried_out), "the branch has ended");
+  if (taken == 0) at.changed.notify_one();
+  model_expect(taken == 1, "and so has the other waiter");
+  expect_free(at.mutex);
+}
 void stop_against_start_of_branch() {
   guarded at;
   coracle::detail::choice one_of;
@@ -349,6 +370,8 @@ int main(int argc, char** argv) {
   run.check("condition variable: stop and put against start", 3, stop_and_put_against_start);
   run.check("condition variable: one of two", 4, one_of_two);
   // The second is found wrong early, within what a mutant is given.
+  run.check("condition variable: a notified branch against the other", run.all,
+            notified_branch_against_the_other);
   run.check("condition variable: stop against the start of a branch", run.all, stop_against_start_of_branch);
   run.check("condition variable: stop against the start of a branch, seldom interrupted", 2,
             stop_against_start_of_branch);

@@ -283,6 +283,38 @@ void timer_fires() {
   model_expect(ends == 1, "once");
   clock.join();
 }
+/// The second is set by what waited for the first.
+void two_timers_in_turn() {
+  place at;
+  plain_int ends = 0;
+  [](place& there, plain_int& ended) -> detached {
+    co_await there.io.schedule_at(time_point{5s});
+    ++ended;
+    co_await there.io.schedule_at(time_point{20s});
+    ++ended;
+  }(at, ends);
+  model_thread clock{[&] {
+    at.system.time.store(9, order::relaxed);
+    at.system.backend->ring();
+    at.system.time.store(25, order::relaxed);
+    at.system.backend->ring();
+  }};
+  at.io.process_one_event();
+  at.io.process_one_event();
+  model_expect(ends == 2, "one after the other");
+  clock.join();
+}
+/// The loop asks the system in between, and does not sleep there.
+void more_than_one_poll_allows() {
+  place at;
+  plain_int first = 0, second = 0, third = 0;
+  hop(at.io, first);
+  hop(at.io, second);
+  model_thread poster{[&] { hop(at.io, third); }};
+  for (int i = 0; i != 3; ++i) at.io.process_one_event();
+  model_expect(first == 1 && second == 1 && third == 1, "all have come");
+  poster.join();
+}
 /// By the one or the other, once.
 void stop_against_timer() {
   place at;
@@ -316,6 +348,8 @@ int main(int argc, char** argv) {
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
   run.check("io_service: a completion and a post for two", 4, completion_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);
+  run.check("io_service: two timers in turn", 4, two_timers_in_turn);
+  run.check("io_service: more events than one poll allows", run.all, more_than_one_poll_allows);
   run.check("io_service: stop against a timer", 4, stop_against_timer);
   return run.finish();
 }

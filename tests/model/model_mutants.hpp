@@ -39,14 +39,75 @@ struct model_case {
   }
 };
 
+/// Mutants of single accesses: the checker itself makes them.
+struct access_mutants {
+  using place = coracle::testing::model::model_place;
+  using mutant = coracle::testing::model::model_mutant;
+  using mutation = coracle::testing::model::model_mutation;
+
+  static void begin_to_collect() { mutation::begin_to_collect(); }
+  static std::vector<place> end_to_collect() {
+    std::vector<place> result = mutation::end_to_collect();
+    std::erase_if(result, [](const place& each) { return !is_shipped(each.file); });
+    return result;
+  }
+  static std::vector<mutant> mutants_of(const place& each) {
+    return coracle::testing::model::mutants_of(each);
+  }
+  static const place& place_of(const mutant& each) { return each.at; }
+  static void begin(const mutant& each) { mutation::begin(each); }
+  /// Where it is, and what is wrong there.
+  static std::string name_of(const mutant& each) { return where(each) + '\t' + each.text(); }
+  /// As tools/mutants.py reads it.
+  static std::string describe(const mutant& each) {
+    return where(each) + '\t' + each.at.function + '\t' + each.text();
+  }
+
+ private:
+  static bool is_shipped(const std::string& file) {
+    return (file.find("include/coracle/") != file.npos || file.find("src/exec/") != file.npos ||
+            file.find("src/io/") != file.npos) &&
+           file.find("/testing/") == file.npos;
+  }
+  static std::string where(const mutant& each) {
+    const std::string& path = each.at.file;
+    const bool is_header = path.find("include/coracle/") != path.npos;
+    return path.substr(path.rfind(is_header ? "include/coracle/" : "src/")) + ':' +
+           std::to_string(each.at.line) + ':' + std::to_string(each.at.column);
+  }
+};
+
+#if defined(CORACLE_STATEMENT_MUTANTS)
+/// Mutants of statements, which tools/statement_mutants.py has written into the sources.
+struct statement_mutants {
+  using place = unsigned;
+  using mutant = unsigned;
+
+  static void begin_to_collect() { coracle_mutants::forget(); }
+  static std::vector<place> end_to_collect() { return coracle_mutants::met(); }
+  static std::vector<mutant> mutants_of(place each) { return {each}; }
+  static place place_of(mutant each) { return each; }
+  static void begin(mutant each) {
+    coracle::testing::model::model_mutation::begin({});  // it counts the accesses
+    coracle_mutants::active = each;
+  }
+  static std::string name_of(mutant each) { return std::to_string(each); }
+  static std::string describe(mutant each) { return std::to_string(each); }
+};
+using shipped_mutants = statement_mutants;
+#else
+using shipped_mutants = access_mutants;
+#endif
+
 /// Runs every case once as it is, and notes the places in shipped code that it meets; then every mutant of these
 /// places, in a process of its own, against the cases that meet it, the cheapest first, until one fails. A line
-/// each: "killed" or "survived", the place, its function, what is wrong there, the case that saw it and what it saw. What that
-/// means is for tools/mutants.py to say, which knows the other programs.
+/// each: "killed" or "survived", what `Kind` says of it, the case that saw it and what it saw. What that means is for
+/// tools/mutants.py and tools/statement_mutants.py to say, which know the other programs.
+template <class Kind>
 class model_mutants {
  public:
   /// `budget`: executions of one case, as it is and with each mutant. `left_out`: a file that names mutants not to try, a line
-  /// each, their place and change as run() prints them; empty: there is none.
+  /// each, as Kind::name_of() does; empty: there is none.
   model_mutants(std::uint64_t budget, const std::string& left_out) : budget_(budget) {
     if (left_out.empty()) return;
     std::ifstream file{left_out};
@@ -62,58 +123,43 @@ class model_mutants {
     }
     std::sort(cases_.begin(), cases_.end(),
               [](const tried& a, const tried& b) { return a.executions < b.executions; });
-    for (const model_place& place : places_) {
-      for (const model_mutant& mutant : mutants_of(place)) {
-        if (!left_out_.contains(name_of(mutant))) try_out(mutant);
+    for (const place& each : places_) {
+      for (const mutant& one : Kind::mutants_of(each)) {
+        if (!left_out_.contains(Kind::name_of(one))) try_out(one);
       }
     }
     return 0;
   }
 
  private:
-  using model_place = coracle::testing::model::model_place;
-  using model_mutant = coracle::testing::model::model_mutant;
-  using model_mutation = coracle::testing::model::model_mutation;
+  using place = typename Kind::place;
+  using mutant = typename Kind::mutant;
   struct tried {
     model_case what;
     std::uint64_t executions;
-    std::vector<model_place> places;
+    std::vector<place> places;
   };
 
-  static bool is_shipped(const std::string& file) {
-    return (file.find("include/coracle/") != file.npos || file.find("src/exec/") != file.npos ||
-            file.find("src/io/") != file.npos) &&
-           file.find("/testing/") == file.npos;
-  }
-  static bool is_among(const std::vector<model_place>& places, const model_place& place) {
-    return std::find(places.begin(), places.end(), place) != places.end();
+  static bool is_among(const std::vector<place>& places, const place& one) {
+    return std::find(places.begin(), places.end(), one) != places.end();
   }
 
   bool collect(tried& each) {
     coracle::testing::model_limits limits = each.what.limits;
     limits.executions = std::min(limits.executions, budget_);
-    model_mutation::begin_to_collect();
+    Kind::begin_to_collect();
     const auto result = coracle::testing::model_check(limits, each.what.body);
-    each.places = model_mutation::end_to_collect();
-    std::erase_if(each.places, [](const model_place& place) { return !is_shipped(place.file); });
+    each.places = Kind::end_to_collect();
     each.executions = result.executions;
-    for (const model_place& place : each.places) {
-      if (!is_among(places_, place)) places_.push_back(place);
+    for (const place& one : each.places) {
+      if (!is_among(places_, one)) places_.push_back(one);
     }
     const std::string wrong = each.what.wrong_with(result);
     if (!wrong.empty()) std::printf("FAILED as it is: %s: %s\n", each.what.name.c_str(), wrong.c_str());
     return wrong.empty();
   }
 
-  static std::string place_of(const model_mutant& mutant) {
-    const std::string& path = mutant.at.file;
-    const bool is_header = path.find("include/coracle/") != path.npos;
-    return path.substr(path.rfind(is_header ? "include/coracle/" : "src/")) + ':' +
-           std::to_string(mutant.at.line) + ':' + std::to_string(mutant.at.column);
-  }
-  static std::string name_of(const model_mutant& mutant) { return place_of(mutant) + '\t' + mutant.text(); }
-
-  void try_out(const model_mutant& mutant) const {
+  void try_out(const mutant& one) const {
     int ends[2];
     std::fflush(stdout);
     if (::pipe(ends) != 0) std::abort();
@@ -121,7 +167,7 @@ class model_mutants {
     if (child < 0) std::abort();
     if (child == 0) {
       ::close(ends[0]);
-      run_mutant(mutant, ends[1]);
+      run_mutant(one, ends[1]);
     }
     ::close(ends[1]);
     std::string told;
@@ -133,20 +179,19 @@ class model_mutants {
     ::waitpid(child, &status, 0);
     if (WIFSIGNALED(status)) told += std::string("crash: ") + ::strsignal(WTERMSIG(status));
     const bool survived = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    std::printf("%s\t%s\t%s\t%s\t%s\n", survived ? "survived" : "killed", place_of(mutant).c_str(),
-                mutant.at.function.c_str(), mutant.text().c_str(), told.c_str());
+    std::printf("%s\t%s\t%s\n", survived ? "survived" : "killed", Kind::describe(one).c_str(), told.c_str());
   }
 
   /// In the child: tells which case runs, and what is wrong with it.
-  [[noreturn]] void run_mutant(const model_mutant& mutant, int to) const {
+  [[noreturn]] void run_mutant(const mutant& one, int to) const {
     const auto tell = [to](std::string text) {
       std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
       if (::write(to, text.data(), text.size()) < 0) ::_exit(2);
     };
     watch_for_hang();
-    model_mutation::begin(mutant);
+    Kind::begin(one);
     for (const tried& each : cases_) {
-      if (!is_among(each.places, mutant.at)) continue;
+      if (!is_among(each.places, Kind::place_of(one))) continue;
       coracle::testing::model_limits limits = each.what.limits;
       limits.executions = std::min({limits.executions, budget_, each.executions * 2 + 1000});
       const auto result = coracle::testing::model_check(limits, each.what.body);
@@ -164,7 +209,7 @@ class model_mutants {
     ::setrlimit(RLIMIT_AS, &memory);
     std::signal(SIGVTALRM, [](int) {
       static std::uint64_t before = ~std::uint64_t{0};
-      const std::uint64_t now = model_mutation::accesses();
+      const std::uint64_t now = coracle::testing::model::model_mutation::accesses();
       if (now == before) ::_exit(3);
       before = now;
     });
@@ -177,6 +222,6 @@ class model_mutants {
   const std::uint64_t budget_;
   std::set<std::string> left_out_;
   std::vector<tried> cases_;
-  std::vector<model_place> places_;
+  std::vector<place> places_;
 };
 }  // namespace coracle_test

@@ -116,7 +116,7 @@ class model_test {
                 result.replay.substr(0, 400).c_str());
   }
 
-  std::optional<model_mutants> mutants_;
+  std::optional<model_mutants<shipped_mutants>> mutants_;
   unsigned more_ = 0;
   int cases_ = 0, failed_ = 0;
   std::uint64_t executions_ = 0;

@@ -46,6 +46,11 @@ task<int> fails(std::coroutine_handle<>& handle) {
   throw failure{};
 }
 
+task<> is_cancelled(std::coroutine_handle<>& handle) {
+  co_await hand_out{handle};
+  throw coracle::operation_cancelled{coracle::stop_reason::requested};
+}
+
 /// How join() ended.
 enum class joined { waits, well, failed, failed_twice, cancelled };
 /// Joins, looks at `data`, and destroys the scope at once.
@@ -104,6 +109,22 @@ void ends_against_join() {
     index == 0 ? static_cast<void>(wait()) : coracle::resume(children[index - 1]);
   });
   model_expect(sum == 7 * Children, "it returns once, after all");
+}
+/// The end of one child, which was cancelled, against that of another, which was not; join() has been stopped.
+void cancelled_end_against_end() {
+  std::coroutine_handle<> cancelled, child;
+  plain_int data = 0;
+  joined end = joined::waits;
+  stoppable_place place;
+  std::optional<async_scope> scope(std::in_place);
+  scope->spawn(is_cancelled(cancelled));
+  scope->spawn(writes(child, data));
+  join_in(place, scope, end);
+  place.request_stop();
+  model_thread ender{[&] { coracle::resume(cancelled); }};
+  coracle::resume(child);
+  ender.join();
+  model_expect(end == joined::cancelled && data == 7, "join() says so, after both");
 }
 void joiner_on_executor() {
   std::coroutine_handle<> child;
@@ -397,6 +418,7 @@ int main(int argc, char** argv) {
   run.check("scope: end against join", run.all, end_against_join);
   run.check("scope: two ends against join", run.all, ends_against_join<2>);
   run.check("scope: three ends against join", 3, ends_against_join<3>);
+  run.check("scope: a cancelled end against another end", run.all, cancelled_end_against_end);
   run.check("scope: a joiner on an executor", run.all, joiner_on_executor);
   run.check("scope: a spawn inside a child against join", run.all, spawn_against_join);
   run.check("scope: two spawns", run.all, two_spawns);

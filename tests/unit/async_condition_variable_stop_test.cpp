@@ -170,6 +170,32 @@ TEST_CASE("async_condition_variable: 50'000 waiters are cancelled in any order, 
   CHECK(is_free(s.mutex));
 }
 
+TEST_CASE("async_condition_variable: a notified waiter whose when_any() is won meanwhile passes it on") {
+  coracle::run_loop loop;
+  shared s;
+  coracle::async_manual_reset_event event;
+  std::size_t winner = 9;
+  const auto work = [&]() -> detached {
+    co_await loop.schedule();
+    auto lock = co_await s.mutex.scoped_lock_async();
+    const auto reached = [&s] { return s.value >= 1; };
+    winner = (co_await coracle::when_any(s.changed.wait(lock, reached), event)).index();
+  };
+  work();
+  CHECK(loop.run_one());
+  wait_for_value(s, 1);
+  REQUIRE(s.mutex.try_lock());
+  s.value = 1;
+  s.changed.notify_one();  // of the first, which queues for the lock
+  event.set();
+  s.mutex.unlock();
+  while (loop.run_one()) {
+  }
+  CHECK(winner == 1);
+  CHECK(s.log == std::vector{1});
+  CHECK(is_free(s.mutex));
+}
+
 TEST_CASE("async_condition_variable: a notification passes over a waiter whose when_any() is won already") {
   for (const bool with_predicate : {false, true}) {
     coracle::run_loop loop;

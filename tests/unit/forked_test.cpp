@@ -11,6 +11,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/strand.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/manual_scheduler.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <memory>
 #include <stdexcept>
@@ -100,6 +101,32 @@ TEST_CASE("forked: on a run_loop and on a strand the parent goes on while its ch
   static_thread_pool pool{2};
   coracle::strand serial{pool};
   CHECK(sync_wait(on(serial, opens_for_its_child())) == 7);
+}
+
+TEST_CASE("forked: join() goes on where it was awaited, though the child has ended on another executor") {
+  coracle::testing::manual_scheduler here;
+  coracle::testing::manual_scheduler elsewhere;
+  coracle::async_manual_reset_event event;
+  const coracle::executor* goes_on = nullptr;
+  const auto child = [&]() -> task<> {
+    co_await elsewhere.schedule();
+    co_await event;
+  };
+  const auto parent = [&]() -> task<> {
+    co_await here.schedule();
+    forked hops{child()};
+    co_await hops.fork();
+    co_await hops.join();
+    goes_on = coracle::current_executor();
+  };
+  auto root = coracle_test::started(parent());
+  here.run_all();
+  elsewhere.run_all();
+  event.set();
+  elsewhere.run_all();
+  CHECK(goes_on == nullptr);
+  here.run_all();
+  CHECK(goes_on == &here);
 }
 
 TEST_CASE("forked: join() throws what the child has thrown") {

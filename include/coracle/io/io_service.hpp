@@ -27,8 +27,8 @@ struct io_run : callback_frame {
 
   io_loop& loop;
   // Both belong to the loop's lock.
-  bool over = false;
-  bool asleep = false;
+  plain<bool> over = false;
+  plain<bool> asleep = false;
 };
 }  // namespace detail
 
