@@ -53,14 +53,14 @@ NOT_OPERATIONS = {
     "expected_awaiter": NO_WAIT,
     "generator_end": NO_WAIT,
     "lookup_promise::unlink": NO_WAIT,
-    "nesting": NO_WAIT,
+    "generator_state::nesting": NO_WAIT,
     "optional_awaiter": NO_WAIT,
     "lookup_turn": NO_WAIT,
     "read_environment": NO_WAIT,
     "replace_environment": NO_WAIT,
     "starts_eagerly::start_now": NO_WAIT,
     "transfer_to_itself": NO_WAIT,
-    "yielded_copy": NO_WAIT,
+    "generator_state::yielded_copy": NO_WAIT,
 }
 
 NOT_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*', re.DOTALL | re.MULTILINE)

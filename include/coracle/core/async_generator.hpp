@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/core/allocated_promise.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
@@ -179,7 +180,7 @@ class async_generator<T>::iterator {
     CORACLE_CHECK(element(), "the end of an async_generator was dereferenced");
     return element();
   }
-  /// Awaitable of this iterator, now at the next element or the end.
+  /// Awaitable of this iterator, now at the next element or the end; at the end it stays there.
   increment_operation operator++() noexcept { return increment_operation{body_, *this}; }
   friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.element() == b.element(); }
 
@@ -267,14 +268,11 @@ async_generator<T> async_generator_promise<T>::get_return_object() noexcept {
 }  // namespace coracle
 
 /// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
-/// function or a lambda) takes its frame from a copy of that allocator.
-template <class T, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::async_generator<T>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::async_generator_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
-};
-template <class T, class This, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::async_generator<T>, This, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::async_generator_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
+/// function or a lambda) takes its frame from a copy of that allocator, or from a `std::pmr::memory_resource*`.
+template <class T, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<coracle::async_generator<T>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::async_generator_promise<T>,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
 };

@@ -1,6 +1,7 @@
 // coracle/core/expected_coroutine.hpp -- expected as a coroutine: co_await gives the value or ends it.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/allocated_promise.hpp>
 #include <coracle/core/early_result.hpp>
 #include <coracle/core/expected.hpp>
 

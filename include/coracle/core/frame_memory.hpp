@@ -1,8 +1,6 @@
-// coracle/core/frame_memory.hpp -- where coroutine frames live: a recycler for each thread, or an allocator
-// of the caller's.
+// coracle/core/frame_memory.hpp -- where coroutine frames live: a recycler for each thread.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/allocator_arg.hpp>
 #include <coracle/detail/check.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -269,66 +267,4 @@ struct reports_allocation_failure {
     return Return::on_allocation_failure();
   }
 };
-
-namespace detail {
-template <class Allocator, class T>
-concept has_rebind = requires { typename Allocator::template rebind<T>::other; };
-template <class Allocator, class T>
-struct rebound {
-  using type = typename Allocator::template rebind<T>::other;
-};
-template <template <class, class...> class Allocator, class U, class... Rest, class T>
-  requires(!has_rebind<Allocator<U, Rest...>, T>)
-struct rebound<Allocator<U, Rest...>, T> {
-  using type = Allocator<T, Rest...>;
-};
-
-/// `Promise` whose frames come from a copy of `Allocator`, kept behind the frame until it is freed.
-template <class Promise, class Allocator>
-struct allocated_promise : Promise {
-  using Promise::Promise;
-
-  // Always inlined, because g++ warns where a placement form of new meets a plain delete.
-  template <class... Args>
-  CORACLE_ALWAYS_INLINE()
-  static void* operator new(std::size_t size, std::allocator_arg_t, const Allocator& given, const Args&...) {
-    return allocate(size, given);
-  }
-  template <class This, class... Args>
-  CORACLE_ALWAYS_INLINE()
-  static void* operator new(std::size_t size, const This&, std::allocator_arg_t, const Allocator& given,
-                            const Args&...) {
-    return allocate(size, given);
-  }
-  static void operator delete(void* frame, std::size_t size) noexcept {
-    auto* const kept = reinterpret_cast<unit_allocator*>(static_cast<std::byte*>(frame) + kept_at(size));
-    unit_allocator allocator(std::move(*kept));
-    kept->~unit_allocator();
-    allocator.deallocate(static_cast<unit*>(frame), units(size));
-  }
-
- private:
-  struct alignas(std::max_align_t) unit {
-    std::byte bytes[alignof(std::max_align_t)];
-  };
-  using unit_allocator = typename rebound<Allocator, unit>::type;
-  static_assert(std::is_same_v<decltype(std::declval<unit_allocator&>().allocate(1)), unit*>,
-                "a coroutine frame needs an allocator whose pointers are plain pointers");
-  static_assert(alignof(unit_allocator) <= alignof(unit), "the allocator itself is over-aligned");
-
-  static constexpr std::size_t kept_at(std::size_t size) noexcept {
-    return (size + alignof(unit_allocator) - 1) / alignof(unit_allocator) * alignof(unit_allocator);
-  }
-  static constexpr std::size_t units(std::size_t size) noexcept {
-    return (kept_at(size) + sizeof(unit_allocator) + sizeof(unit) - 1) / sizeof(unit);
-  }
-  // Never inlined, or g++ at -O1 with ASan sees the plain delete meet the allocator, and warns.
-  CORACLE_NOINLINE() static void* allocate(std::size_t size, const Allocator& given) {
-    unit_allocator allocator(given);
-    unit* const frame = allocator.allocate(units(size));
-    ::new (reinterpret_cast<std::byte*>(frame) + kept_at(size)) unit_allocator(std::move(allocator));
-    return frame;
-  }
-};
-}  // namespace detail
 }  // namespace coracle

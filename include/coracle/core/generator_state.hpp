@@ -11,85 +11,45 @@
 #include <utility>
 
 namespace coracle::detail {
+/// An lvalue of this kind is shown from a copy in the promise: a frame without a pointer into itself is one that
+/// the compiler can dissolve into registers.
 template <class Yielded>
-class generator_state;
-
-/// The place of a nested generator below the one that yields it: part of the outer one's frame.
-template <class Yielded>
-class nesting {
-  using state = generator_state<Yielded>;
-  friend state;
-
- public:
-  explicit nesting(std::coroutine_handle<state> nested) noexcept : nested_(nested) {}
-  nesting(const nesting&) = delete;
-  nesting& operator=(const nesting&) = delete;
-  CORACLE_ALWAYS_INLINE() ~nesting() {
-    if (nested_) nested_.destroy();
-  }
-
-  bool await_ready() const noexcept { return !nested_; }
-  template <class Promise>
-  CORACLE_ALWAYS_INLINE()
-  auto await_suspend(std::coroutine_handle<Promise> outer) noexcept {
-    return state::enter(outer, *this);
-  }
-  CORACLE_ALWAYS_INLINE() void await_resume() {
-    if (nested_ && nested_.promise().failed()) [[unlikely]]
-      rethrow_error();
-  }
-
- private:
-  [[noreturn]] CORACLE_COLD() void rethrow_error() {
-    const std::exception_ptr error(std::move(error_));
-    error_.~exception_ptr();
-    rethrow(error);
-  }
-
-  std::coroutine_handle<state> nested_;
-  union {
-    std::coroutine_handle<state> parent_;  // while the nested generator is active
-    std::exception_ptr error_;             // from when it failed until the parent throws that
-  };
-};
-
-/// An element of this kind is shown from a copy in the promise: that costs no more than to point at it, and a frame without
-/// a pointer into itself is one that the compiler can dissolve into registers.
-template <class Yielded>
-concept shown_by_value =
+concept copied_into_promise =
     std::is_rvalue_reference_v<Yielded> && !std::is_volatile_v<std::remove_reference_t<Yielded>> &&
     std::is_trivially_copy_constructible_v<std::remove_cvref_t<Yielded>> &&
     std::is_trivially_destructible_v<std::remove_cvref_t<Yielded>> &&
     sizeof(std::remove_cvref_t<Yielded>) <= 2 * sizeof(void*) &&
     alignof(std::remove_cvref_t<Yielded>) <= alignof(void*);
 
-/// What a generator shows: a pointer to it, or a copy.
+/// What a generator shows: an object, or a copy.
 template <class Yielded>
 class shown_element {
  public:
   using pointer = std::add_pointer_t<Yielded>;
-  CORACLE_ALWAYS_INLINE() void show(pointer value) noexcept { value_ = value; }
-  CORACLE_ALWAYS_INLINE() void show_that_of(const shown_element& other) noexcept { value_ = other.value_; }
-  CORACLE_ALWAYS_INLINE() pointer shown() noexcept { return value_; }
+  CORACLE_ALWAYS_INLINE() void show(pointer object) noexcept { object_ = object; }
+  CORACLE_ALWAYS_INLINE() pointer shown() noexcept { return object_; }
 
  private:
-  pointer value_ = nullptr;
+  pointer object_ = nullptr;
 };
-template <shown_by_value Yielded>
+template <copied_into_promise Yielded>
 class shown_element<Yielded> {
-  using object = std::remove_cvref_t<Yielded>;
+  using value = std::remove_cvref_t<Yielded>;
 
  public:
+  using pointer = std::add_pointer_t<Yielded>;
   CORACLE_ALWAYS_INLINE() shown_element() noexcept {}
-  CORACLE_ALWAYS_INLINE() void show(const object& value) noexcept {
-    ::new (static_cast<void*>(std::addressof(value_))) object(value);
+  CORACLE_ALWAYS_INLINE() void show(pointer object) noexcept { object_ = object; }
+  CORACLE_ALWAYS_INLINE() void show_copy(const value& original) noexcept {
+    ::new (static_cast<void*>(std::addressof(copy_))) value(original);
+    object_ = nullptr;
   }
-  CORACLE_ALWAYS_INLINE() void show_that_of(const shown_element& other) noexcept { show(other.value_); }
-  CORACLE_ALWAYS_INLINE() object* shown() noexcept { return std::addressof(value_); }
+  CORACLE_ALWAYS_INLINE() pointer shown() noexcept { return object_ ? object_ : std::addressof(copy_); }
 
  private:
+  pointer object_;  // null: the copy
   union {
-    object value_;
+    value copy_;
   };
 };
 
@@ -99,10 +59,16 @@ class shown_element<Yielded> {
 // an iterator from a unit compiled the other way.
 //
 // Only a generator that nests gives a pointer to its frame away: the compiler can dissolve the others.
+//
+// The awaiters are members, because argument-dependent lookup completes the template arguments of a class
+// template, but not those of the class around a member: `Yielded` may point to what must not be completed. For
+// the same reason `!`, `&&` and `==` are never applied to a handle.
 template <class Yielded>
 class generator_state : public shown_element<Yielded> {
  public:
   using handle = std::coroutine_handle<generator_state>;
+  class nesting;
+  class yielded_copy;
 
   generator_state() noexcept : place_(nullptr) {}
   ~generator_state() {}
@@ -114,7 +80,7 @@ class generator_state : public shown_element<Yielded> {
 
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE()
-  static auto enter(std::coroutine_handle<> outer, nesting<Yielded>& place) noexcept {
+  static auto enter(std::coroutine_handle<> outer, nesting& place) noexcept {
     const handle nested = place.nested_;
     const generator_state& parent = at(address_of(outer));
     const address root = parent.place_ ? parent.other_end_ : address_of(outer);
@@ -140,7 +106,7 @@ class generator_state : public shown_element<Yielded> {
   void unhandled_exception() noexcept {
     std::exception_ptr* error = std::addressof(error_);
     if (place_) {
-      nesting<Yielded>& place = *std::exchange(place_, nullptr);
+      nesting& place = *std::exchange(place_, nullptr);
       at(other_end_).other_end_ = address_of(place.parent_);
       error = std::addressof(place.error_);
     } else {
@@ -229,23 +195,81 @@ class generator_state : public shown_element<Yielded> {
       handle_of(leaf).resume();
     }
     if (state.other_end_ > error_in_root) [[likely]] {
-      state.show_that_of(at(state.other_end_));
+      state.show(at(state.other_end_).shown());
     } else if (state.other_end_ == error_in_root) {
       throw_error(state.take_error());
     }
   }
   CORACLE_COLD() static void destroy_nested(address leaf) noexcept {
-    while (nesting<Yielded>* const place = at(leaf).place_) {
+    while (nesting* const place = at(leaf).place_) {
       leaf = address_of(place->parent_);
       std::exchange(place->nested_, nullptr).destroy();
     }
   }
 
   union {
-    nesting<Yielded>* place_;   // null in the root
+    nesting* place_;            // null in the root
     std::exception_ptr error_;  // of a root that failed
   };
   address other_end_ = nobody;  // in the root as said above, elsewhere the root
+};
+
+/// The place of a nested generator below the one that yields it: part of the outer one's frame.
+template <class Yielded>
+class [[nodiscard]] generator_state<Yielded>::nesting {
+  friend generator_state;
+
+ public:
+  explicit nesting(handle nested) noexcept : nested_(nested) {}
+  nesting(const nesting&) = delete;
+  nesting& operator=(const nesting&) = delete;
+  CORACLE_ALWAYS_INLINE() ~nesting() {
+    if (nested_) nested_.destroy();
+  }
+
+  bool await_ready() const noexcept { return nested_.address() == nullptr; }
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  auto await_suspend(std::coroutine_handle<Promise> outer) noexcept {
+    return enter(outer, *this);
+  }
+  CORACLE_ALWAYS_INLINE() void await_resume() {
+    if (nested_.address() && nested_.promise().failed()) [[unlikely]]
+      rethrow_error();
+  }
+
+ private:
+  [[noreturn]] CORACLE_COLD() void rethrow_error() {
+    const std::exception_ptr error(std::move(error_));
+    error_.~exception_ptr();
+    rethrow(error);
+  }
+
+  handle nested_;
+  union {
+    handle parent_;             // while the nested generator is active
+    std::exception_ptr error_;  // from when it failed until the parent throws that
+  };
+};
+
+/// What `co_yield lvalue` awaits where the generator shows rvalues: keeps the copy that is shown.
+template <class Yielded>
+class [[nodiscard]] generator_state<Yielded>::yielded_copy {
+  using value = std::remove_cvref_t<Yielded>;
+
+ public:
+  explicit yielded_copy(const value& original) noexcept(std::is_nothrow_copy_constructible_v<value>)
+      : copy_(original) {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  void await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    self.promise().show(std::addressof(copy_));
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  value copy_;
 };
 
 /// A promise begins with its state, so the handle of the one is the handle of the other.

@@ -14,14 +14,12 @@ template <class T>
 using shown_by_recursive = std::conditional_t<std::is_reference_v<T>, T, T&>;
 
 template <class T>
-struct recursive_generator_promise
-    : generator_promise<shown_by_recursive<T>, std::remove_cvref_t<shown_by_recursive<T>>> {
+struct recursive_generator_promise : generator_promise<shown_by_recursive<T>>, recycled_frames {
   using yielded = shown_by_recursive<T>;
-  using base = generator_promise<yielded, std::remove_cvref_t<yielded>>;
+  using base = generator_promise<yielded>;
+  using nesting = typename base::nesting;
   using object = std::remove_reference_t<T>;
   static constexpr bool shows_mutable = !std::is_reference_v<T> && !std::is_const_v<T>;
-
-  recursive_generator<T> get_return_object() noexcept;
 
   using base::yield_value;
   CORACLE_ALWAYS_INLINE()
@@ -35,14 +33,14 @@ struct recursive_generator_promise
   auto yield_value(const object& value)
     requires shows_mutable && std::copy_constructible<object>
   {
-    return yielded_copy<object>(value);
+    return typename base::yielded_copy(value);
   }
-  nesting<yielded> yield_value(recursive_generator<T>& nested) noexcept {
+  nesting yield_value(recursive_generator<T>& nested) noexcept {
     CORACLE_CHECK(!nested.is_at_element(), "co_yield needs a generator that nobody has begun");
-    if (nested.body_ && nested.body_.done()) return nesting<yielded>(nullptr);
-    return nesting<yielded>(as_state<yielded>(std::exchange(nested.body_, nullptr)));
+    if (nested.is_at_end()) return nesting(nullptr);
+    return nesting(detail::as_state<yielded>(std::exchange(nested.body_, nullptr)));
   }
-  nesting<yielded> yield_value(recursive_generator<T>&& nested) noexcept { return yield_value(nested); }
+  nesting yield_value(recursive_generator<T>&& nested) noexcept { return yield_value(nested); }
 };
 }  // namespace detail
 
@@ -72,7 +70,13 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   using state = detail::generator_state<detail::shown_by_recursive<T>>;
 
  public:
-  using promise_type = detail::recursive_generator_promise<T>;
+  struct promise_type : detail::recursive_generator_promise<T> {
+    recursive_generator get_return_object() noexcept {
+      static_assert(alignof(promise_type) == alignof(state),
+                    "their handles differ where their alignments do");
+      return recursive_generator(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+  };
   class iterator;
 
   recursive_generator() noexcept = default;
@@ -94,7 +98,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   /// Gives the end if the generator is empty or has ended.
   iterator begin() {
     iterator next{body_};
-    if (body_ && !body_.done()) {
+    if (!is_at_end()) {
       if (!is_at_element()) body_.promise().start();
       ++next;
     }
@@ -103,8 +107,9 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   iterator end() const noexcept { return iterator{}; }
 
  private:
-  friend promise_type;
-  bool is_at_element() const noexcept { return body_ && !body_.promise().at_rest(); }
+  friend detail::recursive_generator_promise<T>;
+  bool is_at_element() const noexcept { return body_.address() && !body_.promise().at_rest(); }
+  bool is_at_end() const noexcept { return !body_.address() || body_.done(); }
 
   std::coroutine_handle<promise_type> body_;
 };
@@ -132,7 +137,7 @@ class recursive_generator<T>::iterator {
   }
   /// Requires: not at the end.
   CORACLE_ALWAYS_INLINE() iterator& operator++() {
-    CORACLE_CHECK(root_ && !root_.done(), "an iterator at the end of a generator was incremented");
+    CORACLE_CHECK(root_.address() && !root_.done(), "an iterator at the end of a generator was incremented");
     state::advance(root_);
     return *this;
   }
@@ -143,7 +148,7 @@ class recursive_generator<T>::iterator {
 
  private:
   const void* address_unless_ended() const noexcept {
-    return root_ && !root_.promise().at_rest() ? root_.address() : nullptr;
+    return root_.address() && !root_.promise().at_rest() ? root_.address() : nullptr;
   }
 
   typename state::handle root_;
@@ -159,29 +164,17 @@ generator<std::invoke_result_t<Function&, detail::shown_by_recursive<T>>> fmap(
   }
 }
 
-namespace detail {
-template <class T>
-recursive_generator<T> recursive_generator_promise<T>::get_return_object() noexcept {
-  static_assert(alignof(recursive_generator_promise) == alignof(generator_state<yielded>),
-                "their handles differ where their alignments do");
-  return recursive_generator<T>{std::coroutine_handle<recursive_generator_promise>::from_promise(*this)};
-}
-}  // namespace detail
 }  // namespace coracle
 
 template <class T>
 inline constexpr bool std::ranges::enable_view<coracle::recursive_generator<T>> = true;
 
 /// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
-/// function or a lambda) takes its frame from a copy of that allocator.
-template <class T, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::recursive_generator<T>, std::allocator_arg_t, Allocator, Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::recursive_generator_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
-};
-template <class T, class This, class Allocator, class... Args>
-struct std::coroutine_traits<coracle::recursive_generator<T>, This, std::allocator_arg_t, Allocator,
-                             Args...> {
-  using promise_type = coracle::detail::allocated_promise<coracle::detail::recursive_generator_promise<T>,
-                                                          std::remove_cvref_t<Allocator>>;
+/// function or a lambda) takes its frame from a copy of that allocator, or from a `std::pmr::memory_resource*`.
+template <class T, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<coracle::recursive_generator<T>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<typename coracle::recursive_generator<T>::promise_type,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
 };

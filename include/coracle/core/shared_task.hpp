@@ -1,6 +1,7 @@
 // coracle/core/shared_task.hpp -- a lazy coroutine whose one result many coroutines await.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/allocated_promise.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/broken_promise.hpp>
 #include <coracle/core/executor.hpp>
