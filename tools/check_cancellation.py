@@ -59,6 +59,7 @@ NOT_OPERATIONS = {
     "read_environment": NO_WAIT,
     "replace_environment": NO_WAIT,
     "starts_eagerly::start_now": NO_WAIT,
+    "stays_at_end::final_awaiter": NO_WAIT,
     "transfer_to_itself": NO_WAIT,
     "generator_state::yielded_copy": NO_WAIT,
 }
