@@ -78,6 +78,24 @@ TEST_CASE("async_condition_variable: a stop request ends the wait, with the lock
   CHECK(is_free(s.mutex));
 }
 
+TEST_CASE("async_condition_variable: a stopped wait says why it was stopped") {
+  shared s;
+  coracle::stop_source stop;
+  coracle::stop_reason why = coracle::stop_reason::none;
+  const auto wait = [&]() -> coracle::task<> {
+    auto lock = co_await s.mutex.scoped_lock_async();
+    try {
+      co_await s.changed.wait(lock);
+    } catch (const coracle::operation_cancelled& e) {
+      why = e.reason();
+    }
+  };
+  run_stoppable(stop.get_token(), wait(), s.log, 1);
+  stop.request_stop(coracle::stop_reason::timed_out);
+  CHECK(why == coracle::stop_reason::timed_out);
+  CHECK(s.log == std::vector{1});
+}
+
 TEST_CASE("async_condition_variable: a stopped wait waits for the lock, which it cannot do without") {
   shared s;
   coracle::stop_source stop;

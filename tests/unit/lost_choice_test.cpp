@@ -119,6 +119,31 @@ TEST_CASE("lost choice: a notification passes over who sleeps and has lost since
   CHECK(cancelled);
   CHECK_FALSE(mutex.try_lock());  // it has the lock again
 }
+TEST_CASE("lost choice: notify_all() wakes who sleeps before one that has lost since, and nobody else") {
+  coracle::async_mutex mutex;
+  coracle::async_condition_variable changed;
+  bool notified = false;
+  const auto wait = [&]() -> coracle_test::detached {
+    auto lock = co_await mutex.scoped_lock_async();
+    co_await changed.wait(lock);
+    notified = true;
+  };
+  wait();
+  auto lock = coracle::sync_wait(mutex.scoped_lock_async());
+  coracle::detail::choice one_of;
+  coracle::stop_source stop;
+  coracle::environment inherited;
+  inherited.stop = stop.get_token();
+  bool cancelled = false;
+  run_branch(one_of, inherited, changed.wait(lock), cancelled);
+  CHECK(one_of.claim());
+  changed.notify_all();
+  CHECK(notified);
+  CHECK(mutex.try_lock());  // the lost one has not taken it
+  mutex.unlock();
+  stop.request_stop();
+  CHECK(cancelled);
+}
 TEST_CASE("lost choice: a condition that holds already does not end a wait as won") {
   coracle::async_mutex mutex;
   coracle::async_condition_variable changed;

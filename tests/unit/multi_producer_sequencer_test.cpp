@@ -87,6 +87,13 @@ TEST_CASE("multi_producer_sequencer: a range takes what is free, at most what wa
   CHECK(first == numbers{5, 6, 7});
 }
 
+TEST_CASE("multi_producer_sequencer: to publish an empty range publishes nothing") {
+  sequence_barrier<> consumed;
+  multi_producer_sequencer sequencer{consumed, 4};
+  sequencer.publish(coracle::sequence_range<std::size_t>{});
+  CHECK(sequencer.last_published_after(none) == none);
+}
+
 TEST_CASE("multi_producer_sequencer: a claim that nobody awaits takes no number") {
   sequence_barrier<> consumed;
   multi_producer_sequencer sequencer{consumed, 4};
