@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Makes statements of the protocols wrong, one at a time, and asks the models and then the unit tests whether they notice.
+
+    tools/statement_mutants.py [--budget EXECUTIONS] [--jobs N] [--folder BUILD] [--only TEXT] [--all]
+    tools/statement_mutants.py --rows
+
+A statement is dropped; and it is swapped with the next one, or moved behind the next one that others see, where either of both
+is seen by others: a lock, an access with a tag, a wake-up. All mutants are written into one
+copy of the sources (tools/statements.py), each under a number, so that they are compiled once; a number is then chosen at run
+time. What does not compile is left out. Each program of tests/model tries the mutants that it meets, first with few
+executions a case; what all let live the files of tests/unit try that meet it; and what they let live the models with
+more. The score is the part of those that any of them meets that is killed; it fails under LEAST_SCORE, or if a row of
+docs/design/mutants.md names none that survives. Survivors without a row there are listed. With `--only` just those count whose
+file contains TEXT, and the score is not held against anything. `--rows` compiles nothing: it tests the parser, and looks
+whether each row still names a mutant.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from statements import Writer  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+JUSTIFIED = ROOT / "docs/design/mutants.md"
+LEAST_SCORE = 80.0  # what the tests reach today, so that they do not fall behind it; the aim is 95
+MOST = 10000
+SECONDS = 20
+COPIED = ["include", "src", "tests", "compat", "cmake", "tour", "tools/statement_mutants.hpp", "CMakeLists.txt"]
+TAG = re.compile(r"/\*[A-Z]\w?\d+\*/")
+FOLDERS = [f"include/coracle/{layer}" for layer in ("core", "sync", "compose", "detail")] + ["src/exec", "src/io"]
+# Of protocols, too, though none of their own accesses is atomic.
+MORE = """core/wait_queue core/choice core/stop core/linked_stop_source sync/single_consumer_event
+sync/single_producer_sequencer
+compose/async_scope compose/broadcast compose/watch compose/channel_buffer compose/single_flight compose/run_children
+compose/siblings_operation compose/child exec/timeout exec/sleep exec/rate_limiter"""
+# Not yet: the pool and its queues.
+LEFT_OUT = ["static_thread_pool.cpp", "sleepers.hpp", "work_queue.hpp", "lone_entry.hpp", "letterbox.hpp"]
+SAMPLE = """
+int counter::take(std::size_t most) noexcept {
+  const lock_guard lock{mutex_};
+  stop_state* const from = stops();  // a declaration
+  if (most == 0) return 0;
+  while (each) each = each->next;
+  ++taken_;
+  state_.store(free, memory_order_release); /*C1*/
+  return taken_;
+}
+"""
+CHANGES = ["dropped: if (most == 0) return 0", "dropped: each = each->next", "dropped: ++taken_",
+           "behind state_.store(free, memory_order_release): ++taken_", "dropped: state_.store(free, memory_order_release)"]
+
+
+def protocol_files():
+    files = [path for folder in FOLDERS for path in (ROOT / folder).glob("*.[hc]pp") if TAG.search(path.read_text())]
+    files += [ROOT / f"include/coracle/{name}.hpp" for name in MORE.split()] + [ROOT / "src/io/io_loop.cpp"]
+    return sorted({str(path.relative_to(ROOT)) for path in files if path.name not in LEFT_OUT})
+
+
+def write(folder, left_out):
+    """The mutants, and the mutated sources under `folder` if that is not None. A file is touched only if it changes."""
+    mutants, number = [], 1
+    for file in protocol_files():
+        writer = Writer(file, (ROOT / file).read_text(), number, left_out)
+        text = writer.write()
+        number = writer.number
+        mutants += writer.mutants
+        if folder:
+            put(folder / file, text)
+    assert number < MOST
+    return mutants
+
+
+def put(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def copy_rest(folder):
+    mutated = set(protocol_files())
+    for part in COPIED:
+        paths = [ROOT / part] if (ROOT / part).is_file() else (ROOT / part).rglob("*")
+        for path in paths:
+            name = str(path.relative_to(ROOT))
+            if path.is_file() and name not in mutated:
+                target = folder / name
+                if not target.exists() or target.read_bytes() != path.read_bytes():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, target)
+
+
+def configure(folder):
+    flags = f"-w -ferror-limit=0 -Werror=return-type -DCORACLE_STATEMENT_MUTANTS={MOST} -DCORACLE_ENABLE_CHECKS=1 " \
+            f"-O1 -include {folder}/tools/statement_mutants.hpp"
+    parts = [f"-DCORACLE_BUILD_{part}=OFF" for part in ("EXAMPLES", "TOUR", "BENCH")]
+    subprocess.run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++-22",
+                    "-DCMAKE_BUILD_TYPE=None", "-DCORACLE_UNIT_TEST_FLAGS=-O0", f"-DCMAKE_CXX_FLAGS={flags}", *parts],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def build(folder, jobs):
+    """Compiles; leaves out what does not compile, and begins again. Returns the mutants that are there, by number."""
+    left_out = set()
+    copy_rest(folder)
+    while True:
+        mutants = write(folder, left_out)
+        configure(folder)
+        command = ["cmake", "--build", folder / "build", "-j", str(jobs), "--target", "models", "unit_tests", "--", "-k", "0"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode == 0:
+            print(f"{len(mutants)} mutants compile, {len(left_out)} do not", flush=True)
+            return {each.number: each for each in mutants}
+        wrong = wrong_lines(folder, result.stdout)
+        bad = {each.key for each in mutants if each.number in wrong}
+        if not bad:
+            raise SystemExit(f"does not compile:\n{result.stdout[-6000:]}")
+        left_out |= bad
+
+
+def wrong_lines(folder, output):
+    """The numbers of the mutants on the lines of which the compiler complains."""
+    numbers = set()
+    for file, line in set(re.findall(rf"{re.escape(str(folder))}/([^:\s]+):(\d+):\d+: (?:error|note)", output)):
+        text = (folder / file).read_text().splitlines()[int(line) - 1]
+        if found := re.match(r"\s*if \(coracle_mutants::is\((\d+)\)\)", text):
+            numbers.add(int(found[1]))
+    if numbers:
+        return numbers
+    for file, line in set(re.findall(rf"{re.escape(str(folder))}/([^:\s]+):(\d+):\d+: error", output)):
+        for text in reversed((folder / file).read_text().splitlines()[: int(line)]):
+            if found := re.search(r"within\((\d+), (\d+)\)", text):
+                numbers |= set(range(int(found[1]), int(found[2]) + 1))
+                break
+    return numbers
+
+
+class Campaign:
+    def __init__(self, folder, mutants, jobs):
+        self.folder, self.mutants, self.jobs = folder, mutants, jobs
+        self.killed, self.met = {}, set()
+
+    def models(self, budget):
+        programs = sorted((self.folder / "build/tests").glob("model_*"), key=lambda each: each.name)
+        programs = [each for each in programs if each.is_file() and os.access(each, os.X_OK)]
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(lambda each: self.model(each, budget), programs))
+
+    def model(self, program, budget):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.writelines(f"{number}\n" for number in range(1, MOST)
+                            if number in self.killed or number not in self.mutants)
+            file.flush()
+            command = [program, "--mutants", str(budget), file.name]
+            result = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if result.returncode != 0:
+            raise SystemExit(f"{program} fails as it is:\n{result.stdout}{result.stderr}")
+        for line in result.stdout.splitlines():
+            verdict, number, told = line.split("\t", 2)
+            if int(number) in self.mutants:
+                self.met.add(int(number))
+                if verdict == "killed":
+                    self.killed.setdefault(int(number), f"{program.name}: {told}")
+
+    def units(self):
+        """Each file of unit tests tries what it meets. A test that fails as it is does not count."""
+        program = self.folder / "build/tests/unit_tests"
+        files = sorted(path.name for path in (ROOT / "tests/unit").glob("*_test.cpp"))
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            met = dict(zip(files, pool.map(lambda file: self.met_by_unit(program, file), files)))
+            alive = [number for number in self.mutants if number not in self.killed]
+            list(pool.map(lambda number: self.unit(program, number, [f for f in files if number in met[f]]), alive))
+
+    def met_by_unit(self, program, file):
+        with tempfile.NamedTemporaryFile("r") as met:
+            environment = {**os.environ, "CORACLE_MUTANTS_MET": met.name}
+            if not passes([program, f"--source-file=*/{file}"], environment):
+                print(f"{file} fails as it is: it does not count", flush=True)
+                return set()
+            numbers = {int(line) for line in met.read().split()}
+        self.met |= numbers & self.mutants.keys()
+        return numbers
+
+    def unit(self, program, number, files):
+        for file in files:
+            environment = {**os.environ, "CORACLE_MUTANT": str(number)}
+            if not passes([program, f"--source-file=*/{file}", "--abort-after=1"], environment):
+                self.killed[number] = f"unit_tests: {file}"
+                return
+
+
+def passes(command, environment):
+    """A program that hangs fails; and so do the children that it has started."""
+    ran = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+                           start_new_session=True)
+    limit = threading.Timer(SECONDS, lambda: os.killpg(ran.pid, 9))
+    limit.start()
+    status = ran.wait()
+    limit.cancel()
+    return status == 0
+
+
+def justified():
+    """The rows `| file | function() | mutant | why |` of the table."""
+    rows = set()
+    for line in JUSTIFIED.read_text().splitlines():
+        cells = [cell.strip().strip("`").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+        if len(cells) == 4 and re.match(r"(?:dropped|before .*|behind .*): ", cells[2]):
+            rows.add((cells[0], cells[1], cells[2]))
+    return rows
+
+
+def check_rows():
+    sample = Writer("sample", SAMPLE, 1, set())
+    sample.write()
+    made = {each.change for each in sample.mutants}
+    if lost := set(CHANGES) - made:
+        print(f"the parser does not find in its sample: {lost}; it finds {made}")
+        return 1
+    known = {each.key for each in write(None, set())}
+    lost = sorted(justified() - known)
+    for row in lost:
+        print(f"a row of {JUSTIFIED.relative_to(ROOT)} names no mutant: {' | '.join(row)}")
+    print(f"{len(known)} mutants of statements; {len(justified())} rows")
+    return 1 if lost else 0
+
+
+def report(campaign, only, show_all, by_models):
+    mutants = [each for each in campaign.mutants.values() if only in each.file]
+    met = [each for each in mutants if each.number in campaign.met]
+    survivors = [each for each in met if each.number not in campaign.killed]
+    known = {row for row in justified() if only in row[0]}
+    for each in mutants if show_all else []:
+        told = campaign.killed.get(each.number)
+        verdict = f"killed    {told}" if told else "survived" if each.number in campaign.met else "met by none"
+        print(f"{each.file}:{each.line}: {each.function} {each.change}\n    {verdict}")
+    unexplained = [each for each in survivors if each.key not in known]
+    for each in unexplained:
+        print(f"survived: {each.file}:{each.line}: {each.function} {each.change}")
+    idle = known - {each.key for each in survivors}
+    for row in sorted(idle):
+        print(f"a row of {JUSTIFIED.relative_to(ROOT)} that no survivor needs: {' | '.join(row)}")
+    score = 100 * (len(met) - len(survivors)) / max(len(met), 1)
+    for kind in ("dropped", "before", "behind"):
+        those = [each for each in met if each.change.startswith(kind)]
+        lives = [each for each in those if each.number not in campaign.killed]
+        models = [each for each in those if each.number in by_models]
+        print(f"{kind}: {len(those)}, {len(models)} killed by models, "
+              f"{len(those) - len(lives) - len(models)} by unit tests, {len(lives)} survive")
+    print(f"{len(mutants)} mutants of statements in {len({each.file for each in mutants})} files, "
+          f"{len(mutants) - len(met)} met by no test; of the others {score:.1f} % killed, {len(survivors)} survive, "
+          f"{len(survivors) - len(unexplained)} of them justified")
+    return 1 if not only and (idle or score < LEAST_SCORE) else 0
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--budget", type=int, default=3_000, help="executions a case and mutant")
+    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/statement_mutants")
+    options.add_argument("--only", default="")
+    options.add_argument("--all", action="store_true", help="print the killed ones, too, and by what")
+    options.add_argument("--rows", action="store_true")
+    arguments = options.parse_args()
+    if arguments.rows:
+        return check_rows()
+    mutants = build(arguments.folder.resolve(), arguments.jobs)
+    mutants = {number: each for number, each in mutants.items() if arguments.only in each.file}
+    campaign = Campaign(arguments.folder.resolve(), mutants, arguments.jobs)
+    campaign.models(arguments.budget // 10 + 1)
+    by_models = set(campaign.killed)
+    print(f"{len(campaign.met)} met by models, {len(by_models)} killed by few executions", flush=True)
+    campaign.units()
+    by_units = set(campaign.killed) - by_models
+    campaign.models(arguments.budget)
+    by_models = set(campaign.killed) - by_units
+    return report(campaign, arguments.only, arguments.all, by_models)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
