@@ -2,6 +2,7 @@
 // tests/compile_fail/with_stop_source.cpp -- who obeys has the token, who asks the source.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/with_environment.hpp>
+#include <stop_token>
 
 coracle::task<> work() { co_return; }
 

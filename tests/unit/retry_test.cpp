@@ -8,6 +8,7 @@
 #include <coracle/exec/timeout.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -8,6 +8,7 @@
 #include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 // cppcoro/detail/void_value.hpp -- coracle::void_value under its old name.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/when_all.hpp>
+#include <coracle/core/result.hpp>
 
 namespace cppcoro::detail {
 using coracle::void_value;

@@ -1,10 +1,10 @@
 // coracle/compose/interleave.hpp -- lookups that take turns, each going on while the memory of the others arrives.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <chrono>
 #include <concepts>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/frame_memory.hpp>
+#include <coracle/detail/chrono.hpp>
 #include <coroutine>
 #include <cstddef>
 #include <exception>

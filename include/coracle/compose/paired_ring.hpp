@@ -3,7 +3,6 @@
 #pragma once
 #include <time.h>
 
-#include <algorithm>
 #include <coracle/compose/channel_buffer.hpp>
 #include <coracle/detail/asymmetric_fence.hpp>
 #include <coracle/detail/check.hpp>
@@ -99,9 +98,9 @@ class paired_ring {
     const std::int64_t spent = nanoseconds() - begin;
     back_.wait_until_left();
     front_.wait_until_left();
-    constexpr std::int64_t lost_by_lock = 8;  // by each operation
-    joined_for_ = most_joined_ =
-        static_cast<std::uint32_t>(std::clamp<std::int64_t>(spent / lost_by_lock, 1, 1024));
+    constexpr std::int64_t lost_by_lock = 8, most = 1024;  // the first by each operation
+    const std::int64_t worth = spent / lost_by_lock;
+    joined_for_ = most_joined_ = static_cast<std::uint32_t>(worth < 1 ? 1 : worth < most ? worth : most);
   }
   /// Whether they are to stay joined, which they have to if they are `needed` so.
   [[nodiscard]] bool stay_joined(bool needed) noexcept {

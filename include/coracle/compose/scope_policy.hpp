@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/detail/check.hpp>
+#include <coracle/detail/functional.hpp>
 #include <exception>
-#include <functional>
 #include <utility>
 
 namespace coracle {

@@ -13,9 +13,6 @@
 #include <new>
 
 namespace coracle {
-/// Stands for the result of an awaitable that has none.
-struct void_value {};
-
 namespace detail {
 class siblings;
 

@@ -4,7 +4,7 @@
 #include <coracle/compose/child.hpp>
 #include <coracle/compose/siblings.hpp>
 #include <coracle/core/error_group.hpp>
-#include <functional>
+#include <coracle/detail/functional.hpp>
 #include <iterator>
 #include <tuple>
 #include <vector>
@@ -371,7 +371,7 @@ auto element_of(Sibling&& ended) -> element_t<typename std::remove_cvref_t<Sibli
     return {};
   } else if constexpr (std::is_rvalue_reference_v<result_type>) {
     auto&& referred = ended.get().result();
-    return std::ref(referred);
+    return std::reference_wrapper(referred);
   } else {
     return ended.get().result();
   }

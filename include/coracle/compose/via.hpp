@@ -6,7 +6,6 @@
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
 #include <cstddef>
-#include <memory>
 
 namespace coracle {
 namespace detail {
@@ -53,7 +52,7 @@ template <class Scheduler, class Awaitable>
 task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
   const scheduler_ref home = current_scheduler();
   outcome<await_result_t<Awaitable>> end;
-  co_await await_into(end, static_cast<Awaitable&&>(value), std::addressof(place));
+  co_await await_into(end, static_cast<Awaitable&&>(value), __builtin_addressof(place));
   co_await out_of_reach();
   co_await home.schedule();
   co_return std::move(end).get();

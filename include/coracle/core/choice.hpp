@@ -4,7 +4,6 @@
 #include <coracle/detail/config.hpp>
 #include <coracle/detail/park.hpp>
 #include <cstdint>
-#include <functional>
 
 namespace coracle::detail {
 class stop_state;
@@ -60,11 +59,14 @@ class choice {
  private:
   enum state : std::uint32_t { open, busy, taken };
 
+  static bool stands_before(const choice& one, const choice& other) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&one) < reinterpret_cast<std::uintptr_t>(&other);
+  }
   static meeting claim_two(choice& mine, choice& other) noexcept {
     for (unsigned tries = 0;; ++tries) {
       if (!mine.hold()) return meeting::mine_is_lost;
       state seen = other.open_to(taken);
-      for (; seen == busy && std::less<>{}(&mine, &other); ++tries) {
+      for (; seen == busy && stands_before(mine, other); ++tries) {
         wait_a_moment(tries);
         seen = other.open_to(taken);
       }

@@ -1,8 +1,8 @@
 // coracle/core/environment.hpp -- what a coroutine inherits from the one that awaits it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <chrono>
 #include <coracle/core/stop.hpp>
+#include <coracle/detail/chrono.hpp>
 #include <coroutine>
 
 namespace coracle {

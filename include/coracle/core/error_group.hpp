@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/result.hpp>
+#include <coracle/detail/atomic.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -21,8 +22,18 @@ namespace coracle {
 class error_group : public std::exception {
  public:
   /// Throws std::bad_alloc. Requires: at least one error, none of them null.
-  explicit error_group(std::vector<std::exception_ptr> errors)
-      : shared_(std::make_shared<const contents>(std::move(errors))) {}
+  explicit error_group(std::vector<std::exception_ptr> errors) : shared_(new contents(std::move(errors))) {}
+  error_group(const error_group& other) noexcept : std::exception(other), shared_(other.shared_) {
+    shared_->owners.fetch_add(1, detail::memory_order_relaxed); /*G1*/
+  }
+  error_group& operator=(const error_group& other) noexcept {
+    error_group copy(other);
+    std::swap(shared_, copy.shared_);
+    return *this;
+  }
+  ~error_group() override {
+    if (shared_->owners.fetch_sub(1, detail::memory_order_acq_rel) == 1) delete shared_; /*G2*/
+  }
 
   [[nodiscard]] const std::vector<std::exception_ptr>& errors() const noexcept { return shared_->errors; }
   /// How many there are, and what each says.
@@ -54,8 +65,11 @@ class error_group : public std::exception {
     }
     std::vector<std::exception_ptr> errors;
     std::string text;
+    //   [G1] one more  relaxed  whoever copies has one already
+    //   [G2] one less  acq_rel  the last one sees that the others have read, then deletes   pairs with G2
+    detail::atomic<std::uint32_t> owners{1};
   };
-  std::shared_ptr<const contents> shared_;
+  contents* shared_;
 };
 
 namespace detail {

@@ -9,6 +9,9 @@
 #include <utility>
 
 namespace coracle {
+/// Stands for the result of an awaitable that has none.
+struct void_value {};
+
 namespace detail {
 struct nothing {};
 template <class T>

@@ -1,16 +1,32 @@
 // coracle/core/stop.hpp -- ask work to stop, and learn that one is asked.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <concepts>
 #include <coracle/core/stop_state.hpp>
-#include <stop_token>
 #include <utility>
+
+// Code that has a std::stop_token includes <stop_token>; for all other code its names suffice, because that header
+// brings threads, streams and locales to everything that waits. A version of libstdc++ that is not known yet may
+// declare them differently.
+#if defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE <= 15
+namespace std {
+_GLIBCXX_BEGIN_NAMESPACE_VERSION
+class stop_token;
+template <class>
+class stop_callback;
+_GLIBCXX_END_NAMESPACE_VERSION
+}  // namespace std
+#else
+#include <stop_token>
+#endif
 
 namespace coracle {
 namespace detail {
 /// Follows a std::stop_token.
+template <std::same_as<std::stop_token> Token>
 class following_state final : public stop_state {
  public:
-  explicit following_state(const std::stop_token& followed) : stop_state(1), relay_(followed, relay{this}) {}
+  explicit following_state(const Token& followed) : stop_state(1), relay_(followed, relay{this}) {}
 
  private:
   struct relay {
@@ -41,8 +57,9 @@ class stop_token {
   /// One that is never requested.
   stop_token() noexcept = default;
   /// Follows `other`. Throws std::bad_alloc.
-  stop_token(const std::stop_token& other)  // NOLINT: a token is a token
-      : state_(other.stop_possible() ? new detail::following_state(other) : nullptr) {}
+  template <std::same_as<std::stop_token> Token>
+  stop_token(const Token& other)  // NOLINT: a token is a token
+      : state_(other.stop_possible() ? new detail::following_state<Token>(other) : nullptr) {}
   stop_token(const stop_token& other) noexcept : state_(other.state_ ? &kept(*other.state_) : nullptr) {}
   stop_token(stop_token&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   stop_token& operator=(stop_token other) noexcept {

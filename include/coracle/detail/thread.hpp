@@ -1,7 +1,7 @@
 // coracle/detail/thread.hpp -- the seam through which the schedulers reach threads, locks and the clock.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <chrono>
+#include <coracle/detail/chrono.hpp>
 #include <coracle/detail/park.hpp>
 
 #if defined(CORACLE_MODEL)

@@ -1,11 +1,11 @@
 // coracle/exec/blocking.hpp -- call what blocks, without blocking the scheduler's thread.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <chrono>
 #include <concepts>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/wait_queue.hpp>
+#include <coracle/detail/chrono.hpp>
 #include <cstddef>
 #include <memory>
 #include <type_traits>

@@ -1,7 +1,6 @@
 // coracle/exec/rate_limiter.hpp -- so many in a period, and so many at once.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <algorithm>
 #include <coracle/core/task.hpp>
 #include <coracle/detail/small_mutex.hpp>
 #include <coracle/exec/sleep.hpp>
@@ -35,7 +34,7 @@ class rate_limiter {
   rate_limiter(std::int64_t tokens, duration period, std::int64_t burst) noexcept
       : price_(period.count()),
         full_(product(burst, period.count())),
-        refill_(std::min(tokens, full_)),
+        refill_(tokens < full_ ? tokens : full_),
         level_(full_) {
     CORACLE_CHECK(tokens > 0 && period > duration::zero() && burst > 0,
                   "a rate_limiter needs tokens, a period and a burst greater than 0");

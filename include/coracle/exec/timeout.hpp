@@ -1,7 +1,6 @@
 // coracle/exec/timeout.hpp -- work that is to end by a moment.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <algorithm>
 #include <coracle/core/subtree.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -21,7 +20,7 @@ class subtree_until : public subtree, timer {
   /// Requires: `outer` lives longer.
   explicit subtree_until(const environment& outer) noexcept : subtree(outer), timer(&expire) {}
   void begin(timer_service::time_point end) noexcept {
-    environment::deadline = std::min(environment::deadline, end);
+    if (end < environment::deadline) environment::deadline = end;
     timers_ = &timers_of(current_executor());
     if (end <= timers_->now()) {
       expired_ = request_stop(stop_reason::timed_out);

@@ -1,13 +1,13 @@
 // coracle/io/io_service.hpp -- the event loop: files, sockets, timers and what is scheduled on it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <chrono>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/callback_frame.hpp>
 #include <coracle/core/nested_starts.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/timer_service.hpp>
+#include <coracle/detail/chrono.hpp>
 #include <coracle/io/io_operation.hpp>
 #include <coracle/io/io_request.hpp>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // coracle/net/socket.hpp -- TCP and UDP, over IPv4 and IPv6.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <algorithm>
 #include <coracle/core/task.hpp>
 #include <coracle/net/socket_operations.hpp>
 #include <string>
@@ -191,9 +190,10 @@ inline task<std::size_t> socket::recv_until(std::string& received, std::string_v
     const std::size_t found = received.find(delimiter, searched);
     if (found < most && delimiter.size() <= most - found) co_return found + delimiter.size();
     if (received.size() >= most) throw_no_delimiter();
-    searched = received.size() - std::min(received.size(), delimiter.size() - 1);
+    searched = received.size() < delimiter.size() ? 0 : received.size() - (delimiter.size() - 1);
     text come{received};
-    received.resize(come.size + std::min(most - come.size, most_at_once));
+    const std::size_t room = most - come.size;
+    received.resize(come.size + (room < most_at_once ? room : most_at_once));
     const std::size_t more = co_await recv(received.data() + come.size, received.size() - come.size, token);
     if (more == 0) co_return more;
     come.size += more;

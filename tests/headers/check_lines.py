@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Counts the lines that each header of coracle preprocesses to with g++ 12, and compares them with limits.txt.
+
+  check_lines.py [--update]
+
+Fails where a header has over 2 % and 100 lines more than its limit, which another standard header brings, and
+where one has no limit. `--update` writes what was counted as the new limits.
+"""
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE.parents[1] / "include"
+LIMITS = HERE / "limits.txt"
+COMPILER = "g++-12"
+TOLERANCE = 0.02
+GROWTH = 100  # lines of our own
+HEAD = "# The lines that each header preprocesses to with g++ 12: see check_lines.py.\n"
+
+
+def count(header):
+    command = [COMPILER, "-std=c++20", f"-I{INCLUDE}", "-E", "-P", "-x", "c++", "-"]
+    unit = f"#include <{header}>\n"
+    result = subprocess.run(command, input=unit, text=True, capture_output=True, check=True)
+    return result.stdout.count("\n")
+
+
+def parse(text):
+    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return {header: int(lines) for header, lines in rows}
+
+
+def wrong(counts, limits):
+    """What is to be said of each header whose count does not stand within its limit."""
+    said = []
+    for header in sorted(counts | limits):
+        lines, limit = counts.get(header), limits.get(header)
+        if lines is None:
+            said.append(f"{header} has a limit, and does not exist")
+        elif limit is None:
+            said.append(f"{header} has no limit: {lines} lines")
+        elif lines > limit * (1 + TOLERANCE) + GROWTH:
+            said.append(f"{header} has {lines} lines, its limit is {limit}: what does it include now?")
+    return said
+
+
+def self_test():
+    assert wrong({"a.hpp": 100}, {"a.hpp": 100}) == []
+    assert wrong({"a.hpp": 10300}, {"a.hpp": 10000}) == []
+    assert len(wrong({"a.hpp": 10301}, {"a.hpp": 10000})) == 1
+    assert len(wrong({"a.hpp": 100}, {})) == 1 and len(wrong({}, {"a.hpp": 100})) == 1
+    assert count("coracle/detail/config.hpp") < 10 < count("coracle/detail/check.hpp")
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--update"]):
+        sys.exit(__doc__)
+    if not shutil.which(COMPILER):
+        print(f"skipped: {COMPILER} is not installed")
+        return 0
+    self_test()
+    headers = sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.rglob("*.hpp"))
+    with ThreadPoolExecutor(2) as pool:
+        counts = dict(zip(headers, pool.map(count, headers)))
+    if sys.argv[1:]:
+        width = max(map(len, headers))
+        rows = [f"{header:<{width}} {lines:>6}\n" for header, lines in counts.items()]
+        LIMITS.write_text(HEAD + "".join(rows))
+    said = wrong(counts, parse(LIMITS.read_text()))
+    for line in said:
+        print(line)
+    print(f"{len(counts)} headers, {len(said)} wrong")
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
