@@ -36,7 +36,7 @@ bool io_service::is_stop_requested() const noexcept { return loop_->stopped(); }
 void io_service::notify_work_started() noexcept { loop_->work_started(); }
 void io_service::notify_work_finished() noexcept { loop_->work_finished(); }
 
-bool io_service::timed_schedule_operation::start(std::coroutine_handle<> self,
+void io_service::timed_schedule_operation::start(std::coroutine_handle<> self,
                                                  const environment* inherited) noexcept {
   const stop_token& token = detail::effective_token(given_, inherited);
   handle = self;
@@ -44,13 +44,14 @@ bool io_service::timed_schedule_operation::start(std::coroutine_handle<> self,
   suspended_ = true;
   // The listener comes first: once the timer is started, this object may be gone.
   if (add_to(token)) {
-    if (service_.loop_->start(*this, time_)) return true;
+    if (service_.loop_->start(*this, time_)) return;
   } else {
     reason_ = token.reason();
     progress = timer::state::removed;
   }
   suspended_ = false;
-  return false;
+  suspend(self);  // here, not on the io_service
+  wake();
 }
 
 void io_service::timed_schedule_operation::await_resume() {

@@ -68,6 +68,9 @@ class the_linux_system final : public io_system {
     nowhere.ss_family = AF_UNSPEC;
     return call([&] { return ::connect(fd, as_sockaddr(nowhere), sizeof(sa_family_t)); });
   }
+  int duplicate(int fd) noexcept override {
+    return call([&] { return ::fcntl(fd, F_DUPFD_CLOEXEC, 0); });
+  }
   void close(int fd) noexcept override { ::close(fd); }
 };
 }  // namespace

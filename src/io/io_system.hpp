@@ -45,6 +45,8 @@ class io_system {
   virtual int shut_down(int fd, int how) noexcept = 0;
   /// Undoes the connect() of a UDP socket.
   virtual int dissolve(int fd) noexcept = 0;
+  /// Gives a second descriptor of the same socket.
+  virtual int duplicate(int fd) noexcept = 0;
   virtual void close(int fd) noexcept = 0;
 
  protected:

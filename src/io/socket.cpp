@@ -89,6 +89,14 @@ socket_recv_operation socket::drop(const stop_token& token) noexcept {
 void socket::throw_cut_off() { throw_error(ENODATA, "a stream has ended before all was received"); }
 void socket::throw_no_delimiter() { throw_error(EMSGSIZE, "what should end has not ended on a socket"); }
 
+socket socket::duplicate() const {
+  if (!descriptor_.is_open()) return socket{{}, remote_, is_stream_};
+  const int fd = descriptor_.system().duplicate(native_handle());
+  if (fd < 0) throw_error(-fd, "cannot copy a socket");
+  return socket{
+      {*descriptor_.service(), fd, coracle::detail::io_descriptor_kind::pollable}, remote_, is_stream_};
+}
+
 int socket::receive_flags() const noexcept { return is_stream_ ? 0 : MSG_TRUNC; }
 
 socket_connect_operation socket::connect(const ip_endpoint& remote, stop_token token) noexcept {

@@ -166,6 +166,7 @@ int host::shut_down(int fd, int how) noexcept {
 int host::dissolve(int fd) noexcept {
   return on(fd, [&](descriptor& its) { return its.dissolve(); });
 }
+int host::duplicate(int) noexcept { return -EOPNOTSUPP; }
 void host::close(int fd) noexcept {
   const testing::allocations_aside of_the_system;
   const auto found = open_.find(fd);

@@ -75,6 +75,41 @@ TEST_CASE("schedule(): stop requested before: it does not move, and ends as canc
   CHECK_FALSE(loop.run_one());
 }
 
+TEST_CASE("schedule(): stop requested before, on an executor: it takes a turn there, and ends as cancelled") {
+  run_loop home, away;
+  stop_source source;
+  source.request_stop();
+  ending seen;
+  watch(&home, source, go_to(away), seen);
+  CHECK(home.run_one());
+  CHECK_FALSE(seen.over);
+  CHECK(home.run_one());
+  CHECK(seen.cancelled);
+  CHECK(seen.where == &home);
+  CHECK_FALSE(away.run_one());
+}
+
+TEST_CASE("schedule(): stop requested before, a hundred thousand times in a row, on a small stack") {
+  run_loop loop;
+  stop_source source;
+  source.request_stop();
+  constexpr int times = 100'000;
+  int cancelled = 0;
+  const auto try_often = [&]() -> task<> {
+    for (int i = 0; i != times; ++i) {
+      try {
+        co_await loop.schedule();
+      } catch (const coracle::operation_cancelled&) {
+        ++cancelled;
+      }
+    }
+  };
+  ending seen;
+  watch(nullptr, source, try_often(), seen);
+  CHECK(seen.over);
+  CHECK(cancelled == times);
+}
+
 TEST_CASE("schedule(): stop requested on the way: it takes its turn, and is cancelled where it arrives") {
   run_loop loop;
   stop_source source;

@@ -28,6 +28,15 @@ class stoppable_hop : resumption {
     place->post(*this);
     return true;
   }
+  /// For one that suspended all the same: it goes on on its own executor or, outside any, before this returns.
+  CORACLE_COLD() void come_back(std::coroutine_handle<> suspended) noexcept {
+    handle = suspended;
+    if (executor* const home = current_executor()) {
+      home->post(*this);
+    } else {
+      resume_here(*this);
+    }
+  }
 
  private:
   const environment* inherited_ = nullptr;
@@ -39,8 +48,8 @@ class stoppable_hop : resumption {
 ///     schedule_operation<my_executor> schedule() noexcept { return schedule_operation{*this}; }
 ///
 /// Resumes on    the executor.
-/// Cancellation  stop requested before: it does not move. On the way: it takes its turn, arrives there, and is
-///               cancelled then.
+/// Cancellation  stop requested before: it does not move, but takes a turn where it is, if that is on an executor. On
+///               the way: it takes its turn, arrives there, and is cancelled then.
 /// Exceptions    operation_cancelled, and nothing else.
 /// Threads       as the executor's post().
 /// Cost          no allocation; the executor's post(), and two looks at the stop token.
@@ -49,10 +58,12 @@ class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_oper
     : public detail::stoppable_hop {
  public:
   explicit schedule_operation(Executor& place) noexcept : place_(place) {}
+  /// Always suspends, so that an awaiter around this one may ignore what it returns.
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
-  bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    return go(&place_, suspended);
+  void await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    if (!go(&place_, suspended)) [[unlikely]]
+      come_back(suspended);
   }
 
  private:

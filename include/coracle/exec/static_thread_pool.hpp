@@ -40,8 +40,9 @@ class static_thread_pool final : public executor {
   /// called on one of them; whoever suspended on the pool and waits elsewhere, and so would come back, has ended.
   ~static_thread_pool();
 
+  using schedule_operation = coracle::schedule_operation<static_thread_pool>;
   /// Awaitable of nothing: continues on a pool thread, behind what is queued there already.
-  schedule_operation<static_thread_pool> schedule() noexcept { return schedule_operation{*this}; }
+  schedule_operation schedule() noexcept { return schedule_operation{*this}; }
   void post(resumption& item) noexcept override;
   /// The pool for what is more urgent than the rest, or less. Who goes there stays at that level, also when an event
   /// wakes it, until it schedules itself elsewhere.

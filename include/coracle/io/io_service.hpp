@@ -64,10 +64,11 @@ class io_service final : public executor {
   /// Requires: nothing is scheduled or pending on it, and its files and sockets are closed.
   ~io_service();
 
+  using schedule_operation = coracle::schedule_operation<io_service>;
   class timed_schedule_operation;
 
   /// Awaitable of nothing: continues on a thread that processes events, behind what is scheduled already.
-  schedule_operation<io_service> schedule() noexcept { return schedule_operation{*this}; }
+  schedule_operation schedule() noexcept { return schedule_operation{*this}; }
   /// Awaitable of nothing: continues there once `delay`, counted from this call, is over; never before.
   template <class Rep, class Period>
   timed_schedule_operation schedule_after(std::chrono::duration<Rep, Period> delay,
@@ -154,7 +155,7 @@ struct io_timer : io_event, timer {
 /// What schedule_after() and schedule_at() give.
 ///
 /// Order         by deadline; equal ones in the order in which they were awaited.
-/// Resumes on    the io_service, also if it is cancelled; without suspending if stop was requested before.
+/// Resumes on    the io_service, also if it is cancelled; where it was awaited if stop was requested before.
 /// Cancellation  ends the wait at once; one whose time has come is no longer cancelled.
 /// Exceptions    await_resume(): operation_cancelled.
 /// Threads       as io_operation: a coroutine that waits in it may be destroyed while nobody runs the
@@ -184,13 +185,13 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
-  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
-    return start(self, detail::environment_of(self));
+  void await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    start(self, detail::environment_of(self));
   }
   void await_resume();
 
  private:
-  bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
+  void start(std::coroutine_handle<> self, const environment* inherited) noexcept;
   static void due(detail::timer& self) noexcept;
   static void stopped(detail::stop_listener& self) noexcept;
   CORACLE_COLD() void withdraw() noexcept;
@@ -227,7 +228,7 @@ class [[nodiscard("a scope that is dropped ends at once: give it a name")]] io_w
   }
   io_work_scope(io_work_scope&& other) noexcept : service_(std::exchange(other.service_, nullptr)) {}
   io_work_scope& operator=(io_work_scope other) noexcept {
-    swap(*this, other);
+    swap(other);
     return *this;
   }
   ~io_work_scope() {
@@ -236,7 +237,8 @@ class [[nodiscard("a scope that is dropped ends at once: give it a name")]] io_w
 
   /// Requires: not moved from.
   [[nodiscard]] io_service& service() const noexcept { return *service_; }
-  friend void swap(io_work_scope& a, io_work_scope& b) noexcept { std::swap(a.service_, b.service_); }
+  void swap(io_work_scope& other) noexcept { std::swap(service_, other.service_); }
+  friend void swap(io_work_scope& a, io_work_scope& b) noexcept { a.swap(b); }
 
  private:
   io_service* service_;

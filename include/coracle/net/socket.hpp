@@ -118,6 +118,12 @@ class socket {
   /// Receives no more: recv() gives 0 once what has come is read, also one that waits.
   void close_recv();
 
+ protected:
+  /// Another socket, with a descriptor of its own, for the same connection or port; closed if this one is. The connection
+  /// ends when both are closed. Which of them gets what comes, if both wait, is open. Throws std::system_error: not of a
+  /// simulated host.
+  [[nodiscard]] socket duplicate() const;
+
  private:
   friend socket_connect_operation;
   friend socket_accept_new_operation;

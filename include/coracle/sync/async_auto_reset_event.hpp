@@ -35,16 +35,16 @@ class async_auto_reset_event {
   void reset() noexcept { state_.reset(); }
 
   class wait_operation;
-  wait_operation operator co_await() noexcept;
+  wait_operation operator co_await() const noexcept;
 
  private:
-  detail::event_state state_;
+  mutable detail::event_state state_;  // an await is allowed of a const event
 };
 
 class [[nodiscard("an event does nothing until it is awaited")]] async_auto_reset_event::wait_operation
     : public detail::stoppable_wait<wait_operation> {
  public:
-  explicit wait_operation(async_auto_reset_event& event) noexcept : event_(event) {}
+  explicit wait_operation(const async_auto_reset_event& event) noexcept : event_(event) {}
   using stoppable_wait::try_at_once;
   void await_resume() { finish(); }
 
@@ -54,9 +54,9 @@ class [[nodiscard("an event does nothing until it is awaited")]] async_auto_rese
   bool enqueue() noexcept { return event_.state_.enqueue(node(), true); }
   bool withdraw() noexcept { return event_.state_.withdraw(node()); }
 
-  async_auto_reset_event& event_;
+  const async_auto_reset_event& event_;
 };
-inline async_auto_reset_event::wait_operation async_auto_reset_event::operator co_await() noexcept {
+inline async_auto_reset_event::wait_operation async_auto_reset_event::operator co_await() const noexcept {
   return wait_operation{*this};
 }
 }  // namespace coracle

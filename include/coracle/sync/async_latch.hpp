@@ -50,6 +50,6 @@ class async_latch {
   // then destroyed the latch, would take the event from under that set().
   //   [L1] count - n  acq_rel  publish what was done before; the last one sees what all did   pairs with L1
   detail::atomic<std::ptrdiff_t> count_;
-  mutable async_manual_reset_event reached_zero_;  // waiting changes nothing that is_ready() tells
+  async_manual_reset_event reached_zero_;
 };
 }  // namespace coracle

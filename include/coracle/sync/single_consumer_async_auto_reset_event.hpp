@@ -37,21 +37,21 @@ class single_consumer_async_auto_reset_event {
 
   class wait_operation;
   /// Requires: no other coroutine awaits it meanwhile.
-  wait_operation operator co_await() noexcept;
+  wait_operation operator co_await() const noexcept;
 
  private:
   CORACLE_NOINLINE() void let_waiter_through() noexcept {
     if (waiter* const woken = state_.set_for_waiter(true)) woken->wake();
   }
 
-  detail::single_waiter_event_state state_;
+  mutable detail::single_waiter_event_state state_;  // an await is allowed of a const event
 };
 
 class [[nodiscard(
     "an event does nothing until it is awaited")]] single_consumer_async_auto_reset_event::wait_operation
     : public detail::stoppable_wait<wait_operation> {
  public:
-  explicit wait_operation(single_consumer_async_auto_reset_event& event) noexcept : event_(event) {}
+  explicit wait_operation(const single_consumer_async_auto_reset_event& event) noexcept : event_(event) {}
   wait_operation(const wait_operation&) = default;
   wait_operation& operator=(const wait_operation&) = delete;
   ~wait_operation() { abandon(); }
@@ -66,10 +66,10 @@ class [[nodiscard(
   }
   bool withdraw() noexcept { return event_.state_.withdraw(node()); }
 
-  single_consumer_async_auto_reset_event& event_;
+  const single_consumer_async_auto_reset_event& event_;
 };
 inline single_consumer_async_auto_reset_event::wait_operation
-single_consumer_async_auto_reset_event::operator co_await() noexcept {
+single_consumer_async_auto_reset_event::operator co_await() const noexcept {
   return wait_operation{*this};
 }
 }  // namespace coracle
