@@ -1,0 +1,4 @@
+// tests/upstream/main.cpp -- the main() of each program.
+// SPDX-License-Identifier: MIT
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
