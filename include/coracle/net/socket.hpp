@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
+#include <coracle/net/delimiter_search.hpp>
 #include <coracle/net/socket_operations.hpp>
 #include <string>
 #include <string_view>
@@ -109,7 +110,9 @@ class socket {
   ///     }
   ///
   /// 0: the stream has ended without one. Without one in the first `most` bytes: std::errc::message_size. Cancelled or
-  /// not, all that has come is in `received`. Requires: `received` is left alone meanwhile, `delimiter` not empty.
+  /// not, all that has come is in `received`. Takes linear time, whatever the delimiter is and however the bytes come in;
+  /// a delimiter of more than 8 bytes takes an allocation. Requires: `received` is left alone meanwhile, `delimiter` not
+  /// empty.
   task<std::size_t> recv_until(std::string& received, std::string_view delimiter, std::size_t most,
                                stop_token token = {});
 
@@ -192,11 +195,13 @@ inline task<std::size_t> socket::recv_until(std::string& received, std::string_v
     std::size_t size = all.size();
     ~text() { all.resize(size); }
   };
+  detail::delimiter_search<char> search{delimiter.data(), delimiter.size()};
   for (std::size_t searched = 0;;) {
-    const std::size_t found = received.find(delimiter, searched);
-    if (found < most && delimiter.size() <= most - found) co_return found + delimiter.size();
-    if (received.size() >= most) throw_no_delimiter();
-    searched = received.size() < delimiter.size() ? 0 : received.size() - (delimiter.size() - 1);
+    const std::size_t unsearched = (received.size() < most ? received.size() : most) - searched;
+    const std::size_t found = search.find_end_in(received.data() + searched, unsearched);
+    if (found != search.not_found) co_return searched + found;
+    searched += unsearched;
+    if (searched == most) throw_no_delimiter();
     text come{received};
     const std::size_t room = most - come.size;
     received.resize(come.size + (room < most_at_once ? room : most_at_once));
