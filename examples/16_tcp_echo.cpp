@@ -28,12 +28,13 @@ coracle::task<> echo(socket client) {
   }
 }
 
-/// Serves until it is stopped, which each accept(), recv() and send() below sees. No client outlives it.
+/// Serves until it is stopped, which each accept(), recv() and send() below sees. No client outlives it. Where no
+/// descriptor is left, connections wait until a client has gone.
 coracle::task<> serve(socket& listener) {
   int served = 0;
   const auto accept_all = [&](coracle::async_scope& clients) -> coracle::task<> {
     for (;; ++served) {
-      socket client = co_await listener.accept();
+      socket client = co_await coracle::net::accept_with_backoff(listener);
       clients.spawn(echo(std::move(client)));
     }
   };

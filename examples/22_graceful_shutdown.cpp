@@ -15,6 +15,7 @@
 #include <coracle/exec/sleep.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/signal_set.hpp>
+#include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/sync/async_latch.hpp>
 #include <cstdio>
@@ -60,7 +61,7 @@ coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::as
   const auto accept_all = [&](coracle::async_scope& requests) -> coracle::task<> {
     try {
       for (;;) {
-        socket client = co_await coracle::stop_when(listener.accept(), shutdown);
+        socket client = co_await coracle::stop_when(coracle::net::accept_with_backoff(listener), shutdown);
         requests.spawn(answer(std::move(client), begun));
       }
     } catch (const coracle::operation_cancelled&) {

@@ -52,7 +52,7 @@ coracle::task<> serve(socket& listener) {
   lines said{100};
   const auto accept_all = [&](coracle::async_scope& members) -> coracle::task<> {
     for (;;) {
-      socket member = co_await listener.accept();
+      socket member = co_await coracle::net::accept_with_backoff(listener);
       members.spawn(serve_one(std::move(member), said));
     }
   };

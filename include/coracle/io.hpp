@@ -6,6 +6,7 @@
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/write_only_file.hpp>
+#include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/ip_address.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <coracle/net/socket.hpp>

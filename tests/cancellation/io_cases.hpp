@@ -15,6 +15,7 @@
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/write_only_file.hpp>
+#include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/socket.hpp>
 #include <filesystem>
 #include <optional>
@@ -243,11 +244,14 @@ class recv_until_case final : public half_received_case {
   std::string text_;
 };
 
-template <bool IntoAnother>
+enum class accepts { new_one, into_another, with_backoff };
+template <accepts What>
 class accept_case final : public io_case {
   coracle::task<> operation() override {
-    if constexpr (IntoAnother) {
+    if constexpr (What == accepts::into_another) {
       co_await to_its_end(listener().accept(accepted_));
+    } else if constexpr (What == accepts::with_backoff) {
+      accepted_ = co_await to_its_end(coracle::net::accept_with_backoff(listener()));
     } else {
       accepted_ = co_await to_its_end(listener().accept());
     }
@@ -439,12 +443,13 @@ inline std::vector<cancellation_entry> io_cases() {
           {"socket_send_operation", &make_case<socket_send_case>, at_once, true, alone},
           {"socket_send_to_operation", &make_case<send_to_case>, at_once, true, alone},
           {"socket_recv_from_operation", &make_case<recv_from_case>, at_once, true, alone},
-          {"socket_accept_new_operation", &make_case<accept_case<false>>, at_once, true, alone},
-          {"socket_accept_operation", &make_case<accept_case<true>>, at_once, true, alone},
+          {"socket_accept_new_operation", &make_case<accept_case<accepts::new_one>>, at_once, true, alone},
+          {"socket_accept_operation", &make_case<accept_case<accepts::into_another>>, at_once, true, alone},
           {"socket_connect_operation", &make_case<connect_case>, at_once, true, alone},
           {"signal_wait_operation", &make_case<signal_case>, at_once, true, alone},
           {"send_all()", &make_case<send_all_case>, at_once, true, alone},
           {"recv_exactly()", &make_case<recv_exactly_case>, at_once, true, alone},
+          {"accept_with_backoff()", &make_case<accept_case<accepts::with_backoff>>, at_once, true, alone},
           {"recv_until()", &make_case<recv_until_case>, at_once, true, alone},
           {"file_read_operation", &make_case<read_at_case<false>>, at_once, true, alone},
           {"file_write_operation", &make_case<write_at_case<false>>, at_once, true, alone},

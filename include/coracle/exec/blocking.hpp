@@ -45,7 +45,9 @@ concept blocking_function = std::invocable<Function&> || std::invocable<Function
 /// had nothing to do for a while ends.
 ///
 ///     coracle::blocking_pool lookups{8};
-///     auto* found = co_await coracle::blocking(lookups, [&] { return ::gethostbyname(name); });
+///     addrinfo* found = nullptr;
+///     const int error =
+///         co_await coracle::blocking(lookups, [&] { return ::getaddrinfo(name, "https", &hints, &found); });
 ///
 /// Prefer blocking(fn), on the program's own pool, unless these calls are to have a limit of their own.
 /// Order       first called, first begun.

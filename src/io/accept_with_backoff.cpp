@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include <cerrno>
+#include <coracle/net/accept_with_backoff.hpp>
+
+namespace coracle::net {
+detail::after_failed_accept detail::after(const std::error_code& failure) noexcept {
+  if (failure.category() != std::system_category()) return after_failed_accept::give_up;
+  switch (failure.value()) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      return after_failed_accept::wait;
+    // Linux hands on what is pending at the connection: accept(2). Not ENETDOWN, EPERM and EOPNOTSUPP, which may be the
+    // listener's, and then would come again and again.
+    case ECONNABORTED:
+    case ECONNRESET:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENONET:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return after_failed_accept::accept_next;
+    default:
+      return after_failed_accept::give_up;
+  }
+}
+}  // namespace coracle::net
