@@ -1,10 +1,9 @@
 // coracle/net/accept_with_backoff.hpp -- accept connections, also when the system has nothing left for them.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <algorithm>
-#include <chrono>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/detail/chrono.hpp>
 #include <coracle/exec/sleep.hpp>
 #include <coracle/net/socket.hpp>
 #include <system_error>
@@ -57,7 +56,7 @@ enum class after_failed_accept {
     } else {
       co_await with_stop(sleep_for(delay), token);
     }
-    delay = std::min(2 * delay, longest);
+    delay = delay < longest / 2 ? 2 * delay : longest;
   }
 }
 }  // namespace coracle::net
