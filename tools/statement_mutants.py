@@ -181,7 +181,7 @@ class Campaign:
     def met_by_unit(self, program, file):
         with tempfile.NamedTemporaryFile("r") as met:
             environment = {**os.environ, "CORACLE_MUTANTS_MET": met.name}
-            if not passes([program, f"--source-file=*/{file}"], environment):
+            if not passes([program, f"--source-file=*/{file}"], environment, 10 * SECONDS):
                 print(f"{file} fails as it is: it does not count", flush=True)
                 return set()
             numbers = {int(line) for line in met.read().split()}
@@ -196,11 +196,11 @@ class Campaign:
                 return
 
 
-def passes(command, environment):
+def passes(command, environment, seconds=SECONDS):
     """A program that hangs fails; and so do the children that it has started."""
     ran = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
                            start_new_session=True)
-    limit = threading.Timer(SECONDS, lambda: os.killpg(ran.pid, 9))
+    limit = threading.Timer(seconds, lambda: os.killpg(ran.pid, 9))
     limit.start()
     status = ran.wait()
     limit.cancel()
