@@ -175,7 +175,7 @@ void fork_join_pool_of_2(benchmark::State& state) {
 }
 
 /// By a coroutine that is at that level.
-task<> yield(coracle::scheduler_ref level, long n) {
+task<> yield(coracle::pool_level level, long n) {
   co_await level.schedule();
   for (long i = 0; i < n; ++i) co_await coracle::this_task::yield();
 }

@@ -369,8 +369,8 @@ static_thread_pool::~static_thread_pool() {
       "a static_thread_pool was destroyed on one of its own threads, which it would have to wait for");
 }
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
-scheduler_ref static_thread_pool::with_priority(priority level) noexcept {
-  return scheduler_ref{&state_->level(level)};
+pool_level static_thread_pool::with_priority(priority level) noexcept {
+  return pool_level{&state_->level(level)};
 }
 std::size_t static_thread_pool::thread_count() const noexcept { return state_->thread_count(); }
 }  // namespace coracle

@@ -30,7 +30,7 @@ long long climb(std::size_t threads, int coroutines, int turns) {
   const auto work = [&](int me) -> task<> {
     long long mine = 0;
     for (int i = 0; i != turns; ++i) {
-      const coracle::scheduler_ref place = pool.with_priority(level_of(me + i));
+      const coracle::pool_level place = pool.with_priority(level_of(me + i));
       co_await place.schedule();
       mine += coracle::current_executor() == place.place();
       if (i % 3 == 0) co_await coracle::this_task::yield();
@@ -49,7 +49,7 @@ long long share_a_mutex(int turns) {
   coracle::async_mutex mutex;
   long long right = 0;
   const auto work = [&](int me) -> task<> {
-    const coracle::scheduler_ref place = pool.with_priority(level_of(me));
+    const coracle::pool_level place = pool.with_priority(level_of(me));
     co_await place.schedule();
     for (int i = 0; i != turns; ++i) {
       const auto lock = co_await mutex.scoped_lock_async();

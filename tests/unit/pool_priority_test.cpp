@@ -31,11 +31,7 @@ using coracle_test::detached;
 executor* place_of(static_thread_pool& pool, priority level) { return pool.with_priority(level).place(); }
 
 detached log_at(static_thread_pool& pool, priority level, std::string& log, char name) {
-  if (level == priority::normal) {
-    co_await pool.schedule();  // also from there
-  } else {
-    co_await pool.with_priority(level).schedule();
-  }
+  co_await pool.with_priority(level).schedule();
   log += name;
 }
 
@@ -62,6 +58,23 @@ TEST_CASE("with_priority: what waits at a higher level goes first, whatever was 
   };
   sync_wait(hold());
   CHECK(log == "hhnnll");
+}
+
+TEST_CASE(
+    "with_priority: schedule() goes behind what is queued, also at the level where the coroutine is "
+    "already") {
+  for (const priority level : {priority::high, priority::normal, priority::low}) {
+    static_thread_pool pool{1};
+    std::string log;
+    const auto go_again = [&]() -> task<> {
+      co_await pool.with_priority(level).schedule();
+      log_at(pool, level, log, 'a');
+      co_await pool.with_priority(level).schedule();
+      log += 'b';
+    };
+    sync_wait(go_again());
+    CHECK(log == "ab");
+  }
 }
 
 TEST_CASE("with_priority: a coroutine belongs to its level until it goes elsewhere") {

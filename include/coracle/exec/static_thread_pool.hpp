@@ -11,6 +11,16 @@ namespace coracle {
 /// Which of those that wait for a thread of a pool goes first.
 enum class priority : std::uint8_t { high, normal, low };
 
+/// One priority of a pool as a scheduler: `schedule()` goes behind what is queued at that level, also from there, as the pool's
+/// own does.
+class pool_level : public scheduler_ref {
+ public:
+  using scheduler_ref::scheduler_ref;
+  [[nodiscard]] coracle::schedule_operation<executor> schedule() const noexcept {
+    return coracle::schedule_operation{*place()};
+  }
+};
+
 /// Threads that run coroutines; an idle one takes work from a busy one.
 ///
 ///     coracle::static_thread_pool pool{4};
@@ -50,7 +60,7 @@ class static_thread_pool final : public executor {
   ///     co_await coracle::schedule_on(pool.with_priority(coracle::priority::low), rebuild_index());
   ///
   /// Cost  a lock to post and to take, where priority::normal, which is the pool itself, needs none.
-  [[nodiscard]] scheduler_ref with_priority(priority level) noexcept;
+  [[nodiscard]] pool_level with_priority(priority level) noexcept;
   [[nodiscard]] std::size_t thread_count() const noexcept;
 
  private:
