@@ -3,6 +3,7 @@
 no compiler's own. Then links two units that include all of them, with each compiler. With all warnings.
 
 --no-exceptions: the header-only part, core/, sync/ and compose/, in one unit with -fno-exceptions.
+--refused: where coracle cannot work each header ends the compilation by one error, which says what is needed.
 """
 import argparse
 import shutil
@@ -17,6 +18,24 @@ FOLDERS = [ROOT / "include", ROOT / "compat"]
 COMPILERS = ["g++-12", "clang++-22"]
 FLAGS = ["-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
          "-Werror", "-pthread"]
+
+
+# Other compilers and targets are played by these two, which then say that they are those.
+REFUSED = [
+    ("g++-12", ["-std=c++17"], "coracle needs C++20: compile with -std=c++20 or later"),
+    ("clang++-22", ["-std=c++17"], "coracle needs C++20: compile with -std=c++20 or later"),
+    ("g++-12", ["-U__GNUC__", "-D__GNUC__=11"], "coracle needs g++ 12 or later, or clang 19 or later"),
+    ("clang++-22", ["-U__clang_major__", "-D__clang_major__=14"], "coracle needs clang 19 or later, or g++ 12 or later"),
+    ("clang++-14", [], "coracle needs clang 19 or later, or g++ 12 or later"),
+    ("g++-12", ["-U__LP64__"], "coracle needs a 64-bit target: compile without -m32"),
+    ("g++-12", ["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"], "coracle needs a little-endian target"),
+    ("clang++-22", ["-U__linux__"], "coracle needs Linux"),
+]
+# What programs include, and each header that needs C++20 without including another one of coracle's.
+REFUSING = ["coracle/coracle.hpp", "coracle/io.hpp", "coracle/testing.hpp", "cppcoro/task.hpp", "cppcoro/coroutine.hpp",
+            "coracle/core/on_scope_exit.hpp", "coracle/core/task.hpp", "coracle/core/generator.hpp",
+            "coracle/detail/expected_storage.hpp", "coracle/net/ipv4_address.hpp", "coracle/net/socket.hpp",
+            "coracle/sync/sequence_traits.hpp", "coracle/testing/model_check.hpp", "coracle/testing/model_memory.hpp"]
 
 
 def headers(*names):
@@ -39,6 +58,33 @@ def compile_unit(compiler, names, *flags):
     return subprocess.run(command, input=includes(names), text=True, capture_output=True)
 
 
+def is_refused(compiler, name, flags, text):
+    """What is wrong; None if nothing."""
+    command = [compiler, "-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wno-builtin-macro-redefined", *flags,
+               "-fsyntax-only", "-x", "c++", "-"]
+    said = subprocess.run(command, input=includes([name]), text=True, capture_output=True).stderr
+    errors = [line for line in said.splitlines() if "error:" in line]
+    return None if len(errors) == 1 and text in errors[0] else f"not one error that says: {text}\n{said}"
+
+
+def check_refused():
+    missing = {compiler for compiler, _, _ in REFUSED if not shutil.which(compiler)}
+    jobs = []
+    with ThreadPoolExecutor(2) as pool:
+        for compiler, flags, text in (case for case in REFUSED if case[0] not in missing):
+            for name in REFUSING:
+                jobs.append((" ".join([compiler, *flags, name]), pool.submit(is_refused, compiler, name, flags, text)))
+    failed = 0
+    for name, job in jobs:
+        if wrong := job.result():
+            failed += 1
+            print(f"FAILED {name}\n" + "\n".join(wrong.splitlines()[:12]))
+    for compiler in missing:
+        print(f"skipped: {compiler} is not installed")
+    print(f"{len(jobs) - failed} passed, {failed} failed" + (f", {len(missing)} skipped" if missing else ""))
+    return 1 if failed else 0
+
+
 def link_two_units(compiler):
     """A relocatable link: a function defined in a header without `inline` collides, and no library is needed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +98,11 @@ def link_two_units(compiler):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-exceptions", action="store_true")
-    no_exceptions = parser.parse_args().no_exceptions
+    parser.add_argument("--refused", action="store_true")
+    arguments = parser.parse_args()
+    no_exceptions = arguments.no_exceptions
+    if arguments.refused:
+        return check_refused()
 
     missing = [compiler for compiler in COMPILERS if not shutil.which(compiler)]
     jobs = []

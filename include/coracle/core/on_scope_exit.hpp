@@ -1,6 +1,7 @@
 // coracle/core/on_scope_exit.hpp -- call a function when a scope is left.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/detail/config.hpp>
 #include <exception>
 #include <type_traits>
 #include <utility>

@@ -2,6 +2,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// What cannot be compiled is refused here, by one line. It is the name of a file that does not exist, because compilation goes
+// on after an #error, and ends where an include fails.
+#if !defined(__linux__)
+#include <coracle needs Linux>
+#elif !defined(__GNUC__)
+#include <coracle needs g++ 12 or clang 19, or later>
+#elif defined(__clang__) && __clang_major__ < 19
+#include <coracle needs clang 19 or later, or g++ 12 or later>
+#elif !defined(__clang__) && __GNUC__ < 12
+#include <coracle needs g++ 12 or later, or clang 19 or later>
+#elif __cplusplus < 202002L
+#include <coracle needs C++20: compile with -std=c++20 or later>
+#elif !defined(__LP64__)
+#include <coracle needs a 64-bit target: compile without -m32>
+#elif __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#include <coracle needs a little-endian target>
+#endif
+
 // 1 where a coroutine that returns a handle from await_suspend is continued by a tail call. g++ makes no
 // such call at -O0 nor under ASan and TSan; there core/transfer.hpp goes through the thread's drain loop.
 // g++ -O1 and -Og look like -O2 to the preprocessor: they need -foptimize-sibling-calls, which

@@ -1,6 +1,7 @@
 // coracle/detail/expected_storage.hpp -- a value or an error in one place, for coracle::expected.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/detail/config.hpp>
 #include <type_traits>
 #include <utility>
 #if defined(__GLIBCXX__)

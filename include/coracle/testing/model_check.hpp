@@ -1,6 +1,7 @@
 // coracle/testing/model_check.hpp -- run a small concurrent program in every way in which it can run.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/detail/config.hpp>
 #include <cstdint>
 #include <functional>
 #include <set>

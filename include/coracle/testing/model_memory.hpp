@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <concepts>
+#include <coracle/detail/config.hpp>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
