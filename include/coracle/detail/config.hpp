@@ -151,11 +151,12 @@
 
 // A class of one pointer with a destructor is passed and returned as the pointer is, where else its address is: a coroutine
 // then gives its task to its awaiter in a register, not through memory. g++ cannot, so the two compilers' functions that
-// pass one differ, and so do their names: a program that mixes them does not link.
+// pass one differ, and so do their names: a program that mixes them does not link, and the linker's message says which
+// compiler the caller is of: undefined reference to `give[abi:compiled_by_clang]()'.
 #if defined(__clang__)
-#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("register")]]
+#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("compiled_by_clang")]]
 #else
-#define CORACLE_IN_A_REGISTER()
+#define CORACLE_IN_A_REGISTER() [[gnu::abi_tag("compiled_by_gcc")]]
 #endif
 
 // 1 where g++ makes the coroutines, which then are written for it.
