@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "letterbox.hpp"
+#include "search_patience.hpp"
 #include "sleepers.hpp"
+#include "turn_order.hpp"
 #include "work_queue.hpp"
 
 namespace coracle {
@@ -28,6 +30,7 @@ class static_thread_pool::shared_state {
   ~shared_state();
 
   void post(resumption& item) noexcept;
+  void post_scheduled(resumption& item) noexcept;
   void post_shared(resumption& item, priority at) noexcept;
   [[nodiscard]] executor& level(priority which) noexcept {
     if (which == priority::normal) return pool_;
@@ -36,7 +39,8 @@ class static_thread_pool::shared_state {
   [[nodiscard]] std::size_t thread_count() const noexcept { return workers_.size(); }
 
  private:
-  static constexpr unsigned turns_between = 20;
+  using kind = detail::turn_order::kind;
+  static constexpr unsigned some_turns = 256;
   struct worker final : detail::fork_queue {
     explicit worker(shared_state& its_pool, std::size_t its_index) noexcept
         : fork_queue(its_pool.pool_, its_pool.sleepers_.counts(), detail::sleepers::one_searching),
@@ -46,10 +50,16 @@ class static_thread_pool::shared_state {
 
     shared_state& pool;
     const std::size_t index;
-    unsigned turns_left = turns_between;  ///< until another queue than usual goes first
-    unsigned other_turns = 0;             ///< counts those, since they alternate
-    unsigned left_alone = 0;              ///< entries that its search has left to their owners
-    unsigned too_late = 0;                ///< searches in a row for which they were faster
+    bool has_queued = false;  ///< false: `queue` is empty
+    bool turn_is_from_elsewhere =
+        false;  ///< and so what was in the fork queue when it began is none of its parents
+    std::size_t depth_of_turn = 0;           ///< of the fork queue, when the turn began
+    unsigned turns_until_look = some_turns;  ///< at how long the oldest entry of the fork queue has waited
+    std::uint64_t looked_at_oldest = 0;
+    detail::turn_order order;
+    detail::search_patience patience;
+    unsigned left_alone = 0;  ///< entries that its search has left to their owners
+    unsigned too_late = 0;    ///< searches in a row for which they were faster
     detail::work_queue queue;
 
    private:
@@ -61,13 +71,11 @@ class static_thread_pool::shared_state {
     executor* place = nullptr;
     explicit operator bool() const noexcept { return item != nullptr; }
   };
-  /// What is posted at one level: from outside, and what does not go into a worker's own queue. shared_mutex_ guards
-  /// the links and each change of `size`.
-  //   [W1] size  relaxed  changes under shared_mutex_; elsewhere a hint, or S4 of the sleepers
+  /// What is posted at one level: from outside, and what does not go into a worker's own queue. Under shared_mutex_.
   struct shared_level {
     detail::plain<resumption*> head = nullptr;
     detail::plain<resumption*> tail = nullptr;
-    detail::atomic<std::size_t> size{0};
+    detail::plain<std::size_t> size = 0;
   };
   class level_executor final : public executor {
    public:
@@ -79,21 +87,33 @@ class static_thread_pool::shared_state {
     const priority level_;
   };
 
+  void post_own(worker& me, resumption& item) noexcept;
   shared_level& level_of(priority which) noexcept { return shared_[static_cast<std::size_t>(which)]; }
+  static constexpr std::uint32_t bit_of(priority which) noexcept {
+    return 1u << static_cast<unsigned>(which);
+  }
+  [[nodiscard]] bool waits(priority which) const noexcept {
+    return (shared_waiting_.load(detail::memory_order_relaxed) & bit_of(which)) != 0; /*W1*/
+  }
+  void mark(priority which, bool has_some) noexcept {
+    const std::uint32_t seen = shared_waiting_.load(detail::memory_order_relaxed); /*W1*/
+    shared_waiting_.store(has_some ? seen | bit_of(which) : seen & ~bit_of(which),
+                          detail::memory_order_relaxed); /*W1*/
+  }
   void start_threads();
   static void* enter(void* its_worker) noexcept;
   void run(worker& me) noexcept;
   bool run_other_work(worker& me, detail::fork_queue::level mark) noexcept;
-  void repost_forked(worker& me) noexcept;
+  void look_at_oldest(worker& me) noexcept;
   work find_posted(worker& me) noexcept;
   work find_from_outside(worker& me) noexcept;
   work find_in_queues(worker& me) noexcept;
   work next_own(worker& me) noexcept;
   work next_in_turn(worker& me) noexcept;
+  work take(worker& me, kind which) noexcept;
   work search(worker& me) noexcept;
   work find(worker& me) noexcept;
-  work take_own(worker& me) noexcept { return {me.queue.take(), &pool_}; }
-  work take_forked(worker& me, worker& from) noexcept;
+  work take_own(worker& me) noexcept;
   work take_shared(worker& me, priority from) noexcept;
   work wait_for_letter() noexcept;
   [[nodiscard]] bool has_to_look() const noexcept;
@@ -107,7 +127,9 @@ class static_thread_pool::shared_state {
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
   // What is posted from outside meets a thread that has just woken in three cache lines: this one, that of letters_, and
   // the first of sleepers_ behind it.
+  //   [W1] which levels have something  relaxed  changes under shared_mutex_; elsewhere a hint, or S4 of the sleepers
   alignas(64) detail::small_mutex shared_mutex_;
+  detail::atomic<std::uint32_t> shared_waiting_{0};
   shared_level shared_[3];     // by priority
   detail::letterbox letters_;  // at the normal level, to a worker that searches
 
@@ -160,13 +182,26 @@ void static_thread_pool::shared_state::stop() noexcept {
 void static_thread_pool::shared_state::post(resumption& item) noexcept {
   auto* const me = static_cast<worker*>(detail::this_thread().forks);
   if (me && &me->pool == this) {
-    if (me->queue.push(item)) {
-      // One that is alone may wait for somebody who naps: this thread is likely to come to it first.
-      if (sleepers_.should_wake_one()) sleepers_.wake_one(me->queue.has_one());
-      return;
-    }
+    return post_own(*me, item);
   }
   post_shared(item, priority::normal);
+}
+CORACLE_ALWAYS_INLINE()
+void static_thread_pool::shared_state::post_own(worker& me, resumption& item) noexcept {
+  if (!me.queue.push(item)) return post_shared(item, priority::normal);
+  me.has_queued = true;
+  // One that is alone may wait for somebody who naps: this thread is likely to come to it first.
+  if (sleepers_.should_wake_one()) sleepers_.wake_one(me.queue.has_one());
+}
+
+/// On top of what this thread is in the midst of: so a tree that schedules each of its calls unfolds depth first. But one
+/// that has done nothing since its turn began but come here again goes behind the others.
+void static_thread_pool::shared_state::post_scheduled(resumption& item) noexcept {
+  const detail::thread_state& thread = detail::this_thread();
+  auto* const me = static_cast<worker*>(thread.forks);
+  if (!me || &me->pool != this) return post_shared(item, priority::normal);
+  if (me->depth() == me->depth_of_turn && thread.starts.depth == 0) return post_own(*me, item);
+  if (!me->push_if_room(item)) post_shared(item, priority::normal);
 }
 
 void static_thread_pool::shared_state::post_shared(resumption& item, priority at) noexcept {
@@ -181,7 +216,8 @@ void static_thread_pool::shared_state::post_shared(resumption& item, priority at
     const detail::small_mutex_lock lock(shared_mutex_);
     (its.head ? its.tail->next : its.head) = &item;
     its.tail = &item;
-    its.size.store(its.size.load(detail::memory_order_relaxed) + 1, detail::memory_order_relaxed); /*W1*/
+    if (its.size == 0) mark(at, true);
+    its.size = its.size + 1;
     claimed = sleepers_.claim();
   }
   if (claimed) detail::unpark(claimed, 1);
@@ -201,6 +237,7 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
       sleepers_.end_search(static_cast<std::uint32_t>(workers_.size() - 1), [&] { return needs_help(me); });
     }
     here.thread.current = next.place;
+    me.depth_of_turn = me.depth();
     here.drain(next.item->handle);
   }
 }
@@ -208,64 +245,87 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
 bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_queue::level mark) noexcept {
   work next{me.take_back_above(mark), &pool_};
   if (!next) next = find_posted(me);
+  if (!next && me.turn_is_from_elsewhere) next.item = me.take_oldest_below(me.depth_of_turn);
   if (!next) return false;
   const detail::executor_scope there{next.place};
   resume(next.item->handle);
   return true;
 }
 
-/// From the own queue, unless something is urgent, or another's turn has come.
+/// The newest of the fork queue, unless anything else waits.
 CORACLE_ALWAYS_INLINE()
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
-  const bool urgent = level_of(priority::high).size.load(detail::memory_order_relaxed) != 0; /*W1*/
-  if (--me.turns_left == 0 || urgent) [[unlikely]]
-    return next_in_turn(me);
-  if (const work newest = take_forked(me, me)) return newest;
-  return take_own(me);
-}
-/// The newest that `me` has forked, or the oldest of another.
-static_thread_pool::shared_state::work static_thread_pool::shared_state::take_forked(worker& me,
-                                                                                     worker& from) noexcept {
-  return {&from == &me ? from.take_back() : from.steal(), &pool_};
-}
-/// No entry of the fork queue waits below what is run next: so all that is there while something runs are its parents.
-void static_thread_pool::shared_state::repost_forked(worker& me) noexcept {
-  while (resumption* const newest = me.take_back()) {
-    if (!me.queue.push(*newest)) post_shared(*newest, priority::normal);
+  if (shared_waiting_.load(detail::memory_order_relaxed) == 0) [[likely]] { /*W1*/
+    if (!me.has_queued) return take(me, kind::stack);
+    if (me.seems_empty()) return take_own(me);
   }
+  return next_in_turn(me);
 }
-/// So that none starves, each queue goes first now and then.
+/// The oldest entry of the fork queue waits until all newer ones have ended. Now and then it goes to the queue instead.
+CORACLE_COLD() void static_thread_pool::shared_state::look_at_oldest(worker& me) noexcept {
+  constexpr std::uint64_t some_slices = 512 * detail::turn_order::slice;  // some 10 ms
+  const std::uint64_t now = detail::turn_clock();
+  me.turns_until_look = some_turns;
+  if (me.seems_empty() || now - me.looked_at_oldest < some_slices) return;
+  me.looked_at_oldest = now;
+  if (resumption* const oldest = me.take_oldest()) post_own(me, *oldest);
+}
+/// Several kinds may wait.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in_turn(worker& me) noexcept {
-  repost_forked(me);
-  work found;
-  if (me.turns_left == 0) {
-    me.turns_left = turns_between;
-    const unsigned turn = me.other_turns++ % 3;
-    found = turn == 0   ? take_shared(me, priority::normal)
-            : turn == 1 ? take_own(me)
-                        : take_shared(me, priority::low);
+  return me.order.next({.now = detail::turn_clock(),
+                        .high_waits = waits(priority::high),
+                        .low_waits = waits(priority::low),
+                        .continues = me.depth() > me.depth_of_turn},
+                       [&](kind which) noexcept { return take(me, which); });
+}
+static_thread_pool::shared_state::work static_thread_pool::shared_state::take(worker& me,
+                                                                              kind which) noexcept {
+  me.turn_is_from_elsewhere = which != kind::stack;
+  switch (which) {
+    case kind::stack:
+      if (--me.turns_until_look == 0) [[unlikely]]
+        look_at_oldest(me);
+      return {me.take_back(), &pool_};
+    case kind::queue:
+      return take_own(me);
+    case kind::normal:
+      return take_shared(me, priority::normal);
+    case kind::low:
+      return take_shared(me, priority::low);
+    case kind::high:
+      break;
   }
-  if (!found) found = take_shared(me, priority::high);
-  return found ? found : take_own(me);
+  return take_shared(me, priority::high);
+}
+static_thread_pool::shared_state::work static_thread_pool::shared_state::take_own(worker& me) noexcept {
+  resumption* const oldest = me.queue.take();
+  if (!oldest) me.has_queued = !me.queue.is_empty();
+  return {oldest, &pool_};
 }
 
 /// From anywhere, for a while. What is posted from elsewhere it sees at once; but a look at the others' queues takes cache
 /// lines away from their owners.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
-  constexpr int spinning = detail::is_modelled ? 1 : 2;
-  constexpr int looks = detail::is_modelled ? 1 : 14;  // some 50 us in all
-  constexpr int yields = 8;
+  constexpr unsigned spinning = 2, yields = 8;
   me.left_alone = 0;
-  for (int look = 0; look != looks; ++look) {
-    if (const work found = find(me)) return found;
+  const unsigned looks = me.patience.looks();
+  for (unsigned look = 0; look != looks; ++look) {
+    if (const work found = find(me)) {
+      if (look != 0) me.patience.paid_off();
+      return found;
+    }
     if (look < spinning) {
-      if (const work found = wait_for_letter()) return found;
+      if (const work found = wait_for_letter()) {
+        me.patience.paid_off();
+        return found;
+      }
     } else {
       // Without a letterbox: whoever is about to queue work may need this processor, and leave a letter there unread.
-      for (int i = 0; i != yields && !has_to_look(); ++i) detail::yield_processor();
+      for (unsigned i = 0; i != yields && !has_to_look(); ++i) detail::yield_processor();
     }
     if (sleepers_.are_to_stop()) return {};
   }
+  me.patience.was_in_vain();
   return {};
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_for_letter() noexcept {
@@ -276,15 +336,15 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_fo
 }
 /// Reads only what changes when there is something new.
 bool static_thread_pool::shared_state::has_to_look() const noexcept {
-  return shared_[0].size.load(detail::memory_order_relaxed) != 0 || /*W1*/
-         shared_[1].size.load(detail::memory_order_relaxed) != 0 || /*W1*/
-         sleepers_.are_to_stop();
+  constexpr std::uint32_t urgent = bit_of(priority::high) | bit_of(priority::normal);
+  return (shared_waiting_.load(detail::memory_order_relaxed) & urgent) != 0 || sleepers_.are_to_stop(); /*W1*/
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
   // First what nobody comes to by himself, as owners do to what they have forked.
   if (const work found = find_from_outside(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
-    if (const work found = take_forked(me, *workers_[(me.index + i) % workers_.size()])) return found;
+    if (resumption* const oldest = workers_[(me.index + i) % workers_.size()]->steal())
+      return {oldest, &pool_};
   }
   return find_in_queues(me);
 }
@@ -310,9 +370,9 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find_in
 static_thread_pool::shared_state::work static_thread_pool::shared_state::take_shared(worker& me,
                                                                                      priority from) noexcept {
   shared_level& its = level_of(from);
-  if (its.size.load(detail::memory_order_relaxed) == 0) return {}; /*W1*/
+  if (!waits(from)) return {};
   const detail::small_mutex_lock lock(shared_mutex_);
-  const std::size_t size = its.size.load(detail::memory_order_relaxed); /*W1*/
+  const std::size_t size = its.size;
   if (size == 0) return {};
   resumption* const first = its.head;
   its.head = first->next;
@@ -324,17 +384,17 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_sh
   while (taken != share && its.head) {
     resumption* const next = its.head->next;
     if (!me.queue.push(*its.head)) break;
+    me.has_queued = true;
     its.head = next;
     ++taken;
   }
-  its.size.store(size - taken, detail::memory_order_relaxed); /*W1*/
+  its.size = size - taken;
+  if (size == taken) mark(from, false);
   return {first, &level(from)};
 }
 
 bool static_thread_pool::shared_state::work_is_shared() const noexcept {
-  return std::any_of(std::begin(shared_), std::end(shared_), [](const shared_level& each) {
-    return each.size.load(detail::memory_order_relaxed) != 0; /*S4*/
-  });
+  return shared_waiting_.load(detail::memory_order_relaxed) != 0; /*S4*/
 }
 bool static_thread_pool::shared_state::work_is_queued() const noexcept {
   return work_is_shared() || std::any_of(workers_.begin(), workers_.end(), [](const auto& each) {
@@ -353,8 +413,8 @@ bool static_thread_pool::shared_state::needs_help(const worker& me) noexcept {
 /// The caller searches, before and after. False: the pool stops and nothing is queued.
 bool static_thread_pool::shared_state::wait_for_work(worker& me) noexcept {
   // Where the others have kept up with their work for long, one who sleeps would only be woken to come too late again.
-  constexpr unsigned few_entries = 1, few_searches = 8;
-  me.too_late = me.left_alone > few_entries ? me.too_late + 1 : 0;
+  constexpr unsigned few_searches = 8;
+  me.too_late = me.left_alone != 0 ? me.too_late + 1 : 0;
   if (me.too_late > few_searches && sleepers_.nap()) return true;
   return sleepers_.sleep([this] { return work_is_queued(); });
 }
@@ -369,6 +429,7 @@ static_thread_pool::~static_thread_pool() {
       "a static_thread_pool was destroyed on one of its own threads, which it would have to wait for");
 }
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
+void static_thread_pool::post_scheduled(resumption& item) noexcept { state_->post_scheduled(item); }
 pool_level static_thread_pool::with_priority(priority level) noexcept {
   return pool_level{&state_->level(level)};
 }

@@ -114,6 +114,38 @@ void push_again() {
   }
   all_are_taken(items);
 }
+/// The owner takes the oldest itself, while a thief wants it, too.
+template <unsigned Entries>
+void owner_takes_the_oldest() {
+  coracle::run_loop place;
+  tested_queue queue{place};
+  entry items[Entries + 1];
+  for (unsigned i = 0; i != Entries; ++i) push(queue, items[i]);
+  model_thread thief{[&] {
+    note(queue.steal());
+    note(queue.steal());
+  }};
+  note(queue.take_oldest());
+  push(queue, items[Entries]);
+  while (note(queue.take_back())) {
+  }
+  thief.join();
+  while (note(queue.take_back())) {
+  }
+  all_are_taken(items);
+}
+/// Those below a depth alone.
+void oldest_below_a_depth() {
+  coracle::run_loop place;
+  tested_queue queue{place};
+  entry items[2];
+  push(queue, items[0]);
+  const std::size_t depth = queue.depth();
+  push(queue, items[1]);
+  model_expect(queue.take_oldest_below(depth) == &items[0], "it was there");
+  model_expect(!queue.take_oldest_below(depth), "this one was not");
+  model_expect(queue.take_back() == &items[1], "which is still there");
+}
 /// Slots are used again while a thief reads them.
 void slots_are_used_again() {
   coracle::run_loop place;
@@ -218,6 +250,9 @@ int main(int argc, char** argv) {
   run.check("fork_queue: three entries, one thief", 4, owner_against_thieves<3, 1>);
   run.check("fork_queue: taken back by name", 4, take_back_one);
   run.check("fork_queue: put in again where it was", 4, push_again);
+  run.check("fork_queue: the owner takes the oldest of one", 4, owner_takes_the_oldest<1>);
+  run.check("fork_queue: the owner takes the oldest of two", 4, owner_takes_the_oldest<2>);
+  run.check("fork_queue: the oldest below a depth", 1, oldest_below_a_depth);
   run.check("fork_queue: slots are used again", 4, slots_are_used_again);
   run.check("fork_queue: the slot of one taken back", model_test::all, slot_of_one_taken_back);
   run.check("fork_queue: the next after the last", model_test::all, next_after_the_last);

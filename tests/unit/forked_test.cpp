@@ -238,27 +238,29 @@ TEST_CASE("forked: who leaves a child unjoined on a loop blocks its thread for t
 TEST_CASE("forked: two parents, one above the other, that both fail block the pool's thread, which says so" *
           doctest::skip(!CORACLE_CHECKS())) {
   const std::string written = coracle_test::first_message([] {
-    static_thread_pool pool{1};
-    coracle::async_manual_reset_event inner_goes_on, outer_goes_on, child_goes_on;
+    static_thread_pool pool{1}, elsewhere{1};
+    coracle::async_manual_reset_event inner_fails, outer_goes_on, outer_fails, child_goes_on;
     const auto inner = [&]() -> task<> {
-      co_await inner_goes_on;
       forked child{after(child_goes_on, 1)};
       co_await child.fork();
+      inner_fails.set();
       throw std::runtime_error("inner");
     };
     const auto outer = [&]() -> task<> {
       forked child{inner()};
       co_await child.fork();
       co_await outer_goes_on;
+      outer_fails.set();
       throw std::runtime_error("outer");  // on top of the inner one, for which it waits
     };
     const auto sets_all = [&]() -> task<> {
-      for (auto* const event : {&inner_goes_on, &outer_goes_on, &child_goes_on}) {
-        co_await pool.schedule();
-        event->set();
-      }
+      co_await inner_fails;
+      outer_goes_on.set();
+      co_await outer_fails;
+      child_goes_on.set();
     };
-    sync_wait(coracle::schedule_on(pool, coracle::when_all(outer(), sets_all())));
+    sync_wait(
+        coracle::when_all(coracle::schedule_on(elsewhere, sets_all()), coracle::schedule_on(pool, outer())));
   });
   CHECK(written.find("has blocked the thread for a second") != std::string::npos);
 }

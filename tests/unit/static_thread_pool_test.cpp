@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -182,7 +184,63 @@ TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule th
     co_await when_all(hop('a'), hop('b'));
   };
   sync_wait(work());
-  CHECK(log == "ababababab");
+  CHECK(log.size() == 10);
+  CHECK(log.find("aaa") == std::string::npos);
+  CHECK(log.find("bbb") == std::string::npos);
+}
+
+/// A tree whose every call begins with schedule(), and how many of its calls were under way at most.
+struct scheduled_tree {
+  static_thread_pool& pool;
+  std::atomic<int> calls{0}, most_calls{0};
+
+  struct counted {
+    explicit counted(scheduled_tree& its_tree) : tree(its_tree) {
+      const int now = ++tree.calls;
+      int most = tree.most_calls;
+      while (now > most && !tree.most_calls.compare_exchange_weak(most, now)) {
+      }
+    }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    ~counted() { --tree.calls; }
+    scheduled_tree& tree;
+  };
+  task<int> leaves_by_schedule(int depth) {
+    const counted me{*this};
+    co_await pool.schedule();
+    if (depth == 0) co_return 1;
+    auto [a, b] = co_await when_all(leaves_by_schedule(depth - 1), leaves_by_schedule(depth - 1));
+    co_return a + b;
+  }
+  task<int> leaves_by_schedule_on(int depth) {
+    const counted me{*this};
+    if (depth == 0) co_return 1;
+    auto [a, b] = co_await when_all(coracle::schedule_on(pool, leaves_by_schedule_on(depth - 1)),
+                                    coracle::schedule_on(pool, leaves_by_schedule_on(depth - 1)));
+    co_return a + b;
+  }
+  task<int> leaves_by_spawn(int depth) {
+    const counted me{*this};
+    if (depth == 0) co_return 1;
+    coracle::async_scope scope;
+    int sum = 0;
+    const auto add = [&]() -> task<> { sum += co_await leaves_by_spawn(depth - 1); };
+    scope.spawn(pool, add());
+    scope.spawn(pool, add());
+    co_await scope.join();
+    co_return sum;
+  }
+};
+TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds depth first") {
+  constexpr int depth = 12, leaves = 1 << depth;
+  static_thread_pool pool{1};
+  for (const auto walk : {&scheduled_tree::leaves_by_schedule, &scheduled_tree::leaves_by_schedule_on,
+                          &scheduled_tree::leaves_by_spawn}) {
+    scheduled_tree tree{pool};
+    CHECK(sync_wait(coracle::schedule_on(pool, (tree.*walk)(depth))) == leaves);
+    CHECK(tree.most_calls <= 16 * depth);
+  }
 }
 
 TEST_CASE(

@@ -27,6 +27,9 @@ class executor {
   /// Queues `item` for one resume(item, *this). Never runs it before returning; never allocates. `item` may be gone
   /// as soon as it can run, so the caller touches nothing of it afterwards.
   virtual void post(resumption& item) noexcept = 0;
+  /// As post(), for a coroutine that comes here by schedule() rather than because it was woken. An executor may run it
+  /// before older entries, if those still get their turn.
+  virtual void post_scheduled(resumption& item) noexcept { post(item); }
   /// The clock and the timers of what runs here; null: the program's.
   [[nodiscard]] virtual timer_service* timers() noexcept { return nullptr; }
 

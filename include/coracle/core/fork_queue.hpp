@@ -65,6 +65,21 @@ class fork_queue {
   }
   /// As push() of the entry that was taken back from there. Requires: nothing else was done to the queue since.
   CORACLE_ALWAYS_INLINE() void push_again(std::size_t where) noexcept { publish(where + 1); }
+  /// As push(), unless the ring is full: then false.
+  CORACLE_ALWAYS_INLINE() bool push_if_room(resumption& item) noexcept {
+    if (bottom_.load(memory_order_relaxed) >= fast_below_ && is_full()) [[unlikely]] /*F7*/
+      return false;
+    push(item);
+    return true;
+  }
+  /// Where the next entry goes: changes with each that is put in or taken back.
+  [[nodiscard]] std::size_t depth() const noexcept { return bottom_.load(memory_order_relaxed); } /*F7*/
+  /// False: take_back() would give one. True: it probably would not.
+  [[nodiscard]] bool seems_empty() const noexcept {
+    const std::size_t bottom = bottom_.load(memory_order_relaxed);                                  /*F7*/
+    return !not_shared_ && (slots_[(bottom - 1) % capacity].load(memory_order_relaxed) == filler || /*F7*/
+                            bottom == top_.load(memory_order_relaxed));                             /*F7*/
+  }
   /// The newest entry; null: there is none.
   resumption* take_back() noexcept {
     if (not_shared_) [[unlikely]]
@@ -87,6 +102,21 @@ class fork_queue {
   resumption* take_back_above(level mark) noexcept {
     const level now = filled();
     return now.bottom != mark.bottom || now.not_shared != mark.not_shared ? take_back() : nullptr;
+  }
+  /// The oldest entry in the ring; null: there is none.
+  resumption* take_oldest() noexcept { return take_oldest_below(bottom_.load(memory_order_relaxed)); } /*F7*/
+  /// The same, of those that were there when depth() was `depth`.
+  CORACLE_COLD() resumption* take_oldest_below(std::size_t depth) noexcept {
+    fast_below_ = 0;
+    std::size_t top = top_.load(memory_order_relaxed);                                    /*F6*/
+    while (!is_above(top, depth) && !is_above(top, bottom_.load(memory_order_relaxed))) { /*F7*/
+      resumption* const item = slots_[top % capacity].load(memory_order_relaxed);         /*F7*/
+      if (top_.compare_exchange_strong(top, top + 1, memory_order_relaxed)) {             /*F5*/
+        if (item != filler) return item;
+        ++top;
+      }
+    }
+    return nullptr;
   }
   /// For a coroutine that has to wait on its thread for a child: runs something of the pool's that is not its parent's,
   /// nor that of a parent further up, as those in turn would wait for it. Those are the entries below `mark`, which was
@@ -112,6 +142,13 @@ class fork_queue {
                ? item
                : nullptr;
   }
+  /// How many there are, at a glance.
+  [[nodiscard]] std::size_t size_hint() const noexcept {
+    const std::size_t top = top_.load(memory_order_relaxed),
+                      bottom = bottom_.load(memory_order_relaxed); /*F6*/
+    if (is_above(top, bottom)) return 0;
+    return bottom - top - (slots_[top % capacity].load(memory_order_relaxed) == filler); /*F7*/
+  }
   /// Of what was put in before a light fence that comes before the caller's heavy one.
   [[nodiscard]] bool is_empty() const noexcept {
     return has_none(top_.load(memory_order_relaxed), bottom_.load(memory_order_relaxed)); /*F6*/
@@ -133,6 +170,10 @@ class fork_queue {
     const std::uint32_t counts = counts_.load(memory_order_relaxed); /*F8*/
     if (counts - 1 < only_asleep_) [[unlikely]]
       have_help_called();
+  }
+  [[nodiscard]] bool is_full() const noexcept {
+    const std::size_t top = top_.load(memory_order_acquire);                    /*F9*/
+    return not_shared_ || bottom_.load(memory_order_relaxed) - top >= capacity; /*F7*/
   }
   CORACLE_SAVES_REGISTERS() void push_slowly(resumption& item) noexcept {
     std::size_t bottom = bottom_.load(memory_order_relaxed); /*F7*/

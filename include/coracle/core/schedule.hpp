@@ -22,9 +22,15 @@ class stoppable_hop : resumption {
   template <class Executor, class Promise>
   CORACLE_ALWAYS_INLINE()
   bool go(Executor* place, std::coroutine_handle<Promise> suspended) noexcept {
-    inherited_ = environment_of(suspended);
-    if (!place || (inherited_ && inherited_->stop.stop_requested())) return false;
-    handle = suspended;
+    if (!leaves(place, suspended)) return false;
+    place->post_scheduled(*this);
+    return true;
+  }
+  /// As go(), behind everything that is queued there.
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  bool go_behind(executor* place, std::coroutine_handle<Promise> suspended) noexcept {
+    if (!leaves(place, suspended)) return false;
     place->post(*this);
     return true;
   }
@@ -39,6 +45,16 @@ class stoppable_hop : resumption {
   }
 
  private:
+  /// False: there is nowhere to go, or it has been asked to stop.
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  bool leaves(const executor* place, std::coroutine_handle<Promise> suspended) noexcept {
+    inherited_ = environment_of(suspended);
+    if (!place || (inherited_ && inherited_->stop.stop_requested())) return false;
+    handle = suspended;
+    return true;
+  }
+
   const environment* inherited_ = nullptr;
 };
 }  // namespace detail

@@ -11,7 +11,7 @@ class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    return go(current_executor(), suspended);
+    return go_behind(current_executor(), suspended);
   }
 };
 

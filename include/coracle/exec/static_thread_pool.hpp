@@ -26,10 +26,14 @@ class pool_level : public scheduler_ref {
 ///     coracle::static_thread_pool pool{4};
 ///     co_await pool.schedule();  // from here on: one of its threads
 ///
-/// Order         a higher priority goes first; within one no order is promised. None waits for ever: also where
-///               there is always work of a higher priority, each level gets one turn in 60 of each thread.
-///               What a thread cannot come to, because it runs one coroutine for long, is taken by an idle one: within
-///               microseconds or, where entries that were alone have not had to wait for a while, some 0.2 ms.
+/// Order         a thread runs what its own coroutines have forked, scheduled or spawned newest first, so that a tree
+///               unfolds depth first, in memory that grows with its depth; what was woken on it, has yielded, or comes
+///               back by schedule() with nothing started in between, oldest first. A higher priority goes first, but
+///               for one turn in 20. None waits for ever: where several kinds of work wait, each gets its turn within
+///               about 20 us of each other kind, or one turn of theirs that lasts longer; low priority gets one such
+///               round in 32, and the oldest of what a thread has forked or scheduled itself is moved to the others
+///               after some 10 ms. What a thread cannot come to, because it runs one coroutine for long, is taken by an
+///               idle one within microseconds, or 0.2 ms where entries that were alone have not had to wait for a while.
 /// Resumes on    any of its threads.
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::system_error where a thread cannot be started.
@@ -51,9 +55,10 @@ class static_thread_pool final : public executor {
   ~static_thread_pool();
 
   using schedule_operation = coracle::schedule_operation<static_thread_pool>;
-  /// Awaitable of nothing: continues on a pool thread, behind what is queued there already.
+  /// Awaitable of nothing: continues on a pool thread. Others get their turn, within the bounds above.
   schedule_operation schedule() noexcept { return schedule_operation{*this}; }
   void post(resumption& item) noexcept override;
+  void post_scheduled(resumption& item) noexcept override;
   /// The pool for what is more urgent than the rest, or less. Who goes there stays at that level, also when an event
   /// wakes it, until it schedules itself elsewhere.
   ///

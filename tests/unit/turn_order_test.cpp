@@ -1,0 +1,91 @@
+// tests/unit/turn_order_test.cpp -- which kind of work a pool's thread takes next.
+// SPDX-License-Identifier: MIT
+#include "../../src/exec/turn_order.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+namespace {
+using coracle::detail::turn_order;
+using kind = turn_order::kind;
+
+/// A thread with so much work of each kind, whose turns last so long.
+struct busy_thread {
+  turn_order order;
+  std::map<kind, int> waiting;
+  std::uint64_t turn_length = 1;
+  std::uint64_t now = 1;
+  bool continues = false;
+
+  /// The first letter of the kind; '-': nothing was found.
+  char turn() {
+    const turn_order::sight seen{now, waiting[kind::high] != 0, waiting[kind::low] != 0, continues};
+    now += turn_length;
+    const char found = order.next(seen, [&](kind which) {
+      if (waiting[which] == 0) return '\0';
+      --waiting[which];
+      return "sqnlh"[static_cast<int>(which)];
+    });
+    return found == '\0' ? '-' : found;
+  }
+  std::string turns(int count) {
+    std::string all;
+    for (int i = 0; i != count; ++i) all += turn();
+    return all;
+  }
+};
+constexpr int plenty = 1'000'000;
+
+TEST_CASE("turn_order: two kinds with short turns each keep the thread for a slice") {
+  busy_thread thread{.order = {}, .waiting = {{kind::stack, plenty}, {kind::queue, plenty}}};
+  thread.turn_length = turn_order::slice / 4;
+  CHECK(thread.turns(16) == "qqqqssssqqqqssss");
+}
+TEST_CASE(
+    "turn_order: kinds whose turns are longer than a slice alternate, so a post waits for one turn of each") {
+  busy_thread thread{.order = {}, .waiting = {{kind::queue, plenty}, {kind::normal, plenty}}};
+  thread.turn_length = turn_order::slice * 5;
+  CHECK(thread.turns(6) == "qnqnqn");
+}
+TEST_CASE("turn_order: a single post from outside comes first after a long turn") {
+  busy_thread thread{.order = {}, .waiting = {{kind::queue, plenty}}};
+  thread.turn_length = turn_order::slice * 5;
+  CHECK(thread.turns(3) == "qqq");
+  thread.waiting[kind::normal] = 1;
+  CHECK(thread.turns(3) == "nqq");
+}
+TEST_CASE(
+    "turn_order: a post from outside waits for the end of a slice of short turns, and then gets one turn") {
+  busy_thread thread{.order = {}, .waiting = {{kind::stack, plenty}, {kind::normal, plenty}}};
+  thread.turn_length = turn_order::slice / 2;
+  CHECK(thread.turns(7) == "nssnssn");
+}
+TEST_CASE("turn_order: high priority goes first, but for one turn in 20") {
+  busy_thread thread{.order = {}, .waiting = {{kind::queue, plenty}, {kind::high, plenty}}};
+  CHECK(thread.turns(21) == std::string(19, 'h') + "qh");
+}
+TEST_CASE(
+    "turn_order: low priority gets one round in 32, and is left to the search where nothing else waits") {
+  busy_thread thread{.order = {}, .waiting = {{kind::queue, plenty}, {kind::low, plenty}}};
+  thread.turn_length = turn_order::slice;
+  CHECK(thread.turns(64) == std::string(31, 'q') + "l" + std::string(31, 'q') + "l");
+  thread.waiting[kind::queue] = 0;
+  CHECK(thread.turn() == '-');
+}
+TEST_CASE("turn_order: what a turn has forked goes on within the slice, before others of the same kind") {
+  busy_thread thread{.order = {}, .waiting = {{kind::stack, plenty}, {kind::queue, plenty}}};
+  thread.turn_length = turn_order::slice / 4;
+  CHECK(thread.turns(1) == "q");
+  thread.continues = true;
+  CHECK(thread.turns(3) == "sss");
+  CHECK(thread.turns(1) == "s");  // the slice of the stack
+}
+TEST_CASE("turn_order: high priority is found also where it was not seen to wait") {
+  busy_thread thread{.order = {}, .waiting = {{kind::high, 1}}};
+  const auto found = thread.order.next({1, false, false, false},
+                                       [&](kind which) { return which == kind::high ? 'h' : '\0'; });
+  CHECK(found == 'h');
+}
+}  // namespace
