@@ -98,6 +98,7 @@ class played_system final : public coracle::detail::io_system {
   int local_address(int, sockaddr_storage&) noexcept override { return -ENOSYS; }
   int shut_down(int, int) noexcept override { return -ENOSYS; }
   int dissolve(int) noexcept override { return -ENOSYS; }
+  int duplicate(int) noexcept override { return -ENOSYS; }
   void close(int) noexcept override {}
 
   atomic<int> time{0};

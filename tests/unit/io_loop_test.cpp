@@ -90,6 +90,7 @@ class scripted_system final : public io_system {
   int local_address(int, sockaddr_storage&) noexcept override { return -ENOSYS; }
   int shut_down(int, int) noexcept override { return -ENOSYS; }
   int dissolve(int) noexcept override { return -ENOSYS; }
+  int duplicate(int) noexcept override { return -ENOSYS; }
   void close(int) noexcept override {}
 
   script its;
