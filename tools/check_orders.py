@@ -10,7 +10,7 @@ before it there. The row of that name stands in the same file or in a header tha
 the orders that its accesses have; what a failed compare_exchange loads needs to be named only if it is not relaxed. No row is
 without a use, no access without an order, and no atomic goes past the seam, detail/atomic.hpp.
 
-Two relaxed loads need no row, as nothing rests on them: in a CORACLE_CHECK, and the first guess of a loop that changes the word
+Two relaxed loads need no row, as nothing rests on them: in a CORACLE_REQUIRE or CORACLE_CHECK, and the first guess of a loop that changes the word
 by compare_exchange (`seen = word.load(relaxed)`, and then `seen` is what is expected). --self-test checks the parser.
 """
 import re
@@ -82,10 +82,10 @@ class Source:
             re.findall(r"\border\b", self.code[begin + calls[-1] : position])) == 1
 
     def needs_no_row(self, position):
-        """Whether the relaxed load there is in a CORACLE_CHECK, or the first guess of a compare_exchange."""
+        """Whether the relaxed load there is in a CORACLE_REQUIRE or CORACLE_CHECK, or the first guess of a compare_exchange."""
         begin, _ = self.statement(position)
         before = self.code[begin:position]
-        if "CORACLE_CHECK(" in before or "CORACLE_DCHECK(" in before:
+        if "CORACLE_REQUIRE(" in before or "CORACLE_CHECK(" in before:
             return True
         guess = GUESS.search(before)
         line = self.code[self.code.rfind("\n", 0, position) + 1 : position]

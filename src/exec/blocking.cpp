@@ -13,7 +13,7 @@ class blocking_pool_state final : public elastic_threads {
  public:
   using elastic_threads::elastic_threads;
   ~blocking_pool_state() {
-    CORACLE_CHECK(queue_.empty(), "a blocking_pool was destroyed while calls wait for a thread");
+    CORACLE_REQUIRE(queue_.empty(), "a blocking_pool was destroyed while calls wait for a thread");
     retire();
   }
 
@@ -59,7 +59,7 @@ bool blocking_call::withdraw() noexcept { return pool_.withdraw(*this); }
 
 blocking_pool::blocking_pool(std::size_t most_threads, std::chrono::milliseconds idle_time)
     : state_(std::make_unique<detail::blocking_pool_state>(most_threads, idle_time)) {
-  CORACLE_CHECK(most_threads >= 1, "a blocking_pool has at least one thread");
+  CORACLE_REQUIRE(most_threads >= 1, "a blocking_pool was made without threads: allow at least one");
 }
 blocking_pool::~blocking_pool() = default;
 std::size_t blocking_pool::thread_count() const noexcept { return state_->thread_count(); }

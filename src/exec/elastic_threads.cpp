@@ -58,7 +58,7 @@ void elastic_threads::run() noexcept {
 }
 
 void elastic_threads::retire() noexcept {
-  CORACLE_CHECK(
+  CORACLE_REQUIRE(
       belongs_to != this,
       "threads for calls that block were ended on one of them, which would have to wait for itself");
   std::unique_lock lock{mutex_};

@@ -13,8 +13,8 @@ detail::atomic<std::uint32_t>& low_half(detail::atomic<std::uintptr_t>& word) no
 }  // namespace
 
 run_loop::~run_loop() {
-  CORACLE_CHECK(!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) == 0,
-                "a run_loop was destroyed with coroutines in its queue");
+  CORACLE_REQUIRE(!queue_ && (state_.load(detail::memory_order_relaxed) & ~stopping) == 0,
+                  "a run_loop was destroyed with coroutines in its queue");
 }
 
 void run_loop::post(resumption& item) noexcept {

@@ -109,14 +109,14 @@ void strand_state::run() noexcept {
 
 void strand_state::abandon() noexcept {
   const std::uintptr_t seen = state_.exchange(abandoned, memory_order_acq_rel); /*T4*/
-  CORACLE_CHECK(seen <= busy, "a strand was destroyed with coroutines in its queue");
+  CORACLE_REQUIRE(seen <= busy, "a strand was destroyed with coroutines in its queue");
   if (seen == idle) delete this;
 }
 }  // namespace detail
 
 namespace {
 executor& executor_of(scheduler_ref underlying) noexcept {
-  CORACLE_CHECK(underlying.place(), "a strand was made over current_scheduler() where there is none");
+  CORACLE_REQUIRE(underlying.place(), "a strand was made over current_scheduler() where there is none");
   return *underlying.place();
 }
 }  // namespace

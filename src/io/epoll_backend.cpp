@@ -91,9 +91,9 @@ void epoll_backend::detach(io_record& attached) noexcept {
   auto& its = static_cast<record&>(attached);
   for (direction* each : {&its.reading, &its.writing}) {
     const small_mutex_lock lock{each->mutex};
-    CORACLE_CHECK(each->queue.empty(), closed_too_early);
+    CORACLE_REQUIRE(each->queue.empty(), closed_too_early);
   }
-  CORACLE_CHECK(threads_.has_none_of(its), closed_too_early);
+  CORACLE_REQUIRE(threads_.has_none_of(its), closed_too_early);
   // Closing alone would not do where a child process has the descriptor too.
   if (!its.is_file) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, its.fd, nullptr);
   ::close(its.fd);

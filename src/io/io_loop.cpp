@@ -13,11 +13,11 @@ io_loop::io_loop(executor& service, io_system& system)
 io_loop::~io_loop() {
   // Whoever posted the last event may still be inside the lock.
   const small_mutex_lock lock{mutex_};
-  CORACLE_CHECK(
+  CORACLE_REQUIRE(
       !has_ready() && timers_.empty(),
       "an io_service was destroyed with coroutines scheduled on it or timers running: request their "
       "stop and process events until they have ended");
-  CORACLE_CHECK(
+  CORACLE_REQUIRE(
       backend_->attached() == 0,
       "an io_service was destroyed before its files and sockets: let their operations end and close "
       "them first");
@@ -212,7 +212,7 @@ void io_loop::work_started() noexcept {
 }
 void io_loop::work_finished() noexcept {
   const small_mutex_lock lock{mutex_};
-  CORACLE_CHECK(work_ != 0, "notify_work_finished() of an io_service without a notify_work_started()");
+  CORACLE_REQUIRE(work_ != 0, "notify_work_finished() of an io_service without a notify_work_started()");
   if (--work_ != 0) return;
   stopped_ = true;
   balance();

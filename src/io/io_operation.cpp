@@ -10,7 +10,9 @@
 
 namespace coracle::detail {
 bool io_operation::start(std::coroutine_handle<> self, const environment* inherited) noexcept {
-  CORACLE_CHECK(record, "an operation was awaited on a file or socket that is closed");
+  CORACLE_REQUIRE(record,
+                  "an operation was awaited on a file or socket that is closed: keep it open until its "
+                  "operations have ended");
   const stop_token& token = effective_token(given_, inherited);
   suspend(self);
   suspended_ = true;
@@ -60,7 +62,7 @@ void io_operation::stopped(stop_listener& self) noexcept {
 void io_operation::withdraw() noexcept {
   remove();
   [[maybe_unused]] const bool taken = record->backend->withdraw(*this);
-  CORACLE_CHECK(
+  CORACLE_REQUIRE(
       taken,
       "a coroutine was destroyed while it was on its way to its executor after an I/O operation: request "
       "its stop and let it end");

@@ -10,7 +10,7 @@ io_service::io_service() : io_service(detail::io_system::linux_system()) {}
 io_service::io_service(detail::io_system& system) : loop_(std::make_unique<detail::io_loop>(*this, system)) {}
 io_service::io_service(std::uint32_t) : io_service() {}
 io_service::~io_service() {
-  CORACLE_CHECK(
+  CORACLE_REQUIRE(
       current_executor() != this,
       "an io_service was destroyed by what runs on it, inside its own run() or process_events(), which "
       "goes on with it: end that first");
@@ -76,7 +76,7 @@ void io_service::timed_schedule_operation::stopped(detail::stop_listener& self) 
 void io_service::timed_schedule_operation::withdraw() noexcept {
   remove();
   [[maybe_unused]] const bool taken = service_.loop_->remove(*this) || service_.loop_->unlist(*this);
-  CORACLE_CHECK(taken, "a coroutine was destroyed while a timer was resuming it");
+  CORACLE_REQUIRE(taken, "a coroutine was destroyed while a timer was resuming it");
 }
 
 }  // namespace coracle

@@ -50,8 +50,8 @@ int signal_wait_operation::await_resume() {
 }
 
 signal_set::signal_set(io_service& service) {
-  CORACLE_CHECK(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
-                "a signal_set was made for a simulated io_service, where no signals come");
+  CORACLE_REQUIRE(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
+                  "a signal_set was made for a simulated io_service, where no signals come");
   int ends[2];
   if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) throw_error(errno, "cannot make a pipe for signals");
   write_ = ends[1];

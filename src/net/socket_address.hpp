@@ -36,7 +36,7 @@ inline net::ip_endpoint from_sockaddr(const sockaddr_storage& storage) noexcept 
     std::memcpy(&address, &storage, sizeof address);
     return net::ipv4_endpoint(net::ipv4_address(ntohl(address.sin_addr.s_addr)), ntohs(address.sin_port));
   }
-  CORACLE_CHECK(storage.ss_family == AF_INET6, "a socket address is neither IPv4 nor IPv6");
+  CORACLE_REQUIRE(storage.ss_family == AF_INET6, "a socket address is neither IPv4 nor IPv6");
   sockaddr_in6 address;
   std::memcpy(&address, &storage, sizeof address);
   return net::ipv6_endpoint(net::ipv6_address(address.sin6_addr.s6_addr), ntohs(address.sin6_port));

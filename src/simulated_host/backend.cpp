@@ -66,7 +66,7 @@ io_record& simulated_backend::attach(int fd, io_descriptor_kind kind) {
 void simulated_backend::detach(io_record& attached) noexcept {
   const testing::allocations_aside of_the_system;
   auto& its = static_cast<record&>(attached);
-  CORACLE_CHECK(its.reading.empty() && its.writing.empty() && its.with_device == 0, closed_too_early);
+  CORACLE_REQUIRE(its.reading.empty() && its.writing.empty() && its.with_device == 0, closed_too_early);
   its.what->watch(nullptr);
   host_.close(its.fd);
   records_.remove_if([&](const record& each) { return &each == &its; });

@@ -170,7 +170,7 @@ int host::duplicate(int) noexcept { return -EOPNOTSUPP; }
 void host::close(int fd) noexcept {
   const testing::allocations_aside of_the_system;
   const auto found = open_.find(fd);
-  CORACLE_CHECK(found != open_.end(), "a simulated descriptor was closed twice");
+  CORACLE_REQUIRE(found != open_.end(), "a simulated descriptor was closed twice");
   const std::shared_ptr<descriptor> closed = std::move(found->second);
   open_.erase(found);
   closed->close();
@@ -195,7 +195,7 @@ namespace coracle::testing {
 namespace {
 net::ip_address parsed(std::string_view address) {
   const auto found = net::ip_address::from_string(address);
-  CORACLE_CHECK(found.has_value(), "the address of a simulated host is neither IPv4 nor IPv6");
+  CORACLE_REQUIRE(found.has_value(), "the address of a simulated host is neither IPv4 nor IPv6");
   return found.value();
 }
 }  // namespace

@@ -15,7 +15,7 @@ constexpr network::duration longest_stall = std::chrono::seconds{30};
 
 void network::add(host& one) {
   [[maybe_unused]] const bool added = hosts_.emplace(one.address(), &one).second;
-  CORACLE_CHECK(added, "two hosts of a simulated network have the same address");
+  CORACLE_REQUIRE(added, "two hosts of a simulated network have the same address: give each its own");
 }
 void network::remove(const host& one) noexcept { hosts_.erase(one.address()); }
 

@@ -31,8 +31,8 @@ simulation::simulation(std::uint64_t seed, const simulation_options& options, co
 
 simulation::~simulation() {
   for (call& each : calls_) clock_.remove(each);
-  CORACLE_CHECK(ready_.empty() && late_.empty() && clock_.empty(),
-                "a simulation was destroyed with coroutines in its queue or timers set");
+  CORACLE_REQUIRE(ready_.empty() && late_.empty() && clock_.empty(),
+                  "a simulation was destroyed with coroutines in its queue or timers set");
 }
 
 void simulation::post(resumption& item) noexcept {

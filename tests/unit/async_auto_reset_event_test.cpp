@@ -223,8 +223,7 @@ TEST_CASE("async_auto_reset_event: when its only waiter is cancelled it is as if
   event.set();
 }
 
-TEST_CASE("async_auto_reset_event: destroyed while a coroutine waits ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("async_auto_reset_event: destroyed while a coroutine waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           async_auto_reset_event event;
           std::vector<int> log;

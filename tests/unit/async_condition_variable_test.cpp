@@ -241,16 +241,14 @@ TEST_CASE("async_condition_variable: a notified waiter may destroy it") {
   CHECK_FALSE(changed.has_value());
 }
 
-TEST_CASE("async_condition_variable: destroyed while a coroutine waits ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("async_condition_variable: destroyed while a coroutine waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           shared s;
           wait_once(s, 1);
         }) == "coracle: an async_condition_variable was destroyed while coroutines wait for it\n");
 }
 
-TEST_CASE("async_condition_variable: a wait with a lock that was moved from ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("async_condition_variable: a wait with a lock that was moved from ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           shared s;
           const auto wait = [&]() -> detached {

@@ -251,8 +251,7 @@ TEST_CASE("async_latch: a waiter that came late and did not suspend may destroy 
   CHECK(latch == nullptr);
 }
 
-TEST_CASE("async_latch: destroyed while a coroutine waits ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("async_latch: destroyed while a coroutine waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           const async_latch latch{1};
           std::vector<int> log;
@@ -260,7 +259,7 @@ TEST_CASE("async_latch: destroyed while a coroutine waits ends the program and s
         }) == "coracle: an async_latch was destroyed while coroutines wait for it\n");
 }
 
-TEST_CASE("async_latch: counting up ends the program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("async_latch: counting up ends the program and says so") {
   CHECK(coracle_test::abort_message([] { async_latch{1}.count_down(-1); }) ==
         "coracle: an async_latch counts down only: count_down() was given a negative number\n");
 }

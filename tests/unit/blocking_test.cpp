@@ -195,8 +195,7 @@ TEST_CASE("blocking: a pool that was never used starts no thread") {
   CHECK(pool.thread_count() == 0);
 }
 
-TEST_CASE("blocking: to destroy a pool on its own thread ends the program with one line" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("blocking: to destroy a pool on its own thread ends the program with one line") {
   CHECK(coracle_test::abort_message([] {
           auto pool = std::make_unique<blocking_pool>(1);
           sync_wait(blocking(*pool, [&] { pool.reset(); }));

@@ -179,8 +179,7 @@ TEST_CASE("file operation: destroying a coroutine whose file operation runs wait
   CHECK(io.process_pending_events() == 0);
 }
 
-TEST_CASE("file operation: a descriptor closed under a file thread ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("file operation: a descriptor closed under a file thread ends the program and says so") {
   const std::string said = coracle_test::abort_message([] {
     io_service io;
     held_up_thread thread{io};

@@ -324,11 +324,10 @@ TEST_CASE("for_each_concurrent: an element costs no allocation but its child's f
   CHECK(count(10) == count(1000));
 }
 
-TEST_CASE("for_each_concurrent: a limit of none ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("for_each_concurrent: a limit of none ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           const auto work = [](int) -> task<> { co_return; };
           coracle::sync_wait(for_each_concurrent(std::vector{1}, 0, work));
-        }) == "coracle: no child at a time is never done: the limit must be at least 1\n");
+        }) == "coracle: a concurrency limit of 0 never starts a child: it has to be at least 1\n");
 }
 }  // namespace

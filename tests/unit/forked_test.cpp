@@ -315,7 +315,7 @@ TEST_CASE("forked: misuse ends the program with one line") {
     CHECK(coracle_test::abort_message([] {
             forked child{answer()};
             static_cast<void>(child.join());
-          }).find("a child was joined that had not been forked") != std::string::npos);
+          }).find("a child was joined that had not been forked: await fork() first") != std::string::npos);
     CHECK(coracle_test::abort_message([] {
             sync_wait(forgets_a_failure());
           }).find("a forked child has failed, and its parent has not joined it") != std::string::npos);

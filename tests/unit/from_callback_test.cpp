@@ -416,7 +416,7 @@ TEST_CASE("from_callback: allocates nothing" * doctest::skip(!coracle::testing::
   CHECK(sum == 3);
 }
 
-TEST_CASE("from_callback: completed twice ends the program and says so" * doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("from_callback: completed twice ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           coracle::sync_wait(from_callback<int>([](auto done) {
             done(1);
@@ -425,8 +425,7 @@ TEST_CASE("from_callback: completed twice ends the program and says so" * doctes
         }) == "coracle: an operation of from_callback was completed twice, or by a completion moved from\n");
 }
 
-TEST_CASE("from_callback: destroyed while it waits ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("from_callback: destroyed while it waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           api<> calls;
           seen found;

@@ -257,8 +257,7 @@ TEST_CASE("io_operation: a connection that was accepted for a coroutine destroye
   ::close(client);
 }
 
-TEST_CASE("io_operation: destroyed on the way to its executor ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("io_operation: destroyed on the way to its executor ends the program and says so") {
   const std::string said = coracle_test::abort_message([] {
     io_service io;
     coracle::run_loop loop;
@@ -278,8 +277,7 @@ TEST_CASE("io_operation: destroyed on the way to its executor ends the program a
   CHECK(said.find("coracle: a coroutine was destroyed while it was on its way to its executor") == 0);
 }
 
-TEST_CASE("io_operation: a descriptor closed under it ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("io_operation: a descriptor closed under it ends the program and says so") {
   const std::string said = coracle_test::abort_message([] {
     io_service io;
     socket_pair pair{io};
@@ -294,8 +292,7 @@ TEST_CASE("io_operation: a descriptor closed under it ends the program and says 
         "end first\n");
 }
 
-TEST_CASE("io_operation: an io_service destroyed before its sockets ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("io_operation: an io_service destroyed before its sockets ends the program and says so") {
   const std::string said = coracle_test::abort_message([] {
     std::optional<io_service> io{std::in_place};
     const socket_pair pair{*io};

@@ -189,8 +189,7 @@ TEST_CASE("with_timeout: ends a receive that gets nothing; what comes later is s
   CHECK(io.run(work()) == 'y');
 }
 
-TEST_CASE("io_service: destroyed by a coroutine that its own run() runs ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("io_service: destroyed by a coroutine that its own run() runs ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           auto io = std::make_unique<io_service>();
           const auto work = [&]() -> task<> {

@@ -332,8 +332,7 @@ TEST_CASE("io_service: a sleep on it that is over is one event; a stop request e
   CHECK(io.process_pending_events() == 0);
 }
 
-TEST_CASE("io_service: destroyed while a coroutine sleeps on it ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("io_service: destroyed while a coroutine sleeps on it ends the program and says so") {
   const std::string message = coracle_test::abort_message([] {
     io_service io;
     const auto sleep = [&]() -> detached {
@@ -347,8 +346,7 @@ TEST_CASE("io_service: destroyed while a coroutine sleeps on it ends the program
       message.starts_with("coracle: an io_service was destroyed with coroutines scheduled on it or timers"));
 }
 
-TEST_CASE("io_service: destroyed with a coroutine scheduled, or a timer, ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("io_service: destroyed with a coroutine scheduled, or a timer, ends the program and says so") {
   const std::string message =
       "coracle: an io_service was destroyed with coroutines scheduled on it or timers running: request their "
       "stop "

@@ -120,7 +120,6 @@ TEST_CASE("manual_scheduler: a sleep there goes by its clock, and is over when t
   CHECK(log == std::vector{1});
 }
 
-#if CORACLE_CHECKS()
 TEST_CASE("manual_scheduler: a wrong pick, a full queue at the end and a foreign thread end the program") {
   CHECK(abort_message([] { manual_scheduler{}.run(0); }) ==
         "coracle: a manual_scheduler was told to run a coroutine that is not in its queue\n");
@@ -141,5 +140,4 @@ TEST_CASE("manual_scheduler: a wrong pick, a full queue at the end and a foreign
           std::thread([&] { log_there(place, log, 1); }).join();
         }) == "coracle: a manual_scheduler was used by a thread other than its own\n");
 }
-#endif
 }  // namespace

@@ -274,8 +274,7 @@ TEST_CASE("multi_producer_sequencer: without memory for its slots the constructo
   CHECK(failed == 1);
 }
 
-TEST_CASE("multi_producer_sequencer: broken preconditions end the program and say so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("multi_producer_sequencer: broken preconditions end the program and say so") {
   const std::string size =
       "coracle: multi_producer_sequencer: the size of the ring buffer has to be a power of two, and at most "
       "half "

@@ -153,8 +153,7 @@ TEST_CASE("round_robin_scheduler: taking turns allocates nothing" *
   CHECK(after == before);
 }
 
-TEST_CASE("round_robin_scheduler: destroyed while somebody waits ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("round_robin_scheduler: destroyed while somebody waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           round_robin_scheduler<3> ring;
           std::string log;

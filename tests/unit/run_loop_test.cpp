@@ -248,8 +248,7 @@ TEST_CASE("run_loop: an exception that leaves a coroutine's promise loses none o
   CHECK(log == std::vector{1, 2, 3});
 }
 
-TEST_CASE("run_loop: destroyed with a coroutine in its queue ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("run_loop: destroyed with a coroutine in its queue ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           run_loop loop;
           std::vector<int> log;

@@ -353,8 +353,7 @@ TEST_CASE("sequence_barrier: without memory for the way to a scheduler the wait 
   CHECK(failed >= 0);
 }
 
-TEST_CASE("sequence_barrier: destroyed while somebody waits ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("sequence_barrier: destroyed while somebody waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           sequence_barrier<> barrier;
           [&]() -> detached { co_await barrier.wait_until_published(0); }();

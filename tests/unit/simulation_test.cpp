@@ -266,8 +266,7 @@ TEST_CASE("simulation: a wait that does not end when it is asked to ends the pro
   CHECK(message.find("(It does not end when it is asked to.)") != std::string::npos);
 }
 
-TEST_CASE("simulation: its end with work left, and use from another thread, end the program and say so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("simulation: its end with work left, and use from another thread, end the program and say so") {
   CHECK(coracle_test::abort_message([] {
           simulation sim{1};
           const auto go = [&]() -> detached { co_await sim.schedule(); };

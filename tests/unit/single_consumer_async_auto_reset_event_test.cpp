@@ -291,8 +291,8 @@ TEST_CASE("single_consumer_async_auto_reset_event: a consumer and producers on a
 }
 
 TEST_CASE(
-    "single_consumer_async_auto_reset_event: destroyed while a coroutine waits ends the program and says so" *
-    doctest::skip(!CORACLE_CHECKS())) {
+    "single_consumer_async_auto_reset_event: destroyed while a coroutine waits ends the program and says "
+    "so") {
   CHECK(coracle_test::abort_message([] {
           auto_event event;
           std::vector<int> log;
@@ -301,8 +301,7 @@ TEST_CASE(
         "coracle: a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it\n");
 }
 
-TEST_CASE("single_consumer_async_auto_reset_event: a second waiter ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("single_consumer_async_auto_reset_event: a second waiter ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           auto_event event;
           std::vector<int> log;

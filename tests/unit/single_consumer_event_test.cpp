@@ -293,8 +293,7 @@ TEST_CASE("single_consumer_event: an event inside the coroutine that waits for i
   CHECK(waiting.done());
 }
 
-TEST_CASE("single_consumer_event: destroyed while a coroutine waits ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("single_consumer_event: destroyed while a coroutine waits ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           single_consumer_event event;
           std::vector<int> log;
@@ -302,8 +301,7 @@ TEST_CASE("single_consumer_event: destroyed while a coroutine waits ends the pro
         }) == "coracle: a single_consumer_event was destroyed while a coroutine waits for it\n");
 }
 
-TEST_CASE("single_consumer_event: a second waiter ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("single_consumer_event: a second waiter ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           single_consumer_event event;
           std::vector<int> log;

@@ -280,8 +280,7 @@ TEST_CASE("single_flight: a caller that finds no memory to be stopped by joins t
   CHECK(failed == failures);
 }
 
-TEST_CASE("single_flight: destroyed while a call runs ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("single_flight: destroyed while a call runs ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           coracle::async_manual_reset_event never;
           auto flights = std::make_unique<single_flight<int, int>>();

@@ -340,15 +340,13 @@ task<> leave_on_a_pool_of_its_own() {
   static_thread_pool pool{1};
   co_await pool.schedule();
 }
-TEST_CASE("static_thread_pool: to destroy it on its own thread ends the program with one line" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("static_thread_pool: to destroy it on its own thread ends the program with one line") {
   CHECK(coracle_test::abort_message([] { sync_wait(leave_on_a_pool_of_its_own()); }) ==
         "coracle: a static_thread_pool was destroyed on one of its own threads, which it would have to wait "
         "for\n");
 }
 
-TEST_CASE("static_thread_pool: std::exit() on a thread of one that is a static object does so, too" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("static_thread_pool: std::exit() on a thread of one that is a static object does so, too") {
   CHECK(coracle_test::abort_message([] {
           static static_thread_pool pool{1};
           const auto leave = []() -> task<> {

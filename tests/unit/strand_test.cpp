@@ -244,7 +244,6 @@ TEST_CASE("strand: allocates for itself, and nothing for what runs on it" *
   CHECK(for_work == 0);
 }
 
-#if CORACLE_CHECKS()
 TEST_CASE("strand: destroying one with coroutines in its queue ends the program") {
   const std::string message = coracle_test::abort_message([] {
     run_loop loop;
@@ -260,5 +259,4 @@ TEST_CASE("strand: over no scheduler it ends the program") {
       coracle_test::abort_message([] { const strand place{coracle::current_scheduler()}; });
   CHECK(message.find("a strand was made over current_scheduler() where there is none") != std::string::npos);
 }
-#endif
 }  // namespace

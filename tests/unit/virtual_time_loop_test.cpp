@@ -199,7 +199,7 @@ TEST_CASE("virtual_time_loop: waiting for what never comes ends the program and 
 }
 
 TEST_CASE("virtual_time_loop: use from another thread ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS() || !coracle::testing::allocations_are_counted)) {
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
   // Not under ThreadSanitizer: in the child of a process that had threads it starts none.
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;
@@ -208,8 +208,7 @@ TEST_CASE("virtual_time_loop: use from another thread ends the program and says 
         }) == "coracle: a virtual_time_loop was used by a thread other than its own\n");
 }
 
-TEST_CASE("virtual_time_loop: its end with work left ends the program and says so" *
-          doctest::skip(!CORACLE_CHECKS())) {
+TEST_CASE("virtual_time_loop: its end with work left ends the program and says so") {
   const char* const left =
       "coracle: a virtual_time_loop was destroyed with coroutines in its queue or timers set\n";
   CHECK(coracle_test::abort_message([] {

@@ -18,8 +18,8 @@ class basic_channel {
   basic_channel(const basic_channel&) = delete;
   basic_channel& operator=(const basic_channel&) = delete;
   ~basic_channel() {
-    CORACLE_CHECK(receivers_.empty() && senders_.empty(),
-                  "a channel was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(receivers_.empty() && senders_.empty(),
+                    "a channel was destroyed while coroutines wait for it");
   }
 
   class send_operation;

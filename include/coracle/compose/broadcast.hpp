@@ -80,7 +80,8 @@ class broadcast {
  public:
   /// Keeps the last `capacity` values. Requires: at least 1.
   explicit broadcast(std::size_t capacity) : state_(std::make_shared<detail::broadcast_state<T>>(capacity)) {
-    CORACLE_CHECK(capacity != 0, "a broadcast needs room for at least one value");
+    CORACLE_REQUIRE(capacity != 0,
+                    "a broadcast was made without room for a value: its capacity has to be at least 1");
   }
   broadcast(const broadcast&) = delete;
   broadcast& operator=(const broadcast&) = delete;

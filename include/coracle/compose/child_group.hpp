@@ -131,7 +131,7 @@ class [[nodiscard]] child_group::next_operation {
   child_group& group_;
 };
 inline child_group::next_operation child_group::next() noexcept {
-  CORACLE_CHECK(running_ != 0, "a child_group without children was waited for");
+  CORACLE_REQUIRE(running_ != 0, "a child_group without children was waited for");
   return next_operation{*this};
 }
 

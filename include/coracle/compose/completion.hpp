@@ -51,8 +51,8 @@ class callback_meeting : waiter, protected stop_registration {
   callback_meeting(const callback_meeting&) = delete;
   callback_meeting& operator=(const callback_meeting&) = delete;
   ~callback_meeting() {
-    CORACLE_CHECK(!began_ || has(state_.load(memory_order_relaxed), is_completed),
-                  "a coroutine was destroyed while it waits for an operation of from_callback");
+    CORACLE_REQUIRE(!began_ || has(state_.load(memory_order_relaxed), is_completed),
+                    "a coroutine was destroyed while it waits for an operation of from_callback");
   }
 
   void refuse(stop_reason why) noexcept {
@@ -196,8 +196,8 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
   friend meeting;
   explicit completion(meeting& awaited) noexcept : meeting_(&awaited) {}
   meeting& use() noexcept {
-    CORACLE_CHECK(meeting_,
-                  "an operation of from_callback was completed twice, or by a completion moved from");
+    CORACLE_REQUIRE(meeting_,
+                    "an operation of from_callback was completed twice, or by a completion moved from");
     return *std::exchange(meeting_, nullptr);
   }
 

@@ -293,7 +293,7 @@ template <class T>
 class [[nodiscard("nothing is forked until this is awaited")]] forked<T>::fork_operation {
  public:
   explicit fork_operation(detail::fork_awaiter<T>& child) noexcept : child_(child) {
-    CORACLE_CHECK(!child.point().is_forked(), "a child was forked twice");
+    CORACLE_CHECK(!child.point().is_forked(), "a child was forked twice: make a forked for each");
   }
   decltype(auto) operator co_await() const noexcept { return detail::in_place(child_); }
 
@@ -304,7 +304,8 @@ template <class T>
 class [[nodiscard("nothing is joined until this is awaited")]] forked<T>::join_operation {
  public:
   explicit join_operation(detail::join_awaiter<T>& child) noexcept : child_(child) {
-    CORACLE_CHECK(child.point().is_forked(), "a child was joined that had not been forked");
+    CORACLE_CHECK(child.point().is_forked(),
+                  "a child was joined that had not been forked: await fork() first");
   }
   decltype(auto) operator co_await() const noexcept { return detail::in_place(child_); }
 

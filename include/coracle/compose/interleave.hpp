@@ -258,7 +258,7 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 template <std::integral Group, class Range, class Function>
   requires(detail::makes_lookups<Function, Range>)
 void interleave(Group group, Range&& elements, Function make) {
-  CORACLE_CHECK(group > 0, "an interleave() without lookups never ends: the group must be at least 1");
+  CORACLE_REQUIRE(group > 0, "an interleave() without lookups never ends: the group must be at least 1");
   detail::run_lookups(static_cast<std::size_t>(group), std::begin(elements), std::end(elements), make);
 }
 /// With a group that it finds by itself: it gives the first elements to several sizes, twice some thousands to each, and

@@ -64,8 +64,8 @@ class oneshot_state : public recycled_frames {
   [[nodiscard]] bool receiver_leaves() noexcept {
     if (sender_has_left()) return true;
     const std::uint32_t seen = word_.lock();
-    CORACLE_CHECK((seen & waited_for) == 0,
-                  "a oneshot_receiver was destroyed while a coroutine waits for its value");
+    CORACLE_REQUIRE((seen & waited_for) == 0,
+                    "a oneshot_receiver was destroyed while a coroutine waits for its value");
     word_.unlock(seen | receiver_left);
     return (seen & sender_left) != 0;
   }
@@ -74,7 +74,7 @@ class oneshot_state : public recycled_frames {
   }
   bool enqueue(queued_waiter& receiver) noexcept {
     const std::uint32_t seen = word_.lock();
-    CORACLE_CHECK((seen & waited_for) == 0, "recv() of a oneshot_receiver was awaited twice at a time");
+    CORACLE_REQUIRE((seen & waited_for) == 0, "recv() of a oneshot_receiver was awaited twice at a time");
     bool waits = false;
     if ((seen & sender_left) != 0) {
       static_cast<void>(queue_.serve_at_once(receiver));
@@ -154,7 +154,7 @@ class [[nodiscard("recv() does nothing until it is awaited")]] oneshot_receiver<
     : public detail::stoppable_wait<recv_operation> {
  public:
   explicit recv_operation(detail::oneshot_state<T>* shared) noexcept : state_(shared) {
-    CORACLE_CHECK(shared, "recv() of a oneshot_receiver that was moved from");
+    CORACLE_REQUIRE(shared, "recv() of a oneshot_receiver that was moved from");
   }
   T await_resume() {
     this->finish();
@@ -213,7 +213,7 @@ std::pair<detail::any_awaiter, detail::any_awaiter> oneshot() {
 
 template <class T>
 std::optional<T> oneshot_sender<T>::send(T value) noexcept {
-  CORACLE_CHECK(state_, "a oneshot_sender sent twice, or was moved from");
+  CORACLE_REQUIRE(state_, "a oneshot_sender sent twice, or was moved from: each sends one value");
   std::optional<T> given_back;
   state_->put(std::move(value));
   auto* const shared = std::exchange(state_, nullptr);

@@ -159,7 +159,7 @@ task<bool> take_and_wait(Child& ended, Take& take) {
 /// after another; when it gives false the others are stopped.
 template <class Range, class Function, class Take>
 task<> run_children(Range range, std::size_t limit, Function function, Take take) {
-  CORACLE_CHECK(limit != 0, "no child at a time is never done: the limit must be at least 1");
+  CORACLE_REQUIRE(limit != 0, "a concurrency limit of 0 never starts a child: it has to be at least 1");
   co_await this_task::throw_if_stopped();
   const environment& outer =
       co_await read_environment([](const environment& here) -> const environment& { return here; });

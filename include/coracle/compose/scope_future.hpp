@@ -135,7 +135,7 @@ class scope_future {
   }
   /// Whether the child has ended. Requires: not moved from.
   [[nodiscard]] bool is_ready() const noexcept {
-    CORACLE_CHECK(child_, "an empty scope_future was asked whether it is ready: it was moved from");
+    CORACLE_REQUIRE(child_, "an empty scope_future was asked whether it is ready: it was moved from");
     return child_->ended().is_set();
   }
 
@@ -163,7 +163,7 @@ class scope_future {
     async_manual_reset_event::wait_operation over_;
   };
   wait_operation operator co_await() && noexcept {
-    CORACLE_CHECK(child_, "an empty scope_future was awaited: it was moved from");
+    CORACLE_REQUIRE(child_, "an empty scope_future was awaited: it was moved from");
     return wait_operation{*child_};
   }
 

@@ -21,7 +21,7 @@ class scope_policy {
   /// Nobody is stopped; `on_error` gets each error, on the thread on which the child has ended, so perhaps on
   /// several at once. It must not throw: std::terminate. Requires: `on_error` is not empty.
   [[nodiscard]] static scope_policy supervise(handler on_error) noexcept {
-    CORACLE_CHECK(on_error, "scope_policy::supervise() needs a function that gets the errors");
+    CORACLE_REQUIRE(on_error, "scope_policy::supervise() needs a function that gets the errors");
     return scope_policy{false, std::move(on_error)};
   }
 

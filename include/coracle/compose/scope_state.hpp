@@ -57,7 +57,9 @@ class scope_state {
   /// Before `arriving` is started, or put off; then started() follows.
   void add(scope_child& arriving, bool starts_now) noexcept {
     const std::size_t seen = word_.lock();
-    CORACLE_CHECK(seen != 0, "spawn() into an async_scope that has been joined");
+    CORACLE_CHECK(
+        seen != 0,
+        "spawn() into an async_scope that has been joined: spawn before that, or from its children");
     if (starts_now) running_.push(arriving);
     word_.unlock(seen + one);
   }
@@ -123,7 +125,7 @@ class scope_state {
 
   /// False: there are no children; nobody will be resumed.
   bool join(std::coroutine_handle<> suspended) noexcept {
-    CORACLE_CHECK(!joiner_.handle, "join() of an async_scope was awaited twice");
+    CORACLE_REQUIRE(!joiner_.handle, "join() of an async_scope was awaited twice: await it once");
     joiner_.suspend(suspended);
     const std::size_t seen = word_.lock();
     word_.unlock(seen - one);
@@ -202,7 +204,7 @@ inline scope_state::~scope_state() {
   if (running() != 0) report_running();
   if (has_errors() && !reported_)
     fail("an async_scope was destroyed with an exception in it: co_await its join()");
-  CORACLE_CHECK(
+  CORACLE_REQUIRE(
       joiner_.handle,
       "an async_scope was destroyed without join(): co_await it on every way out of the scope, also "
       "where an exception leaves it, or use with_scope()");

@@ -163,7 +163,7 @@ namespace coracle::streams {
 /// Threads       elements may end on any threads.
 /// Cost          three allocations for a run, none for an element beside its own frame.
 [[nodiscard("write source | buffered(n)")]] inline auto buffered(std::size_t limit) noexcept {
-  CORACLE_CHECK(limit != 0, "buffered(0): at least one element has to be on its way");
+  CORACLE_REQUIRE(limit != 0, "buffered(0): at least one element has to be on its way");
   return detail::buffered_pipe(limit);
 }
 }  // namespace coracle::streams

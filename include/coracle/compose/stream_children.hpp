@@ -28,7 +28,7 @@ class stream_children {
   stream_children(const stream_children&) = delete;
   stream_children& operator=(const stream_children&) = delete;
   ~stream_children() {
-    CORACLE_CHECK(
+    CORACLE_REQUIRE(
         running_.load(memory_order_relaxed) <= 1,
         "a pipeline was destroyed while something in it runs: await it to its end, which a stop request "
         "brings early");

@@ -203,7 +203,7 @@ template <class Predicate>
 /// `source | chunk(n)`: std::vectors of n elements; the last one may be shorter. Elements that are seen by
 /// reference are copied, or moved if they cannot be copied. Requires: n is not 0.
 [[nodiscard("write source | chunk(n)")]] inline auto chunk(std::size_t size) noexcept {
-  CORACLE_CHECK(size != 0, "chunk(0): a chunk has at least one element");
+  CORACLE_REQUIRE(size != 0, "chunk(0): a chunk has at least one element");
   return detail::count_pipe<detail::chunk_change>(size);
 }
 }  // namespace coracle::streams

@@ -156,7 +156,7 @@ class outcome {
   }
   [[noreturn]] CORACLE_COLD() void refuse() const {
     if (state_ == state::error) detail::rethrow(error_);
-    CORACLE_CHECK(state_ == state::cancelled, "the result of a coroutine was taken before it finished");
+    CORACLE_REQUIRE(state_ == state::cancelled, "the result of a coroutine was taken before it finished");
     detail::throw_cancelled(reason_);
   }
   CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }

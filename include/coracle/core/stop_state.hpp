@@ -204,7 +204,7 @@ class wake_after_callbacks {
 };
 
 inline bool stop_state::request(stop_reason why) noexcept {
-  CORACLE_CHECK(why != stop_reason::none, "a stop was requested for no reason: stop_reason::none");
+  CORACLE_REQUIRE(why != stop_reason::none, "a stop was requested with stop_reason::none: give the reason");
   const wake_after_callbacks put_off{this_thread()};
   note_in_row();
   if (!run_listeners(why)) return false;

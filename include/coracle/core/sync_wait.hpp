@@ -56,6 +56,8 @@ class waiting_thread : public callback_frame {
 template <awaitable Awaitable>
 await_result_t<Awaitable> sync_wait(Awaitable&& value) {
   auto&& a = get_awaiter(static_cast<Awaitable&&>(value));
+  constexpr bool is_task = requires { a.require_body(); };
+  if constexpr (is_task) a.require_body();
   if (!a.await_ready()) {
     detail::waiting_thread thread;
     bool suspended;
@@ -65,7 +67,10 @@ await_result_t<Awaitable> sync_wait(Awaitable&& value) {
       suspended = detail::suspend_into(a, thread.handle());
     }
     if (suspended) thread.wait();
+  } else if constexpr (is_task) {
+    a.require_result();
   }
+  if constexpr (is_task) a.mark_taken();
   return a.await_resume();
 }
 template <class T>

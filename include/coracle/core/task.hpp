@@ -165,6 +165,10 @@ std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> body) 
   CORACLE_HIDES_ORIGIN(address);
   return std::coroutine_handle<Promise>::from_address(address);
 }
+inline constexpr char awaited_empty[] =
+    "an empty task was awaited: it was awaited before, moved from, or never held a coroutine";
+inline constexpr char awaited_twice[] =
+    "a task was awaited twice: its result has been moved out; a shared_task keeps it";
 template <class T>
 class task_awaiter_base {
  public:
@@ -191,14 +195,15 @@ class task_awaiter : public task_awaiter_base<T> {
   using task_awaiter_base<T>::task_awaiter_base;
   bool await_ready() const noexcept {
     const bool is_over = this->body_.done();
-    CORACLE_CHECK(!is_over || this->body_.promise().parent(),
-                  "a task was awaited twice: its result has been moved out; a shared_task keeps it");
+    CORACLE_CHECK(!is_over || this->body_.promise().parent(), awaited_twice);
     return is_over;
   }
+  // For sync_wait(), which asks in every build.
+  void require_body() const noexcept { CORACLE_REQUIRE(this->body_, awaited_empty); }
+  void require_result() const noexcept { CORACLE_REQUIRE(this->body_.promise().parent(), awaited_twice); }
+  void mark_taken() const noexcept { this->body_.promise().forget_parent(); }
   CORACLE_ALWAYS_INLINE() T await_resume() {
-#if CORACLE_CHECKS()
-    this->body_.promise().forget_parent();  // the mark of one whose result is taken
-#endif
+    if constexpr (CORACLE_CHECKS()) mark_taken();
     return this->body_.promise().take();
   }
 };
@@ -357,10 +362,7 @@ class [[nodiscard(
     return body_ && body_.done() && body_.promise().parent() && body_.promise().has_error();
   }
 #endif
-  void require_body() const noexcept {
-    CORACLE_CHECK(body_,
-                  "an empty task was awaited: it was awaited before, moved from, or never held a coroutine");
-  }
+  void require_body() const noexcept { CORACLE_CHECK(body_, detail::awaited_empty); }
 };
 
 namespace detail {

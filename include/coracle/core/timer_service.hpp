@@ -53,7 +53,7 @@ constexpr std::chrono::steady_clock::duration clock_duration(
   using steady = std::chrono::steady_clock::duration;
   using factor = std::ratio_divide<Period, steady::period>;
   if (!(delay > delay.zero())) {
-    CORACLE_CHECK(delay <= delay.zero(), "a delay that is not a number (NaN) was given");
+    CORACLE_REQUIRE(delay <= delay.zero(), "a delay that is not a number (NaN) was given");
     return steady::zero();
   }
   if constexpr (std::is_integral_v<Rep> && factor::den == 1) {

@@ -1,4 +1,4 @@
-// coracle/detail/check.hpp -- preconditions that are verified under CORACLE_CHECKS().
+// coracle/detail/check.hpp -- what ends the program where a precondition is broken.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/detail/config.hpp>
@@ -67,6 +67,10 @@ class body_end {
 };
 }  // namespace coracle::detail
 
+/// In every build, so only where it costs nothing: where something is made or destroyed, beside a system call, on a path that has
+/// branched off the fast one already. The message says what is wrong, and after a colon what to do.
+#define CORACLE_REQUIRE(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))
+/// In checked builds alone: where each operation would pay for it.
 #if CORACLE_CHECKS()
 #define CORACLE_CHECK(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))
 #else

@@ -36,7 +36,8 @@ class interval {
   explicit interval(std::chrono::duration<Rep, Period> period,
                     missed_tick after_late = missed_tick::burst) noexcept
       : period_(detail::clock_duration(period)), after_late_(after_late) {
-    CORACLE_CHECK(period_ > period_.zero(), "an interval needs a period of more than no time");
+    CORACLE_REQUIRE(period_ > period_.zero(),
+                    "an interval was made with a period of 0 or less: give it a longer one");
   }
 
   class tick_operation;

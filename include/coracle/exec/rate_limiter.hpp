@@ -32,21 +32,24 @@ class rate_limiter {
 
   /// Requires: all greater than 0, and burst * period in nanoseconds less than 2^62.
   rate_limiter(std::int64_t tokens, duration period, std::int64_t burst) noexcept
-      : price_(period.count()),
+      : burst_(burst),
+        price_(period.count()),
         full_(product(burst, period.count())),
         refill_(tokens < full_ ? tokens : full_),
         level_(full_) {
-    CORACLE_CHECK(tokens > 0 && period > duration::zero() && burst > 0,
-                  "a rate_limiter needs tokens, a period and a burst greater than 0");
-    CORACLE_CHECK(burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
-                  "the burst of a rate_limiter times its period must be less than 2^62 nanoseconds");
+    CORACLE_REQUIRE(
+        tokens > 0 && period > duration::zero() && burst > 0,
+        "a rate_limiter was made with tokens, a period or a burst of 0 or less: each has to be greater");
+    CORACLE_REQUIRE(burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
+                    "a rate_limiter was made with too great a burst: times the period it has to be less than "
+                    "2^62 nanoseconds");
   }
   rate_limiter(std::int64_t tokens, duration period) noexcept : rate_limiter(tokens, period, tokens) {}
   rate_limiter(const rate_limiter&) = delete;
   rate_limiter& operator=(const rate_limiter&) = delete;
   /// Requires: nobody waits.
   ~rate_limiter() {
-    CORACLE_CHECK(waiting_ == 0, "a rate_limiter was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(waiting_ == 0, "a rate_limiter was destroyed while coroutines wait for it");
   }
 
   class acquire_operation;
@@ -86,6 +89,7 @@ class rate_limiter {
   };
 
   // A token is `price_` units, and a nanosecond brings `refill_` of them: no more than there is room for.
+  const std::int64_t burst_;
   const std::int64_t price_;
   const std::int64_t full_;
   const std::int64_t refill_;
@@ -100,8 +104,9 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     : resumption {
  public:
   acquire_operation(rate_limiter& limiter, std::int64_t n) noexcept : limiter_(limiter), n_(n) {
-    CORACLE_CHECK(n >= 0 && n <= limiter.full_ / limiter.price_,
-                  "acquire() of more tokens than the burst of a rate_limiter, or of less than none");
+    CORACLE_REQUIRE(n >= 0 && n <= limiter.burst_,
+                    "acquire() of more tokens than the burst of a rate_limiter, or of a negative number: "
+                    "raise the burst or ask for fewer");
   }
   bool await_ready() const noexcept { return false; }
   template <class Promise>

@@ -67,8 +67,8 @@ using attempt_result_t = await_result_t<std::invoke_result_t<Attempt&>>;
 
 template <class Attempt, class RetryIf>
 task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, RetryIf retry_if) {
-  CORACLE_CHECK(policy.max_attempts != 0, "a retry_policy needs at least one attempt");
-  CORACLE_CHECK(
+  CORACLE_REQUIRE(policy.max_attempts != 0, "retry() was given a policy of no attempts: allow at least one");
+  CORACLE_REQUIRE(
       policy.first_delay >= policy.first_delay.zero() && policy.max_delay >= policy.max_delay.zero(),
       "the delays of a retry_policy must not be negative");
   const auto latest = later_by(steady_now(), policy.max_elapsed);

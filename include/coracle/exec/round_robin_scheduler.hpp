@@ -36,8 +36,9 @@ class round_robin_scheduler {
   /// Requires: nobody waits for his turn.
   ~round_robin_scheduler() {
     for ([[maybe_unused]] const std::coroutine_handle<> each : waiting_) {
-      CORACLE_CHECK(each == nobody_,
-                    "a round_robin_scheduler was destroyed while coroutines wait for their turn: drain() it");
+      CORACLE_REQUIRE(
+          each == nobody_,
+          "a round_robin_scheduler was destroyed while coroutines wait for their turn: drain() it");
     }
   }
 

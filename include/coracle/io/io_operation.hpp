@@ -41,7 +41,7 @@ class io_operation : protected io_request, stop_registration {
   /// Requires: not awaited yet.
   io_operation(io_operation&& other) noexcept
       : io_request(other), stop_registration(&stopped), given_(std::move(other.given_)) {
-    CORACLE_CHECK(!other.suspended_, "an I/O operation was moved while it was awaited");
+    CORACLE_REQUIRE(!other.suspended_, "an I/O operation was moved while it was awaited");
   }
   io_operation& operator=(io_operation&&) = delete;
 

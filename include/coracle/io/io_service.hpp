@@ -175,7 +175,7 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
   /// Requires: not awaited yet.
   timed_schedule_operation(timed_schedule_operation&& other) noexcept
       : timed_schedule_operation(other.service_, other.time_, std::move(other.given_)) {
-    CORACLE_CHECK(!other.suspended_, "a timer was moved while it was awaited");
+    CORACLE_REQUIRE(!other.suspended_, "a timer was moved while it was awaited");
   }
   timed_schedule_operation& operator=(timed_schedule_operation&&) = delete;
   ~timed_schedule_operation() {

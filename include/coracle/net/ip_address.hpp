@@ -31,12 +31,12 @@ class ip_address {
   constexpr bool is_ipv6() const noexcept { return is_ipv6_; }
   /// Requires: is_ipv4().
   constexpr ipv4_address to_ipv4() const noexcept {
-    CORACLE_CHECK(is_ipv4(), "to_ipv4() of an IPv6 address: ask is_ipv4() first");
+    CORACLE_REQUIRE(is_ipv4(), "to_ipv4() of an IPv6 address: ask is_ipv4() first");
     return ipv4_address(static_cast<std::uint32_t>(bits_.subnet_prefix() >> 32));
   }
   /// Requires: is_ipv6().
   constexpr const ipv6_address& to_ipv6() const noexcept {
-    CORACLE_CHECK(is_ipv6(), "to_ipv6() of an IPv4 address: ask is_ipv6() first");
+    CORACLE_REQUIRE(is_ipv6(), "to_ipv6() of an IPv4 address: ask is_ipv6() first");
     return bits_;
   }
   /// Four or sixteen bytes in network order.

@@ -162,7 +162,7 @@ inline task<> socket::disconnect(stop_token token) {
 }
 
 inline task<> socket::send_all(const void* buffer, std::size_t size, stop_token token, std::size_t* sent) {
-  CORACLE_CHECK(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
+  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
   std::size_t its_own = 0;
   std::size_t& done = sent ? *sent : its_own;
   while (done != size) {
@@ -173,7 +173,7 @@ inline task<> socket::send_all(const void* buffer, std::size_t size, stop_token 
 
 inline task<std::size_t> socket::recv_exactly(void* buffer, std::size_t size, stop_token token,
                                               std::size_t* received) {
-  CORACLE_CHECK(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
+  CORACLE_REQUIRE(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
   std::size_t its_own = 0;
   std::size_t& done = received ? *received : its_own;
   while (done != size) {
@@ -187,8 +187,8 @@ inline task<std::size_t> socket::recv_exactly(void* buffer, std::size_t size, st
 
 inline task<std::size_t> socket::recv_until(std::string& received, std::string_view delimiter,
                                             std::size_t most, stop_token token) {
-  CORACLE_CHECK(is_stream_, "recv_until() of a UDP socket, which receives one datagram: use recv()");
-  CORACLE_CHECK(!delimiter.empty(), "recv_until() needs a delimiter");
+  CORACLE_REQUIRE(is_stream_, "recv_until() of a UDP socket, which receives one datagram: use recv()");
+  CORACLE_REQUIRE(!delimiter.empty(), "recv_until() needs a delimiter");
   constexpr std::size_t most_at_once = 4096;
   struct text {  // what has come; behind it is room
     std::string& all;

@@ -23,8 +23,8 @@ class async_auto_reset_event {
   async_auto_reset_event& operator=(const async_auto_reset_event&) = delete;
   /// Requires: nobody waits.
   ~async_auto_reset_event() {
-    CORACLE_CHECK(!state_.is_waited_for(),
-                  "an async_auto_reset_event was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(!state_.is_waited_for(),
+                    "an async_auto_reset_event was destroyed while coroutines wait for it");
   }
 
   /// Lets one waiter through, now or when it comes. No effect if set already.

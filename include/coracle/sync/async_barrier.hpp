@@ -76,7 +76,9 @@ class barrier_state {
   }
   std::uint64_t lock_to_arrive() noexcept {
     const std::uint64_t seen = counts_.lock();
-    CORACLE_CHECK(pending_of(seen) != 0, "more coroutines arrived at an async_barrier than it expects");
+    CORACLE_REQUIRE(pending_of(seen) != 0,
+                    "more coroutines arrived at an async_barrier than it expects: make it for all of them, "
+                    "and let each arrive once a phase");
     return seen;
   }
   /// From here no stop request cancels a waiter of this phase. Releases the lock.
@@ -124,13 +126,15 @@ class async_barrier {
   explicit async_barrier(std::ptrdiff_t expected, Completion completion = Completion()) noexcept(
       std::is_nothrow_move_constructible_v<Completion>)
       : state_(static_cast<std::uint64_t>(expected)), completion_(std::move(completion)) {
-    CORACLE_CHECK(expected >= 0 && expected <= max(), "an async_barrier cannot expect that many coroutines");
+    CORACLE_REQUIRE(expected >= 0 && expected <= max(),
+                    "an async_barrier was made for a negative number of coroutines, or for more than max(): "
+                    "give it one within that range");
   }
   async_barrier(const async_barrier&) = delete;
   async_barrier& operator=(const async_barrier&) = delete;
   /// Requires: nobody waits.
   ~async_barrier() {
-    CORACLE_CHECK(state_.is_idle(), "an async_barrier was destroyed while coroutines wait at it");
+    CORACLE_REQUIRE(state_.is_idle(), "an async_barrier was destroyed while coroutines wait at it");
   }
 
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {

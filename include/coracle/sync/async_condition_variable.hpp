@@ -33,8 +33,8 @@ class async_condition_variable {
   async_condition_variable& operator=(const async_condition_variable&) = delete;
   /// Requires: nobody waits.
   ~async_condition_variable() {
-    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) == nobody,
-                  "an async_condition_variable was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == nobody,
+                    "an async_condition_variable was destroyed while coroutines wait for it");
   }
 
   class wait_operation;
@@ -91,7 +91,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
  public:
   sleep_operation(async_condition_variable& changed, async_mutex_lock& lock) noexcept
       : changed_(changed), mutex_(lock.mutex()) {
-    CORACLE_CHECK(mutex_, "wait() of an async_condition_variable with a lock that was moved from");
+    CORACLE_REQUIRE(mutex_, "wait() of an async_condition_variable with a lock that was moved from");
   }
 
   /// Why it was not carried out; none: it was. Asked in place of await_resume() by who does not want an exception.

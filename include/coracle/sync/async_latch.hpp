@@ -28,8 +28,8 @@ class async_latch {
       : count_(initial_count), reached_zero_(initial_count <= 0) {}
   /// Requires: nobody waits.
   ~async_latch() {
-    CORACLE_CHECK(!reached_zero_.is_waited_for(),
-                  "an async_latch was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(!reached_zero_.is_waited_for(),
+                    "an async_latch was destroyed while coroutines wait for it");
   }
 
   /// True: an await does not suspend.
@@ -37,7 +37,7 @@ class async_latch {
   /// Takes `n` from the count, and wakes all waiters if that makes it zero or less. No effect if it was so
   /// already. Requires: n >= 0.
   void count_down(std::ptrdiff_t n = 1) noexcept {
-    CORACLE_CHECK(n >= 0, "an async_latch counts down only: count_down() was given a negative number");
+    CORACLE_REQUIRE(n >= 0, "an async_latch counts down only: count_down() was given a negative number");
     if (count_.fetch_sub(n, detail::memory_order_acq_rel) <= n) reached_zero_.set(); /*L1*/
   }
   async_manual_reset_event::wait_operation operator co_await() const noexcept {

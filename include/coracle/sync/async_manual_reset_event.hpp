@@ -25,7 +25,8 @@ class async_manual_reset_event {
   async_manual_reset_event& operator=(const async_manual_reset_event&) = delete;
   /// Requires: nobody waits.
   ~async_manual_reset_event() {
-    CORACLE_CHECK(!is_waited_for(), "an async_manual_reset_event was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(!is_waited_for(),
+                    "an async_manual_reset_event was destroyed while coroutines wait for it");
   }
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }

@@ -44,8 +44,8 @@ class async_mutex {
   async_mutex& operator=(const async_mutex&) = delete;
   /// Requires: not held.
   ~async_mutex() {
-    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) == is_free,
-                  "an async_mutex was destroyed while it was held");
+    CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == is_free,
+                    "an async_mutex was destroyed while it was held: unlock it first");
   }
 
   class lock_operation;
@@ -144,7 +144,6 @@ inline void async_mutex::lock_for(detail::queued_waiter& suspended) noexcept {
 
 inline void async_mutex::unlock() noexcept {
   const std::uintptr_t seen = state_.load(detail::memory_order_relaxed); /*M2*/
-  CORACLE_CHECK(seen != is_free, "unlock() of an async_mutex that is not held");
   const auto nobody_waits = [](std::uintptr_t word) { return word == is_held; };
   if (!nobody_waits(seen) || !state_.change_if(nobody_waits, is_free)) hand_over();
 }
@@ -154,7 +153,9 @@ CORACLE_NOINLINE() inline void async_mutex::hand_over() noexcept {
   only ? only->wake() : hand_over_to_first();
 }
 CORACLE_NOINLINE() inline void async_mutex::hand_over_to_first() noexcept {
-  state_.lock_queue();
+  const std::uintptr_t seen = state_.lock_queue();
+  CORACLE_REQUIRE(seen != is_free,
+                  "unlock() of an async_mutex that is not held: lock it first, and unlock it once");
   waiter* const next_holder = state_.queue.claim();
   const std::uintptr_t held = state_.queue.empty() ? is_held : state_.waited_for;
   state_.unlock(next_holder ? held : is_free);

@@ -45,15 +45,17 @@ class async_semaphore {
   /// Requires: 0 <= permits <= max().
   explicit async_semaphore(std::ptrdiff_t permits) noexcept
       : state_(static_cast<std::uint64_t>(permits) * one_permit) {
-    CORACLE_CHECK(permits >= 0, "an async_semaphore cannot begin with less than no permits");
-    CORACLE_CHECK(permits <= max(), "an async_semaphore cannot begin with more than max() permits");
+    CORACLE_REQUIRE(permits >= 0,
+                    "an async_semaphore was made with a negative number of permits: begin with 0 or more");
+    CORACLE_REQUIRE(permits <= max(),
+                    "an async_semaphore was made with more than max() permits: begin with fewer");
   }
   async_semaphore(const async_semaphore&) = delete;
   async_semaphore& operator=(const async_semaphore&) = delete;
   /// Requires: nobody waits.
   ~async_semaphore() {
-    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) != waited_for,
-                  "an async_semaphore was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) != waited_for,
+                    "an async_semaphore was destroyed while coroutines wait for it");
   }
 
   /// True: the caller has a permit, for release() to give back. Never suspends.
@@ -76,7 +78,9 @@ class async_semaphore {
   // The number of free permits, in units of one_permit; or waited_for: none is free, and somebody is in queue_. It changes
   // only under its lock. Beside free permits queue_ holds none but lost waiters.
   //   [P1] load  relaxed  a look before B3: so that who finds no permit has not taken the lock in vain
-  static constexpr std::uint64_t waited_for = 2, one_permit = 4;
+  static constexpr std::uint64_t waited_for = 2, one_permit = 4, too_many = std::uint64_t{1} << 63;
+  static constexpr const char* exceeded =
+      "release() of more permits than an async_semaphore can have: release each that was acquired once";
   detail::exchanged_word<std::uint64_t> state_;
   detail::wait_queue queue_;
 };
@@ -145,18 +149,20 @@ inline bool async_semaphore::withdraw(detail::queued_waiter& waiting) noexcept {
 }
 
 inline void async_semaphore::release(std::ptrdiff_t n) noexcept {
-  CORACLE_CHECK(n >= 0, "release() of less than no permits of an async_semaphore");
+  CORACLE_REQUIRE(n >= 0,
+                  "release() of a negative number of permits of an async_semaphore: release 0 or more");
+  CORACLE_REQUIRE(n <= max(), exceeded);
   const std::uint64_t permits = static_cast<std::uint64_t>(n) * one_permit;
   const std::uint64_t seen = state_.begin_lock();
-  CORACLE_CHECK(static_cast<std::uint64_t>(n) <= static_cast<std::uint64_t>(max()) - seen / one_permit,
-                "an async_semaphore cannot have more than max() permits");
-  if ((seen & (state_.lock_bit | waited_for)) != 0) return hand_over(permits, seen);
+  // One test, also of the bit that only more than max() permits have.
+  if (((seen + permits) & (state_.lock_bit | waited_for | too_many)) != 0) return hand_over(permits, seen);
   state_.unlock(seen + permits);
 }
 
 CORACLE_NOINLINE()
 inline void async_semaphore::hand_over(std::uint64_t permits, std::uint64_t begun) noexcept {
   permits += state_.end_lock(begun) & ~waited_for;
+  CORACLE_REQUIRE(permits < too_many, exceeded);
   detail::wake_list served;
   for (; permits >= one_permit; permits -= one_permit) {
     detail::queued_waiter* const each = queue_.claim();

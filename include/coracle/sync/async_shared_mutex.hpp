@@ -59,8 +59,8 @@ class async_shared_mutex {
   async_shared_mutex& operator=(const async_shared_mutex&) = delete;
   /// Requires: not held.
   ~async_shared_mutex() {
-    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) == 0,
-                  "an async_shared_mutex was destroyed while it was held");
+    CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == 0,
+                    "an async_shared_mutex was destroyed while it was held: unlock it first");
   }
 
   enum entrant : std::uint64_t { one_writer = 4, one_reader = 8 };
@@ -80,11 +80,7 @@ class async_shared_mutex {
   /// Awaitable of an async_shared_mutex_lock.
   scoped_lock_operation scoped_lock_async() noexcept;
   /// Lets the first waiter in, and if that is a reader, the readers behind it. Requires: held alone.
-  void unlock() noexcept {
-    CORACLE_CHECK((state_.load(detail::memory_order_relaxed) & one_writer) != 0,
-                  "unlock() of an async_shared_mutex that no writer holds");
-    leave(one_writer);
-  }
+  void unlock() noexcept { leave(one_writer); }
 
   /// True: the caller has a share, and must unlock_shared(). False also where a writer waits. Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock_shared() noexcept {
@@ -95,11 +91,7 @@ class async_shared_mutex {
   /// Awaitable of an async_shared_mutex_shared_lock.
   scoped_lock_shared_operation scoped_lock_shared_async() noexcept;
   /// The last reader lets the first waiter in. Requires: the caller holds a share.
-  void unlock_shared() noexcept {
-    CORACLE_CHECK(state_.load(detail::memory_order_relaxed) >= one_reader,
-                  "unlock_shared() of an async_shared_mutex that no reader holds");
-    leave(one_reader);
-  }
+  void unlock_shared() noexcept { leave(one_reader); }
 
  private:
   /// A waiter, and as what it wants to enter.
@@ -122,6 +114,7 @@ class async_shared_mutex {
   bool enqueue(request& arriving) noexcept;
   bool withdraw(request& waiting) noexcept;
   void leave(entrant who) noexcept;
+  void leave_slowly(entrant who) noexcept;
   void let_waiters_in(std::uint64_t state) noexcept;
 
   // Readers in units of one_reader; one_writer; queued: somebody is in queue_. Nobody enters past `queued`, and
@@ -129,6 +122,8 @@ class async_shared_mutex {
   //   [S1] enter   acquire  see the writes of those who left            pairs with S2, B2
   //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
   static constexpr std::uint64_t queued = 2;
+  // Who leaves alone takes one_writer away, and a reader leaves none; so else one has left who was not in.
+  static constexpr std::uint64_t nobody_was_in = (std::uint64_t{1} << 63) | one_writer;
   detail::locked_word<std::uint64_t> state_{0};
   detail::wait_queue queue_;
 };
@@ -205,10 +200,20 @@ inline bool async_shared_mutex::withdraw(request& waiting) noexcept {
 
 inline void async_shared_mutex::leave(entrant who) noexcept {
   std::uint64_t seen = state_.load(detail::memory_order_relaxed);
-  while ((seen & state_.lock_bit) == 0 && seen != (queued | who)) {
+  // One test, also of what no lock is left as.
+  while (((seen - who) & (state_.lock_bit | nobody_was_in)) == 0 && seen != (queued | who)) {
     if (state_.change(seen, seen - who, detail::memory_order_release)) return; /*S2*/
   }
-  let_waiters_in(state_.lock() - who);
+  leave_slowly(who);
+}
+CORACLE_NOINLINE() inline void async_shared_mutex::leave_slowly(entrant who) noexcept {
+  const std::uint64_t left = state_.lock() - who;
+  CORACLE_REQUIRE(
+      (left & nobody_was_in) == 0,
+      who == one_writer
+          ? "unlock() of an async_shared_mutex that no writer holds: readers call unlock_shared()"
+          : "unlock_shared() of an async_shared_mutex that no reader holds: writers call unlock()");
+  let_waiters_in(left);
 }
 
 /// Called with the lock held; releases it, and wakes those of the queue whom `state` admits. Touches nothing

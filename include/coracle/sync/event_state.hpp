@@ -120,7 +120,7 @@ class single_waiter_event_state {
   /// As event_state's. Requires: nobody waits; else the program ends with `misuse`.
   bool enqueue(queued_waiter& arriving, bool closes, [[maybe_unused]] const char* misuse) noexcept {
     const std::uintptr_t seen = word_.lock();
-    CORACLE_CHECK(seen <= word_.is_set_now, misuse);
+    CORACLE_REQUIRE(seen <= word_.is_set_now, misuse);
     if (seen == word_.is_set_now) {
       const bool passes = arriving.arrive(queued_waiter::served);
       word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);

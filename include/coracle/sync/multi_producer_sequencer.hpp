@@ -53,10 +53,10 @@ class multi_producer_sequencer {
   multi_producer_sequencer& operator=(const multi_producer_sequencer&) = delete;
   /// Requires: nobody waits.
   ~multi_producer_sequencer() {
-    CORACLE_CHECK(!waiters_.value.any(),
-                  "a multi_producer_sequencer was destroyed while coroutines wait for a number");
-    CORACLE_CHECK(claims_.value.waiting.load(detail::memory_order_relaxed) == 0,
-                  "a multi_producer_sequencer was destroyed while coroutines wait for a place");
+    CORACLE_REQUIRE(!waiters_.value.any(),
+                    "a multi_producer_sequencer was destroyed while coroutines wait for a number");
+    CORACLE_REQUIRE(claims_.value.waiting.load(detail::memory_order_relaxed) == 0,
+                    "a multi_producer_sequencer was destroyed while coroutines wait for a place");
   }
 
   [[nodiscard]] std::size_t buffer_size() const noexcept { return mask_ + 1; }
@@ -121,7 +121,7 @@ class multi_producer_sequencer {
   class claim;
 
   static std::size_t checked(std::size_t buffer_size) noexcept {
-    CORACLE_CHECK(
+    CORACLE_REQUIRE(
         (buffer_size & (buffer_size - 1)) == 0 && detail::fits_sequence<Traits>(buffer_size),
         "multi_producer_sequencer: the size of the ring buffer has to be a power of two, and at most "
         "half as many as there are numbers");
@@ -229,7 +229,7 @@ multi_producer_sequencer<Sequence, Traits>::claim_operation : public claim<claim
  public:
   claim_operation(multi_producer_sequencer& sequencer, std::size_t count) noexcept
       : claim<claim_operation>(sequencer, count) {
-    CORACLE_CHECK(count != 0, "claim_up_to(0): claim at least one number");
+    CORACLE_REQUIRE(count != 0, "claim_up_to(0): claim at least one number");
   }
   range await_resume() {
     this->finish();

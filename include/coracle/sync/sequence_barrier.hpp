@@ -225,7 +225,7 @@ class sequence_barrier {
   sequence_barrier& operator=(const sequence_barrier&) = delete;
   /// Requires: nobody waits.
   ~sequence_barrier() {
-    CORACLE_CHECK(!waiters_.value.any(), "a sequence_barrier was destroyed while coroutines wait for it");
+    CORACLE_REQUIRE(!waiters_.value.any(), "a sequence_barrier was destroyed while coroutines wait for it");
   }
 
   /// It and all numbers before it are published, and what was written before that is seen.

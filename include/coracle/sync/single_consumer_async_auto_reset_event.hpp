@@ -26,8 +26,8 @@ class single_consumer_async_auto_reset_event {
   single_consumer_async_auto_reset_event& operator=(const single_consumer_async_auto_reset_event&) = delete;
   /// Requires: nobody waits.
   ~single_consumer_async_auto_reset_event() {
-    CORACLE_CHECK(!state_.is_waited_for(),
-                  "a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it");
+    CORACLE_REQUIRE(!state_.is_waited_for(),
+                    "a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it");
   }
 
   /// Lets the consumer through, now or when it comes.

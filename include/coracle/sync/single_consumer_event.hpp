@@ -25,8 +25,8 @@ class single_consumer_event {
   single_consumer_event& operator=(const single_consumer_event&) = delete;
   /// Requires: nobody waits.
   ~single_consumer_event() {
-    CORACLE_CHECK(!state_.is_waited_for(),
-                  "a single_consumer_event was destroyed while a coroutine waits for it");
+    CORACLE_REQUIRE(!state_.is_waited_for(),
+                    "a single_consumer_event was destroyed while a coroutine waits for it");
   }
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }

@@ -39,8 +39,8 @@ class single_producer_sequencer {
         next_to_claim_(detail::later_by(initial_sequence, 1)),
         known_consumed_(detail::earlier_by(initial_sequence, buffer_size)),
         published_(initial_sequence) {
-    CORACLE_CHECK(detail::fits_sequence<Traits>(buffer_size),
-                  "a ring buffer needs at least one place, and at most half as many as there are numbers");
+    CORACLE_REQUIRE(detail::fits_sequence<Traits>(buffer_size),
+                    "a ring buffer needs at least one place, and at most half as many as there are numbers");
   }
 
   [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
@@ -120,7 +120,7 @@ single_producer_sequencer<Sequence, Traits>::claim_operation : public wait_opera
                        sequencer.known_consumed_),
         sequencer_(sequencer),
         count_(count) {
-    CORACLE_CHECK(count != 0, "claim_up_to(0): claim at least one number");
+    CORACLE_REQUIRE(count != 0, "claim_up_to(0): claim at least one number");
   }
   range await_resume() {
     const Sequence consumed = sequencer_.known_consumed_ = wait_operation::await_resume();

@@ -27,7 +27,7 @@ class manual_scheduler final : public executor {
   manual_scheduler& operator=(const manual_scheduler&) = delete;
   /// Requires: nothing is queued.
   ~manual_scheduler() {
-    CORACLE_CHECK(first_ == nullptr, "a manual_scheduler was destroyed with coroutines in its queue");
+    CORACLE_REQUIRE(first_ == nullptr, "a manual_scheduler was destroyed with coroutines in its queue");
   }
 
   /// Awaitable of nothing: continues here, when the test says so.
@@ -47,8 +47,8 @@ class manual_scheduler final : public executor {
 
  private:
   void check_thread() const noexcept {
-    CORACLE_CHECK(owner_ == &detail::this_thread(),
-                  "a manual_scheduler was used by a thread other than its own");
+    CORACLE_REQUIRE(owner_ == &detail::this_thread(),
+                    "a manual_scheduler was used by a thread other than its own");
   }
 
   resumption* first_ = nullptr;  // oldest first
@@ -74,7 +74,7 @@ inline void manual_scheduler::run(std::size_t index) {
   check_thread();
   resumption** at = &first_;
   for (; *at && index != 0; --index) at = &(*at)->next;
-  CORACLE_CHECK(*at, "a manual_scheduler was told to run a coroutine that is not in its queue");
+  CORACLE_REQUIRE(*at, "a manual_scheduler was told to run a coroutine that is not in its queue");
   resumption& picked = *std::exchange(*at, (*at)->next);
   const detail::executor_scope here{this};
   resume(picked.handle);

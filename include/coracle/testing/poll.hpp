@@ -41,7 +41,7 @@ class [[nodiscard("what is polled is given up when this is destroyed")]] polled 
   void request_stop() { stop_.request_stop(); }
   /// The result. Requires: it is ready; called once.
   result_type get() {
-    CORACLE_CHECK(ready_, "the result of what is polled was taken before it was ready");
+    CORACLE_REQUIRE(ready_, "the result of what is polled was taken before it was ready");
     return awaiter_.await_resume();
   }
   /// Where it runs.

@@ -27,7 +27,7 @@ class random_source {
   }
   /// 0 ... count - 1. Requires: count != 0. A little uneven where `count` is near 2^64.
   constexpr std::uint64_t below(std::uint64_t count) noexcept {
-    CORACLE_CHECK(count != 0, "random_source::below(0): there is no number below 0");
+    CORACLE_REQUIRE(count != 0, "random_source::below(0): there is no number below 0");
     return (*this)() % count;
   }
   /// True once in `count` calls, on average. Requires: count != 0.

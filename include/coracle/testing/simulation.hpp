@@ -130,7 +130,7 @@ class simulation final : public executor {
   bool fire_one() noexcept;
   ready take_ready() noexcept;
   void check_thread() const noexcept {
-    CORACLE_CHECK(owner_ == &detail::this_thread(), "a simulation was used by a thread other than its own");
+    CORACLE_REQUIRE(owner_ == &detail::this_thread(), "a simulation was used by a thread other than its own");
   }
 
   const std::uint64_t seed_;

@@ -24,7 +24,7 @@ class virtual_clock final : public timer_service {
   virtual_clock(const virtual_clock&) = delete;
   virtual_clock& operator=(const virtual_clock&) = delete;
   /// Requires: no timer is set.
-  ~virtual_clock() { CORACLE_CHECK(timers_.empty(), "a virtual clock was destroyed with timers set"); }
+  ~virtual_clock() { CORACLE_REQUIRE(timers_.empty(), "a virtual clock was destroyed with timers set"); }
 
   [[nodiscard]] time_point now() noexcept override { return now_; }
   /// No timer is set.
@@ -66,8 +66,8 @@ class virtual_clock final : public timer_service {
 
  private:
   void check_thread() const noexcept {
-    CORACLE_CHECK(owner_ == &detail::this_thread(),
-                  "a virtual clock was used by a thread other than its own");
+    CORACLE_REQUIRE(owner_ == &detail::this_thread(),
+                    "a virtual clock was used by a thread other than its own");
   }
 
   time_point now_ = start;

@@ -34,8 +34,8 @@ class virtual_time_loop final : public executor {
   virtual_time_loop& operator=(const virtual_time_loop&) = delete;
   /// Requires: nothing is queued, and no timer is set.
   ~virtual_time_loop() {
-    CORACLE_CHECK(queue_.empty() && clock_.empty(),
-                  "a virtual_time_loop was destroyed with coroutines in its queue or timers set");
+    CORACLE_REQUIRE(queue_.empty() && clock_.empty(),
+                    "a virtual_time_loop was destroyed with coroutines in its queue or timers set");
   }
 
   /// Awaits on behalf of plain code, here: runs everything until the awaitable has completed. Returns its
@@ -67,8 +67,8 @@ class virtual_time_loop final : public executor {
 
  private:
   void check_thread() const noexcept {
-    CORACLE_CHECK(owner_ == &detail::this_thread(),
-                  "a virtual_time_loop was used by a thread other than its own");
+    CORACLE_REQUIRE(owner_ == &detail::this_thread(),
+                    "a virtual_time_loop was used by a thread other than its own");
   }
   bool fire_next(time_point latest);
   void advance_to(time_point end);
