@@ -38,6 +38,7 @@ NOT_OPERATIONS = {
     "awaiter_reference": CHILD,
     "fmap_awaiter": CHILD,
     "fork_awaiter": CHILD,
+    "invocation::operation": CHILD,
     "join_awaiter": CHILD,
     "task": CHILD,
     "task_awaiter": CHILD,

@@ -36,6 +36,7 @@
 #include <coracle/core/expected_coroutine.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/generator.hpp>
+#include <coracle/core/invoke.hpp>
 #include <coracle/core/meeting_promise.hpp>
 #include <coracle/core/on_scope_exit.hpp>
 #include <coracle/core/operation_cancelled.hpp>

@@ -5,6 +5,7 @@
 #include <coracle/compose/scope_future.hpp>
 #include <coracle/compose/scope_state.hpp>
 #include <coracle/compose/via.hpp>
+#include <coracle/core/invoke.hpp>
 
 namespace coracle {
 namespace detail {
@@ -43,12 +44,18 @@ class spawned_work final : public scope_child {
     child<Awaitable> work_;  // until it is over
   };
 };
+
+template <class F, class... Args>
+concept call_of_child =
+    !awaitable<std::decay_t<F>> && !scheduler<std::remove_reference_t<F>> && returns_awaitable<F, Args...> &&
+    fits_into_frame<invocation<std::decay_t<F>, std::decay_t<Args>...>>;
 }  // namespace detail
 
 /// Children that were started without being awaited one by one; join() waits for all of them.
 ///
 ///     coracle::async_scope scope;
 ///     while (accepting) scope.spawn(serve(co_await listener.accept()));
+///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // kept until it has ended: no `()`
 ///     co_await scope.join();
 ///
 /// Prefer with_scope(), which joins on every way out; when_all where the children are known beforehand, and their
@@ -63,7 +70,7 @@ class spawned_work final : public scope_child {
 ///               another reason counts as ended. A child that is spawned into a stopped scope is started all the same.
 /// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc, where a child
 ///               waited, and there was no memory for the stop source. spawn(): std::bad_alloc, and what the move of the
-///               awaitable throws.
+///               awaitable throws, or the copy of a function or of its arguments; nothing is started then.
 /// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() once,
 ///               not from a child. Children may end on any threads.
 /// Cost          one stop source, once a child waits; one frame for each child, beside the child's own; two atomic
@@ -71,55 +78,99 @@ class spawned_work final : public scope_child {
 class async_scope {
   template <class T>
   static constexpr bool is_child =
-      awaitable<std::decay_t<T>> && std::constructible_from<std::decay_t<T>, T> &&
+      detail::work<std::decay_t<T>> && std::constructible_from<std::decay_t<T>, T> &&
       detail::fits_into_frame<std::decay_t<T>>;
+  /// What is kept of a child, or of the function that returns it.
+  template <class T>
+  using kept_t = detail::work_t<std::decay_t<T>>;
+  template <class T>
+  using result_t = await_result_t<kept_t<T>>;
 
  public:
   async_scope() : state_(scope_policy::fail_fast(), environment{}) {}
   explicit async_scope(scope_policy policy, const environment& inherited = {})
       : state_(std::move(policy), inherited) {}
 
-  /// Starts `value`, which is moved in; drops what it gives.
-  template <class Awaitable>
-    requires(is_child<Awaitable>)
-  void spawn(Awaitable&& value, std::source_location where = std::source_location::current()) {
-    using kept = std::decay_t<Awaitable>;
-    detail::start_in_scope(
-        *new detail::spawned_work<kept>(state_, where, kept(static_cast<Awaitable&&>(value))));
+  /// Starts `work`, an awaitable, or else a function that returns one; it is moved in, or copied, and kept until the child
+  /// has ended. Drops what it gives.
+  template <class Work>
+    requires(is_child<Work>)
+  void spawn(Work&& work, std::source_location where = std::source_location::current()) {
+    using kept = kept_t<Work>;
+    detail::start_in_scope(*new detail::spawned_work<kept>(
+        state_, where, kept(detail::as_awaitable(static_cast<Work&&>(work)))));
   }
   /// The same on `place`, which is referred to if it is an lvalue.
-  template <class Scheduler, class Awaitable>
-    requires(is_child<Awaitable> && scheduler<std::remove_reference_t<Scheduler>>)
-  void spawn(Scheduler&& place, Awaitable&& value,
-             std::source_location where = std::source_location::current()) {
-    spawn(schedule_on(static_cast<Scheduler&&>(place), static_cast<Awaitable&&>(value)), where);
+  template <class Scheduler, class Work>
+    requires(is_child<Work> && scheduler<std::remove_reference_t<Scheduler>>)
+  void spawn(Scheduler&& place, Work&& work, std::source_location where = std::source_location::current()) {
+    spawn(schedule_on(static_cast<Scheduler&&>(place), static_cast<Work&&>(work)), where);
+  }
+  /// Starts what `f(args...)` returns: spawn(invoke(f, args...)), by which name a child that is left behind tells where it
+  /// was spawned.
+  template <class F, class First, class... Rest>
+    requires detail::call_of_child<F, First, Rest...>
+  void spawn(F&& f, First&& first, Rest&&... rest) {
+    spawn(invoke(static_cast<F&&>(f), static_cast<First&&>(first), static_cast<Rest&&>(rest)...));
   }
   template <class... Ts>
   void spawn(Ts&&...) {
     static_assert(
         sizeof...(Ts) == ~std::size_t{0},
-        "spawn needs an awaitable that can be moved in: a call that returns a task, or std::move of a "
-        "task that has a name; aligned to 16 bytes at most; before it, if need be, a scheduler");
+        "spawn needs an awaitable that can be moved in: a call that returns a task, or std::move of a task "
+        "that has a name; or a function that returns one, with its arguments: std::ref(x) for a parameter "
+        "that is an lvalue reference; aligned to 16 bytes at most; before it, if need be, a scheduler");
   }
-  /// Starts `value`, and keeps its result for who awaits the future.
-  template <class Awaitable>
-    requires(is_child<Awaitable> && detail::fits_into_frame<await_result_t<std::decay_t<Awaitable>>>)
+  /// Starts `work`, as spawn() does, and keeps its result for who awaits the future.
+  template <class Work>
+    requires(is_child<Work> && detail::fits_into_frame<result_t<Work>>)
   [[nodiscard("use spawn() for a child whose result nobody awaits")]]
-  scope_future<await_result_t<std::decay_t<Awaitable>>> spawn_future(
-      Awaitable&& value, std::source_location where = std::source_location::current()) {
-    using kept = std::decay_t<Awaitable>;
-    auto* const child = new detail::promised_work<kept>(state_, where, kept(static_cast<Awaitable&&>(value)));
-    scope_future<await_result_t<kept>> future{*child};
+  scope_future<result_t<Work>> spawn_future(Work&& work,
+                                            std::source_location where = std::source_location::current()) {
+    using kept = kept_t<Work>;
+    auto* const child =
+        new detail::promised_work<kept>(state_, where, kept(detail::as_awaitable(static_cast<Work&&>(work))));
+    scope_future<result_t<Work>> future{*child};
     detail::start_in_scope(*child);
     return future;
   }
+  template <class F, class First, class... Rest>
+    requires detail::call_of_child<F, First, Rest...>
+  [[nodiscard("use spawn() for a child whose result nobody awaits")]]
+  auto spawn_future(F&& f, First&& first, Rest&&... rest) {
+    return spawn_future(
+        invoke(static_cast<F&&>(f), static_cast<First&&>(first), static_cast<Rest&&>(rest)...));
+  }
   template <class... Ts>
   detail::any_awaiter::anything spawn_future(Ts&&...) {
-    static_assert(sizeof...(Ts) == ~std::size_t{0},
-                  "spawn_future needs an awaitable that can be moved in: a call that returns a task, or "
-                  "std::move of a task that has a name; it and its result aligned to 16 bytes at most");
+    static_assert(
+        sizeof...(Ts) == ~std::size_t{0},
+        "spawn_future needs an awaitable that can be moved in: a call that returns a task, or "
+        "std::move of a task that has a name; or a function that returns one, with its arguments; it and its "
+        "result aligned to 16 bytes at most");
     return {};
   }
+
+#if CORACLE_CHECKS_CAPTURES()
+  // clang then warns of a task that refers to a temporary, such as the lambda whose coroutine it is (ADR 5).
+  template <class T>
+  void spawn(task<T> work CORACLE_KEPT_BY_THIS(),
+             std::source_location where = std::source_location::current()) {
+    spawn<task<T>>(std::move(work), where);
+  }
+  template <class Scheduler, class T>
+    requires scheduler<std::remove_reference_t<Scheduler>>
+  void spawn(Scheduler&& place, task<T> work CORACLE_KEPT_BY_THIS(),
+             std::source_location where = std::source_location::current()) {
+    spawn<Scheduler, task<T>>(static_cast<Scheduler&&>(place), std::move(work), where);
+  }
+  template <class T>
+  [[nodiscard("use spawn() for a child whose result nobody awaits")]]
+  scope_future<T> spawn_future(task<T> work CORACLE_KEPT_BY_THIS(),
+                               std::source_location where = std::source_location::current()) {
+    return spawn_future<task<T>>(std::move(work), where);
+  }
+#endif
 
   /// Asks all children to stop, also those that are still to come. True: this was the first request.
   bool request_stop(stop_reason why = stop_reason::requested) noexcept { return state_.request_stop(why); }

@@ -25,16 +25,16 @@ namespace coracle {
 /// Threads       one select() may meet another in a channel: both take effect, or neither.
 /// Resumes on    as when_any(), and costs the same.
 template <class... Branches>
-  requires(awaitable<Branches> && ...) && (sizeof...(Branches) != 0)
+  requires(detail::work<Branches> && ...) && (sizeof...(Branches) != 0)
 auto select(Branches&&... each) {
   return when_any(static_cast<Branches&&>(each)...);
 }
 template <class... Ts>
 detail::any_awaiter select(Ts&&...) {
   static_assert(
-      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "select needs awaitables: operations such as channel.recv(), calls that return tasks, or std::move of "
-      "tasks that have a name");
+      "tasks that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "select() of nothing: pass at least one awaitable");
   return {};
 }

@@ -4,6 +4,7 @@
 #include <coracle/compose/child.hpp>
 #include <coracle/compose/siblings.hpp>
 #include <coracle/core/error_group.hpp>
+#include <coracle/core/invoke.hpp>
 #include <coracle/detail/functional.hpp>
 #include <iterator>
 #include <tuple>

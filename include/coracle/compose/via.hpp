@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/async_generator.hpp>
+#include <coracle/core/invoke.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
@@ -63,17 +64,18 @@ task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
 ///
 ///     int sum = co_await coracle::schedule_on(pool, add_up(numbers));
 ///
-/// A scheduler passed as an lvalue is kept by reference, so it outlives the await.
+/// A scheduler passed as an lvalue is kept by reference, so it outlives the await. All of this header take a function that
+/// returns an awaitable in its place, and keep it until that has ended: here it is called on `place`.
 /// Resumes on    where `value` ended.
 /// Cancellation  as `place.schedule()`, and then as `value`, which inherits the environment.
 /// Exceptions    those of `value` and of `place.schedule()`.
 /// Cost          one frame.
-template <class Scheduler, awaitable Awaitable>
+template <class Scheduler, detail::work Work>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto schedule_on(Scheduler&& place, Awaitable value) {
-  return detail::run_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place),
-                                              static_cast<Awaitable&&>(value));
+auto schedule_on(Scheduler&& place, Work value) {
+  return detail::run_on<Scheduler, detail::work_t<Work>>(static_cast<Scheduler&&>(place),
+                                                         detail::as_awaitable(static_cast<Work&&>(value)));
 }
 
 /// Runs `value` where the awaiter is; the awaiter goes on on `place`, also after an exception.
@@ -85,12 +87,12 @@ auto schedule_on(Scheduler&& place, Awaitable value) {
 ///               there is delivered.
 /// Exceptions    those of `value`, thrown on `place`.
 /// Cost          two frames.
-template <class Scheduler, awaitable Awaitable>
+template <class Scheduler, detail::work Work>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto resume_on(Scheduler&& place, Awaitable value) {
-  return detail::end_on<Scheduler, Awaitable>(static_cast<Scheduler&&>(place),
-                                              static_cast<Awaitable&&>(value));
+auto resume_on(Scheduler&& place, Work value) {
+  return detail::end_on<Scheduler, detail::work_t<Work>>(static_cast<Scheduler&&>(place),
+                                                         detail::as_awaitable(static_cast<Work&&>(value)));
 }
 
 /// Runs `value` on `place` and comes back: the awaiter goes on where it was.
@@ -101,12 +103,12 @@ auto resume_on(Scheduler&& place, Awaitable value) {
 /// Cancellation  as schedule_on(); the way back is taken in any case, and a result that is there is delivered.
 /// Exceptions    those of `value` and of `place.schedule()`, thrown after the way back.
 /// Cost          two frames, and a hop each way.
-template <awaitable Awaitable, class Scheduler>
+template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto via(Awaitable value, Scheduler&& place) {
-  return detail::visit<Scheduler, Awaitable>(static_cast<Scheduler&&>(place),
-                                             static_cast<Awaitable&&>(value));
+auto via(Work value, Scheduler&& place) {
+  return detail::visit<Scheduler, detail::work_t<Work>>(static_cast<Scheduler&&>(place),
+                                                        detail::as_awaitable(static_cast<Work&&>(value)));
 }
 
 namespace detail {

@@ -53,7 +53,8 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 ///     auto [a, b] = co_await coracle::when_all(first(), second());
 ///     std::vector<int> sizes = co_await coracle::when_all(std::move(tasks));
 ///
-/// An rvalue is moved in, an lvalue, such as an event, referred to.
+/// An rvalue is moved in, an lvalue, such as an event, referred to. In place of an awaitable stands a function that returns
+/// one, if you like: it is moved in, or copied, called when its turn comes, and kept as long as what it returns (invoke()).
 /// Order         started one after the other, each when the one before has ended or waits. On a pool, a thread that is
 ///               idle meanwhile takes over the start of the rest: so the children are divided among the threads.
 ///               Elsewhere they are started on the awaiting thread. Once one has failed the rest is not started.
@@ -68,14 +69,15 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// Cost          a stop source, if a child waits; for a range the vector of the results, and one of the children, if it
 ///               is not a vector of tasks; nothing is made for a task. One atomic operation for each child that ends on
 ///               another thread than the one that starts them, or later; constant stack.
-template <class... Awaitables>
-  requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
-auto when_all(Awaitables&&... each) {
-  using children = std::tuple<detail::joined_sibling_t<Awaitables>...>;
-  return detail::when_all_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
+template <class... Works>
+  requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
+auto when_all(Works&&... each) {
+  using children = std::tuple<detail::joined_sibling_t<detail::work_t<Works>>...>;
+  return detail::when_all_operation<children>{std::in_place,
+                                              detail::as_awaitable(static_cast<Works&&>(each))...};
 }
 template <detail::awaitable_range Range>
-  requires(!awaitable<Range>)
+  requires(!detail::work<Range>)
 auto when_all(Range&& range) {
   auto children = detail::siblings_from_range<detail::joined_sibling_t, std::remove_cvref_t<Range>>(
       static_cast<Range&&>(range));
@@ -84,9 +86,9 @@ auto when_all(Range&& range) {
 template <class... Ts>
 detail::any_awaiter when_all(Ts&&...) {
   static_assert(
-      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_all needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
-      "that have a name");
+      "that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_all() of nothing: pass at least one awaitable");
   return {};
 }
@@ -97,14 +99,15 @@ detail::any_awaiter when_all(Ts&&...) {
 ///
 ///     auto [a, b] = co_await coracle::when_all_ready(first(), second());
 ///     if (a.has_value()) use(std::move(a).get());
-template <class... Awaitables>
-  requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
-auto when_all_ready(Awaitables&&... each) {
-  using children = std::tuple<detail::joined_sibling_t<Awaitables>...>;
-  return detail::when_all_ready_operation<children>{std::in_place, static_cast<Awaitables&&>(each)...};
+template <class... Works>
+  requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
+auto when_all_ready(Works&&... each) {
+  using children = std::tuple<detail::joined_sibling_t<detail::work_t<Works>>...>;
+  return detail::when_all_ready_operation<children>{std::in_place,
+                                                    detail::as_awaitable(static_cast<Works&&>(each))...};
 }
 template <detail::awaitable_range Range>
-  requires(!awaitable<Range>)
+  requires(!detail::work<Range>)
 auto when_all_ready(Range&& range) {
   auto children = detail::siblings_from_range<detail::joined_sibling_t, std::remove_cvref_t<Range>>(
       static_cast<Range&&>(range));
@@ -113,9 +116,9 @@ auto when_all_ready(Range&& range) {
 template <class... Ts>
 detail::any_awaiter when_all_ready(Ts&&...) {
   static_assert(
-      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_all_ready needs awaitables, or one range of them: calls that return tasks, or std::move of "
-      "tasks that have a name");
+      "tasks that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_all_ready() of nothing: pass at least one awaitable");
   return {};
 }

@@ -71,10 +71,10 @@ when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
   }
 };
 
-template <siblings::rule Which, class... Awaitables>
-auto race(Awaitables&&... each) {
-  using children = std::tuple<sibling<Awaitables>...>;
-  return when_any_operation<Which, children>{std::in_place, static_cast<Awaitables&&>(each)...};
+template <siblings::rule Which, class... Works>
+auto race(Works&&... each) {
+  using children = std::tuple<sibling<work_t<Works>>...>;
+  return when_any_operation<Which, children>{std::in_place, detail::as_awaitable(static_cast<Works&&>(each))...};
 }
 template <siblings::rule Which, class Range>
 auto race_of_range(Range&& range) {
@@ -90,7 +90,8 @@ auto race_of_range(Range&& range) {
 ///     auto first = co_await coracle::when_any(receive(socket), shutdown);  // a task and an event
 ///     if (first.index() == 0) handle(std::get<0>(first));
 ///
-/// An rvalue is moved in, an lvalue, such as an event, referred to. A child that is cancelled leaves the race.
+/// An rvalue is moved in, an lvalue, such as an event, referred to; a function that returns an awaitable is kept, too, as
+/// when_all does. A child that is cancelled leaves the race.
 /// Order         started one after the other on the awaiting thread, each until it first suspends; once one is
 ///               over the rest is not started. Inside more than 16 such starts, they start before the outermost
 ///               of those returns.
@@ -106,23 +107,23 @@ auto race_of_range(Range&& range) {
 ///               before all others and are an event, a channel's recv(), or what acquires a permit of an
 ///               async_semaphore or tokens of a rate_limiter, or locks an async_mutex, are tried first, in order: if one
 ///               need not wait, nothing is started.
-template <class... Awaitables>
-  requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
-auto when_any(Awaitables&&... each) {
-  return detail::race<detail::siblings::rule::any>(static_cast<Awaitables&&>(each)...);
+template <class... Works>
+  requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
+auto when_any(Works&&... each) {
+  return detail::race<detail::siblings::rule::any>(static_cast<Works&&>(each)...);
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
-  requires(!awaitable<Range>)
+  requires(!detail::work<Range>)
 auto when_any(Range&& range) {
   return detail::race_of_range<detail::siblings::rule::any>(static_cast<Range&&>(range));
 }
 template <class... Ts>
 detail::any_awaiter when_any(Ts&&...) {
   static_assert(
-      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_any needs awaitables, or one range of them: calls that return tasks, or std::move of tasks "
-      "that have a name");
+      "that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_any() of nothing: pass at least one awaitable");
   return {};
 }
@@ -138,23 +139,23 @@ detail::any_awaiter when_any(Ts&&...) {
 /// Exceptions    if no child gives a value: that of the child that failed; of several, an error_group.
 ///               operation_cancelled, if none failed. std::bad_alloc as when_any.
 /// Cost          as when_any; every child is started that comes before the first value.
-template <class... Awaitables>
-  requires(awaitable<Awaitables> && ...) && (sizeof...(Awaitables) != 0)
-auto when_any_succeeds(Awaitables&&... each) {
-  return detail::race<detail::siblings::rule::success>(static_cast<Awaitables&&>(each)...);
+template <class... Works>
+  requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
+auto when_any_succeeds(Works&&... each) {
+  return detail::race<detail::siblings::rule::success>(static_cast<Works&&>(each)...);
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
-  requires(!awaitable<Range>)
+  requires(!detail::work<Range>)
 auto when_any_succeeds(Range&& range) {
   return detail::race_of_range<detail::siblings::rule::success>(static_cast<Range&&>(range));
 }
 template <class... Ts>
 detail::any_awaiter when_any_succeeds(Ts&&...) {
   static_assert(
-      sizeof...(Ts) == 0 || (detail::is_awaitable<Ts> && ...),
+      sizeof...(Ts) == 0 || (detail::is_work<Ts> && ...),
       "when_any_succeeds needs awaitables, or one range of them: calls that return tasks, or std::move of "
-      "tasks that have a name");
+      "tasks that have a name, or functions that return them");
   static_assert(sizeof...(Ts) != 0, "when_any_succeeds() of nothing: pass at least one awaitable");
   return {};
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/environment.hpp>
+#include <coracle/core/invoke.hpp>
 #include <coracle/core/subtree.hpp>
 #include <coracle/core/task.hpp>
 
@@ -60,16 +61,18 @@ task<await_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token tok
 ///
 ///     co_await coracle::with_stop(serve(), source.get_token());
 ///
-/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to.
+/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to; in place of an awaitable they
+/// take a function that returns one, and keep it until that has ended, as invoke() does.
 /// Prefer stop_when() where what is around it, such as a timeout(), a scope or a race, is to stop it, too.
 /// Resumes on    where `child` does.
 /// Cancellation  what is below obeys the new token only.
 /// Exceptions    those of `child`.
 /// Cost          one frame.
-template <awaitable Awaitable>
+template <detail::work Work>
 CORACLE_CORO_WRAPPER()
-auto with_stop(Awaitable&& child, stop_token token) {
-  return detail::with_other_stop<true, Awaitable>(static_cast<Awaitable&&>(child), std::move(token));
+auto with_stop(Work&& child, stop_token token) {
+  return detail::with_other_stop<true, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                             std::move(token));
 }
 /// Awaits `child`, which stops when `token` asks, as well as when the inherited one does: whichever is first.
 ///
@@ -78,50 +81,52 @@ auto with_stop(Awaitable&& child, stop_token token) {
 /// Cancellation  passed on to `child`, with the reason of the token that was first.
 /// Exceptions    those of `child`; std::bad_alloc.
 /// Cost          one frame and one stop source.
-template <awaitable Awaitable>
+template <detail::work Work>
 CORACLE_CORO_WRAPPER()
-auto stop_when(Awaitable&& child, stop_token token) {
-  return detail::with_second_stop<Awaitable>(static_cast<Awaitable&&>(child), std::move(token));
+auto stop_when(Work&& child, stop_token token) {
+  return detail::with_second_stop<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                        std::move(token));
 }
 /// Awaits `child` out of reach of the inherited stop token and deadline: for what must be done to its end also
 /// while everything around it is being stopped. Values stay bound.
 ///
 ///     co_await coracle::shielded(connection.say_goodbye());
-template <awaitable Awaitable>
+template <detail::work Work>
 CORACLE_CORO_WRAPPER()
-auto shielded(Awaitable&& child) {
-  return detail::with_other_stop<false, Awaitable>(static_cast<Awaitable&&>(child), {});
+auto shielded(Work&& child) {
+  return detail::with_other_stop<false, detail::work_t<Work>>(
+      detail::as_awaitable(static_cast<Work&&>(child)), {});
 }
 /// Awaits `child` with `local` bound to `value` for everything below it.
-template <awaitable Awaitable, class T>
+template <detail::work Work, class T>
 CORACLE_CORO_WRAPPER()
-auto with_value(Awaitable&& child, const task_local<T>& local, std::type_identity_t<T> value) {
-  return detail::with_bound_value<Awaitable>(static_cast<Awaitable&&>(child), &local, std::move(value));
+auto with_value(Work&& child, const task_local<T>& local, std::type_identity_t<T> value) {
+  return detail::with_bound_value<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                        &local, std::move(value));
 }
 
 namespace detail {
 template <class T>
 any_awaiter not_in_environment() noexcept {
-  static_assert(is_awaitable<T>,
+  static_assert(is_work<T>,
                 "this needs an awaitable: a call that returns a task, or std::move of a task that has "
-                "a name");
-  static_assert(!is_awaitable<T>,
-                "work is stopped by a stop_token: that of a stop_source is source.get_token()");
+                "a name; or a function that returns one");
+  static_assert(!is_work<T>, "work is stopped by a stop_token: that of a stop_source is source.get_token()");
   return {};
 }
 }  // namespace detail
 template <class T, class Token>
-  requires(!(awaitable<T> && std::is_convertible_v<Token, stop_token>))
+  requires(!(detail::work<T> && std::is_convertible_v<Token, stop_token>))
 auto with_stop(T&&, Token&&) {
   return detail::not_in_environment<T>();
 }
 template <class T, class Token>
-  requires(!(awaitable<T> && std::is_convertible_v<Token, stop_token>))
+  requires(!(detail::work<T> && std::is_convertible_v<Token, stop_token>))
 auto stop_when(T&&, Token&&) {
   return detail::not_in_environment<T>();
 }
 template <class T>
-  requires(!awaitable<T>)
+  requires(!detail::work<T>)
 auto shielded(T&&) {
   return detail::not_in_environment<T>();
 }

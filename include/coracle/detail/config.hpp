@@ -184,3 +184,13 @@
 #define CORACLE_CORO_RETURN_TYPE()
 #define CORACLE_CORO_WRAPPER()
 #endif
+
+// 1 where clang can also be told that an object keeps a parameter, which has to be passed by value for that.
+#if defined(CORACLE_ENABLE_LIFETIME_CHECKS) && defined(__clang__) && \
+    __has_cpp_attribute(clang::lifetime_capture_by)
+#define CORACLE_CHECKS_CAPTURES() 1
+#define CORACLE_KEPT_BY_THIS() [[clang::lifetime_capture_by(this)]]
+#else
+#define CORACLE_CHECKS_CAPTURES() 0
+#define CORACLE_KEPT_BY_THIS()
+#endif

@@ -99,7 +99,7 @@ concept retriable = awaitable<std::invoke_result_t<std::decay_t<Attempt>&>> &&
 ///     auto ask = [&] { return coracle::timeout(server.ask(question), 1s); };
 ///     const answer a = co_await coracle::retry({.max_attempts = 4}, ask);
 ///
-/// The functions are moved in. Time goes by the clock of the current executor.
+/// The functions are moved in, or copied, and kept until the last attempt has ended. Time goes by the clock of the current executor.
 /// Resumes on    where the last attempt has ended.
 /// Cancellation  a stop request ends the attempt that runs, or the delay, at once; operation_cancelled is
 ///               never retried. To have an attempt that takes too long retried, use timeout(): timed_out is

@@ -1,6 +1,7 @@
 // coracle/exec/timeout.hpp -- work that is to end by a moment.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/invoke.hpp>
 #include <coracle/core/subtree.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -91,41 +92,45 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
 ///
 ///     const reply r = co_await coracle::with_deadline(ask(server), deadline);
 ///
-/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to. Time goes by the
+/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to; in place of an awaitable they
+/// take a function that returns one, and keep it until that has ended, as invoke() does. Time goes by the
 /// clock of the executor on which they are awaited.
 /// Resumes on    where `child` does.
 /// Cancellation  passed on to `child`. time_point::max(), or a timeout that is too long for the clock, is no
 ///               deadline.
 /// Exceptions    those of `child`, which is cancelled at the deadline; std::bad_alloc.
 /// Cost          one frame and one stop source.
-template <awaitable Awaitable>
+template <detail::work Work>
 CORACLE_CORO_WRAPPER()
-auto with_deadline(Awaitable&& child, std::chrono::steady_clock::time_point deadline) {
-  return detail::limit<false, Awaitable>(static_cast<Awaitable&&>(child), deadline);
+auto with_deadline(Work&& child, std::chrono::steady_clock::time_point deadline) {
+  return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                    deadline);
 }
 /// The same, with a deadline that is so far from the await.
-template <awaitable Awaitable, class Rep, class Period>
+template <detail::work Work, class Rep, class Period>
 CORACLE_CORO_WRAPPER()
-auto with_timeout(Awaitable&& child, std::chrono::duration<Rep, Period> from_now) {
-  return detail::limit<false, Awaitable>(static_cast<Awaitable&&>(child), detail::clock_duration(from_now));
+auto with_timeout(Work&& child, std::chrono::duration<Rep, Period> from_now) {
+  return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                    detail::clock_duration(from_now));
 }
 /// As with_timeout(), but throws timed_out if `child` was cancelled at this deadline. A cancellation from
 /// outside, or at an earlier deadline around this, stays operation_cancelled.
 ///
 ///     try { co_await coracle::timeout(ask(server), 100ms); } catch (const coracle::timed_out&) { retry(); }
-template <awaitable Awaitable, class Rep, class Period>
+template <detail::work Work, class Rep, class Period>
 CORACLE_CORO_WRAPPER()
-auto timeout(Awaitable&& child, std::chrono::duration<Rep, Period> from_now) {
-  return detail::limit<true, Awaitable>(static_cast<Awaitable&&>(child), detail::clock_duration(from_now));
+auto timeout(Work&& child, std::chrono::duration<Rep, Period> from_now) {
+  return detail::limit<true, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                   detail::clock_duration(from_now));
 }
 
 namespace detail {
 template <class T>
 any_awaiter not_limited() noexcept {
-  static_assert(
-      is_awaitable<T>,
-      "a timeout needs an awaitable: a call that returns a task, or std::move of a task that has a name");
-  static_assert(!is_awaitable<T>,
+  static_assert(is_work<T>,
+                "a timeout needs an awaitable: a call that returns a task, or std::move of a task that has a "
+                "name; or a function that returns one");
+  static_assert(!is_work<T>,
                 "a timeout is a duration with its unit, such as 100ms; a deadline is a time_point of "
                 "std::chrono::steady_clock");
   return {};

@@ -1,0 +1,157 @@
+// coracle/core/invoke.hpp -- a function and its arguments, kept alive until what the function returns has ended.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/stop.hpp>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace coracle {
+namespace detail {
+template <class Function, class Object, class... Args>
+CORACLE_CORO_WRAPPER()
+decltype(auto) call_member(Function f, Object&& object, Args&&... args) {
+  if constexpr (requires { (static_cast<Object&&>(object).*f)(static_cast<Args&&>(args)...); }) {
+    return (static_cast<Object&&>(object).*f)(static_cast<Args&&>(args)...);
+  } else if constexpr (requires { (object.get().*f)(static_cast<Args&&>(args)...); }) {
+    return (object.get().*f)(static_cast<Args&&>(args)...);  // a std::reference_wrapper
+  } else {
+    return ((*static_cast<Object&&>(object)).*f)(static_cast<Args&&>(args)...);
+  }
+}
+/// As std::invoke, which under CORACLE_ENABLE_LIFETIME_CHECKS may not return a task (ADR 5).
+template <class F, class... Args>
+CORACLE_CORO_WRAPPER()
+CORACLE_ALWAYS_INLINE() std::invoke_result_t<F, Args...> call(F&& f, Args&&... args) {
+  if constexpr (!std::is_member_pointer_v<std::remove_cvref_t<F>>) {
+    return static_cast<F&&>(f)(static_cast<Args&&>(args)...);
+  } else {
+    return detail::call_member(f, static_cast<Args&&>(args)...);
+  }
+}
+
+/// `F` is a function that can be kept, with its arguments, and called later, and returns an awaitable.
+template <class F, class... Args>
+concept returns_awaitable =
+    std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...> &&
+    awaitable<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>> &&
+    std::constructible_from<std::decay_t<F>, F> && (std::constructible_from<std::decay_t<Args>, Args> && ...);
+
+/// What invoke() returns.
+template <class F, class... Args>
+class [[nodiscard("the function is not called until this is awaited")]] invocation {
+  using returned = std::invoke_result_t<F, Args...>;
+
+ public:
+  template <class... Given>
+  explicit invocation(std::in_place_t, Given&&... given) : kept_(static_cast<Given&&>(given)...) {}
+
+  class operation {
+   public:
+    explicit operation(invocation& owner)
+        : work_(owner.call(std::index_sequence_for<Args...>{})),
+          awaiter_(coracle::get_awaiter(static_cast<returned&&>(work_))) {}
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+
+    decltype(auto) await_ready() { return awaiter_.await_ready(); }
+    template <class Promise>
+    CORACLE_TRANSFER_ABI()
+    CORACLE_ALWAYS_INLINE() auto await_suspend(std::coroutine_handle<Promise> suspended) {
+      return awaiter_.await_suspend(suspended);
+    }
+    [[nodiscard]] stop_reason await_cancelled() noexcept
+      requires requires(std::remove_reference_t<awaiter_type_t<returned>>& inner) {
+        { inner.await_cancelled() } noexcept -> std::same_as<stop_reason>;
+      }
+    {
+      return awaiter_.await_cancelled();
+    }
+    decltype(auto) await_resume() { return awaiter_.await_resume(); }
+
+   private:
+    returned work_;
+    awaiter_type_t<returned> awaiter_;
+  };
+  operation operator co_await() && { return operation{*this}; }
+
+ private:
+  template <std::size_t... Index>
+  CORACLE_CORO_WRAPPER()
+  returned call(std::index_sequence<Index...>) {
+    return detail::call(static_cast<F&&>(std::get<0>(kept_)),
+                        static_cast<Args&&>(std::get<Index + 1>(kept_))...);
+  }
+
+  std::tuple<F, Args...> kept_;
+};
+
+/// What a function that starts work takes: an awaitable, or else a function that returns one.
+template <class T>
+concept work = awaitable<T> || (!awaitable<std::decay_t<T>> && returns_awaitable<T>);
+/// For a static_assert: of a concept the compiler would go on to explain why it does not hold.
+template <class T>
+inline constexpr bool is_work = work<T>;
+
+/// What is awaited where `T` is given: that, moved in or referred to, or the invocation of a copy.
+template <work T>
+struct awaitable_of_work {
+  using type = T;
+};
+template <work T>
+  requires(!awaitable<T>)
+struct awaitable_of_work<T> {
+  using type = invocation<std::decay_t<T>>;
+};
+template <work T>
+using work_t = typename awaitable_of_work<T>::type;
+template <class T>
+CORACLE_CORO_WRAPPER()
+CORACLE_ALWAYS_INLINE() decltype(auto) as_awaitable(T&& given) {
+  if constexpr (awaitable<T> || awaitable<std::decay_t<T>>) {
+    return static_cast<T&&>(given);
+  } else {
+    return work_t<T>{std::in_place, static_cast<T&&>(given)};
+  }
+}
+
+// A function object, which argument-dependent lookup does not find: so it does not compete with std::invoke.
+struct invoke_function {
+  template <class F, class... Args>
+    requires(returns_awaitable<F, Args...>)
+  auto operator()(F&& f, Args&&... args) const {
+    return invocation<std::decay_t<F>, std::decay_t<Args>...>{std::in_place, static_cast<F&&>(f),
+                                                              static_cast<Args&&>(args)...};
+  }
+  template <class... Ts>
+  any_awaiter operator()(Ts&&...) const {
+    static_assert(
+        sizeof...(Ts) == ~std::size_t{0},
+        "invoke(f, args...) needs a function that returns an awaitable, such as a task, when it is called "
+        "with copies of the arguments: std::ref(x) for a parameter that is an lvalue reference, std::move(x) "
+        "for what cannot be copied");
+    return {};
+  }
+};
+}  // namespace detail
+
+/// `invoke(f, args...)` is an awaitable that calls `f(args...)` when it is awaited, awaits what that returns, and keeps
+/// `f` and `args` alive until then: for a lambda that is a coroutine, whose captures live in the lambda.
+///
+///     scope.spawn(coracle::invoke([session]() -> coracle::task<> { co_await session->run(); }));
+///     co_await coracle::invoke([](std::string name) -> coracle::task<> { co_await greet(name); }, "world");
+///
+/// spawn, spawn_future, when_all, when_any, select, timeout and their like take such a function as it is.
+/// All are moved in, or copied, and passed on as rvalues, as by std::thread: std::ref(x) refers to x. The function may
+/// be a pointer to a member function, its first argument the object, or a pointer to it. Awaited once.
+/// With g++ 12 a lambda whose captures have destructors needs a name, if it stands in an expression with a co_await,
+/// whatever it is passed to: that compiler destroys the captures twice. Arguments do not.
+/// Order         `f` is called inside the await, not before.
+/// Resumes on    as what `f` returns.
+/// Cancellation  as what `f` returns, which inherits the environment.
+/// Exceptions    those of `f` and of what it returns; those of the copies, from invoke() itself.
+/// Cost          no frame of its own.
+inline constexpr detail::invoke_function invoke{};
+}  // namespace coracle
