@@ -28,11 +28,20 @@ foreach(component IN ITEMS core coracle testing io testing_io cppcoro model)
   install(EXPORT coracle-${component} FILE coracle-${component}.cmake NAMESPACE coracle:: DESTINATION ${package_dir})
 endforeach()
 
+set(lint_folder ${CMAKE_INSTALL_DATADIR}/coracle/lint)
 configure_package_config_file(cmake/coracleConfig.cmake.in coracleConfig.cmake INSTALL_DESTINATION ${package_dir}
-                              NO_SET_AND_CHECK_MACRO)
+                              PATH_VARS lint_folder NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(coracleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/coracleConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/coracleConfigVersion.cmake
         DESTINATION ${package_dir})
+
+# The lint: for the command line, and as coracle_lint() for who finds the package.
+file(GLOB lint_modules CONFIGURE_DEPENDS tools/coracle_lint/*.py)
+install(FILES ${lint_modules} DESTINATION ${lint_folder})
+install(FILES cmake/coracle_lint.cmake DESTINATION ${package_dir})
+file(RELATIVE_PATH lint_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/coracle/lint)
+configure_file(cmake/coracle-lint.in coracle-lint @ONLY)
+install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/coracle-lint TYPE BIN)
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(package IN ITEMS coracle coracle-io coracle-cppcoro coracle-testing coracle-testing-io coracle-model)

@@ -74,6 +74,27 @@ pkg_config_cppcoro() { by_pkg_config coracle-cppcoro cppcoro; }
 pkg_config_testing() { by_pkg_config coracle-testing testing; }
 pkg_config_model() { by_pkg_config coracle-model model; }
 
+# What only the parser can find, with the flags of the compilation: it fails if it runs without one.
+finds_in_wrong() {
+  local output
+  output=$("$@" 2>&1) && return 1
+  echo "$output"
+  grep -q 'wrong.cpp:10: aggregate' <<<"$output"
+}
+lint_by_cmake() {
+  local build=$1
+  shift
+  cmake -S "$consumer" -B "$build" "$@"
+  cmake --build "$build" --target consumer_lint
+  finds_in_wrong cmake --build "$build" --target wrong_lint
+}
+lint_installed() { lint_by_cmake "$work/h" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/static"; }
+lint_from_source() { lint_by_cmake "$work/i" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$root"; }
+lint_on_command_line() {
+  finds_in_wrong "$work/static/bin/coracle-lint" --require-parser "$consumer/wrong.cpp" -- -I"$work/static/include" \
+    -DELEMENT=std::string
+}
+
 # What a source archive holds: the working tree as git would archive it, with no .git around.
 tarball() {
   local index=$work/index objects=$work/objects tree
@@ -111,7 +132,8 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/instal
   exit 1
 fi
 cases=(find_package_static find_package_core find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
-  unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model)
+  unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model
+  lint_installed lint_from_source lint_on_command_line)
 skipped=0
 if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   cases+=(tarball)
