@@ -74,7 +74,8 @@ when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
 template <siblings::rule Which, class... Works>
 auto race(Works&&... each) {
   using children = std::tuple<sibling<work_t<Works>>...>;
-  return when_any_operation<Which, children>{std::in_place, detail::as_awaitable(static_cast<Works&&>(each))...};
+  return when_any_operation<Which, children>{std::in_place,
+                                             detail::as_awaitable(static_cast<Works&&>(each))...};
 }
 template <siblings::rule Which, class Range>
 auto race_of_range(Range&& range) {
