@@ -206,13 +206,14 @@ TEST_CASE_TEMPLATE("invoke: a copy that throws leaves nothing behind, and nothin
   }
   CHECK(calls == 0);
 }
+[[gnu::noinline]] std::unique_ptr<int> on_the_heap(int value) { return std::make_unique<int>(value); }
 TEST_CASE_TEMPLATE("invoke: without memory nothing leaks", Way, EACH_WAY) {
   CHECK(fail_each_allocation([] {
           try {
-            sync_wait(Way::start([owned = std::make_unique<int>(1)]() -> task<> { co_return; }));
+            sync_wait(Way::start([owned = on_the_heap(1)]() -> task<> { co_return; }));
           } catch (const std::bad_alloc&) {
           }
-        }) >= 2);
+        }) >= 1);  // clang may make no frame
 }
 TEST_CASE_TEMPLATE("invoke: an exception of the function is that of the await", Way, EACH_WAY) {
   lifetimes log;
@@ -295,9 +296,10 @@ TEST_CASE("invoke: what is no task can be returned, too, as an event") {
 }
 TEST_CASE("invoke: the coroutine takes its frame from an allocator among the arguments") {
   coracle::testing::allocator_log log;
-  const auto add = [](std::allocator_arg_t, coracle::testing::failing_allocator<int>, int n) -> task<int> {
-    co_return n + 1;
-  };
+  using add_one = task<int>(std::allocator_arg_t, coracle::testing::failing_allocator<int>, int);
+  // So that clang cannot put the frame into that of the caller.
+  add_one* volatile add = [](std::allocator_arg_t, coracle::testing::failing_allocator<int>,
+                             int n) -> task<int> { co_return n + 1; };
   CHECK(sync_wait(
             coracle::invoke(add, std::allocator_arg, coracle::testing::failing_allocator<int>{log}, 1)) == 2);
   CHECK(log.allocated == 1);
