@@ -23,14 +23,23 @@
 namespace coracle_test {
 /// Runs at once; nobody asks for its result.
 template <class Result, class End>
-struct eager {
+class eager {
+ public:
   struct promise_type : coracle::part::starts_eagerly,
                         Result,
                         End,
                         coracle::part::awaits_anything,
                         coracle::recycled_frames {
-    eager get_return_object() noexcept { return {}; }
+    eager get_return_object() noexcept { return eager{*this}; }
   };
+  eager(const eager&) = delete;
+  eager& operator=(const eager&) = delete;
+  ~eager() { body_.destroy(); }
+
+ private:
+  explicit eager(promise_type& promise) noexcept
+      : body_(std::coroutine_handle<promise_type>::from_promise(promise)) {}
+  std::coroutine_handle<> body_;
 };
 using eager_that_stays = eager<coracle::part::returns<int>, coracle::part::stays_at_end>;
 using eager_that_meets = eager<coracle::part::returns<int>, coracle::part::meets_parent>;

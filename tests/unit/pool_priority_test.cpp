@@ -12,7 +12,6 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -178,7 +177,7 @@ TEST_CASE("with_priority: allocates nothing" * doctest::skip(!coracle::testing::
 
 TEST_CASE("with_priority: the pool's end runs what is queued at each level") {
   int ran = 0;
-  std::optional<static_thread_pool> pool{std::in_place, 1};
+  static_thread_pool* pool = nullptr;
   const auto work = [&](priority level) -> detached {
     co_await pool->with_priority(level).schedule();
     ++ran;
@@ -187,8 +186,11 @@ TEST_CASE("with_priority: the pool's end runs what is queued at each level") {
     co_await pool->schedule();
     for (const priority level : {priority::low, priority::normal, priority::high}) work(level);
   };
-  all();
-  pool.reset();
+  {
+    static_thread_pool ends{1};
+    pool = &ends;
+    all();
+  }
   CHECK(ran == 3);
 }
 }  // namespace

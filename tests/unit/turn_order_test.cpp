@@ -64,13 +64,17 @@ TEST_CASE(
 }
 TEST_CASE("turn_order: high priority goes first, but for one turn in 20") {
   busy_thread thread{.order = {}, .waiting = {{kind::queue, plenty}, {kind::high, plenty}}};
-  CHECK(thread.turns(21) == std::string(19, 'h') + "qh");
+  CHECK(thread.turns(19) == std::string(19, 'h'));
+  CHECK(thread.turns(2) == "qh");
 }
 TEST_CASE(
     "turn_order: low priority gets one round in 32, and is left to the search where nothing else waits") {
   busy_thread thread{.order = {}, .waiting = {{kind::queue, plenty}, {kind::low, plenty}}};
   thread.turn_length = turn_order::slice;
-  CHECK(thread.turns(64) == std::string(31, 'q') + "l" + std::string(31, 'q') + "l");
+  for (int round = 0; round != 2; ++round) {
+    CHECK(thread.turns(31) == std::string(31, 'q'));
+    CHECK(thread.turn() == 'l');
+  }
   thread.waiting[kind::queue] = 0;
   CHECK(thread.turn() == '-');
 }
