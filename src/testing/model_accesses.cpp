@@ -40,31 +40,10 @@ void model_engine::tick(unsigned index) noexcept {
   one.now.knows.at[index] = one.now.sees.at[index] = ++one.time;
 }
 
-void model_engine::init(model_location& at, std::uint64_t value) {
-  at.execution = execution_;
-  at.count = 0;
-  at.name = new_name();
-  at.made = me().time;
-  at.maker = static_cast<std::uint8_t>(running_);
-  at.accesses = {};
-  at.touches = {};
-  at.touches.writes = at.touches.all = me().past;
-  add_store(at, value, std::memory_order_relaxed, nullptr);
-}
-
 std::string model_engine::called(const model_location& at) const {
   const model_own_work own;
   return tracing_ ? trace_.name_of(at.name) : "#" + std::to_string(at.name);
 }
-void model_engine::expect_alive(const model_location& at, const site& where) {
-  if (at.execution == ended) {
-    trace(where, [&] { return model_step{running_, "uses", at.name}; });
-    fail("use of " + called(at) + " after its end (" + text_of(where) + ")", &at);
-  }
-  if (at.execution == freed_word)
-    fail("use after free: of an atomic (" + text_of(where) + ")", blocks_.freed_block_of(&at));
-}
-
 /// The newest store; of an object that is older than this execution the last value, which everybody sees.
 model_store& model_engine::newest(model_location& at) {
   if (at.execution != execution_) {
@@ -143,7 +122,7 @@ unsigned model_engine::choose_store(model_location& at, bool sequential, const s
 void model_engine::touch_location(model_location& at, bool writes, bool sequential) {
   if (me().now.knows.at[at.maker] < at.made)
     fail("data race: " + called(at) + " is used by a thread that need not see it made");
-  at.accesses.at[running_] = me().time;
+  note_access(at);
   if (sequential) {
     touch({{&sequential_touches_, true}, {&at.touches, writes}});
   } else {
@@ -165,17 +144,6 @@ void model_engine::note(const char* what, const model_location& at, std::uint64_
   trace(where, [&] {
     return model_step{running_, what, at.name, " = " + trace_.text_of(value) + " " + name_of(order)};
   });
-}
-
-void model_engine::end(model_location& at) {
-  trace(site::current(), [&] { return model_step{running_, "ends", at.name, {}, false, &at}; });
-  if (at.execution == ended) fail("second end of " + called(at), &at);
-  newest(at);
-  for (unsigned i = 0; i != count_; ++i) {
-    if (me().now.knows.at[i] < at.accesses.at[i])
-      fail("data race: the end of " + called(at) + ", unordered with its use by " + name_of_thread(i), &at);
-  }
-  at.execution = ended;
 }
 
 std::uint64_t model_engine::load(model_location& at, std::memory_order order, const site& where) {
@@ -208,14 +176,21 @@ void model_engine::store(model_location& at, std::uint64_t value, std::memory_or
   note("store", at, value, order, where);
 }
 
-/// A change that turns out not to happen, because the value is not the one expected, is a load: it may see an old value.
-std::uint64_t model_engine::rmw_read(model_location& at, const model_order& order,
-                                     const std::uint64_t* expected) {
-  const bool sequential = order.is == std::memory_order_seq_cst;
-  point({&at, true, sequential});
+std::uint64_t model_engine::rmw_read(model_location& at, const model_order& order) {
+  point({&at, true, order.is == std::memory_order_seq_cst});
   expect_alive(at, order.where);
+  return newest(at).value;
+}
+/// A change that turns out not to happen, because the value is not the one expected, is a load: it may see an old value,
+/// and it is seq_cst if its order is, whatever that of the change is. (C++20 [atomics.types.operations] 21.)
+std::uint64_t model_engine::rmw_read(model_location& at, std::uint64_t expected, const model_order& success,
+                                     const model_order& failure) {
+  const bool as_load =
+      model_mutation::order_of(access::load, failure.is, failure.where) == std::memory_order_seq_cst;
+  point({&at, true, as_load || success.is == std::memory_order_seq_cst});
+  expect_alive(at, success.where);
   newest(at);
-  seen_back_ = expected ? choose_store(at, sequential, expected) : 0;
+  seen_back_ = choose_store(at, as_load, &expected);
   return store_of(at, seen_back_).value;
 }
 void model_engine::rmw_write(model_location& at, std::uint64_t value, std::memory_order order,
@@ -300,40 +275,5 @@ void model_engine::fence_everywhere(const site& where) {
   }
   pass_own();
   trace(where, [&] { return model_step{running_, "fence of every thread"}; });
-}
-
-/// Of an object that is older than this execution nobody has touched it.
-void model_engine::touch_cell(model_cell& at, const char* what) {
-  if (at.execution != execution_) {
-    if (at.execution == freed_word) fail("use after free: of a plain field", blocks_.freed_block_of(&at));
-    at = model_cell{at.made};
-    at.execution = execution_;
-  }
-  trace(at.made, [&] { return model_step{running_, std::string(what) + "s it", 0, {}, false, &at}; });
-  if (me().now.knows.at[at.writer] < at.written) fail_race(at, what, at.writer, "write");
-}
-[[noreturn]] void model_engine::fail_race(const model_cell& at, const char* what, unsigned other,
-                                          const char* other_what) {
-  fail(std::string("data race: ") + what + " of the plain field made at " + text_of(at.made) +
-           ", unordered with the " + other_what + " by " + name_of_thread(other),
-       &at);
-}
-void model_engine::make(model_cell& at) {
-  at.execution = execution_;
-  trace(at.made, [&] { return model_step{running_, "makes it  " + text_of(at.made), 0, {}, false, &at}; });
-  at.writer = static_cast<std::uint8_t>(running_);
-  at.written = me().time;
-}
-void model_engine::read(model_cell& at) {
-  touch_cell(at, "read");
-  at.reads.at[running_] = me().time;
-}
-void model_engine::write(model_cell& at) {
-  touch_cell(at, "write");
-  for (unsigned i = 0; i != count_; ++i) {
-    if (me().now.knows.at[i] < at.reads.at[i]) fail_race(at, "write", i, "read");
-  }
-  at.writer = static_cast<std::uint8_t>(running_);
-  at.written = me().time;
 }
 }  // namespace coracle::testing::model

@@ -97,6 +97,8 @@ void release(void* memory) noexcept {
   if (listing) model_engine::current()->note_free(memory);
   if (each->mark == was_freed) fail_free("double free", memory);
   if (each->mark != in_use) fail_free("free of memory that operator new has not given", memory);
+  if (listing && !CORACLE_ADDRESS_SANITIZER())  // which does not let it look at all of it
+    model_engine::current()->end_all_in(memory, each->size);
   each->mark = was_freed;
   if (!each->link) return std::free(each->memory);
   unlist(*each);

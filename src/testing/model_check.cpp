@@ -59,9 +59,14 @@ void model_store_to(model_location& at, std::uint64_t value, std::memory_order o
   if (model_engine* const here = engine_or_null()) return here->store(at, value, order, where);
   last_value(at) = value;
 }
-std::uint64_t model_rmw_read(model_location& at, const model_order& order, const std::uint64_t* expected) {
+std::uint64_t model_rmw_read(model_location& at, const model_order& order) {
   model_engine* const here = engine_or_null();
-  return here ? here->rmw_read(at, order, expected) : last_value(at);
+  return here ? here->rmw_read(at, order) : last_value(at);
+}
+std::uint64_t model_rmw_read(model_location& at, std::uint64_t expected, const model_order& success,
+                             const model_order& failure) {
+  model_engine* const here = engine_or_null();
+  return here ? here->rmw_read(at, expected, success, failure) : last_value(at);
 }
 void model_rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where) {
   if (model_engine* const here = engine_or_null()) return here->rmw_write(at, value, order, where);
@@ -76,10 +81,13 @@ bool model_fails_spuriously() {
 }
 void model_init(model_location& at, std::uint64_t value) {
   if (model_engine* const here = engine_or_null()) return here->init(at, value);
+  at.life.begin(model_life::kind::atomic);
+  at.execution = 0;
   last_value(at) = value;
 }
 void model_end(model_location& at) {
-  if (model_engine* const here = engine_or_null()) here->end(at);
+  if (model_engine* const here = engine_or_null()) return here->end(at);
+  at.life.end(model_life::kind::atomic);
 }
 void model_fence(std::memory_order order, const site& where) {
   if (model_engine* const here = engine_or_null()) here->fence(order, where);
@@ -108,8 +116,15 @@ bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout,
 void model_unpark_at(const model_location* at, unsigned count, const site& where) {
   if (model_engine* const here = engine_or_null()) here->unpark(at, count, where);
 }
-void model_make(model_cell& at) {
-  if (model_engine* const here = engine_or_null()) here->make(at);
+void model_make(model_cell& at, const site& where) {
+  if (model_engine* const here = engine_or_null()) return here->make(at, where);
+  at.life.begin(model_life::kind::plain);
+  at.execution = 0;
+  at.made = where;
+}
+void model_end(model_cell& at) {
+  if (model_engine* const here = engine_or_null()) return here->end(at);
+  at.life.end(model_life::kind::plain);
 }
 void model_read(model_cell& at) {
   if (model_engine* const here = engine_or_null()) here->read(at);

@@ -137,7 +137,8 @@ void model_engine::begin_execution() {
   choices_.begin_execution();
   trace_.clear();
   failure_.clear();
-  ++execution_;
+  static std::uint64_t last_execution = 0;
+  execution_ = ++last_execution;
   count_ = preemptions_ = 0;
   failed_spuriously_ = pruned_ = false;
   asleep_ = 0;

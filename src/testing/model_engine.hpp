@@ -18,7 +18,8 @@
 
 namespace coracle::testing::model {
 /// model_engine.cpp: executions and their threads. model_schedule.cpp: who runs next. model_dependence.cpp: which
-/// orders of two accesses have to be tried. model_accesses.cpp: what each access sees and leaves behind.
+/// orders of two accesses have to be tried. model_accesses.cpp: what each access sees and leaves behind. model_lives.cpp:
+/// when objects begin and end, and the accesses to plain ones.
 class model_engine {
  public:
   model_engine(const model_limits& limits, std::function<void()> body,
@@ -46,6 +47,8 @@ class model_engine {
   void note_free(const void* memory) {
     trace(site::current(), [&] { return model_step{running_, "frees it", 0, {}, false, memory}; });
   }
+  /// Before the memory is used for anything else.
+  void end_all_in(void* memory, std::size_t size);
   coracle::detail::thread_state& state_of_thread() noexcept { return threads_[running_].of_library; }
   unsigned start_thread(std::function<void()> body);
   void join_thread(unsigned index);
@@ -62,7 +65,9 @@ class model_engine {
   // Each of these is a point at which another thread may run instead.
   std::uint64_t load(model_location& at, std::memory_order order, const site& where);
   void store(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-  std::uint64_t rmw_read(model_location& at, const model_order& order, const std::uint64_t* expected);
+  std::uint64_t rmw_read(model_location& at, const model_order& order);
+  std::uint64_t rmw_read(model_location& at, std::uint64_t expected, const model_order& success,
+                         const model_order& failure);
   void rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
   void rmw_fail(model_location& at, std::memory_order order, const site& where);
   void fence(std::memory_order order, const site& where);
@@ -76,14 +81,13 @@ class model_engine {
   bool fails_spuriously();
   void init(model_location& at, std::uint64_t value);
   void end(model_location& at);
-  void make(model_cell& at);
+  void make(model_cell& at, const site& where);
+  void end(model_cell& at);
   void read(model_cell& at);
   void write(model_cell& at);
 
  private:
   static constexpr unsigned nobody = ~0U;
-  /// As the execution of an atomic that has been destroyed, for as long as its memory lies unused.
-  static constexpr std::uint64_t ended = ~std::uint64_t{0};
   /// What a thread is about to do. Two operations of which the order matters are dependent.
   struct operation {
     const void* at = nullptr;  ///< null: nothing that another thread could notice
@@ -176,14 +180,11 @@ class model_engine {
   }
 
   // model_accesses.cpp
-  void expect_alive(const model_location& at, const site& where);
   model_store& newest(model_location& at);
   [[nodiscard]] bool may_be_old(model_location& at, bool sequential);
   [[nodiscard]] bool must_be_seen(const model_store& store, bool sequential) const;
   [[nodiscard]] unsigned visible_stores(model_location& at, bool sequential) const;
   [[nodiscard]] unsigned choose_store(model_location& at, bool sequential, const std::uint64_t* expected);
-  void touch_cell(model_cell& at, const char* what);
-  [[noreturn]] void fail_race(const model_cell& at, const char* what, unsigned other, const char* other_what);
   void touch_location(model_location& at, bool writes, bool sequential);
   void add_store(model_location& at, std::uint64_t value, std::memory_order order,
                  const model_store* replaced);
@@ -196,12 +197,27 @@ class model_engine {
   [[nodiscard]] std::string called(const model_location& at) const;
   template <class Make>
   void trace(const site& where, Make make) {
-    if (!tracing_) return;
+    if (!tracing_) [[likely]]
+      return;
     const model_own_work own;
     trace_.add(make(), where);
   }
   void note(const char* what, const model_location& at, std::uint64_t value, std::memory_order order,
             const site& where);
+
+  // model_lives.cpp
+  void note_access(model_location& at);
+  void expect_alive(const model_location& at, const site& where);
+  void expect_unused(const model_location& at, const char* what);
+  [[noreturn]] void fail_lost(const void* at, const model_life& life, const char* kind_of,
+                              const std::string& where);
+  void touch_cell(model_cell& at, const char* what);
+  void trace_touch(const model_cell& at, const char* what) {
+    trace(at.made, [&] { return model_step{running_, std::string(what) + "s it", 0, {}, false, &at}; });
+  }
+  void expect_after_write(const model_cell& at, const char* what);
+  void change(model_cell& at, const char* what);
+  [[noreturn]] void fail_race(const model_cell& at, const char* what, unsigned other, const char* other_what);
 
   thread& me() { return threads_[running_]; }
   std::uint32_t new_name() noexcept { return ++names_; }
@@ -230,7 +246,8 @@ class model_engine {
   unsigned last_chosen_ = nobody;  ///< to make an access
   bool failed_spuriously_ = false;
   bool pruned_ = false;
-  std::uint64_t execution_ = 0, steps_ = 0;
+  std::uint64_t execution_ = 0;  ///< no two have the same number, of no two engines
+  std::uint64_t steps_ = 0;
   std::int64_t now_ = 0;
   std::uint32_t names_ = 0;
 

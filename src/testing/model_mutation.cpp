@@ -103,6 +103,9 @@ void model_mutation::begin(const model_mutant& mutant) {
   active_ = true;
 }
 
+std::memory_order model_mutation::order_in_force(access what, std::memory_order order, const site& where) {
+  return in_force && is_at(in_force->at, what, order, where) ? in_force->order : order;
+}
 mutated_access model_mutation::look_closely(access what, std::memory_order order, const site& where) {
   if (!in_force) {
     meet(what, order, where);

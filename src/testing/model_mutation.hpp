@@ -62,9 +62,14 @@ class model_mutation {
   static mutated_access look(access what, std::memory_order order, const site& where) {
     return active_ ? look_closely(what, order, where) : mutated_access{order};
   }
+  /// The order that look() will tell, for an access that is not to be noted, since it may turn out to be another.
+  static std::memory_order order_of(access what, std::memory_order order, const site& where) {
+    return active_ ? order_in_force(what, order, where) : order;
+  }
 
  private:
   static mutated_access look_closely(access what, std::memory_order order, const site& where);
+  static std::memory_order order_in_force(access what, std::memory_order order, const site& where);
 
   static inline bool active_ = false;
   static inline volatile std::uint64_t accesses_ = 0;

@@ -7,6 +7,9 @@
 #include <coracle/detail/park.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 
@@ -76,6 +79,183 @@ void ends_of_atomics(model_test& run) {
     other.join();
     static_cast<void>(kept.load(order::relaxed));
   });
+}
+
+/// Two threads share a plain field, and the one that gets the flag ends it: by whatever means.
+struct handed_over {
+  coracle::detail::plain<int> field = 0;
+  word flag{0};
+  void give(order strength = order::release) { flag.store(1, strength); }
+  void wait() const {
+    while (flag.load(order::acquire) == 0) coracle::testing::model_yield();
+  }
+};
+template <class Touch>
+void touch_against_free(Touch touch) {
+  auto owner = std::make_unique<handed_over>();
+  model_thread other{[touch, shared = owner.get()] { touch(*shared); }};
+  owner->wait();
+  owner.reset();
+  other.join();
+}
+/// Its local field is in its frame.
+coracle_test::detached field_in_frame(std::coroutine_handle<>& waits, coracle::detail::plain<int>*& field) {
+  coracle::detail::plain<int> local = 0;
+  field = &local;
+  co_await coracle_test::hand_out(waits);
+}
+/// Nobody calls its destructor.
+union never_destroyed {
+  never_destroyed() : shared() {}
+  ~never_destroyed() {}
+  handed_over shared;
+};
+
+void ends_of_plain_fields(model_test& run) {
+  run.check("a plain field is freed behind its last use", model_test::all, [] {
+    touch_against_free([](handed_over& shared) {
+      shared.field = 5;
+      shared.give();
+    });
+  });
+  run.finds("a plain field is freed before it is written", "end of the plain field", model_test::all, [] {
+    touch_against_free([](handed_over& shared) {
+      shared.give();
+      shared.field = 5;
+    });
+  });
+  run.finds("a plain field is freed before it is read", "end of the plain field", model_test::all, [] {
+    touch_against_free([](handed_over& shared) {
+      shared.give();
+      static_cast<void>(static_cast<int>(shared.field));
+    });
+  });
+  run.finds("a plain field is freed behind its last use, which nothing orders", "end of the plain field",
+            model_test::all, [] {
+              word flag{0};
+              auto field = std::make_unique<coracle::detail::plain<int>>(0);
+              model_thread other{[&flag, shared = field.get()] {
+                *shared = 5;
+                flag.store(1, order::relaxed);
+              }};
+              while (flag.load(order::acquire) == 0) coracle::testing::model_yield();
+              field.reset();
+              other.join();
+            });
+  run.finds("a plain field is read in the frame of a coroutine that may end", "end of the plain field",
+            model_test::all, [] {
+              std::coroutine_handle<> waits;
+              coracle::detail::plain<int>* field = nullptr;
+              field_in_frame(waits, field);
+              word flag{0};
+              model_thread other{[&flag, field] {
+                flag.store(1, order::release);
+                *field = 1;
+              }};
+              while (flag.load(order::acquire) == 0) coracle::testing::model_yield();
+              waits.resume();
+              other.join();
+            });
+  run.finds("a plain field is written after its end", "after its end", model_test::all, [] {
+    std::optional<handed_over> place{std::in_place};
+    coracle::detail::plain<int>& kept = place->field;
+    model_thread other{[&] { place.reset(); }};
+    other.join();
+    kept = 1;
+  });
+  run.finds("a plain field ends twice", "after its end", model_test::all, [] {
+    using plain = coracle::detail::plain<int>;
+    never_destroyed place;
+    place.shared.field.~plain();
+    place.shared.~handed_over();
+  });
+  run.finds("a plain field gives way to another, which nothing orders with its use",
+            "another object in place", model_test::all, [] {
+              never_destroyed place;
+              model_thread other{[&] {
+                static_cast<void>(static_cast<int>(place.shared.field));
+                place.shared.give(order::relaxed);
+              }};
+              place.shared.wait();
+              ::new (static_cast<void*>(&place.shared.field)) coracle::detail::plain<int>(2);
+              other.join();
+            });
+  run.finds("an atomic gives way to another, which nothing orders with its use", "another object in place",
+            model_test::all, [] {
+              never_destroyed place;
+              model_thread other{[&] { place.shared.give(order::relaxed); }};
+              place.shared.wait();
+              ::new (static_cast<void*>(&place.shared.flag)) word(2);
+              other.join();
+            });
+  run.check("storage is used again, in order", model_test::all, [] {
+    never_destroyed place;
+    word flag{0};
+    model_thread other{[&] {
+      place.shared.field = 1;
+      flag.store(1, order::release);
+    }};
+    if (flag.load(order::acquire) == 1) {
+      ::new (static_cast<void*>(&place.shared)) handed_over;
+      place.shared.field = 2;
+      place.shared.~handed_over();
+      ::new (static_cast<void*>(&place.shared)) handed_over;
+      model_expect(place.shared.field == 0, "a life of its own");
+    }
+    other.join();
+  });
+  run.check("storage is used again that something else has used in part", model_test::all, [] {
+    using plain = coracle::detail::plain<int>;
+    alignas(plain) std::array<unsigned char, sizeof(plain)> place;
+    for (std::size_t kept = 0; kept != sizeof(plain); kept += 8) {
+      ::new (static_cast<void*>(place.data())) plain(1);
+      auto* volatile bytes = place.data();
+      std::launder(reinterpret_cast<plain*>(bytes))->~plain();
+      for (std::size_t i = kept; i != sizeof(plain); ++i) bytes[i] = 110;
+    }
+    std::launder(reinterpret_cast<plain*>(::new (static_cast<void*>(place.data())) plain(2)))->~plain();
+  });
+#if !CORACLE_ADDRESS_SANITIZER()  // which sees uses of freed memory, and may not be asked what lies in it
+  run.finds("a plain field is freed that nobody destroys", "free of the plain field", model_test::all, [] {
+    auto* const place = new never_destroyed;
+    model_thread other{[place] {
+      place->shared.give();
+      place->shared.field = 5;
+    }};
+    place->shared.wait();
+    delete place;
+    other.join();
+  });
+  run.finds("an atomic is freed that nobody destroys", "the free of", model_test::all, [] {
+    auto* const place = new never_destroyed;
+    model_thread other{[place] {
+      place->shared.give();
+      static_cast<void>(place->shared.flag.load(order::relaxed));
+    }};
+    place->shared.wait();
+    delete place;
+    other.join();
+  });
+  run.finds("a plain field may be freed before it is read, whatever orders them", "use after free",
+            model_test::all, [] {
+              auto owner = std::make_unique<handed_over>();
+              word freed{0};
+              model_thread other{[shared = owner.get(), &freed] {
+                if (freed.load(order::relaxed) == 1) shared->field = 1;
+              }};
+              owner.reset();
+              freed.store(1, order::relaxed);
+              other.join();
+            });
+  run.finds("a plain field's memory is something else", "where something else is", model_test::all, [] {
+    coracle::detail::plain<int>* volatile field = new coracle::detail::plain<int>(1);
+    delete field;
+    void* const text = ::operator new(sizeof *field);
+    std::memset(text, 1, sizeof *field);
+    *field = 2;
+    ::operator delete(text);
+  });
+#endif
 }
 
 void memory(model_test& run) {
@@ -261,6 +441,7 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   races(run);
   ends_of_atomics(run);
+  ends_of_plain_fields(run);
   memory(run);
   livelock(run);
   misuse(run);

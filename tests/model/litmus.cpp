@@ -286,6 +286,46 @@ void failed_change_sees_old_value() {
   record({seen, found});
 }
 
+/// A compare_exchange that fails is a load with the order for that, whatever the other one is.
+void store_buffering_by_failed_changes(order success, order failure) {
+  word x{0}, y{0};
+  int a = 7, b = 7;
+  model_thread other{[&] {
+    x.store(1, order::seq_cst);
+    y.compare_exchange_strong(a, 9, success, failure);
+  }};
+  y.store(1, order::seq_cst);
+  x.compare_exchange_strong(b, 9, success, failure);
+  other.join();
+  record({a, b});
+}
+/// One that passes a message on when it fails.
+void message_passing_to_failed_change(order success, order failure) {
+  word data{0}, flag{0};
+  model_thread sender{[&] {
+    data.store(1, order::relaxed);
+    flag.store(1, order::release);
+  }};
+  int seen = 7;
+  flag.compare_exchange_strong(seen, 9, success, failure);
+  const int value = data.load(order::relaxed);
+  sender.join();
+  record({seen, value});
+}
+
+void failed_changes(model_test& run) {
+  const std::set<std::string> any{"00", "01", "10", "11"};
+  run.outcomes("store buffering, changes that fail, seq_cst or relaxed", any,
+               [] { store_buffering_by_failed_changes(order::seq_cst, order::relaxed); });
+  run.outcomes("store buffering, changes that fail, seq_cst or acquire", any,
+               [] { store_buffering_by_failed_changes(order::seq_cst, order::acquire); });
+  run.outcomes("store buffering, changes that fail, relaxed or seq_cst", {"01", "10", "11"},
+               [] { store_buffering_by_failed_changes(order::relaxed, order::seq_cst); });
+  run.outcomes("message passing, a change that fails, acq_rel or relaxed", any,
+               [] { message_passing_to_failed_change(order::acq_rel, order::relaxed); });
+  run.outcomes("message passing, a change that fails, relaxed or acquire", {"00", "01", "11"},
+               [] { message_passing_to_failed_change(order::relaxed, order::acquire); });
+}
 void more_outcome_sets(model_test& run) {
   const std::set<std::string> causal{"000", "001", "010", "011", "100", "101", "111"};
   std::set<std::string> any = causal;
@@ -423,6 +463,7 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   outcome_sets(run);
   more_outcome_sets(run);
+  failed_changes(run);
   findings(run);
   replay(run);
   return run.finish();

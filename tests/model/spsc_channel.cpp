@@ -155,6 +155,17 @@ void destroyed_by_the_receiver() {
   sender.join();
   model_expect(got == 2, "received");
 }
+/// So may the sender, once there is room for more: the receiver has left.
+void destroyed_by_the_sender() {
+  auto ch = std::make_unique<channel>(1U);
+  model_expect(ch->try_send(item(1)), "there is room");
+  int got = 0;
+  model_thread receiver{[&got, from = ch.get()] { got = take(*from); }};
+  while (!ch->try_send(item(2))) coracle::detail::spin_pause();
+  ch.reset();
+  receiver.join();
+  model_expect(got == 1, "received");
+}
 
 // ---- the end ----
 
@@ -296,6 +307,7 @@ int main(int argc, char** argv) {
   run.check("spsc channel: sends behind one that waits", run.all, sends_behind_one_that_waits);
   run.check("spsc channel: a receiver on an executor", 4, receiver_on_executor);
   run.check("spsc channel: destroyed by the receiver", run.all, destroyed_by_the_receiver);
+  run.check("spsc channel: destroyed by the sender", run.all, destroyed_by_the_sender);
   run.check("spsc channel: close against recv", run.all, close_against_recv);
   run.check("spsc channel: close against send", run.all, close_against_send);
   run.check("spsc channel: close against send and recv", 3, [] { close_against_send_and_recv(1); });

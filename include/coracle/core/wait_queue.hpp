@@ -9,6 +9,7 @@
 #include <coracle/detail/intrusive_list.hpp>
 #include <coracle/detail/locked_word.hpp>
 #include <cstdint>
+#include <type_traits>
 
 namespace coracle::detail {
 /// A coroutine's place in a wait queue. It lives in the awaiter, which is in the frame of each coroutine that waits: so
@@ -254,6 +255,14 @@ inline queued_waiter* wait_queue::meet(queued_waiter& arriving) noexcept {
 template <class Operation, class Node = queued_waiter>
 class stoppable_wait {
  public:
+  ~stoppable_wait()
+    requires(std::is_trivially_destructible_v<Node>)
+  = default;
+  /// The model checker's fields have an end.
+  ~stoppable_wait() {
+    if (has_node()) node_.~Node();
+  }
+
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()

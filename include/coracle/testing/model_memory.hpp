@@ -64,6 +64,28 @@ struct model_touches {
   std::array<std::int16_t, 8> readers{};  ///< since then, of each thread
 };
 
+/// Whether an object stands where it is expected. The mark depends on the address: neither a copy of its bytes nor what
+/// else comes to lie there passes for it.
+class alignas(16) model_life {
+ public:
+  enum class kind : std::uint64_t { atomic, plain };
+  void begin(kind of) noexcept { mark_ = mark_of(of, on); }
+  void end(kind of) noexcept { mark_ = mark_of(of, over); }
+  [[nodiscard]] bool is_on(kind of) const noexcept { return mark_ == mark_of(of, on); }
+  [[nodiscard]] bool is_over(kind of) const noexcept { return mark_ == mark_of(of, over); }
+  [[nodiscard]] bool is_any() const noexcept { return (mark_ ^ mark_of(kind::atomic, on)) < 4; }
+  [[nodiscard]] bool is_any(kind of) const noexcept { return is_on(of) || is_over(of); }
+  [[nodiscard]] bool is_freed(std::uint64_t freed_bytes) const noexcept { return mark_ == freed_bytes; }
+
+ private:
+  static constexpr std::uint64_t on = 0x51d0a70311c0f3e0, over = on + 2;
+  /// The lowest bits of an address are 0: they tell the four apart.
+  [[nodiscard]] std::uint64_t mark_of(kind of, std::uint64_t what) const noexcept {
+    return (what + static_cast<std::uint64_t>(of)) ^ reinterpret_cast<std::uintptr_t>(this);
+  }
+  std::uint64_t mark_;  // what was there before tells of an object whose storage is used again
+};
+
 /// A store, for as long as some load may still see it. Not initialised: locations are made often.
 struct model_store {
   std::uint64_t value;
@@ -77,34 +99,46 @@ struct model_store {
 /// An atomic object: its stores in modification order, the newest of them.
 struct model_location {
   model_location() noexcept {}  // NOLINT: the stores begin with the first
+  model_life life;
   std::uint32_t count = 0;
-  std::uint32_t name = 0;
-  std::uint64_t execution = 0;  ///< in which this is valid; before it only the last value is
-  std::int16_t made = 0;        ///< when, by which thread
-  std::uint8_t maker = 0;
-  model_clock accesses;  ///< the last of each thread
+  std::uint32_t name;
+  std::uint64_t execution;  ///< in which this is valid; before it only the last value is
+  std::int16_t made;        ///< when, by which thread
+  std::uint8_t maker;
+  union {                  // so that it is not initialised: as `life`, it may still tell of the object before
+    model_clock accesses;  ///< the last of each thread
+  };
+  std::uint64_t seal;  ///< tells that nothing else has been written here since
   model_touches touches;
   std::array<model_store, model_history> stores;
 };
 
-/// A plain object: who wrote it last, and who has read it since.
+/// A plain object: who wrote it last, and who has read it since. Its beginning and its end count as writes.
 struct model_cell {
-  explicit model_cell(const site& where) noexcept : made(where) {}
-  site made;
-  model_clock reads;
-  std::int16_t written = 0;
-  std::uint8_t writer = 0;
-  std::uint64_t execution = 0;
+  model_cell() noexcept {}  // NOLINT: begins in model_make()
+  model_life life;
+  std::uint64_t execution;  ///< in which the rest is valid; before it nobody has touched the object
+  union {                   // as above
+    model_clock reads;
+  };
+  std::int16_t written;
+  std::uint8_t writer;
+  union {
+    site made;
+  };
+  std::uint64_t seal;  ///< as above
 };
 
 // The engine, src/testing/model_engine.cpp. Outside of a model_check() these act as on ordinary memory.
 std::uint64_t model_load(model_location& at, std::memory_order order, const site& where);
 void model_store_to(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-/// A read-modify-write in two steps, which no other thread comes between. `expected`: it happens only if that is the value.
-std::uint64_t model_rmw_read(model_location& at, const model_order& order,
-                             const std::uint64_t* expected = nullptr);
+/// A read-modify-write in two steps, which no other thread comes between.
+std::uint64_t model_rmw_read(model_location& at, const model_order& order);
+/// One that happens only if the value is `expected`. Otherwise it is a load with the order `failure`.
+std::uint64_t model_rmw_read(model_location& at, std::uint64_t expected, const model_order& success,
+                             const model_order& failure);
 void model_rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-/// The read-modify-write does not happen: it was a load.
+/// It does not happen.
 void model_rmw_fail(model_location& at, std::memory_order order, const site& where);
 /// Whether a compare_exchange_weak fails for no reason.
 [[nodiscard]] bool model_fails_spuriously();
@@ -114,7 +148,9 @@ void model_end(model_location& at);
 void model_fence(std::memory_order order, const site& where);
 /// Every thread passes a seq_cst fence at some moment between two of the caller's: membarrier(2).
 void model_fence_everywhere(const site& where);
-void model_make(model_cell& at);
+void model_make(model_cell& at, const site& where);
+/// As that of an atomic.
+void model_end(model_cell& at);
 void model_read(model_cell& at);
 void model_write(model_cell& at);
 void model_pause();
@@ -146,7 +182,7 @@ class model_atomic {
   }
   bool compare_exchange_strong(T& expected, T desired, model_order success, model_order failure) {
     const std::uint64_t wanted = encode(expected);
-    const T found = decode(model_rmw_read(location_, success, &wanted));
+    const T found = decode(model_rmw_read(location_, wanted, success, failure));
     if (encode(found) == wanted) {
       model_rmw_write(location_, encode(desired), success.is, success.where);
       return true;
@@ -225,16 +261,18 @@ inline constexpr bool is_model_field = std::is_scalar_v<T>;
 template <class Promise>
 inline constexpr bool is_model_field<std::coroutine_handle<Promise>> = true;
 
-/// A plain field that a protocol hands from thread to thread: the engine reports two accesses that nothing orders.
+/// A plain field that a protocol hands from thread to thread: the engine reports two accesses that nothing orders, the
+/// field's end among them.
 template <class T>
 class model_plain {
  public:
   model_plain(site where = site::current()) : model_plain(T{}, where) {}  // NOLINT
-  model_plain(T value, site where = site::current()) : value_(value), cell_(where) {
-    model_make(cell_);
-  }  // NOLINT
+  model_plain(T value, site where = site::current()) : value_(value) {    // NOLINT
+    model_make(cell_, where);
+  }
   model_plain(const model_plain& other, site where = site::current()) : model_plain(other.read(), where) {}
   model_plain& operator=(const model_plain& other) { return write(other.read()); }
+  ~model_plain() { model_end(cell_); }
   model_plain& operator=(T value) { return write(value); }
 
   operator T() const { return read(); }  // NOLINT: stands where a T stands
