@@ -1,7 +1,7 @@
 // examples/23_model_check.cpp -- an event of one's own, which passes every test on a fast machine. A model check runs it
 // in every order, with every old value that a load may see, and prints how the one wait is lost.
 // SPDX-License-Identifier: MIT
-#include <coracle/detail/atomic.hpp>
+#include <coracle/testing/atomic.hpp>
 #include <coracle/testing/model_check.hpp>
 #include <coroutine>
 #include <cstdio>
@@ -27,8 +27,8 @@ class two_word_event {
   void await_resume() {}
 
  private:
-  coracle::detail::atomic<bool> is_set_{false};
-  coracle::detail::atomic<void*> waiter_{nullptr};
+  coracle::testing::atomic<bool> is_set_{false};
+  coracle::testing::atomic<void*> waiter_{nullptr};
 };
 
 /// One word, which each of them changes: one comes first.
@@ -47,7 +47,7 @@ class one_word_event {
   void await_resume() {}
 
  private:
-  coracle::detail::atomic<void*> state_{nullptr};  // null, the waiter, or this: set
+  coracle::testing::atomic<void*> state_{nullptr};  // null, the waiter, or this: set
 };
 
 struct detached {
@@ -60,7 +60,7 @@ struct detached {
   };
 };
 template <class Event>
-detached wait_for(Event& event, coracle::detail::plain<bool>& went_on) {
+detached wait_for(Event& event, coracle::testing::plain<bool>& went_on) {
   co_await event;
   went_on = true;
 }
@@ -68,7 +68,7 @@ detached wait_for(Event& event, coracle::detail::plain<bool>& went_on) {
 template <class Event>
 void set_against_wait() {
   Event event;
-  coracle::detail::plain<bool> went_on = false;
+  coracle::testing::plain<bool> went_on = false;
   model_thread setter{[&] { event.set(); }};
   wait_for(event, went_on);
   setter.join();

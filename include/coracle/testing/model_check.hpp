@@ -47,8 +47,9 @@ struct model_result {
 ///     });
 ///     if (!result.passed) std::puts(result.schedule.c_str());
 ///
-/// It reports a failed model_expect() or precondition, two accesses to a plain<T> that nothing orders, a deadlock (and
-/// so a lost wake-up), a livelock, and memory that an execution leaves behind.
+/// It reports a failed model_expect() or precondition, two accesses to a plain<T> that nothing orders, its end among them,
+/// a deadlock (and so a lost wake-up), a livelock, and memory that an execution leaves behind.
+/// What threads share is made of testing::atomic<T> and testing::plain<T> (<coracle/testing/atomic.hpp>).
 /// The program is compiled as a whole with CORACLE_MODEL, which swaps coracle's atomics and everything that waits for
 /// those of the checker, and linked with coracle::model. `body` does the same each time but for the order of
 /// its threads: no clock, no random numbers, no real threads.
