@@ -142,13 +142,6 @@ class fork_queue {
                ? item
                : nullptr;
   }
-  /// How many there are, at a glance.
-  [[nodiscard]] std::size_t size_hint() const noexcept {
-    const std::size_t top = top_.load(memory_order_relaxed),
-                      bottom = bottom_.load(memory_order_relaxed); /*F6*/
-    if (is_above(top, bottom)) return 0;
-    return bottom - top - (slots_[top % capacity].load(memory_order_relaxed) == filler); /*F7*/
-  }
   /// Of what was put in before a light fence that comes before the caller's heavy one.
   [[nodiscard]] bool is_empty() const noexcept {
     return has_none(top_.load(memory_order_relaxed), bottom_.load(memory_order_relaxed)); /*F6*/

@@ -29,7 +29,7 @@ class pool_level : public scheduler_ref {
 /// Order         a thread runs what its own coroutines have forked, scheduled or spawned newest first, so that a tree
 ///               unfolds depth first, in memory that grows with its depth; what was woken on it, has yielded, or comes
 ///               back by schedule() with nothing started in between, oldest first. A higher priority goes first, but
-///               for one turn in 20. None waits for ever: where several kinds of work wait, each gets its turn within
+///               for one turn in 20. Nothing starves: where several kinds of work wait, each gets its turn within
 ///               about 20 us of each other kind, or one turn of theirs that lasts longer; low priority gets one such
 ///               round in 32, and the oldest of what a thread has forked or scheduled itself is moved to the others
 ///               after some 10 ms. What a thread cannot come to, because it runs one coroutine for long, is taken by an
