@@ -35,7 +35,8 @@ class played_backend final : public io_backend {
       : io_backend(system), loop_(loop) {}
 
   signals poll(bool wait) noexcept override {
-    const std::uint32_t left = is_fair && !wait ? woken : 0;
+    const std::uint32_t left = is_fair && !wait && unfair_looks == 0 ? woken : 0;
+    if (!wait && unfair_looks != 0) --unfair_looks;
     std::uint32_t seen = word_.fetch_and(left, order::acq_rel) & ~left;
     if (is_fair && !wait && seen == 0) coracle::testing::model_yield();
     while (wait && seen == 0) {
@@ -48,6 +49,8 @@ class played_backend final : public io_backend {
   /// Else a poll() that does not wait takes any wake(), as that of epoll does. A thread that is not to sleep, and so polls
   /// again and again, could keep it from the sleeper whom it is for, in theory for ever.
   bool is_fair = false;
+  /// So many take one all the same.
+  unsigned unfair_looks = 0;
   void wake() noexcept override { tell(woken); }
   void set_timer(std::uint64_t) noexcept override {}
   /// The time of set_timer() has come.
@@ -179,6 +182,23 @@ void work_ends() {
   worker.join();
   other.join();
 }
+/// Work that begins on two threads while the loop is used again.
+void work_begins_against_reset() {
+  place at;
+  at.io.stop();
+  model_thread worker{[&] { at.io.notify_work_started(); }};
+  model_thread other{[&] {
+    at.io.reset();
+    model_expect(!at.io.is_stop_requested(), "it is reset");
+  }};
+  at.io.notify_work_started();
+  worker.join();
+  other.join();
+  at.io.notify_work_finished();
+  model_expect(!at.io.is_stop_requested(), "the other work still runs");
+  at.io.notify_work_finished();
+  model_expect(at.io.is_stop_requested(), "that was the last");
+}
 
 /// Waits until somebody resumes it.
 struct handed_over {
@@ -202,9 +222,10 @@ void end_against_run() {
   ender.join();
 }
 /// The one concerns the thread in process_events(), the other that in run(), and a wake-up may reach the wrong one.
-void stop_and_end() {
+void stop_and_end(unsigned unfair_looks) {
   place at;
   at.system.backend->is_fair = true;
+  at.system.backend->unfair_looks = unfair_looks;
   atomic<void*> kept{nullptr};
   model_thread sleeper{[&] { at.io.process_events(); }};
   model_thread ender{[&] {
@@ -284,6 +305,36 @@ void timer_fires() {
   model_expect(ends == 1, "once");
   clock.join();
 }
+/// They come on two threads, and so does the time of one.
+void two_timers_come() {
+  place at;
+  at.system.time.store(9, order::relaxed);
+  plain_int first = 0, second = 0;
+  model_thread other{[&] { wait_for_timer(at, {}, first); }};
+  [](place& there, plain_int& ended) -> detached {
+    co_await there.io.schedule_at(time_point{20s});
+    ++ended;
+  }(at, second);
+  at.io.process_one_event();
+  model_expect(first == 1 && second == 0, "the first, whose time had come");
+  other.join();
+  at.system.time.store(25, order::relaxed);
+  at.system.backend->ring();
+  at.io.process_one_event();
+  model_expect(second == 1, "the other");
+}
+/// Of one whose time has come.
+void stop_against_past_timer() {
+  place at;
+  at.system.time.store(9, order::relaxed);
+  coracle::stop_source source;
+  plain_int ends = 0;
+  model_thread stopper{[&] { source.request_stop(); }};
+  wait_for_timer(at, source.get_token(), ends);
+  stopper.join();
+  at.io.process_pending_events();
+  model_expect(ends == 1, "once");
+}
 /// The second is set by what waited for the first.
 void two_timers_in_turn() {
   place at;
@@ -343,12 +394,16 @@ int main(int argc, char** argv) {
   run.check("io_service: two posts for two sleepers", 4, two_posts_for_two_sleepers);
   run.check("io_service: stop of two sleepers", 4, stop_of_two_sleepers);
   run.check("io_service: the last work ends", 4, work_ends);
+  run.check("io_service: work begins against reset()", run.all, work_begins_against_reset);
   run.check("io_service: the end against run()", run.all, end_against_run);
-  run.check("io_service: a stop and the end, each its thread", 4, stop_and_end);
+  run.check("io_service: a stop and the end, each its thread", 4, [] { stop_and_end(0); });
+  run.check("io_service: the same, where a wake-up goes astray", 3, [] { stop_and_end(1); });
   run.check("io_service: a completion against run", run.all, completion_against_run<false>);
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
   run.check("io_service: a completion and a post for two", 4, completion_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);
+  run.check("io_service: two timers come on two threads", 3, two_timers_come);
+  run.check("io_service: stop against a timer that is past", run.all, stop_against_past_timer);
   run.check("io_service: two timers in turn", 4, two_timers_in_turn);
   run.check("io_service: more events than one poll allows", run.all, more_than_one_poll_allows);
   run.check("io_service: stop against a timer", 4, stop_against_timer);
