@@ -76,8 +76,7 @@ std::size_t run_loop::run_pending() {
   } pending{queue_};
   while (resumption* const item = take()) {
     *pending.end = item;
-    pending.end = &item->next;
-    item->next = nullptr;
+    pending.end = &item->next;  // null in the last one
   }
   std::size_t count = 0;
   while (resumption* const item = pending.first) {

@@ -24,7 +24,6 @@ io_loop::~io_loop() {
 }
 
 void io_loop::others_run() noexcept {
-  const small_mutex_lock lock{mutex_};
   ++sleeping_;
   ++runs_sleeping_;
 }

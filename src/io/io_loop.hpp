@@ -22,7 +22,7 @@ class io_loop final : public timer_service {
   [[nodiscard]] io_backend& backend() noexcept { return *backend_; }
 
   /// Somebody else runs what is ready, as a thread inside run(io_run&) would: wake() reaches it. Called by the
-  /// constructor of a backend that does so.
+  /// constructor of a backend that does so, before any other thread uses the loop.
   void others_run() noexcept;
 
   void post(resumption& item) noexcept;

@@ -115,7 +115,6 @@ class scope_state {
   /// The future gives its error to who awaits it.
   CORACLE_COLD() void give_up(scope_future_child& child) noexcept {
     const std::size_t seen = word_.lock();
-    child.is_held = false;
     held_.remove(child);
     word_.unlock(seen);
     dispose(child);
@@ -222,7 +221,6 @@ inline void scope_state::throw_errors() {
     for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) f(*each);
   };
   for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) {
-    each->is_held = false;
     each->is_settled = true;
   }
   for_each([&](const scope_child& each) {

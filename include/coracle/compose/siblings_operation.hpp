@@ -365,10 +365,10 @@ using element_t = std::conditional_t<
     std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 
 template <class Sibling>
-auto element_of(Sibling&& ended) -> element_t<typename std::remove_cvref_t<Sibling>::result_type> {
+auto element_of([[maybe_unused]] Sibling&& ended)
+    -> element_t<typename std::remove_cvref_t<Sibling>::result_type> {
   using result_type = typename std::remove_cvref_t<Sibling>::result_type;
   if constexpr (std::is_void_v<result_type>) {
-    ended.get().result();
     return {};
   } else if constexpr (std::is_rvalue_reference_v<result_type>) {
     auto&& referred = ended.get().result();
