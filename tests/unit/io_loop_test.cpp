@@ -7,14 +7,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/stop.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coroutine>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "../../src/io/io_backend.hpp"
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 
 namespace {
@@ -32,6 +36,7 @@ struct script {
   int sleeps = 0;
   int looks = 0;  ///< which did not wait
   int wakes = 0;
+  int timers_set = 0;
   time_point time{};
   time_point timer = time_point::max();
 };
@@ -58,6 +63,7 @@ class scripted_backend final : public io_backend {
     ++script_.wakes;
   }
   void set_timer(std::uint64_t nanoseconds) noexcept override {
+    ++script_.timers_set;
     script_.timer = time_point{std::chrono::nanoseconds{nanoseconds}};
   }
 
@@ -160,5 +166,109 @@ TEST_CASE("io_service: a wake-up that has arrived is not under way any more: the
   CHECK(system.its.wakes == 3);  // by both posts and the end
   CHECK(system.its.sleeps == 3);
   CHECK(system.its.looks == 0);
+}
+
+TEST_CASE("io_service: several posts wake a sleeper once") {
+  scripted_system system;
+  io_service io{system};
+  int hops = 0;
+  const auto hop = [&]() -> detached {
+    co_await io.schedule();
+    ++hops;
+  };
+  std::coroutine_handle<> handle;
+  system.its.in_sleep[0] = [&] {
+    hop();
+    hop();
+  };
+  system.its.in_sleep[1] = [&] { handle.resume(); };
+  io.run(kept{handle});
+  CHECK(hops == 2);
+  CHECK(system.its.wakes == 2);  // by the posts and the end
+}
+
+TEST_CASE("io_service: the system's timer is set again only for an earlier deadline") {
+  scripted_system system;
+  io_service io{system};
+  int over = 0;
+  const auto wait = [&](time_point until) -> detached {
+    co_await io.schedule_at(until);
+    ++over;
+  };
+  wait(time_point{5ms});
+  CHECK(system.its.timers_set == 1);
+  wait(time_point{9ms});
+  wait(time_point{7ms});
+  CHECK(system.its.timers_set == 1);
+  wait(time_point{3ms});
+  CHECK(system.its.timers_set == 2);
+  for (int i = 1; i != 5; ++i) {
+    io.process_one_event();
+    CHECK(over == i);
+    if (i == 3) system.its.sleeps = 0;  // no more than three are scripted
+  }
+  CHECK(system.its.time == time_point{9ms});
+}
+
+TEST_CASE("io_service: what has been posted and what has finished take turns") {
+  scripted_system system;
+  system.its.time = time_point{9ms};
+  io_service io{system};
+  std::string order;
+  const auto hop = [&]() -> detached {
+    co_await io.schedule();
+    order += 'p';
+  };
+  const auto past = [&]() -> detached {
+    co_await io.schedule_at(time_point{5ms});
+    order += 'f';
+  };
+  for (int i = 0; i != 3; ++i) {
+    hop();
+    past();
+  }
+  io.process_pending_events();
+  CHECK(order == "fpfpfp");
+}
+
+TEST_CASE("io_service: a stop() does not wake who sleeps inside run(), nor keep it from sleeping on") {
+  scripted_system system;
+  io_service io{system};
+  std::coroutine_handle<> handle;
+  system.its.in_sleep[0] = [&] { io.stop(); };
+  system.its.in_sleep[1] = [&] { handle.resume(); };
+  io.run(kept{handle});
+  CHECK(system.its.sleeps == 2);
+  CHECK(system.its.looks == 0);
+  CHECK(system.its.wakes == 1);  // by the end
+}
+
+TEST_CASE(
+    "io_service: a timer whose time has come is not cancelled any more, though it has not gone on yet") {
+  scripted_system system;
+  system.its.time = time_point{9ms};
+  io_service io{system};
+  coracle::stop_source source;
+  int over = 0, cancelled = 0;
+  const auto wait = [&]() -> detached {
+    try {
+      co_await io.schedule_at(time_point{5ms}, source.get_token());
+      ++over;
+    } catch (const coracle::operation_cancelled&) {
+      ++cancelled;
+    }
+  };
+  wait();
+  source.request_stop();
+  io.process_pending_events();
+  CHECK(over == 1);
+  CHECK(cancelled == 0);
+}
+
+TEST_CASE("io_service: work that ends without having begun ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          scripted_system system;
+          io_service{system}.notify_work_finished();
+        }).find("coracle: notify_work_finished() of an io_service without a notify_work_started()") == 0);
 }
 }  // namespace
