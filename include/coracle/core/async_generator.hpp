@@ -6,10 +6,10 @@
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
+#include <coracle/detail/call.hpp>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
-#include <tuple>
 #include <utility>
 
 namespace coracle {
@@ -253,9 +253,7 @@ template <class Function, class T>
 async_generator<std::invoke_result_t<Function&, detail::shown_by_async<T>>> fmap(Function function,
                                                                                  async_generator<T> source) {
   while (auto* element = co_await source.next()) {
-    // std::invoke without <functional>
-    co_yield std::apply(
-        function, std::tuple<detail::shown_by_async<T>>(static_cast<detail::shown_by_async<T>>(*element)));
+    co_yield detail::call(function, static_cast<detail::shown_by_async<T>>(*element));
   }
 }
 
