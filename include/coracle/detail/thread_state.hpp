@@ -12,6 +12,7 @@ struct resumption;
 
 namespace coracle::detail {
 class fork_queue;
+class shared_end;
 class stop_state;
 
 /// So many awaits in a row that need not wait, then a coroutine gives way to the others on its executor.
@@ -36,6 +37,14 @@ struct linked_requests {
   stop_state* last = nullptr;
 };
 
+/// Frames of shared tasks that are destroyed inside one another, each holding the last handle of the next: shared_task.hpp.
+/// Those too deep wait for the outermost.
+struct shared_destructions {
+  static constexpr unsigned most = 16;
+  unsigned depth = 0;
+  shared_end* first = nullptr;
+};
+
 inline constexpr char no_executor = 0;  // its address is none's
 
 struct thread_state {
@@ -50,6 +59,7 @@ struct thread_state {
   const void* forks_for = &no_executor;  ///< that pool's executor; never null
   nested_starts starts;
   linked_requests requests;
+  shared_destructions destructions;
 
   /// Both in one comparison.
   [[nodiscard]] bool has_something_left() const noexcept {
