@@ -71,6 +71,6 @@ int main() {
 }
 
 // Output:
-//   without a lock: simulation, seed 44: it was to be true, and is not: nobody draws more than there is
+//   without a lock: simulation, seed 44: expectation failed: nobody draws more than there is
 //   with a lock: 1000 seeds, no failure
 //   with each of 10 stop requests, and each of 2 failures of the bank: no failure

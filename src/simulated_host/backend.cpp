@@ -202,9 +202,8 @@ io_backend::signals simulated_backend::poll(bool wait) noexcept {
   const executor_scope outside{nullptr};
   while (wait && !seen_.woken && !seen_.timer) {
     if (!host_.sim().step()) {
-      fail(host_.sim()
-               .report("waits for ever in an io_service: nothing is left to run, and no timer is set")
-               .c_str());
+      fail(
+          host_.sim().report("deadlock in an io_service: nothing is runnable and no timer is armed").c_str());
     }
   }
   return std::exchange(seen_, {});

@@ -73,10 +73,10 @@ bool simulation::fails(std::string_view what) noexcept {
 
 void simulation::expect(bool condition, std::string_view what, std::source_location where) {
   if (condition) return;
-  note("expected in vain:");
+  note("expectation failed:");
   note(what);
   if (!unmet_.empty()) return;
-  unmet_ = "it was to be true, and is not: " + std::string(what) + " (" + where.file_name() + ":" +
+  unmet_ = "expectation failed: " + std::string(what) + " (" + where.file_name() + ":" +
            std::to_string(where.line()) + ")";
 }
 
@@ -123,7 +123,7 @@ bool simulation::fire_one() noexcept {
   return fired;
 }
 
-/// False: nothing is left to run, and no timer is set.
+/// Returns false if nothing is runnable and no timer is armed.
 bool simulation::step() {
   if (step_ + 1 == faults_.cancel) {
     faults_.cancel = 0;
@@ -143,22 +143,24 @@ bool simulation::step() {
 
 void simulation::run_until(const end_of_run& end) {
   while (!end.reached) {
-    if (!step()) return unwind(end, "it waits for ever: nothing is left to run, and no timer is set");
-    if (step_ - first_step_ > options_.most_steps) return unwind(end, "it goes on for ever");
+    if (!step()) return unwind(end, "deadlock: nothing is runnable and no timer is armed");
+    if (step_ - first_step_ > options_.most_steps)
+      return unwind(end, "livelock: run() has not ended after most_steps steps");
   }
   while (resume_one()) {
     if (step_ - first_step_ > options_.most_steps)
-      throw simulation_failure(report("it leaves behind what goes on for ever"));
+      throw simulation_failure(
+          report("livelock: work that run() left behind has not ended after most_steps steps"));
   }
 }
 
-/// Asks what is awaited to stop, so that it can be destroyed, and throws.
+/// Requests a stop, so that what is awaited can be destroyed, and throws.
 void simulation::unwind(const end_of_run& end, const char* why) {
   const std::string text = report(why);
   stop_.request_stop();
   for (std::uint64_t steps = 0; !end.reached; ++steps) {
     if (steps == steps_to_unwind || !step())
-      detail::fail((text + "(It does not end when it is asked to.)").c_str());
+      detail::fail((text + "(It did not end after a stop request.)").c_str());
   }
   for (std::uint64_t steps = 0; steps != steps_to_unwind && resume_one(); ++steps) {
   }
@@ -168,7 +170,7 @@ void simulation::unwind(const end_of_run& end, const char* why) {
 std::string simulation::report(std::string_view why) const {
   std::string text = "simulation, seed " + std::to_string(seed_) + ": " + std::string(why) + ".\n";
   for (const simulated_activity* each = activities_; each; each = each->next_) {
-    text += "has not ended: " + std::string(each->name_) + " (" + each->where_.file_name() + ":" +
+    text += "still active: " + std::string(each->name_) + " (" + each->where_.file_name() + ":" +
             std::to_string(each->where_.line()) + ")\n";
   }
   return text + "the end of its trace:\n" + trace_.tail();

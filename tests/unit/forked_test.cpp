@@ -230,7 +230,7 @@ TEST_CASE("forked: who leaves a child unjoined on a loop blocks its thread for t
           doctest::skip(!CORACLE_CHECKS())) {
   const std::string says =
       "coracle: a coroutine has left the scope of a forked child without joining it, by an exception or a "
-      "return, and has blocked the thread for a second: for ever, if the child is to go on there\n";
+      "return, and has blocked the thread for a second: a deadlock, if the child must run there\n";
   CHECK(blocks_its_loop([] { throw std::runtime_error("parent"); }) == says);
   CHECK(blocks_its_loop([] {}) == says);
 }

@@ -237,14 +237,14 @@ TEST_CASE(
   }
   CHECK(was_cancelled);
   const auto says = [&](const char* part) { return message.find(part) != std::string::npos; };
-  CHECK(says("simulation, seed 42: it waits for ever: nothing is left to run, and no timer is set.\n"));
-  CHECK(says("has not ended: the reader ("));
+  CHECK(says("simulation, seed 42: deadlock: nothing is runnable and no timer is armed.\n"));
+  CHECK(says("still active: the reader ("));
   CHECK(says("simulation_test.cpp:"));
   CHECK(says("5.000000 ms      about to wait\n"));
   sim.run(sleep_for(1s));
 }
 
-TEST_CASE("simulation: what goes on for ever is reported") {
+TEST_CASE("simulation: a livelock is reported") {
   simulation sim{1, {.most_steps = 1000}};
   const auto spin = [&]() -> task<> {
     for (;;) co_await sim.schedule();
@@ -256,14 +256,14 @@ TEST_CASE("simulation: what goes on for ever is reported") {
   CHECK_THROWS_AS(sim.run(sleep()), simulation_failure);
 }
 
-TEST_CASE("simulation: a wait that does not end when it is asked to ends the program, with the report") {
+TEST_CASE("simulation: a deadlock that a stop request cannot end ends the program with the report") {
   const std::string message = coracle_test::abort_message([] {
     simulation sim{7};
     coracle::async_manual_reset_event never;
     sim.run(coracle::shielded(never));
   });
-  CHECK(message.find("coracle: simulation, seed 7: it waits for ever") == 0);
-  CHECK(message.find("(It does not end when it is asked to.)") != std::string::npos);
+  CHECK(message.find("coracle: simulation, seed 7: deadlock") == 0);
+  CHECK(message.find("(It did not end after a stop request.)") != std::string::npos);
 }
 
 TEST_CASE("simulation: its end with work left, and use from another thread, end the program and say so") {

@@ -154,10 +154,10 @@ TEST_CASE("sync_wait: blocks a pool's only thread for what is to run there, and 
     };
     sync_wait(body());
   });
-  CHECK(
-      written ==
-      "coracle: sync_wait() has blocked a scheduler's thread for a second: for ever, if it awaits what runs "
-      "there\n");
+  CHECK(written ==
+        "coracle: sync_wait() has blocked a scheduler's thread for a second: a deadlock, if it awaits "
+        "something "
+        "that must run there\n");
 }
 
 TEST_CASE("sync_wait: passes no environment on, wherever it is called") {

@@ -186,7 +186,7 @@ TEST_CASE("virtual_time_loop: schedule() from inside goes behind what is queued"
 
 TEST_CASE("virtual_time_loop: waiting for what never comes ends the program and says so") {
   const char* const message =
-      "coracle: virtual_time_loop::run() waits for ever: nothing is left to run, and no timer is set\n";
+      "coracle: deadlock in virtual_time_loop::run(): nothing is runnable and no timer is armed\n";
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;
           coracle::async_manual_reset_event never;

@@ -354,6 +354,6 @@ TEST_CASE("when_any: where memory runs out it starts nobody any more, and throws
 
 TEST_CASE("when_any: of an empty range ends the program and says why") {
   CHECK(coracle_test::abort_message([] { static_cast<void>(when_any(std::vector<task<>>{})); }) ==
-        "coracle: when_any or when_any_succeeds of an empty range: nobody can be first\n");
+        "coracle: when_any or when_any_succeeds of an empty range: there is nothing to wait for\n");
 }
 }  // namespace

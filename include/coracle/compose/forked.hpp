@@ -120,7 +120,7 @@ class fork_point : waiter {
   CORACLE_COLD() static void tell_that_it_blocks() noexcept {
     tell(
         "a coroutine has left the scope of a forked child without joining it, by an exception or a return, "
-        "and has blocked the thread for a second: for ever, if the child is to go on there");
+        "and has blocked the thread for a second: a deadlock, if the child must run there");
   }
 #endif
 

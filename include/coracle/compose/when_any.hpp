@@ -58,7 +58,7 @@ when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
   explicit when_any_operation(std::in_place_t, children_type&& children)
       : base(std::in_place, std::move(children)) {
     CORACLE_REQUIRE(!this->children().empty(),
-                    "when_any or when_any_succeeds of an empty range: nobody can be first");
+                    "when_any or when_any_succeeds of an empty range: there is nothing to wait for");
   }
   [[nodiscard]] stop_reason await_cancelled() noexcept {
     this->leave_subtree();

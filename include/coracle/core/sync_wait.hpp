@@ -25,7 +25,9 @@ class waiting_thread : public callback_frame {
   CORACLE_COLD() void tell_if_long() noexcept {
     const timespec second{1, 0};
     if (event_.wait(&second)) return;
-    tell("sync_wait() has blocked a scheduler's thread for a second: for ever, if it awaits what runs there");
+    tell(
+        "sync_wait() has blocked a scheduler's thread for a second: a deadlock, if it awaits something that "
+        "must run there");
   }
   static void finished(callback_frame* self) {
     auto* const waiting = static_cast<waiting_thread*>(self);

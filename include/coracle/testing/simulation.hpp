@@ -14,8 +14,8 @@
 #include <stdexcept>
 
 namespace coracle::testing {
-/// What a simulation reports of itself: that nothing can ever go on, or that it goes on for ever. Its text has the
-/// seed, what waits, and the end of the trace.
+/// A failed expectation, a deadlock or a livelock in a simulation. The text has the seed, the activities that are still
+/// alive, and the end of the trace.
 class simulation_failure : public std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -26,7 +26,7 @@ struct simulation_options {
   /// The clock also moves while something can run, as on a busy machine: a coroutine that has been woken may find that
   /// its time is over.
   bool stalls = false;
-  std::uint64_t most_steps = 1'000'000;  ///< of one run(); then it fails: it goes on for ever
+  std::uint64_t most_steps = 1'000'000;  ///< of one run(); more are reported as a livelock
   std::size_t trace_lines = 40;          ///< that are remembered
 };
 
@@ -41,7 +41,7 @@ struct simulation_faults {
 /// same steps, bit for bit, in each process.
 ///
 ///     coracle::testing::simulation sim{seed};
-///     sim.run(serve_and_ask());  // throws simulation_failure where it would wait for ever
+///     sim.run(serve_and_ask());  // throws simulation_failure on a deadlock
 ///
 /// Prefer virtual_time_loop where one order is enough, and model_check() for threads that share atomics.
 /// Order         none is promised, as by a static_thread_pool; timers by deadline, and others may run between two of
@@ -94,7 +94,7 @@ class simulation final : public executor {
   /// What must be true. The first that is not is kept, and noted in the trace; nothing is thrown.
   void expect(bool condition, std::string_view what,
               std::source_location where = std::source_location::current());
-  /// What was expected in vain; empty: nothing.
+  /// The first expectation that failed; empty if none did.
   [[nodiscard]] const std::string& unmet() const noexcept { return unmet_; }
 
   /// For what runs a simulation in another way than run(), as an io_service does: runs one coroutine, or fires one

@@ -39,8 +39,8 @@ class virtual_time_loop final : public executor {
   }
 
   /// Awaits on behalf of plain code, here: runs everything until the awaitable has completed. Returns its
-  /// result. What else was started stays where it is. Ends the program with a message where nothing is left
-  /// to run and no timer is set: the awaitable would wait for ever.
+  /// result. What else was started stays where it is. A deadlock ends the program with a
+  /// message: nothing is runnable, and no timer is armed.
   template <awaitable Awaitable>
   await_result_t<Awaitable> run(Awaitable&& value);
 
@@ -114,7 +114,7 @@ await_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
   }
   while (!end.reached) {
     if (run_pending() == 0 && !fire_next(time_point::max())) {
-      detail::fail("virtual_time_loop::run() waits for ever: nothing is left to run, and no timer is set");
+      detail::fail("deadlock in virtual_time_loop::run(): nothing is runnable and no timer is armed");
     }
   }
   return a.await_resume();

@@ -9,8 +9,8 @@
 #include <string>
 #include <system_error>
 
-#include "../net/socket_address.hpp"
-#include "io_system.hpp"
+#include "../io/io_system.hpp"
+#include "socket_address.hpp"
 
 namespace coracle::net {
 namespace {
