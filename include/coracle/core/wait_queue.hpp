@@ -175,6 +175,19 @@ class wait_queue {
   }
   /// Serves all that are not lost, for the caller to wake with wake_all() once the lock is released.
   [[nodiscard]] queued_waiter* claim_all() noexcept;
+  /// The oldest that is not lost, so far; null if there is none.
+  [[nodiscard]] queued_waiter* first_to_serve() const noexcept {
+    queued_waiter* each = front();
+    while (each && each->is_lost()) each = after(*each);
+    return each;
+  }
+  /// Takes one out without serving it: it is `queued` still, but not linked. Requires: it is queued.
+  void detach(queued_waiter& waiting) noexcept {
+    waiters_.remove(waiting);
+    waiting.set_progress(queued_waiter::queued);
+  }
+  /// Puts back in front what was detached.
+  void put_in_front(queued_waiter& waiting) noexcept { waiters_.push_front(waiting); }
   /// As claim(), and serves `arriving` at the same time: both or neither. Null: nobody waits whom it can meet, or
   /// `arriving` is cancelled.
   [[nodiscard]] queued_waiter* meet(queued_waiter& arriving) noexcept;
