@@ -33,7 +33,7 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
 /// It need not wait. True: its coroutine goes by way of the loop all the same.
 bool io_operation::goes_behind_others() noexcept {
   if (!has_to_give_way()) return false;
-  others_have_run();
+  this_thread().budget.renew();
   record->backend->deliver(*this);
   return true;
 }

@@ -122,13 +122,13 @@ class scope_state {
 
   // ---- the joiner ----
 
-  /// False: there are no children; nobody will be resumed.
+  /// False: there are no children, and it goes on at once.
   bool join(std::coroutine_handle<> suspended) noexcept {
     CORACLE_REQUIRE(!joiner_.handle, "join() of an async_scope was awaited twice: await it once");
     joiner_.suspend(suspended);
     const std::size_t seen = word_.lock();
     word_.unlock(seen - one);
-    return seen != one;
+    return seen != one || (has_to_give_way() && give_way(joiner_));
   }
   [[nodiscard]] bool has_errors() const noexcept { return !(failed_.empty() && held_.empty()); }
   [[nodiscard]] bool any_cancelled() const noexcept { return any_cancelled_; }

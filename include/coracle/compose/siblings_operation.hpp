@@ -193,7 +193,7 @@ class siblings_operation : public siblings {
   std::coroutine_handle<> start(const environment& inherited, std::coroutine_handle<> parent) noexcept {
     if (stop_registration::may_be_late(inherited.stop) && is_stopped(inherited)) [[unlikely]]
       return transfer_to(parent);
-    if (count() == 0) return transfer_to(parent);
+    if (count() == 0) return go_on_at_once(parent);
     if constexpr (What == rule::any) {
       if (try_at_once()) return go_on_at_once(parent);
     }
@@ -212,7 +212,7 @@ class siblings_operation : public siblings {
       start_later(nested, &start_now);
       return std::noop_coroutine();
     }
-    return start_all() ? std::noop_coroutine() : transfer_to(parent);
+    return start_all() ? std::noop_coroutine() : after_all_at_once();
   }
 
  protected:

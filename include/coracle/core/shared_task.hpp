@@ -227,7 +227,10 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
       this->refuse(*inherited);
       return transfer_to(suspended);
     }
-    if (!body_ || body_.promise().has_ended()) return transfer_to(suspended);
+    if (try_now()) {
+      const bool gives_way = detail::has_to_give_way() && this->start_after_others(suspended, inherited);
+      return gives_way ? std::noop_coroutine() : transfer_to(suspended);
+    }
     // What enqueue() finds goes through a local: this object may be gone when wait() returns.
     const auto body = body_;
     arrival found = arrival::goes_on;
@@ -243,6 +246,7 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
 
  private:
   friend wait_type;
+  bool try_now() const noexcept { return !body_ || body_.promise().has_ended(); }
   bool enqueue() noexcept {
     arrival& found = *found_;
     found = body_.promise().enqueue(this->node());

@@ -366,6 +366,12 @@ class stoppable_wait {
     others_have_run();
     return node_.listen(stops, one_of) ? operation().enqueue() : refuse(*inherited);
   }
+  /// As start(); without an executor there are no others.
+  CORACLE_COLD()
+  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited)) ||
+           start(suspended, inherited);
+  }
   CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
     make_node(nullptr);
     node_.cancel_for(inherited.stop.reason());
@@ -401,12 +407,6 @@ class stoppable_wait {
   bool start_or_refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
     if (inherited.stop.stop_requested()) return refuse(inherited);
     return !operation().try_now() && wait(suspended, &inherited);
-  }
-  /// As start(); without an executor there are no others.
-  CORACLE_COLD()
-  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited)) ||
-           start(suspended, inherited);
   }
   static void stop_requested(stop_listener& listener) noexcept {
     auto& node = static_cast<Node&>(listener);
