@@ -11,6 +11,13 @@ namespace coracle::detail {
 /// every thread pass a fence.
 class lone_entry {
  public:
+  /// Where the system has no such fence it stays shut.
+  lone_entry() noexcept {
+    if (fence_.is_free()) return;
+    slot_.store(shut_turns, memory_order_relaxed); /*L5*/
+    thief_.store(shuts, memory_order_relaxed);     /*L7*/
+  }
+
   // ---- the owner ----
 
   /// False: it is in use, or shut.
@@ -20,11 +27,11 @@ class lone_entry {
     return true;
   }
   /// Null: there is none.
-  resumption* take() noexcept {
+  CORACLE_ALWAYS_INLINE() resumption* take() noexcept {
     auto* const item = reinterpret_cast<resumption*>(slot_.load(memory_order_relaxed)); /*L5*/
     if (!item) return nullptr;
     slot_.store(empty, memory_order_relaxed); /*L5*/
-    fence_.light();
+    asymmetric_fence::light_where_free();
     const std::uint64_t seen = thief_.load(memory_order_relaxed); /*L3*/
     return (seen & (state_bits | shuts)) == nobody || keep_from(seen, item) ? item : nullptr;
   }
@@ -84,7 +91,7 @@ class lone_entry {
     const auto slot = reinterpret_cast<std::uintptr_t>(taken);
     const bool mine = slot > shut_turns && is_still_mine(thief);
     if ((thief & shuts) != 0) {
-      const std::uintptr_t turns = slot > shut_turns ? shut_turns : slot - 1;
+      const std::uintptr_t turns = slot > shut_turns || !fence_.is_free() ? shut_turns : slot - 1;
       turns != 0 ? slot_.store(turns, memory_order_relaxed) : open(thief); /*L5*/
     }
     return mine;

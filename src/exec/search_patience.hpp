@@ -9,7 +9,9 @@ namespace coracle::detail {
 /// notices when work comes more often.
 class search_patience {
  public:
-  /// Of the search that begins.
+  static constexpr unsigned most = is_modelled ? 1 : 32, between_long_ones = 64;
+
+  /// Of the search that begins: each is followed by a watch.
   [[nodiscard]] unsigned looks() const noexcept { return in_vain_ % between_long_ones == 0 ? most : looks_; }
   void was_in_vain() noexcept {
     ++in_vain_;
@@ -18,7 +20,6 @@ class search_patience {
   void paid_off() noexcept { looks_ = most; }
 
  private:
-  static constexpr unsigned most = is_modelled ? 1 : 14, between_long_ones = 64;
   unsigned looks_ = most;
   unsigned in_vain_ = 1;
 };

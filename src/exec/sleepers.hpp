@@ -46,6 +46,11 @@ class sleepers {
     fence_.light();
     return should_wake_one(counts_.load(memory_order_relaxed)); /*S1*/
   }
+  /// The same. Requires: light fences take no instruction.
+  [[nodiscard]] bool should_wake_one_at_once() const noexcept {
+    asymmetric_fence::light_where_free();
+    return should_wake_one(counts_.load(memory_order_relaxed)); /*S1*/
+  }
   /// Wakes somebody, if that is needed; not where one naps, if `may_wait`.
   void wake_one(bool may_wait = false) noexcept {
     if (atomic<std::uint32_t>* const claimed = claim(may_wait)) unpark(claimed, 1);

@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: MIT
+//
+// Where a worker looks for its next turn, in this order. The bounds stand in docs/scheduling.md.
+//
+//   next_own()         Only one kind of work waits: the newest of the worker's stack (fork_queue), or the oldest of its queue
+//                      (work_queue). No lock, no clock.
+//   next_in_turn()     Several kinds wait: turn_order gives each its turn, by time. Every 256th turn from the stack,
+//                      age_stack() moves the oldest entry to the queue if none has been moved for a while.
+//   find()             The worker has nothing of its own. First what no owner comes back to: posts at high and normal
+//                      priority. Then the oldest of another's stack, which is the largest part of its work; then of another's
+//                      queue; then low priority.
+//   wait_for_letter()  Nothing anywhere: a post in the next microsecond is handed over without a queue.
+//   search()           find() and wait_for_letter() for as long as search_patience allows.
+//   wait_for_work()    Nothing was found: the worker sleeps, or naps where owners were faster each time (sleepers).
+//   run_other_work()   A coroutine blocks the worker until a forked child ends: only what does not wait for that coroutine.
 #include <algorithm>
 #include <coracle/core/fork_queue.hpp>
-#include <coracle/detail/small_mutex.hpp>
 #include <coracle/detail/thread.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <system_error>
@@ -10,6 +23,7 @@
 
 #include "letterbox.hpp"
 #include "search_patience.hpp"
+#include "shared_queues.hpp"
 #include "sleepers.hpp"
 #include "turn_order.hpp"
 #include "work_queue.hpp"
@@ -40,7 +54,6 @@ class static_thread_pool::shared_state {
 
  private:
   using kind = detail::turn_order::kind;
-  static constexpr unsigned some_turns = 256;
   struct worker final : detail::fork_queue {
     explicit worker(shared_state& its_pool, std::size_t its_index) noexcept
         : fork_queue(its_pool.pool_, its_pool.sleepers_.counts(), detail::sleepers::one_searching),
@@ -51,12 +64,11 @@ class static_thread_pool::shared_state {
     shared_state& pool;
     const std::size_t index;
     bool has_queued = false;  ///< false: `queue` is empty
-    bool turn_is_from_elsewhere =
-        false;  ///< and so what was in the fork queue when it began is none of its parents
-    std::size_t depth_of_turn = 0;           ///< of the fork queue, when the turn began
-    unsigned turns_until_look = some_turns;  ///< at how long the oldest entry of the fork queue has waited
-    std::uint64_t looked_at_oldest = 0;
+    /// What the turn is; but for `stack`, nothing that was in the fork queue when it began is a parent of it.
+    kind turn = kind::stack;
+    std::size_t depth_of_turn = 0;  ///< of the fork queue, when the turn began
     detail::turn_order order;
+    detail::stack_aging aging;
     detail::search_patience patience;
     unsigned left_alone = 0;  ///< entries that its search has left to their owners
     unsigned too_late = 0;    ///< searches in a row for which they were faster
@@ -65,17 +77,17 @@ class static_thread_pool::shared_state {
    private:
     void call_for_help() noexcept override { pool.sleepers_.wake_one(); }
   };
+  /// The calling thread's; null: it is none of this pool's.
+  [[nodiscard]] worker* this_worker() const noexcept {
+    const detail::thread_state& thread = detail::this_thread();
+    return thread.forks_for == static_cast<const executor*>(&pool_) ? static_cast<worker*>(thread.forks)
+                                                                    : nullptr;
+  }
   /// Something to run, and the executor to which it belongs.
   struct work {
     resumption* item = nullptr;
     executor* place = nullptr;
     explicit operator bool() const noexcept { return item != nullptr; }
-  };
-  /// What is posted at one level: from outside, and what does not go into a worker's own queue. Under shared_mutex_.
-  struct shared_level {
-    detail::plain<resumption*> head = nullptr;
-    detail::plain<resumption*> tail = nullptr;
-    detail::plain<std::size_t> size = 0;
   };
   class level_executor final : public executor {
    public:
@@ -88,23 +100,12 @@ class static_thread_pool::shared_state {
   };
 
   void post_own(worker& me, resumption& item) noexcept;
-  shared_level& level_of(priority which) noexcept { return shared_[static_cast<std::size_t>(which)]; }
-  static constexpr std::uint32_t bit_of(priority which) noexcept {
-    return 1u << static_cast<unsigned>(which);
-  }
-  [[nodiscard]] bool waits(priority which) const noexcept {
-    return (shared_waiting_.load(detail::memory_order_relaxed) & bit_of(which)) != 0; /*W1*/
-  }
-  void mark(priority which, bool has_some) noexcept {
-    const std::uint32_t seen = shared_waiting_.load(detail::memory_order_relaxed); /*W1*/
-    shared_waiting_.store(has_some ? seen | bit_of(which) : seen & ~bit_of(which),
-                          detail::memory_order_relaxed); /*W1*/
-  }
+  void post_own_behind(worker& me, resumption& item) noexcept;
   void start_threads();
   static void* enter(void* its_worker) noexcept;
   void run(worker& me) noexcept;
   bool run_other_work(worker& me, detail::fork_queue::level mark) noexcept;
-  void look_at_oldest(worker& me) noexcept;
+  void age_stack(worker& me) noexcept;
   work find_posted(worker& me) noexcept;
   work find_from_outside(worker& me) noexcept;
   work find_in_queues(worker& me) noexcept;
@@ -117,7 +118,6 @@ class static_thread_pool::shared_state {
   work take_shared(worker& me, priority from) noexcept;
   work wait_for_letter() noexcept;
   [[nodiscard]] bool has_to_look() const noexcept;
-  [[nodiscard]] bool work_is_shared() const noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
   [[nodiscard]] bool needs_help(const worker& me) noexcept;
   bool wait_for_work(worker& me) noexcept;
@@ -127,10 +127,7 @@ class static_thread_pool::shared_state {
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
   // What is posted from outside meets a thread that has just woken in three cache lines: this one, that of letters_, and
   // the first of sleepers_ behind it.
-  //   [W1] which levels have something  relaxed  changes under shared_mutex_; elsewhere a hint, or S4 of the sleepers
-  alignas(64) detail::small_mutex shared_mutex_;
-  detail::atomic<std::uint32_t> shared_waiting_{0};
-  shared_level shared_[3];     // by priority
+  detail::shared_queues shared_;
   detail::letterbox letters_;  // at the normal level, to a worker that searches
 
   detail::sleepers sleepers_;
@@ -181,46 +178,43 @@ void static_thread_pool::shared_state::stop() noexcept {
 }
 
 void static_thread_pool::shared_state::post(resumption& item) noexcept {
-  auto* const me = static_cast<worker*>(detail::this_thread().forks);
-  if (me && &me->pool == this) {
-    return post_own(*me, item);
+  if (worker* const me = this_worker()) {
+    post_own(*me, item);
+  } else {
+    post_shared(item, priority::normal);
   }
-  post_shared(item, priority::normal);
 }
 CORACLE_ALWAYS_INLINE()
 void static_thread_pool::shared_state::post_own(worker& me, resumption& item) noexcept {
-  if (!me.queue.push(item)) return post_shared(item, priority::normal);
+  if (!me.queue.push_alone(item)) return post_own_behind(me, item);
   me.has_queued = true;
   // One that is alone may wait for somebody who naps: this thread is likely to come to it first.
+  if (sleepers_.should_wake_one_at_once()) [[unlikely]]
+    sleepers_.wake_one(true);
+}
+CORACLE_NOINLINE()
+void static_thread_pool::shared_state::post_own_behind(worker& me, resumption& item) noexcept {
+  if (!me.queue.push_behind(item)) return post_shared(item, priority::normal);
+  me.has_queued = true;
   if (sleepers_.should_wake_one()) sleepers_.wake_one(me.queue.has_one());
 }
 
 /// On top of what this thread is in the midst of: so a tree that schedules each of its calls unfolds depth first. But one
 /// that has done nothing since its turn began but come here again goes behind the others.
 void static_thread_pool::shared_state::post_scheduled(resumption& item) noexcept {
-  const detail::thread_state& thread = detail::this_thread();
-  auto* const me = static_cast<worker*>(thread.forks);
-  if (!me || &me->pool != this) return post_shared(item, priority::normal);
-  if (me->depth() == me->depth_of_turn && thread.starts.depth == 0) return post_own(*me, item);
+  worker* const me = this_worker();
+  if (!me) return post_shared(item, priority::normal);
+  if (me->depth() == me->depth_of_turn && detail::this_thread().starts.depth == 0) return post_own(*me, item);
   if (!me->push_if_room(item)) post_shared(item, priority::normal);
 }
 
 void static_thread_pool::shared_state::post_shared(resumption& item, priority at) noexcept {
   if (at == priority::normal && letters_.put(item))
     return;  // to one who counts as searching: none is to be woken
-  item.next = nullptr;
-  shared_level& its = level_of(at);
+  // Claims a sleeper before `item` can be taken: then that may end the last use of the pool, and the pool may be gone before
+  // this thread, which is none of its own, has done anything more.
   detail::atomic<std::uint32_t>* claimed = nullptr;
-  {
-    // Claims a sleeper under the lock: as soon as `item` can be taken it may end the last use of the
-    // pool, and the pool may be gone before this thread, which is none of its own, has done anything more.
-    const detail::small_mutex_lock lock(shared_mutex_);
-    (its.head ? its.tail->next : its.head) = &item;
-    its.tail = &item;
-    if (its.size == 0) mark(at, true);
-    its.size = its.size + 1;
-    claimed = sleepers_.claim();
-  }
+  shared_.push(item, at, [&] { claimed = sleepers_.claim(); });
   if (claimed) detail::unpark(claimed, 1);
 }
 
@@ -235,6 +229,7 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
         if (!wait_for_work(me)) return;
       }
       fetch_frame_of(*next.item);
+      me.turn = kind::queue;
       me.too_late = 0;
       sleepers_.end_search(static_cast<std::uint32_t>(workers_.size() - 1), [&] { return needs_help(me); });
     }
@@ -247,46 +242,46 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
 bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_queue::level mark) noexcept {
   work next{me.take_back_above(mark), &pool_};
   if (!next) next = find_posted(me);
-  if (!next && me.turn_is_from_elsewhere) next.item = me.take_oldest_below(me.depth_of_turn);
+  if (!next && me.turn != kind::stack) next.item = me.take_oldest_below(me.depth_of_turn);
   if (!next) return false;
   const detail::executor_scope there{next.place};
   resume(next.item->handle);
   return true;
 }
 
-/// The newest of the fork queue, unless anything else waits.
+/// Where only one kind waits, the next of that.
 CORACLE_ALWAYS_INLINE()
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
-  if (shared_waiting_.load(detail::memory_order_relaxed) == 0) [[likely]] { /*W1*/
+  if (shared_.is_empty()) [[likely]] {
     if (!me.has_queued) return take(me, kind::stack);
-    if (me.seems_empty()) return take_own(me);
+    if (me.is_known_empty() || me.seems_empty()) {
+      me.turn = kind::queue;
+      resumption* const alone = me.queue.take_alone();
+      return alone ? work{alone, &pool_} : take_own(me);
+    }
   }
   return next_in_turn(me);
 }
-/// The oldest entry of the fork queue waits until all newer ones have ended. Now and then it goes to the queue instead.
-CORACLE_COLD() void static_thread_pool::shared_state::look_at_oldest(worker& me) noexcept {
-  constexpr std::uint64_t some_slices = 512 * detail::turn_order::slice;  // some 10 ms
-  const std::uint64_t now = detail::turn_clock();
-  me.turns_until_look = some_turns;
-  if (me.seems_empty() || now - me.looked_at_oldest < some_slices) return;
-  me.looked_at_oldest = now;
+CORACLE_COLD() void static_thread_pool::shared_state::age_stack(worker& me) noexcept {
+  if (!me.aging.is_due(detail::turn_clock())) return;
   if (resumption* const oldest = me.take_oldest()) post_own(me, *oldest);
 }
 /// Several kinds may wait.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in_turn(worker& me) noexcept {
   return me.order.next({.now = detail::turn_clock(),
-                        .high_waits = waits(priority::high),
-                        .low_waits = waits(priority::low),
+                        .high_waits = shared_.has(priority::high),
+                        .low_waits = shared_.has(priority::low),
+                        .ended = me.turn,
                         .continues = me.depth() > me.depth_of_turn},
                        [&](kind which) noexcept { return take(me, which); });
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::take(worker& me,
                                                                               kind which) noexcept {
-  me.turn_is_from_elsewhere = which != kind::stack;
+  me.turn = which;
   switch (which) {
     case kind::stack:
-      if (--me.turns_until_look == 0) [[unlikely]]
-        look_at_oldest(me);
+      if (me.aging.count_turn()) [[unlikely]]
+        age_stack(me);
       return {me.take_back(), &pool_};
     case kind::queue:
       return take_own(me);
@@ -299,6 +294,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take(wo
   }
   return take_shared(me, priority::high);
 }
+CORACLE_NOINLINE()
 static_thread_pool::shared_state::work static_thread_pool::shared_state::take_own(worker& me) noexcept {
   resumption* const oldest = me.queue.take();
   if (!oldest) me.has_queued = !me.queue.is_empty();
@@ -306,9 +302,10 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_ow
 }
 
 /// From anywhere, for a while. What is posted from elsewhere it sees at once; but a look at the others' queues takes cache
-/// lines away from their owners.
+/// lines away from their owners. It does not yield its processor: where more threads can run than there are processors, the
+/// system takes a yield for leave to let it wait for milliseconds when it is next woken. There it searches in vain, so soon
+/// for short only.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
-  constexpr unsigned spinning = 2, yields = 8;
   me.left_alone = 0;
   const unsigned looks = me.patience.looks();
   for (unsigned look = 0; look != looks; ++look) {
@@ -316,14 +313,9 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::search(
       if (look != 0) me.patience.paid_off();
       return found;
     }
-    if (look < spinning) {
-      if (const work found = wait_for_letter()) {
-        me.patience.paid_off();
-        return found;
-      }
-    } else {
-      // Without a letterbox: whoever is about to queue work may need this processor, and leave a letter there unread.
-      for (unsigned i = 0; i != yields && !has_to_look(); ++i) detail::yield_processor();
+    if (const work found = wait_for_letter()) {
+      me.patience.paid_off();
+      return found;
     }
     if (sleepers_.are_to_stop()) return {};
   }
@@ -331,15 +323,17 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::search(
   return {};
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_for_letter() noexcept {
-  constexpr int spins = detail::is_modelled ? 0 : 32;
+  constexpr std::uint64_t a_while = 1u << 12;  // 1 to 2 us
   const bool mine = letters_.open();
-  for (int i = 0; i != spins && (!mine || letters_.is_empty()) && !has_to_look(); ++i) detail::spin_pause();
+  for (const std::uint64_t began = detail::turn_clock(); !detail::is_modelled &&
+                                                         (!mine || letters_.is_empty()) && !has_to_look() &&
+                                                         detail::turn_clock() - began < a_while;)
+    detail::spin_pause();
   return {mine ? letters_.close() : nullptr, &pool_};
 }
 /// Reads only what changes when there is something new.
 bool static_thread_pool::shared_state::has_to_look() const noexcept {
-  constexpr std::uint32_t urgent = bit_of(priority::high) | bit_of(priority::normal);
-  return (shared_waiting_.load(detail::memory_order_relaxed) & urgent) != 0 || sleepers_.are_to_stop(); /*W1*/
+  return shared_.has_urgent() || sleepers_.are_to_stop();
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
   // First what nobody comes to by himself, as owners do to what they have forked.
@@ -368,48 +362,32 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find_in
   return take_shared(me, priority::low);
 }
 
-/// One to run; and at the normal level a fair share of the rest into the own queue.
+/// One to run; and at the normal level, where the own queue is empty, a fair share of the rest goes there.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::take_shared(worker& me,
                                                                                      priority from) noexcept {
-  shared_level& its = level_of(from);
-  if (!waits(from)) return {};
-  const detail::small_mutex_lock lock(shared_mutex_);
-  const std::size_t size = its.size;
-  if (size == 0) return {};
-  resumption* const first = its.head;
-  its.head = first->next;
-  std::size_t taken = 1;
-  const std::size_t share =
-      from != priority::normal
-          ? 1
-          : std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);
-  while (taken != share && its.head) {
-    resumption* const next = its.head->next;
-    if (!me.queue.push(*its.head)) break;
+  const auto share = [&](std::size_t size) -> std::size_t {
+    if (from != priority::normal || me.has_queued) return 1;
+    return std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);
+  };
+  const auto put = [&me](resumption& item) {
+    if (!me.queue.push(item)) return false;
     me.has_queued = true;
-    its.head = next;
-    ++taken;
-  }
-  its.size = size - taken;
-  if (size == taken) mark(from, false);
-  return {first, &level(from)};
+    return true;
+  };
+  return {shared_.take(from, share, put), &level(from)};
 }
 
-bool static_thread_pool::shared_state::work_is_shared() const noexcept {
-  return shared_waiting_.load(detail::memory_order_relaxed) != 0; /*S4*/
-}
 bool static_thread_pool::shared_state::work_is_queued() const noexcept {
-  return work_is_shared() || std::any_of(workers_.begin(), workers_.end(), [](const auto& each) {
-           return !each->queue.is_empty() || !each->is_empty();
-         });
+  return !shared_.is_empty() || std::any_of(workers_.begin(), workers_.end(), [](const auto& each) {
+    return !each->queue.is_empty() || !each->is_empty();
+  });
 }
 
 /// Besides what it runs next there is work, of its own or from outside. No other thread of the pool is awake; and who posts
 /// from outside looks for sleepers under the lock, so what is not seen here was posted by one who saw that nobody searches.
 bool static_thread_pool::shared_state::needs_help(const worker& me) noexcept {
   if (!me.queue.is_empty()) return true;
-  const detail::small_mutex_lock lock(shared_mutex_);
-  return work_is_shared();
+  return !shared_.is_surely_empty();
 }
 
 /// The caller searches, before and after. False: the pool stops and nothing is queued.

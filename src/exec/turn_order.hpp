@@ -42,6 +42,7 @@ class turn_order {
     std::uint64_t now;  ///< by turn_clock()
     bool high_waits;    ///< these two may be wrong
     bool low_waits;
+    kind ended;      ///< what the turn was that has just ended
     bool continues;  ///< the turn that has just ended has left something on the stack: it goes on with that
   };
   /// What `take(kind)` gives for the kind whose turn it is, or for the next that has anything; empty: none of them has,
@@ -60,6 +61,9 @@ class turn_order {
       }
       if (const auto found = take(serves_)) return found;
     }
+    // While the thread had only one kind of its own it took its turns without this order.
+    if (seen.ended == kind::queue || (seen.ended == kind::stack && serves_ == kind::normal))
+      serves_ = seen.ended;
     if (seen.low_waits && ++rounds_ == rounds_for_low) {
       rounds_ = 0;
       if (const auto found = take(kind::low)) return found;
@@ -80,5 +84,26 @@ class turn_order {
   std::uint8_t high_in_a_row_ = 0;
   std::uint8_t rounds_ = 0;
   std::uint64_t slice_ends_ = 0;
+};
+
+/// The oldest entry of a stack would wait until all newer ones have ended. This says when it goes to the queue instead: one
+/// in some 10 ms, while the thread takes turns from the stack.
+class stack_aging {
+ public:
+  static constexpr unsigned turns_between_looks = 256;  // the clock is not read in each
+  static constexpr std::uint64_t interval = 512 * turn_order::slice;
+
+  /// Counts a turn from the stack. Returns true if is_due() is to be asked.
+  [[nodiscard]] bool count_turn() noexcept { return --turns_left_ == 0; }
+  [[nodiscard]] bool is_due(std::uint64_t now) noexcept {
+    turns_left_ = turns_between_looks;
+    if (now - last_ < interval) return false;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  unsigned turns_left_ = turns_between_looks;
+  std::uint64_t last_ = 0;
 };
 }  // namespace coracle::detail

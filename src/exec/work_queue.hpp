@@ -18,13 +18,18 @@ class work_queue {
   // ---- the owner ----
 
   /// False: full.
-  bool push(resumption& item) noexcept {
+  bool push(resumption& item) noexcept { return push_alone(item) || push_behind(item); }
+  /// False: there are others, or what is alone goes to push_behind() for a while. True: who steals it passes a heavy fence,
+  /// and light ones take no instruction.
+  CORACLE_ALWAYS_INLINE() bool push_alone(resumption& item) noexcept {
+    const std::uint64_t tail = tail_.load(memory_order_relaxed);                    /*Q5*/
+    if (tail != head_.load(memory_order_relaxed) || !lone_.put(item)) return false; /*Q6*/
+    turn_.store(turn_.load(memory_order_relaxed) + 1, memory_order_relaxed);        /*Q7*/
+    return true;
+  }
+  bool push_behind(resumption& item) noexcept {
     const std::uint64_t tail = tail_.load(memory_order_relaxed);        /*Q5*/
     const std::uint64_t size = tail - head_.load(memory_order_acquire); /*Q3*/
-    if (size == 0 && lone_.put(item)) {
-      turn_.store(turn_.load(memory_order_relaxed) + 1, memory_order_relaxed); /*Q7*/
-      return true;
-    }
     if (size >= capacity) return false;
     slots_[tail % capacity].store(&item, memory_order_relaxed); /*Q5*/
     tail_.store(tail + 1, memory_order_release);                /*Q1*/
@@ -32,9 +37,11 @@ class work_queue {
   }
   /// The oldest; null if there is none.
   resumption* take() noexcept {
-    resumption* const item = lone_.take();
+    resumption* const item = take_alone();
     return item ? item : take_from_ring();
   }
+  /// The oldest, if it was put in by push_alone(); null: take() is to be asked.
+  CORACLE_ALWAYS_INLINE() resumption* take_alone() noexcept { return lone_.take(); }
   /// What was pushed last is alone.
   [[nodiscard]] bool has_one() const noexcept {
     const std::uint64_t in_ring = tail_.load(memory_order_relaxed) - head_.load(memory_order_relaxed); /*Q6*/

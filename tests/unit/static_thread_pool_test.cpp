@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/forked.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/yield.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -16,6 +18,7 @@
 #include <latch>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -173,7 +176,10 @@ TEST_CASE("static_thread_pool: more work than a thread's own queue holds is neit
 TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule themselves alternate") {
   static_thread_pool pool{1};
   std::string log;
+  int begun = 0;
   const auto hop = [&](char name) -> task<> {
+    // What is still to begin stands in another queue, which has its turn after a slice of some hops.
+    for (++begun; begun != 2;) co_await pool.schedule();
     for (int i = 0; i != 5; ++i) {
       co_await pool.schedule();
       log += name;
@@ -365,4 +371,72 @@ static_assert(!std::is_copy_constructible_v<static_thread_pool> &&
 static_assert(noexcept(std::declval<static_thread_pool&>().schedule()) &&
               noexcept(std::declval<const static_thread_pool&>().thread_count()) &&
               noexcept(std::declval<static_thread_pool&>().post(std::declval<coracle::resumption&>())));
+
+/// A tree that is depth first, so what was scheduled before it would come last.
+task<> tree_until(static_thread_pool& pool, const bool& over, int depth, long& calls) {
+  co_await pool.schedule();
+  ++calls;
+  if (over || depth == 0) co_return;
+  co_await when_all(tree_until(pool, over, depth - 1, calls), tree_until(pool, over, depth - 1, calls));
+}
+TEST_CASE(
+    "static_thread_pool: the oldest of what a thread has scheduled does not wait for all that is newer") {
+  constexpr int far_too_deep = 40;
+  static_thread_pool pool{1};
+  bool ran = false;
+  long calls = 0;
+  const auto note = [&]() -> task<> {
+    ran = true;
+    co_return;
+  };
+  const auto work = [&]() -> task<> {
+    co_await pool.schedule();
+    coracle::async_scope scope;
+    scope.spawn(pool, note());
+    co_await tree_until(pool, ran, far_too_deep, calls);
+    co_await scope.join();
+  };
+  sync_wait(work());
+  CHECK(ran);
+  CHECK(calls > 256);  // the tree was newer, and so first
+}
+
+/// Its turn comes from the queue, so what lies in the stack below is none of its parents, and may be run while it waits.
+/// Where a slice ends at the wrong moment that has run before; then it is tried again.
+TEST_CASE(
+    "static_thread_pool: what blocks its thread in a forked child's destructor runs older entries "
+    "meanwhile") {
+  static_thread_pool pool{1};
+  bool ran_meanwhile = false;
+  for (int round = 0; round != 100 && !ran_meanwhile; ++round) {
+    coracle::async_manual_reset_event event;
+    bool opened = false, opened_before = false;
+    const auto open = [&]() -> task<> {
+      opened = true;
+      event.set();
+      co_return;
+    };
+    const auto wait = [&]() -> task<> { co_await event; };
+    const auto leave_a_child = [&]() -> task<> {
+      coracle::forked child{wait()};
+      co_await child.fork();
+      co_await coracle::this_task::yield();  // so this turn is from the queue
+      opened_before = opened;
+      throw std::runtime_error("parent");
+    };
+    const auto work = [&]() -> task<> {
+      co_await pool.schedule();
+      coracle::async_scope scope;
+      scope.spawn(pool, open());
+      try {
+        co_await leave_a_child();
+      } catch (const std::runtime_error&) {
+        ran_meanwhile = opened && !opened_before;
+      }
+      co_await scope.join();
+    };
+    sync_wait(work());
+  }
+  CHECK(ran_meanwhile);
+}
 }  // namespace

@@ -17,18 +17,30 @@ struct busy_thread {
   std::map<kind, int> waiting;
   std::uint64_t turn_length = 1;
   std::uint64_t now = 1;
+  kind ended = kind::stack;
   bool continues = false;
 
   /// The first letter of the kind; '-': nothing was found.
   char turn() {
-    const turn_order::sight seen{now, waiting[kind::high] != 0, waiting[kind::low] != 0, continues};
+    const turn_order::sight seen{.now = now,
+                                 .high_waits = waiting[kind::high] != 0,
+                                 .low_waits = waiting[kind::low] != 0,
+                                 .ended = ended,
+                                 .continues = continues};
     now += turn_length;
     const char found = order.next(seen, [&](kind which) {
       if (waiting[which] == 0) return '\0';
       --waiting[which];
+      ended = which;
       return "sqnlh"[static_cast<int>(which)];
     });
     return found == '\0' ? '-' : found;
+  }
+  /// By the short way of a thread that has only this kind to run.
+  void turn_without_order(kind which) {
+    --waiting[which];
+    ended = which;
+    now += turn_length;
   }
   std::string turns(int count) {
     std::string all;
@@ -55,6 +67,19 @@ TEST_CASE("turn_order: a single post from outside comes first after a long turn"
   CHECK(thread.turns(3) == "qqq");
   thread.waiting[kind::normal] = 1;
   CHECK(thread.turns(3) == "nqq");
+}
+TEST_CASE(
+    "turn_order: posts that come one by one to a thread that is busy with one kind each wait for one turn") {
+  for (const kind own : {kind::stack, kind::queue}) {
+    busy_thread thread{.order = {}, .waiting = {{own, plenty}}};
+    thread.turn_length = turn_order::slice * 5;
+    thread.turn();
+    for (int post = 0; post != 3; ++post) {
+      thread.waiting[kind::normal] = 1;
+      CHECK(thread.turn() == 'n');
+      for (int turn = 0; turn != 4; ++turn) thread.turn_without_order(own);
+    }
+  }
 }
 TEST_CASE(
     "turn_order: a post from outside waits for the end of a slice of short turns, and then gets one turn") {
@@ -88,8 +113,29 @@ TEST_CASE("turn_order: what a turn has forked goes on within the slice, before o
 }
 TEST_CASE("turn_order: high priority is found also where it was not seen to wait") {
   busy_thread thread{.order = {}, .waiting = {{kind::high, 1}}};
-  const auto found = thread.order.next({1, false, false, false},
+  const auto found = thread.order.next({1, false, false, kind::stack, false},
                                        [&](kind which) { return which == kind::high ? 'h' : '\0'; });
   CHECK(found == 'h');
+}
+
+using coracle::detail::stack_aging;
+TEST_CASE("stack_aging: one entry is due in each interval, however many turns there are") {
+  stack_aging aging;
+  std::uint64_t now = stack_aging::interval;
+  constexpr std::uint64_t turn = stack_aging::interval / (16 * stack_aging::turns_between_looks);
+  int due = 0;
+  for (unsigned i = 0; i != 10 * 16 * stack_aging::turns_between_looks; ++i, now += turn) {
+    if (aging.count_turn() && aging.is_due(now)) ++due;
+  }
+  CHECK(due == 10);
+}
+TEST_CASE("stack_aging: where turns are long the clock is read once in so many") {
+  stack_aging aging;
+  std::uint64_t now = stack_aging::interval;
+  int due = 0;
+  for (unsigned i = 0; i != 10 * stack_aging::turns_between_looks; ++i, now += stack_aging::interval) {
+    if (aging.count_turn() && aging.is_due(now)) ++due;
+  }
+  CHECK(due == 10);
 }
 }  // namespace

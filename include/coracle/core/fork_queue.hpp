@@ -74,11 +74,16 @@ class fork_queue {
   }
   /// Where the next entry goes: changes with each that is put in or taken back.
   [[nodiscard]] std::size_t depth() const noexcept { return bottom_.load(memory_order_relaxed); } /*F7*/
-  /// False: take_back() would give one. True: it probably would not.
-  [[nodiscard]] bool seems_empty() const noexcept {
-    const std::size_t bottom = bottom_.load(memory_order_relaxed);                                  /*F7*/
-    return !not_shared_ && (slots_[(bottom - 1) % capacity].load(memory_order_relaxed) == filler || /*F7*/
-                            bottom == top_.load(memory_order_relaxed));                             /*F7*/
+  /// True: nothing was put in since seems_empty() or take_back() found nothing, or all of it is gone.
+  [[nodiscard]] bool is_known_empty() const noexcept { return depth() == empty_at_; }
+  /// False: take_back() would give one. True: it would not.
+  [[nodiscard]] bool seems_empty() noexcept {
+    const std::size_t bottom = bottom_.load(memory_order_relaxed);                              /*F7*/
+    if (not_shared_ || (slots_[(bottom - 1) % capacity].load(memory_order_relaxed) != filler && /*F7*/
+                        bottom != top_.load(memory_order_relaxed)))                             /*F7*/
+      return false;
+    empty_at_ = bottom;
+    return true;
   }
   /// The newest entry; null: there is none.
   resumption* take_back() noexcept {
@@ -87,7 +92,10 @@ class fork_queue {
     const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;                     /*F7*/
     resumption* const item = slots_[newest % capacity].load(memory_order_relaxed);         /*F7*/
     const bool is_entry = item != filler && newest + 1 != top_.load(memory_order_relaxed); /*F7*/
-    return is_entry && take_back_at(newest) ? item : nullptr;
+    if (is_entry && take_back_at(newest)) [[likely]]
+      return item;
+    empty_at_ = newest + 1;
+    return nullptr;
   }
 
   /// How far it is filled.
@@ -249,6 +257,8 @@ class fork_queue {
   // are not shared, or the ring may have become empty, so that the next entry is to get a filler.
   std::size_t fast_below_ = 0;
   resumption* not_shared_ = nullptr;  // the newest
+  // Nothing was left when bottom_ was here, so nothing is whenever it is here again: what was put in above has been taken.
+  std::size_t empty_at_ = 0;
   atomic<std::size_t> bottom_{0};
   atomic<resumption*> slots_[capacity] = {};
   alignas(64) atomic<std::size_t> top_{0};

@@ -35,7 +35,6 @@ inline int start_quiet_thread(thread_handle& started, void* (*body)(void*), void
 inline void join_thread(thread_handle other) noexcept { testing::model::model_join_thread(other); }
 inline void detach_this_thread() noexcept {}
 inline thread_handle this_thread_handle() noexcept { return testing::model::model_this_thread(); }
-inline void yield_processor() noexcept { testing::model::model_pause(); }
 inline steady_time steady_now() noexcept {
   return steady_time{std::chrono::nanoseconds{testing::model::model_now()}};
 }
@@ -66,7 +65,6 @@ using thread_handle = pthread_t;
 inline void join_thread(thread_handle other) noexcept { ::pthread_join(other, nullptr); }
 inline void detach_this_thread() noexcept { ::pthread_detach(::pthread_self()); }
 inline thread_handle this_thread_handle() noexcept { return ::pthread_self(); }
-inline void yield_processor() noexcept { ::sched_yield(); }
 inline steady_time steady_now() noexcept { return std::chrono::steady_clock::now(); }
 
 /// Sleeps while `word` holds `expected`, until `end` at the longest, max() for ever; may return early.

@@ -1,0 +1,80 @@
+// src/exec/shared_queues.hpp -- what is posted to a pool from outside, one queue for each priority.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/detail/atomic.hpp>
+#include <coracle/detail/small_mutex.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+
+namespace coracle::detail {
+/// First in, first out at each priority, under one lock. Whether anything waits is seen without it.
+class alignas(64) shared_queues {
+ public:
+  /// Calls `then()` before anybody can take `item`, which may end the last use of the pool that these queues belong to.
+  template <class Then>
+  void push(resumption& item, priority at, Then then) noexcept {
+    item.next = nullptr;
+    queue& its = queues_[index_of(at)];
+    const small_mutex_lock lock{mutex_};
+    (its.head ? its.tail->next : its.head) = &item;
+    its.tail = &item;
+    if (its.size == 0) mark(at, true);
+    its.size = its.size + 1;
+    then();
+  }
+  /// The oldest entry; null: there is none. As many more as `share(size)` says, less the one, go to `put(item)`, until that
+  /// is false.
+  template <class Share, class Put>
+  resumption* take(priority from, Share share, Put put) noexcept {
+    if (!has(from)) return nullptr;
+    queue& its = queues_[index_of(from)];
+    const small_mutex_lock lock{mutex_};
+    const std::size_t size = its.size;
+    if (size == 0) return nullptr;
+    resumption* const first = its.head;
+    its.head = first->next;
+    std::size_t taken = 1;
+    for (const std::size_t most = share(size); taken < most && its.head; ++taken) {
+      resumption* const next = its.head->next;
+      if (!put(*its.head)) break;
+      its.head = next;
+    }
+    its.size = size - taken;
+    if (size == taken) mark(from, false);
+    return first;
+  }
+
+  [[nodiscard]] bool is_empty() const noexcept { return waiting_.load(memory_order_relaxed) == 0; } /*W1*/
+  [[nodiscard]] bool has(priority which) const noexcept {
+    return (waiting_.load(memory_order_relaxed) & bit_of(which)) != 0; /*W1*/
+  }
+  /// At high or normal priority.
+  [[nodiscard]] bool has_urgent() const noexcept {
+    const std::uint32_t urgent = bit_of(priority::high) | bit_of(priority::normal);
+    return (waiting_.load(memory_order_relaxed) & urgent) != 0; /*W1*/
+  }
+  /// Sees what was pushed by all who have returned from push().
+  [[nodiscard]] bool is_surely_empty() noexcept {
+    const small_mutex_lock lock{mutex_};
+    return is_empty();
+  }
+
+ private:
+  struct queue {
+    plain<resumption*> head = nullptr;
+    plain<resumption*> tail = nullptr;
+    plain<std::size_t> size = 0;
+  };
+  static constexpr std::size_t index_of(priority which) noexcept { return static_cast<std::size_t>(which); }
+  static constexpr std::uint32_t bit_of(priority which) noexcept { return 1u << index_of(which); }
+  void mark(priority which, bool has_some) noexcept {
+    const std::uint32_t seen = waiting_.load(memory_order_relaxed);                                /*W1*/
+    waiting_.store(has_some ? seen | bit_of(which) : seen & ~bit_of(which), memory_order_relaxed); /*W1*/
+  }
+
+  // mutex_ guards all below.
+  //   [W1] which queues have something  relaxed  changes under mutex_; elsewhere a hint, or a look behind a heavy fence
+  small_mutex mutex_;
+  atomic<std::uint32_t> waiting_{0};
+  queue queues_[3];  // by priority
+};
+}  // namespace coracle::detail
