@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs benchmarks beside their floors and rivals, prints the table, writes results.json and results.svg.
 
-  bench.py [OPTION...] PROGRAM      PROGRAM: made of bench/micro and bench/rivals, or of some of their files
+  bench.py [OPTION...] [PROGRAM]    PROGRAM: made of bench/micro and bench/rivals, or of some of their files
   bench.py --self-test
 
-A row of the table is a benchmark `x` with `floor_x`, `asio_x` and `tbb_x`, as far as they exist. Each round runs the whole
+What --scenarios names comes first: whole programs (bench_scenarios.py). Then the single operations of PROGRAM: a row of the table is a benchmark `x` with `floor_x`, `asio_x` and `tbb_x`, as far as they exist. Each round runs the whole
 row in a process of its own, one after the other, so that a ratio is between two figures of the same second: the table
 shows the median of the rounds' ratios. What --cache_misses names runs once, if the filter finds "cache_misses"; its figures
 are medians already. There the floor is the state machines by hand, and the naive rival one lookup after the other.
@@ -15,42 +15,20 @@ import json
 import os
 import platform
 import re
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import bench_plot
-
-FLOOR = "floor"
-LIBRARIES = {"asio": "Boost.Asio", "tbb": "oneTBB"}
-RIVALS = [*LIBRARIES, "naive"]
-
-
-def run(program, *arguments):
-    return subprocess.run([program, *arguments], check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+import bench_scenarios
+from bench_rows import FLOOR, LIBRARIES, RIVALS, rows_of, run, summary
 
 
 def names_in(program):
     """The benchmarks, without what Google Benchmark appends to a name."""
     found = run(program, "--benchmark_list_tests=true", "--benchmark_filter=.")
     return [line.split("/")[0] for line in found.stdout.splitlines() if line]
-
-
-def rows_of(names, wanted):
-    """Row -> kind -> benchmark, of each row in which one is wanted. The kind of ours is "ours"."""
-    rows = {}
-    if len(names) != len(set(names)):
-        raise SystemExit(f"bench: two benchmarks have one name: {[name for name in set(names) if names.count(name) > 1]}")
-    for name in names:
-        kind, _, rest = name.partition("_")
-        if kind not in (FLOOR, *RIVALS) or rest not in names:
-            kind, rest = "ours", name
-        rows.setdefault(rest, {})[kind] = name
-    order = ["ours", FLOOR, *RIVALS]
-    return {row: {kind: rows[row][kind] for kind in order if kind in rows[row]}
-            for row in rows if not wanted.isdisjoint(rows[row].values())}
 
 
 def run_once(program, row, min_time):
@@ -63,22 +41,6 @@ def run_once(program, row, min_time):
             raise RuntimeError(f"{each['name']}: {each['error_message']}")
     times = {each["name"].split("/")[0]: each["real_time"] for each in done["benchmarks"]}
     return {kind: times[name] for kind, name in row.items()}
-
-
-def spread(values):
-    rounded = [round(value, 4) for value in values]
-    return {"median": statistics.median(rounded), "min": min(rounded), "max": max(rounded), "all": rounded}
-
-
-def summary(row, rounds):
-    """What results.json has of a row; `rounds` is a list of kind -> nanoseconds."""
-    result = {"name": row}
-    for kind in rounds[0]:
-        result[kind] = spread([times[kind] for times in rounds])
-        if kind != "ours":
-            ratios = [times["ours"] / times[kind] if times[kind] else 0.0 for times in rounds]
-            result[kind]["ours_over_it"] = spread(ratios)
-    return result
 
 
 def table_lines(result):
@@ -106,8 +68,11 @@ def cache_miss_rows(lines):
         raise RuntimeError(f"not understood: {lines}")
 
 
-def context_of(program):
+def context_of(arguments):
     """What the program says of itself; Google Benchmark tells it where it has measured something, if for no time."""
+    if arguments.scenarios:
+        return bench_scenarios.listed(arguments.scenarios)[0]
+    program = arguments.program
     first = names_in(program)[0]
     return json.loads(run(program, "--benchmark_format=json", f"--benchmark_filter=^{first}(/|$)",
                           "--benchmark_min_time=0").stdout)["context"]
@@ -140,11 +105,16 @@ def parsed_arguments():
                         help="of each benchmark in a round, 0.1 if not said")
     parser.add_argument("--cache_misses", type=Path, metavar="PROGRAM", help="bench_cache_misses")
     parser.add_argument("--out", default=Path("."), type=Path, metavar="FOLDER", help="for results.json and results.svg")
-    parser.add_argument("program", type=Path)
+    parser.add_argument("--scenarios", type=Path, metavar="PROGRAM", help="bench_scenarios")
+    parser.add_argument("program", type=Path, nargs="?")
     arguments = parser.parse_args()
     if arguments.benchmark_repetitions < 1:
         parser.error("--benchmark_repetitions: at least 1")
-    arguments.program = arguments.program.resolve()
+    if not (arguments.program or arguments.scenarios):
+        parser.error("no program to run")
+    for name in ("program", "scenarios"):
+        if given := getattr(arguments, name):
+            setattr(arguments, name, given.resolve())
     return arguments
 
 
@@ -152,43 +122,60 @@ class Report:
     """What was measured: printed as it comes, written at the end."""
 
     def __init__(self, arguments):
-        self.about, self.rows = about(context_of(arguments.program), arguments), []
+        self.about = about(context_of(arguments), arguments)
+        self.scenarios, self.rows, self.headed = [], [], None
         print(f"{self.about['compiler']}, {self.about['flags']}; {self.about['cpu']}, {self.about['cpus']} CPUs; "
               f"{self.about['date']}")
         print("; ".join(f"{LIBRARIES[kind]} {said}" for kind, said in self.about["rivals"].items()))
-        print(f"{'ns/op, of %d rounds' % arguments.benchmark_repetitions:<38} {'median':>10} {'min':>10} {'max':>10}"
-              "  x floor  x rival")
+
+    def head(self, line):
+        """Before the first line of each kind."""
+        if self.headed != line:
+            print(line)
+            self.headed = line
+
+    def add_scenario(self, scenario):
+        self.scenarios.append(scenario)
+        self.head(bench_scenarios.heading(self.about["rounds"]))
+        print("\n".join(bench_scenarios.table_lines(scenario)), flush=True)
 
     def add(self, row):
         self.rows.append(row)
+        self.head(f"{'ns/op, of %d rounds' % self.about['rounds']:<38} {'median':>10} {'min':>10} {'max':>10}  x floor  x rival")
         print("\n".join(table_lines(row)), flush=True)
 
+    def results(self):
+        return {"about": self.about, "scenarios": bench_scenarios.published(self.scenarios), "rows": self.rows}
+
     def write(self, folder):
-        results = {"about": self.about, "rows": self.rows}
+        print("\n".join(bench_scenarios.losses(self.scenarios)))
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "results.json").write_text(json.dumps(results) + "\n")
-        (folder / "results.svg").write_text(bench_plot.drawn(results))
+        (folder / "results.json").write_text(json.dumps(self.results()) + "\n")
+        (folder / "results.svg").write_text(bench_plot.drawn(self.results()))
         print(f"{folder}/results.json, {folder}/results.svg")
 
 
-def works(arguments):
-    """What is to be measured: name, and what does it and gives the rows."""
-    program, rounds = arguments.program, range(arguments.benchmark_repetitions)
-    names, wanted = names_in(program), arguments.benchmark_filter.search
-    for row, kinds in rows_of(names, set(filter(wanted, names))).items():
-        yield row, lambda row=row, kinds=kinds: [
-            summary(row, [run_once(program, kinds, arguments.benchmark_min_time) for _ in rounds])]
+def works(arguments, report):
+    """What is to be measured: name, and what does it and reports."""
+    wanted, rounds = arguments.benchmark_filter.search, arguments.benchmark_repetitions
+    if arguments.scenarios:
+        for row, work in bench_scenarios.works(arguments.scenarios, wanted, rounds):
+            yield row, lambda work=work: report.add_scenario(work())
+    if arguments.program:
+        program, names = arguments.program, names_in(arguments.program)
+        for row, kinds in rows_of(names, set(filter(wanted, names))).items():
+            yield row, lambda row=row, kinds=kinds: report.add(
+                summary(row, [run_once(program, kinds, arguments.benchmark_min_time) for _ in range(rounds)]))
     if arguments.cache_misses and wanted("cache_misses"):
-        yield "cache_misses", lambda: cache_miss_rows(run(arguments.cache_misses).stdout)
+        yield "cache_misses", lambda: [report.add(row) for row in cache_miss_rows(run(arguments.cache_misses).stdout)]
 
 
 def measure(arguments, report):
     """Returns whether all went well."""
     well = True
-    for name, work in works(arguments):
+    for name, work in works(arguments, report):
         try:
-            for row in work():
-                report.add(row)
+            work()
         except (RuntimeError, subprocess.CalledProcessError) as error:
             print(f"{name}: FAILED: {error} {getattr(error, 'stderr', '')}", file=sys.stderr)
             well = False
@@ -213,10 +200,13 @@ def self_test():
     assert [each["name"] for each in misses] == ["cache_misses_hash_probe", "cache_misses_hash_probe_auto"]
     assert [each["floor"]["ours_over_it"]["median"] for each in misses] == [2.0, 4.0]
     facts = about({}, argparse.Namespace(benchmark_repetitions=3, benchmark_min_time=0.1))
+    scenarios = bench_scenarios.self_test()
     for rows in ([], [row], [row, summary("b", [{"ours": 5.0}]), *misses]):
-        drawing = ElementTree.fromstring(bench_plot.drawn({"about": facts, "rows": rows}))
-        labels = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")]
-        assert ("a" in labels) == (row in rows) and "b" not in labels
+        for these in ([], scenarios):
+            drawing = ElementTree.fromstring(bench_plot.drawn({"about": facts, "scenarios": these, "rows": rows}))
+            labels = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")]
+            assert labels.count("a") == (row in rows) + bool(these) and "b" not in labels
+            assert ("b, p99" in labels) == bool(these)
 
 
 def main():
@@ -228,7 +218,7 @@ def main():
         well = measure(arguments, report)
     except KeyboardInterrupt:
         print("stopped: these rows are what was done")
-    if not report.rows:
+    if not (report.scenarios or report.rows):
         print("bench: nothing was measured", file=sys.stderr)
         return 1
     report.write(arguments.out)

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Prints the table of results of bench/README.md, from a results.json of bench.py for each compiler.
+"""Prints the tables of results of bench/README.md, from a results.json of bench.py for each compiler; the scenarios first.
 
   bench_table.py RESULTS.JSON...
 """
 import json
 import sys
 from pathlib import Path
+
+import bench_scenarios
+from bench_rows import RIVALS
 
 
 def shown(value):
@@ -33,8 +36,23 @@ def lines(runs):
         yield [f"`{name}`", *(cell for row in rows for cell in cells(row.get(name)))]
 
 
+def scenario_lines(run):
+    yield [" ".join(run["about"]["compiler"].split()[:2]), "", *bench_scenarios.FIGURES.values(), *bench_scenarios.GROWTH.values()]
+    yield ["---"] * (2 + len(bench_scenarios.FIGURES) + len(bench_scenarios.GROWTH))
+    for scenario in run["scenarios"]:
+        for kind in scenario["kinds"]:
+            name = f"`{scenario['name']}`" if kind == "ours" else ""
+            yield [name, kind if kind in RIVALS else "", *bench_scenarios.cells(scenario, kind)]
+
+
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: bench_table.py RESULTS.JSON...")
-    for line in lines([json.loads(Path(path).read_text()) for path in sys.argv[1:]]):
-        print(f"| {' | '.join(line)} |")
+    runs = [json.loads(Path(path).read_text()) for path in sys.argv[1:]]
+    tables = [scenario_lines(run) for run in runs if run["scenarios"]]
+    if measured := [run for run in runs if run["rows"]]:
+        tables.append(lines(measured))
+    for table in tables:
+        for line in table:
+            print(f"| {' | '.join(line)} |")
+        print()

@@ -1,0 +1,9 @@
+// bench/scenario/version_asio.cpp -- which Boost.Asio it is.
+// SPDX-License-Identifier: MIT
+#include <boost/version.hpp>
+
+#include "scenario.hpp"
+
+namespace {
+const coracle_bench::registered_version version{"asio", BOOST_LIB_VERSION};
+}

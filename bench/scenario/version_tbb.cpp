@@ -1,0 +1,9 @@
+// bench/scenario/version_tbb.cpp -- which oneTBB it is.
+// SPDX-License-Identifier: MIT
+#include <tbb/version.h>
+
+#include "scenario.hpp"
+
+namespace {
+const coracle_bench::registered_version version{"tbb", TBB_VERSION_STRING};
+}

@@ -1,0 +1,17 @@
+// bench/scenario/work.hpp -- work that takes time and does nothing else, the same for all who are compared.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+
+namespace coracle_bench {
+/// About a nanosecond a round; nobody can compute the result in advance.
+[[gnu::noinline]] inline std::uint64_t spend(std::uint64_t seed, int rounds) noexcept {
+  std::uint64_t x = seed | 1;
+  for (int i = 0; i != rounds; ++i) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+  }
+  return x;
+}
+}  // namespace coracle_bench
