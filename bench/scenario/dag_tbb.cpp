@@ -11,8 +11,9 @@
 namespace {
 using namespace coracle_bench;
 
+constexpr auto columns = static_cast<std::size_t>(columns_of_dag);
+
 void tbb_dag_of_tasks(scenario& run) {
-  constexpr auto columns = static_cast<std::size_t>(columns_of_dag);
   const auto rows = static_cast<std::size_t>(run.times(rows_of_dag));
   std::vector<std::uint64_t> results(rows * columns);
   run.measure([&] {
