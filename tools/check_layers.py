@@ -18,7 +18,7 @@ TESTING = "testing"
 FOLDERS_OF_TESTING = {"testing", "simulation", "simulated_host"}
 UMBRELLAS = {"include/coracle/coracle.hpp", "include/coracle/io.hpp", "include/coracle/testing.hpp"}
 # In a program that is compiled for the model checker its types stand in for the processor's.
-SEAMS = {"include/coracle/detail/atomic.hpp", "include/coracle/detail/thread.hpp"}
+SEAMS = {f"include/coracle/detail/{name}.hpp" for name in ("atomic", "plain", "thread")}
 
 
 def layers(architecture):

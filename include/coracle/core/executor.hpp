@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/transfer.hpp>
-#include <coracle/detail/atomic.hpp>
+#include <coracle/detail/plain.hpp>
 
 namespace coracle {
 /// A suspended coroutine on its way to an executor: a queue entry that lives in the coroutine's own frame.
