@@ -1,4 +1,4 @@
-// examples/26_fork_join.cpp -- a sort that divides itself among the threads of a pool.
+// examples/26_fork_join.cpp -- a loop over all threads of a pool, and a sort that divides itself among them.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/coracle.hpp>
@@ -20,11 +20,10 @@ coracle::task<> sort(std::span<int> all) {
 }
 
 int main() {
-  std::vector<int> numbers(200'000);
-  unsigned next = 1;
-  for (int& each : numbers) each = static_cast<int>((next = next * 1664525 + 1013904223) >> 12);
-
   coracle::static_thread_pool pool{4};
+  std::vector<int> numbers(200'000);
+  const auto scatter = [&](std::size_t i) { numbers[i] = static_cast<int>(i * 2654435761 % 1'000'003); };
+  coracle::sync_wait(coracle::parallel_for(pool, 0, numbers.size(), scatter));
   coracle::sync_wait(coracle::schedule_on(pool, sort(numbers)));
   std::printf("%zu numbers, %s\n", numbers.size(),
               std::is_sorted(numbers.begin(), numbers.end()) ? "sorted" : "NOT sorted");

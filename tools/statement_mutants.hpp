@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The compiler includes it before everything else. CORACLE_STATEMENT_MUTANTS is more than the greatest number of one.
+#include <sys/mman.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 namespace coracle_mutants {
 inline unsigned active = 0;  ///< none
-inline unsigned char was_met[CORACLE_STATEMENT_MUTANTS] = {};
+/// Shared with the processes that a test forks.
+inline unsigned char* const was_met = static_cast<unsigned char*>(
+    ::mmap(nullptr, CORACLE_STATEMENT_MUTANTS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
 /// Is `one` in force?
 constexpr bool is(unsigned one) noexcept { return !__builtin_is_constant_evaluated() && active == one; }
@@ -16,12 +20,13 @@ constexpr bool is(unsigned one) noexcept { return !__builtin_is_constant_evaluat
 /// Is one of these in force, which all change the statement behind this?
 constexpr bool within(unsigned first, unsigned last) noexcept {
   if (__builtin_is_constant_evaluated()) return false;
-  for (unsigned each = first; each <= last; ++each) __atomic_store_n(&was_met[each], 1, __ATOMIC_RELAXED);
+  for (unsigned each = first; was_met && each <= last; ++each)
+    __atomic_store_n(&was_met[each], 1, __ATOMIC_RELAXED);
   return first <= active && active <= last;
 }
 
 inline void forget() {
-  for (unsigned char& each : was_met) each = 0;
+  for (unsigned each = 0; each != CORACLE_STATEMENT_MUTANTS; ++each) was_met[each] = 0;
 }
 inline std::vector<unsigned> met() {
   std::vector<unsigned> result;

@@ -6,16 +6,20 @@ it is. tools/statement_mutants.py compiles the result, which says where that was
 import re
 from dataclasses import dataclass, field
 
+from commuting import commute
+
 NOT_CODE = re.compile(r'R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 TAG = re.compile(r"/\*[A-Z]\w?\d+\*/")
 WORD = re.compile(r"[A-Za-z_]\w*")
 JUMP = re.compile(r"(?:\[\[.*?\]\]\s*|CORACLE_MUST_TAIL\(\)\s*)*(?:return|break|continue|co_return|throw|goto)\b")
 ENDLESS = re.compile(r"while\s*\(\s*true\s*\)|for\s*\(\s*;\s*;\s*\)")
-IDLE = re.compile(r"CORACLE_CHECK\(|CORACLE_ASSERT\(|static_assert\b|static_cast<void>\(\w+\);|using\b|;|typedef\b|assert\(")
+# Checks; what only passes time; and the light side of an asymmetric fence, which is no instruction, nor anything in a model.
+IDLE = re.compile(r"(?:\w+(?:\.|::))?(?:light|light_where_free|spin_pause)\(\);|::sched_yield\(\);|CORACLE_CHECK\(|CORACLE_ASSERT\(|"
+                  r"static_assert\b|static_cast<void>\(\w+\);|using\b|;|typedef\b|assert\(")
 # What others see, and may act on, once it is done.
 PUBLISHES = re.compile(r"\b(?:unlock\w*|wake\w*|post|resume\w*|store|publish\w*|notify\w*|release\w*|set|deliver|request\w*|"
-                       r"give_back|finish\w*|complete\w*|end|signal|fetch_\w+|exchange|change\w*|clear|open|lock\w*|load)\(|"
+                       r"give_back|finish\w*|complete\w*|end|signal|fetch_\w+|(?<!std::)exchange|change\w*|clear|open|lock\w*|load)\(|"
                        r"\w+_lock \w+\{")
 ATTRIBUTE = re.compile(r"\[\[.*?\]\]|alignas\([^)]*\)")
 DECLARES = re.compile(r"\s*(?:auto\b|const\b|static\b|struct\b|[A-Za-z_]\w*[\s*&]*[\s*&][\s*&]*[A-Za-z_]\w*)")
@@ -323,7 +327,7 @@ class Writer:
         if not is_dropped_inside and not is_last_word:
             add(f"dropped: {self.brief(one)}")
         if i and statements[i - 1].kind == "declaration" and not self.uses(one, statements[i - 1]) and \
-                self.matters(statements[i - 1], one):
+                self.matters(statements[i - 1], one) and not self.commutes(one, statements[i - 1 : i]):
             number = add(f"before {self.brief(statements[i - 1], 40)}: {self.brief(one, 50)}")
             if number is not None:
                 before[i - 1].append((one, number))
@@ -335,6 +339,8 @@ class Writer:
         if publishing > i + 1 and statements[publishing].kind != "jump":
             targets.append(publishing)
         for j in targets:
+            if self.commutes(one, statements[i + 1 : j + 1]):
+                continue
             number = add(f"behind {self.brief(statements[j], 40)}: {self.brief(one, 50)}")
             if number is not None:
                 after[j].append((one, number))
@@ -347,6 +353,12 @@ class Writer:
     def matters(self, one, other):
         """Whether others can see their order: that of two steps that nobody sees is nearly always the same program."""
         return self.publishes(one) or self.publishes(other)
+
+    def commutes(self, one, others):
+        return all(commute(self.line(one), self.line(other)) for other in others)
+
+    def line(self, one):
+        return " ".join(self.code[one.begin : one.end].split())
 
     def returns(self, one):
         return re.search(r"\breturn\b[^;]", self.code[one.begin : one.end]) is not None

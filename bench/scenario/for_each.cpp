@@ -21,6 +21,13 @@ void for_each_small_body(scenario& run) {
       [&] { coracle::sync_wait(coracle::schedule_on(pool, coracle::for_each_concurrent(all, 8, body))); });
   run.expect(is_worked(all), "every element is worked on once");
 }
+/// A plain function for each element, in chunks.
+void parallel_for_small_body(scenario& run) {
+  coracle::static_thread_pool pool{2};
+  auto all = unworked(run.times(small_bodies));
+  run.measure([&] { coracle::sync_wait(coracle::parallel_for(pool, all, small_body)); });
+  run.expect(is_worked(all), "every element is worked on once");
+}
 void loop_for_each_small_body(scenario& run) {
   auto all = unworked(run.times(small_bodies));
   run.measure([&] {
@@ -28,7 +35,10 @@ void loop_for_each_small_body(scenario& run) {
   });
   run.expect(is_worked(all), "every element is worked on once");
 }
+void loop_parallel_for_small_body(scenario& run) { loop_for_each_small_body(run); }
 
 CORACLE_GROWING_SCENARIO(for_each_small_body);
+CORACLE_GROWING_SCENARIO(parallel_for_small_body);
+CORACLE_GROWING_SCENARIO(loop_parallel_for_small_body);
 CORACLE_GROWING_SCENARIO(loop_for_each_small_body);
 }  // namespace

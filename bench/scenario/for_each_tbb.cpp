@@ -18,6 +18,8 @@ void tbb_for_each_small_body(scenario& run) {
   });
   run.expect(is_worked(all), "every element is worked on once");
 }
+void tbb_parallel_for_small_body(scenario& run) { tbb_for_each_small_body(run); }
 
+CORACLE_GROWING_SCENARIO(tbb_parallel_for_small_body);
 CORACLE_GROWING_SCENARIO(tbb_for_each_small_body);
 }  // namespace

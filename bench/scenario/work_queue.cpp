@@ -3,14 +3,11 @@
 #include "work_queue.hpp"
 
 #include <array>
-#include <condition_variable>
 #include <coracle/coracle.hpp>
-#include <deque>
-#include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
+#include "blocking_queue.hpp"
 #include "scenario.hpp"
 
 namespace {
@@ -48,37 +45,8 @@ void work_queue(scenario& run) {
 }
 
 /// The same with a mutex and two condition variables.
-class blocking_queue {
- public:
-  void put(job next) {
-    std::unique_lock lock{mutex_};
-    not_full_.wait(lock, [this] { return jobs_.size() < queue_places; });
-    jobs_.push_back(next);
-    not_empty_.notify_one();
-  }
-  std::optional<job> take() {
-    std::unique_lock lock{mutex_};
-    not_empty_.wait(lock, [this] { return !jobs_.empty() || closed_; });
-    if (jobs_.empty()) return std::nullopt;
-    const job next = jobs_.front();
-    jobs_.pop_front();
-    not_full_.notify_one();
-    return next;
-  }
-  void close() {
-    const std::lock_guard lock{mutex_};
-    closed_ = true;
-    not_empty_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable not_full_, not_empty_;
-  std::deque<job> jobs_;
-  bool closed_ = false;
-};
 void threads_work_queue(scenario& run) {
-  blocking_queue queue;
+  blocking_queue<job> queue{queue_places};
   workers all;
   run.measure([&] {
     std::vector<std::thread> threads;

@@ -2,8 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/sync/async_mutex.hpp>
-#include <mutex>  // std::adopt_lock_t
 #include <utility>
+
+// std::adopt_lock_t without the rest of <mutex>. A version that is not known yet may have it elsewhere.
+#if defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE <= 15 && __has_include(<bits/std_mutex.h>)
+#include <bits/std_mutex.h>
+#else
+#include <mutex>
+#endif
 
 namespace cppcoro {
 /// As coracle::async_mutex, but it may be destroyed while it is held, if nobody waits.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/stop.hpp>
+#include <coracle/detail/functional.hpp>
 #include <cppcoro/cancellation_token.hpp>
-#include <functional>
 
 namespace cppcoro {
 /// Calls a function once cancellation is requested: at once if it has been, else inside

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
+#include <coracle/detail/call.hpp>
 #include <cppcoro/awaitable_traits.hpp>
 #include <cppcoro/detail/fmap_tag.hpp>
 #include <cppcoro/is_awaitable.hpp>
-#include <functional>
 #include <utility>
 
 namespace cppcoro {
@@ -29,9 +29,9 @@ class fmap_awaiter {
   decltype(auto) await_resume() {
     if constexpr (std::is_void_v<decltype(awaiter_.await_resume())>) {
       awaiter_.await_resume();
-      return std::invoke(static_cast<Function&&>(function_));
+      return coracle::detail::call(static_cast<Function&&>(function_));
     } else {
-      return std::invoke(static_cast<Function&&>(function_), awaiter_.await_resume());
+      return coracle::detail::call(static_cast<Function&&>(function_), awaiter_.await_resume());
     }
   }
 

@@ -3,9 +3,9 @@
 #pragma once
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
+#include <coracle/detail/call.hpp>
 #include <cppcoro/detail/fmap_tag.hpp>
 #include <cstddef>
-#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -117,7 +117,8 @@ class generator<T>::iterator {
 template <class Function, class T>
 generator<std::invoke_result_t<Function&, typename generator<T>::iterator::reference>> fmap(
     Function function, generator<T> source) {
-  for (auto&& element : source) co_yield std::invoke(function, static_cast<decltype(element)>(element));
+  for (auto&& element : source)
+    co_yield coracle::detail::call(function, static_cast<decltype(element)>(element));
 }
 
 namespace detail {

@@ -11,7 +11,8 @@ namespace detail {
 template <class Function, class T>
 generator<std::invoke_result_t<Function&, typename recursive_generator<T>::iterator::reference>>
 map_recursive(Function function, recursive_generator<T> source) {
-  for (auto&& element : source) co_yield std::invoke(function, static_cast<decltype(element)>(element));
+  for (auto&& element : source)
+    co_yield coracle::detail::call(function, static_cast<decltype(element)>(element));
 }
 template <class Function, class T>
 auto mapped(fmap_tag, Function&& function, recursive_generator<T> source) {

@@ -6,7 +6,6 @@
 #include <cppcoro/fmap.hpp>
 #include <cppcoro/is_awaitable.hpp>
 #include <cppcoro/when_all_ready.hpp>
-#include <functional>
 #include <tuple>
 #include <vector>
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/environment.hpp>
+#include <coracle/detail/functional.hpp>
 #include <cppcoro/awaitable_traits.hpp>
 #include <cppcoro/config.hpp>
 #include <cppcoro/detail/awaiting_task.hpp>
 #include <cppcoro/detail/join_frame.hpp>
 #include <cppcoro/is_awaitable.hpp>
-#include <functional>
 #include <optional>
 #include <tuple>
 #include <type_traits>

@@ -59,6 +59,7 @@
 #include <coracle/exec/hedge.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/interval.hpp>
+#include <coracle/exec/parallel_for.hpp>
 #include <coracle/exec/rate_limiter.hpp>
 #include <coracle/exec/retry.hpp>
 #include <coracle/exec/round_robin_scheduler.hpp>

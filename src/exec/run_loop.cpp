@@ -3,6 +3,8 @@
 #include <coracle/detail/park.hpp>
 #include <coracle/exec/run_loop.hpp>
 
+#include "turn_order.hpp"
+
 namespace coracle {
 namespace {
 /// The half of the word that run() sleeps on. An entry's address never looks like `sleeping` there.
@@ -76,8 +78,7 @@ std::size_t run_loop::run_pending() {
   } pending{queue_};
   while (resumption* const item = take()) {
     *pending.end = item;
-    pending.end = &item->next;
-    item->next = nullptr;
+    pending.end = &item->next;  // null in the last one
   }
   std::size_t count = 0;
   while (resumption* const item = pending.first) {
@@ -90,6 +91,7 @@ std::size_t run_loop::run_pending() {
 
 void run_loop::run() {
   const detail::executor_scope here{this};
+  const detail::timed_budget by_time{detail::this_thread().budget, &detail::turn_clock};
   for (;;) {
     while (resumption* const item = take()) resume(item->handle);
     std::uintptr_t seen = 0;

@@ -220,6 +220,7 @@ void static_thread_pool::shared_state::post_shared(resumption& item, priority at
 
 void static_thread_pool::shared_state::run(worker& me) noexcept {
   const detail::drain_scope here{detail::this_thread()};
+  const detail::timed_budget by_time{here.thread.budget, &detail::turn_clock};
   for (;;) {
     work next = next_own(me);
     if (!next) {

@@ -99,8 +99,7 @@ void strand_state::run() noexcept {
     } else if (in_a_row < most_in_a_row) {
       resume(item->handle);
     } else {
-      item->next = queue_;
-      queue_ = item;
+      queue_ = item;  // whose link is the rest of the queue
       underlying_.post(run_);
       return;
     }

@@ -27,7 +27,7 @@ timer_thread& the_timer_thread() noexcept {
 }  // namespace
 
 bool timer_thread::add(timer& each, time_point deadline) noexcept {
-  bool runs, wakes;
+  bool runs = false, wakes = false;
   {
     const small_mutex_lock lock{mutex_};
     if (!queue_.add(each, deadline)) return false;

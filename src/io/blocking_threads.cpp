@@ -68,7 +68,7 @@ bool blocking_threads::has_none_of(const io_record& record) noexcept {
 void blocking_threads::deliver(io_request& request) noexcept {
   const std::lock_guard lock{mutex_};
   request.progress = io_event::state::finished;
-  loop_.finish(request);
+  loop_.finish_behind_others(request);
 }
 
 void blocking_threads::cancel(io_request& request) noexcept {

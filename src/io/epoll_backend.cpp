@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "epoll_backend.hpp"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -20,8 +21,21 @@ constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
     "a file or socket was closed while operations on it were pending: request their stop and let them end "
     "first";
 
+/// The largest read or write of a file that is tried on the calling thread: copying it takes some 100 us.
+constexpr std::size_t most_at_once = std::size_t{1} << 20;
+/// So often a thread that cannot sleep in the system looks for what is over.
+constexpr int ms_without_poller = 1;
+
 [[noreturn]] void throw_errno(const char* what) {
   throw std::system_error(errno, std::system_category(), what);
+}
+/// Nanoseconds by the system's clock.
+void set(const owned_fd& timer, std::uint64_t time) noexcept {
+  constexpr std::uint64_t second = 1'000'000'000;
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(time / second);
+  when.it_value.tv_nsec = static_cast<long>(time % second);
+  ::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &when, nullptr);
 }
 }  // namespace
 
@@ -30,26 +44,25 @@ owned_fd::owned_fd(int fd, const char* what) : fd_(fd) {
 }
 owned_fd::~owned_fd() { ::close(fd_); }
 
-epoll_backend::epoll_backend(io_loop& loop)
-    : io_backend(loop.system()),
-      loop_(loop),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
-      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create"),
-      threads_(loop) {
-  if (!watch(EPOLL_CTL_ADD, wake_.get(), &wake_, EPOLLIN) ||
-      !watch(EPOLL_CTL_ADD, timer_.get(), &timer_, EPOLLIN)) {
+epoll_backend::poller::poller()
+    : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
+      wake(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
+      timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create") {
+  if (!watch(EPOLL_CTL_ADD, wake.get(), &wake, EPOLLIN) ||
+      !watch(EPOLL_CTL_ADD, timer.get(), &timer, EPOLLIN)) {
     throw_errno("epoll_ctl");
   }
+  set(timer, 1);
 }
 
-/// False: see errno.
-bool epoll_backend::watch(int operation, int fd, void* name, std::uint32_t events) noexcept {
+bool epoll_backend::poller::watch(int operation, int fd, void* name, std::uint32_t events) const noexcept {
   epoll_event wanted{};
   wanted.events = events | EPOLLET;
   wanted.data.ptr = name;
-  return ::epoll_ctl(epoll_.get(), operation, fd, &wanted) == 0;
+  return ::epoll_ctl(epoll.get(), operation, fd, &wanted) == 0;
 }
+
+epoll_backend::epoll_backend(io_loop& loop) : io_backend(loop.system()), loop_(loop), threads_(loop) {}
 
 epoll_backend::record& epoll_backend::new_record() {
   const std::lock_guard lock{records_mutex_};
@@ -74,16 +87,19 @@ std::size_t epoll_backend::attached() noexcept {
 }
 
 io_record& epoll_backend::attach(int fd, io_descriptor_kind kind) {
+  const bool watched = kind == io_descriptor_kind::pollable;
+  poller* const its_poller = watched ? &poller_.make() : nullptr;
   record& its = new_record();
   its.backend = this;
-  its.is_file = kind == io_descriptor_kind::file;
+  its.kind = kind;
   its.fd = fd;
   its.watches_writing = false;
-  if (!its.is_file && !watch(EPOLL_CTL_ADD, fd, &its, watched_to_read)) {
+  if (watched && !its_poller->watch(EPOLL_CTL_ADD, fd, &its, watched_to_read)) {
     const int error = errno;
     free_record(its);
     throw std::system_error(error, std::system_category(), "epoll_ctl");
   }
+  if (watched) loop_.watched(true);
   return its;
 }
 
@@ -94,8 +110,11 @@ void epoll_backend::detach(io_record& attached) noexcept {
     CORACLE_REQUIRE(each->queue.empty(), closed_too_early);
   }
   CORACLE_REQUIRE(threads_.has_none_of(its), closed_too_early);
-  // Closing alone would not do where a child process has the descriptor too.
-  if (!its.is_file) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, its.fd, nullptr);
+  if (its.kind == io_descriptor_kind::pollable) {
+    loop_.watched(false);
+    // Closing alone would not do where a child process has the descriptor too.
+    poller_.make().watch(EPOLL_CTL_DEL, its.fd, nullptr, 0);
+  }
   ::close(its.fd);
   free_record(its);
 }
@@ -106,7 +125,7 @@ epoll_backend::direction& epoll_backend::direction_of(const io_request& request)
 }
 
 bool epoll_backend::submit(io_request& request) noexcept {
-  return record_of(request).is_file ? submit_file(request) : submit_polled(request);
+  return is_file(request) ? submit_file(request) : submit_polled(request);
 }
 
 bool epoll_backend::submit_polled(io_request& request) noexcept {
@@ -135,23 +154,37 @@ bool epoll_backend::submit_polled(io_request& request) noexcept {
 /// From the first time that somebody has to wait for it: most can always be written, and some kinds of socket
 /// tell so at every turn.
 bool epoll_backend::watch_writing(record& its) noexcept {
-  its.watches_writing = its.watches_writing || watch(EPOLL_CTL_MOD, its.fd, &its, watched_to_read | EPOLLOUT);
+  its.watches_writing =
+      its.watches_writing || poller_.make().watch(EPOLL_CTL_MOD, its.fd, &its, watched_to_read | EPOLLOUT);
   return its.watches_writing;
 }
 
 bool epoll_backend::submit_file(io_request& request) noexcept {
-  if (request.opcode != io_opcode::read_at || threads_.is_cancelled(request)) return threads_.submit(request);
-  request.result = read_cached(request);
+  if (request.size > most_at_once || threads_.is_cancelled(request)) return threads_.submit(request);
+  request.result = try_file(request);
   return request.result == not_ready && threads_.submit(request);
 }
 
+/// Reads or writes where that takes the page cache alone.
+std::int64_t epoll_backend::try_file(io_request& request) noexcept {
+  const io_descriptor_kind kind = record_of(request).kind;
+  if (request.opcode == io_opcode::read_at && kind != io_descriptor_kind::uncached_file)
+    return read_cached(request);
+  if (request.opcode != io_opcode::write_at || kind != io_descriptor_kind::file) return not_ready;
+  const std::uint64_t begun = system().ticks();
+  if (!trust_.may_write(begun)) return not_ready;
+  const std::int64_t result = run_blocking(request);
+  trust_.has_written(begun, system().ticks());
+  return result;
+}
+
 void epoll_backend::deliver(io_request& request) noexcept {
-  if (record_of(request).is_file) return threads_.deliver(request);
-  loop_.finish(request);
+  if (is_file(request)) return threads_.deliver(request);
+  loop_.finish_behind_others(request);
 }
 
 void epoll_backend::cancel(io_request& request) noexcept {
-  if (record_of(request).is_file) return threads_.cancel(request);
+  if (is_file(request)) return threads_.cancel(request);
   direction& its = direction_of(request);
   const small_mutex_lock lock{its.mutex};
   if (request.progress == io_event::state::idle) request.progress = io_event::state::cancelled;
@@ -163,7 +196,7 @@ void epoll_backend::cancel(io_request& request) noexcept {
 }
 
 bool epoll_backend::withdraw(io_request& request) noexcept {
-  if (record_of(request).is_file) return threads_.withdraw(request);
+  if (is_file(request)) return threads_.withdraw(request);
   {
     direction& its = direction_of(request);
     const small_mutex_lock lock{its.mutex};
@@ -176,14 +209,19 @@ bool epoll_backend::withdraw(io_request& request) noexcept {
 }
 
 io_backend::signals epoll_backend::poll(bool wait) noexcept {
+  poller* const its_poller = wait ? poller_.try_make() : poller_.get();
+  if (!its_poller) {
+    if (wait) ::poll(nullptr, 0, ms_without_poller);
+    return {true, true};  // for all that is known
+  }
   epoll_event found[events_per_call];
-  const int count = ::epoll_wait(epoll_.get(), found, events_per_call, wait ? -1 : 0);
+  const int count = ::epoll_wait(its_poller->epoll.get(), found, events_per_call, wait ? -1 : 0);
   signals seen;
   for (int i = 0; i < count; ++i) {
     void* const name = found[i].data.ptr;
-    if (name == &wake_) {
+    if (name == &its_poller->wake) {
       seen.woken = true;
-    } else if (name == &timer_) {
+    } else if (name == &its_poller->timer) {
       seen.timer = true;
     } else {
       constexpr std::uint32_t both = EPOLLHUP | EPOLLERR;
@@ -211,15 +249,12 @@ void epoll_backend::ready(direction& its) noexcept {
 // Nobody reads the eventfd: each write is an edge of its own. It is never full either: that takes 2^64
 // writes.
 void epoll_backend::wake() noexcept {
+  const poller* const its_poller = poller_.get();
   const std::uint64_t one = 1;
-  static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+  if (its_poller) static_cast<void>(!::write(its_poller->wake.get(), &one, sizeof one));
 }
 
 void epoll_backend::set_timer(std::uint64_t time) noexcept {
-  constexpr std::uint64_t second = 1'000'000'000;
-  itimerspec when{};
-  when.it_value.tv_sec = static_cast<time_t>(time / second);
-  when.it_value.tv_nsec = static_cast<long>(time % second);
-  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+  if (const poller* const its_poller = poller_.get()) set(its_poller->timer, time);
 }
 }  // namespace coracle::detail

@@ -10,6 +10,8 @@
 
 #include "blocking_threads.hpp"
 #include "io_backend.hpp"
+#include "made_when_needed.hpp"
+#include "write_trust.hpp"
 
 namespace coracle::detail {
 /// A descriptor of the process; closed at its end.
@@ -52,27 +54,43 @@ class epoll_backend final : public io_backend {
     intrusive_list<io_event> queue;
   };
   struct record : io_record {
-    bool is_file = false;
+    io_descriptor_kind kind = io_descriptor_kind::pollable;
     bool watches_writing = false;  // belongs to writing.mutex
     record* next_free = nullptr;
     direction reading, writing;
   };
 
+  /// What poll() sleeps in. Its first sleep ends at once, and says that it was woken and that the time has come. So whoever
+  /// found none need not leave word: a wake() or a set_timer() that found none comes before that in the order of the loop's
+  /// lock, and the loop looks at all there is after it.
+  struct poller {
+    /// Throws std::system_error.
+    poller();
+    /// False: see errno.
+    bool watch(int operation, int fd, void* name, std::uint32_t events) const noexcept;
+
+    owned_fd epoll, wake, timer;
+  };
+
   static record& record_of(const io_request& request) noexcept {
     return static_cast<record&>(*request.record);
+  }
+  static bool is_file(const io_request& request) noexcept {
+    return record_of(request).kind != io_descriptor_kind::pollable;
   }
   static direction& direction_of(const io_request& request) noexcept;
   bool submit_polled(io_request& request) noexcept;
   bool submit_file(io_request& request) noexcept;
+  std::int64_t try_file(io_request& request) noexcept;
   void ready(direction& its) noexcept;
-  bool watch(int operation, int fd, void* name, std::uint32_t events) noexcept;
   bool watch_writing(record& its) noexcept;
   record& new_record();
   void free_record(record& old) noexcept;
 
   io_loop& loop_;
-  owned_fd epoll_, wake_, timer_;
+  made_when_needed<poller> poller_;  // by the first descriptor that is watched, or the first sleep
   blocking_threads threads_;
+  write_trust trust_;
   // A poll() may still hold the address of a record whose descriptor has been closed, so records live as long
   // as the backend, and a new descriptor takes over an old one's. What poll() then says of it is taken as a
   // hint.

@@ -54,6 +54,13 @@ int open_flags(detail::file_access access, file_open_mode open_mode, file_buffer
   return flags;
 }
 
+detail::io_descriptor_kind kind_of(file_buffering_mode buffering_mode) noexcept {
+  if (has(buffering_mode, file_buffering_mode::unbuffered)) return detail::io_descriptor_kind::uncached_file;
+  if (has(buffering_mode, file_buffering_mode::write_through))
+    return detail::io_descriptor_kind::write_through_file;
+  return detail::io_descriptor_kind::file;
+}
+
 /// Hints only, so it does not matter whether they are taken.
 void advise(int fd, file_buffering_mode buffering_mode) noexcept {
   if (has(buffering_mode, file_buffering_mode::sequential)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -69,7 +76,7 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
   detail::io_system& system = detail::io_descriptor::system_of(service);
   const int fd = system.open(path, open_flags(access, open_mode, buffering_mode));
   if (fd < 0) throw_error(-fd, "cannot open", path);
-  descriptor_ = detail::io_descriptor{service, fd, detail::io_descriptor_kind::file};
+  descriptor_ = detail::io_descriptor{service, fd, kind_of(buffering_mode)};
   struct ::stat about{};
   if (const int result = system.status(fd, about); result < 0) throw_error(-result, "cannot open", path);
   if (S_ISDIR(about.st_mode)) throw_error(EISDIR, "cannot open", path);

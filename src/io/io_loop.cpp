@@ -1,14 +1,52 @@
 // SPDX-License-Identifier: MIT
 #include "io_loop.hpp"
 
+#include "../exec/turn_order.hpp"
+
 namespace coracle::detail {
 namespace {
-/// So many events are delivered before the system is asked for more.
-constexpr std::uint32_t events_per_poll = is_modelled ? 2 : 61;
+/// In ticks of the system: for so long, and the turn under way, events are delivered before the system is asked for more.
+constexpr std::uint64_t ticks_between_looks = is_modelled ? 2 : turn_order::slice;
 }  // namespace
 
+/// While it lives, the calling thread runs `its_loop`.
+class io_loop::running {
+ public:
+  explicit running(io_loop& its_loop) noexcept
+      : loop(its_loop), outer_(std::exchange(on_this_thread(), this)), scope_(&its_loop.service_) {}
+  running(const running&) = delete;
+  running& operator=(const running&) = delete;
+  ~running() { on_this_thread() = outer_; }
+
+  io_loop& loop;
+  static constexpr std::uint64_t not_begun = 0;
+  std::uint64_t turn_ends =
+      not_begun;  ///< in ticks of the system; the first operation begins a turn if no poll() has
+
+ private:
+  running* const outer_;
+  const executor_scope scope_;
+};
+io_loop::running*& io_loop::on_this_thread() noexcept {
+  thread_local running* innermost = nullptr;
+  return innermost;
+}
+
+bool io_loop::turn_is_over() noexcept {
+  running* const here = on_this_thread();
+  if (!here) return false;
+  const std::uint64_t now = here->loop.system_.ticks(), ends = here->turn_ends;
+  if (now < ends) return false;
+  here->turn_ends = now + ticks_between_looks;
+  return ends != running::not_begun;
+}
+
 io_loop::io_loop(executor& service, io_system& system)
-    : service_(service), system_(system), timers_(system.now()), backend_(system.backend_for(*this)) {}
+    : service_(service),
+      system_(system),
+      looks_at_(system.ticks() + ticks_between_looks),
+      timers_(system.now()),
+      backend_(system.backend_for(*this)) {}
 
 io_loop::~io_loop() {
   // Whoever posted the last event may still be inside the lock.
@@ -24,7 +62,6 @@ io_loop::~io_loop() {
 }
 
 void io_loop::others_run() noexcept {
-  const small_mutex_lock lock{mutex_};
   ++sleeping_;
   ++runs_sleeping_;
 }
@@ -36,7 +73,7 @@ void io_loop::post(resumption& item) noexcept {
 }
 
 void io_loop::list(io_event& event) noexcept {
-  event.listed = true;
+  event.listed = io_event::list::finished;
   finished_.push(event);
 }
 void io_loop::finish_in_poll(io_event& event) noexcept {
@@ -48,12 +85,19 @@ void io_loop::finish(io_event& event) noexcept {
   list(event);
   balance();
 }
+void io_loop::finish_behind_others(io_event& event) noexcept {
+  if (event.home != &service_) return finish(event);
+  const small_mutex_lock lock{mutex_};
+  event.listed = io_event::list::scheduled;
+  scheduled_.push(event);
+  balance();
+}
 bool io_loop::unlist(io_event& event) noexcept {
   const small_mutex_lock lock{mutex_};
-  if (!event.listed) return false;
-  event.listed = false;
-  finished_.remove(event);
-  return true;
+  const io_event::list from = std::exchange(event.listed, io_event::list::none);
+  if (from == io_event::list::scheduled) return scheduled_.remove(event);
+  if (from == io_event::list::finished) finished_.remove(event);
+  return from == io_event::list::finished;
 }
 
 /// Wakes a thread if there is something for it to do.
@@ -106,9 +150,9 @@ void io_loop::fire_timers() noexcept {
 }
 
 std::uint64_t io_loop::run(bool wait, bool only_one) {
-  const executor_scope here{&service_};
+  running here{*this};
   std::uint64_t count = 0;
-  while (const ready item = next(wait)) {
+  while (const ready item = next(here, wait)) {
     ++count;
     deliver(item);
     if (only_one) break;
@@ -117,8 +161,8 @@ std::uint64_t io_loop::run(bool wait, bool only_one) {
 }
 
 void io_loop::run(io_run& its) noexcept {
-  const executor_scope here{&service_};
-  while (const ready item = next(true, &its)) deliver(item);
+  running here{*this};
+  while (const ready item = next(here, true, &its)) deliver(item);
 }
 void io_loop::end(io_run& its) noexcept {
   const small_mutex_lock lock{mutex_};
@@ -138,30 +182,36 @@ void io_loop::deliver(ready item) {
   }
 }
 
-io_loop::ready io_loop::next(bool wait, io_run* its) noexcept {
+io_loop::ready io_loop::next(running& here, bool wait, io_run* its) noexcept {
   const small_mutex_lock lock{mutex_};
   ready found;
   for (bool polled = false; !(its ? its->over : stopped_); polled = true) {
-    if (polled || since_poll_ < events_per_poll) found = take();
+    if (polled || !has_to_look()) found = take();
     if (found || (polled && !wait)) break;
     poll(wait, its);
+    here.turn_ends = looks_at_;
   }
   balance();
   return found;
+}
+
+/// Though something may be ready here. The clock is read only where the system may have something to tell.
+bool io_loop::has_to_look() noexcept {
+  const bool is_watching = !timers_.empty() || watched_.load(memory_order_relaxed) != 0; /*D2*/
+  return is_watching && system_.ticks() >= looks_at_;
 }
 
 io_loop::ready io_loop::take() noexcept {
   ready found;
   if (!finished_.empty() && (scheduled_.empty() || !scheduled_next_)) {
     found.event = finished_.front();
-    found.event->listed = false;
+    found.event->listed = io_event::list::none;
     finished_.remove(*found.event);
     scheduled_next_ = true;
   } else if (!scheduled_.empty()) {
     found.scheduled = &scheduled_.pop();
     scheduled_next_ = false;
   }
-  if (found) ++since_poll_;
   return found;
 }
 
@@ -169,11 +219,11 @@ io_loop::ready io_loop::take() noexcept {
 void io_loop::poll(bool wait, io_run* its) noexcept {
   balance();
   const bool sleep = wait && !has_ready() && !sleeper_is_to_leave();
-  since_poll_ = 0;
   if (sleep) sleep_begins(its);
   mutex_.unlock();
   const io_backend::signals seen = backend_->poll(sleep);
   mutex_.lock();
+  looks_at_ = system_.ticks() + ticks_between_looks;
   if (sleep) sleep_ends(its);
   if (seen.woken) waking_ = false;
   if (seen.timer) fire_timers();

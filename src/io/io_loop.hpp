@@ -22,7 +22,7 @@ class io_loop final : public timer_service {
   [[nodiscard]] io_backend& backend() noexcept { return *backend_; }
 
   /// Somebody else runs what is ready, as a thread inside run(io_run&) would: wake() reaches it. Called by the
-  /// constructor of a backend that does so.
+  /// constructor of a backend that does so, before any other thread uses the loop.
   void others_run() noexcept;
 
   void post(resumption& item) noexcept;
@@ -30,8 +30,16 @@ class io_loop final : public timer_service {
   void finish(io_event& event) noexcept;
   /// The same inside io_backend::poll(), whose thread will look at the list itself.
   void finish_in_poll(io_event& event) noexcept;
+  /// The same for an operation that did not have to wait: behind all that is scheduled.
+  void finish_behind_others(io_event& event) noexcept;
   /// Takes back what is finished. False: it has been delivered.
   bool unlist(io_event& event) noexcept;
+
+  /// Called where an operation need not wait. True: a loop runs on this thread, and what it runs has lasted as long as it
+  /// may until the loop looks at the system.
+  [[nodiscard]] static bool turn_is_over() noexcept;
+  /// Descriptors that poll() watches: while there are none, and no timers, the system has nothing to tell.
+  void watched(bool one_more) noexcept { watched_.fetch_add(one_more ? 1 : -1, memory_order_relaxed); } /*D1*/
 
   [[nodiscard]] time_point now() noexcept override { return system_.now(); }
   bool add(timer& each, time_point deadline) noexcept override;
@@ -58,7 +66,10 @@ class io_loop final : public timer_service {
     explicit operator bool() const noexcept { return event || scheduled; }
   };
 
-  ready next(bool wait, io_run* its = nullptr) noexcept;
+  class running;
+  static running*& on_this_thread() noexcept;
+  ready next(running& here, bool wait, io_run* its = nullptr) noexcept;
+  [[nodiscard]] bool has_to_look() noexcept;
   ready take() noexcept;
   void poll(bool wait, io_run* its) noexcept;
   void sleep_begins(io_run* its) noexcept;
@@ -96,12 +107,16 @@ class io_loop final : public timer_service {
   plain<std::uint32_t> sleeping_ = 0;
   plain<std::uint32_t> runs_sleeping_ =
       0;  // of those, the ones inside run(io_run&), whom a stop() does not concern
-  plain<std::uint32_t> runs_over_ = 0;   // of those, the ones whose awaitable has ended meanwhile
-  plain<std::uint32_t> since_poll_ = 0;  // events since somebody asked the system for more
+  plain<std::uint32_t> runs_over_ = 0;  // of those, the ones whose awaitable has ended meanwhile
+  plain<std::uint64_t>
+      looks_at_;  // in ticks of the system: when to ask it for more, though something is ready
   plain<std::uint64_t> work_ = 0;
   timer_queue timers_;
   // What the backend's timer is set to: not after the first deadline, but while fire_timers() is due.
   time_point timer_set_ = time_point::max();
+  //   [D1] one more, one less  relaxed  orders nothing: the thread that adds one goes on to wait for it, or it is late once
+  //   [D2] load                relaxed  orders nothing
+  atomic<std::int32_t> watched_{0};
   std::unique_ptr<io_backend> backend_;
 };
 }  // namespace coracle::detail

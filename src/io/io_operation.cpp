@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "io_backend.hpp"
+#include "io_loop.hpp"
 #include "system_call.hpp"
 
 namespace coracle::detail {
@@ -32,8 +33,8 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
 
 /// It need not wait. True: its coroutine goes by way of the loop all the same.
 bool io_operation::goes_behind_others() noexcept {
-  if (!has_to_give_way()) return false;
-  others_have_run();
+  if (!has_to_give_way() && !io_loop::turn_is_over()) return false;
+  this_thread().budget.renew();
   record->backend->deliver(*this);
   return true;
 }

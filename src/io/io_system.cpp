@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "../exec/turn_order.hpp"
 #include "epoll_backend.hpp"
 
 namespace coracle::detail {
@@ -26,6 +27,7 @@ sockaddr* as_sockaddr(sockaddr_storage& storage) noexcept { return reinterpret_c
 class the_linux_system final : public io_system {
  public:
   std::chrono::steady_clock::time_point now() noexcept override { return std::chrono::steady_clock::now(); }
+  std::uint64_t ticks() noexcept override { return turn_clock(); }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
     return std::make_unique<epoll_backend>(loop);
   }

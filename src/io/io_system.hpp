@@ -27,6 +27,8 @@ class io_system {
   io_system& operator=(const io_system&) = delete;
 
   [[nodiscard]] virtual std::chrono::steady_clock::time_point now() noexcept = 0;
+  /// How long turns last is told by this clock: turn_clock(), or what a test says.
+  [[nodiscard]] virtual std::uint64_t ticks() noexcept = 0;
   /// Throws std::system_error, std::bad_alloc.
   [[nodiscard]] virtual std::unique_ptr<io_backend> backend_for(io_loop& loop) = 0;
 

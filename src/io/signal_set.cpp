@@ -72,13 +72,13 @@ void signal_set::catch_one(int number) {
   if (number < 1 || number > last_signal) throw_error(EINVAL, failure);
   const std::uint64_t bit = std::uint64_t{1} << (number - 1);
   if ((caught_ & bit) != 0) return;
+  const std::lock_guard lock{actions_mutex};
+  if (!routes[number].open(write_)) throw_error(EBUSY, failure + ", since another signal_set does");
+  owners[number].store(::getpid(), detail::memory_order_relaxed); /*P1*/
   struct sigaction action{};
   action.sa_handler = &pass_on_signal;
   action.sa_flags = SA_RESTART;
   ::sigfillset(&action.sa_mask);
-  const std::lock_guard lock{actions_mutex};
-  if (!routes[number].open(write_)) throw_error(EBUSY, failure + ", since another signal_set does");
-  owners[number].store(::getpid(), detail::memory_order_relaxed); /*P1*/
   if (::sigaction(number, &action, &before[number]) != 0) {
     const int error = errno;
     routes[number].close();

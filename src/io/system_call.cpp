@@ -95,9 +95,9 @@ std::int64_t call(io_request& r) noexcept {
 }
 
 /// Linux 5.9 and 5.10 say 0 also where the file goes on: preadv2(2), "Bugs".
-bool begins_behind_the_end(const io_request& r) noexcept {
+bool is_end(const io_request& r, std::uint64_t offset) noexcept {
   struct ::stat about{};
-  return ::fstat(r.record->fd, &about) == 0 && static_cast<std::uint64_t>(about.st_size) <= r.offset;
+  return ::fstat(r.record->fd, &about) == 0 && static_cast<std::uint64_t>(about.st_size) <= offset;
 }
 
 /// Calls again where a signal interrupted it. Gives -errno.
@@ -125,9 +125,9 @@ std::int64_t read_cached(const io_request& request) noexcept {
   if (request.offset >= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return 0;
   const iovec whole{request.buffer, request.size};
   const ssize_t n = ::preadv2(request.record->fd, &whole, 1, static_cast<off_t>(request.offset), RWF_NOWAIT);
-  const bool complete =
-      n >= 0 && (static_cast<std::size_t>(n) == request.size || (n == 0 && begins_behind_the_end(request)));
-  return complete ? n : not_ready;
+  if (n < 0) return not_ready;
+  const auto got = static_cast<std::size_t>(n);
+  return got == request.size || is_end(request, request.offset + got) ? n : not_ready;
 }
 
 void discard(const io_request& request) noexcept {

@@ -58,7 +58,7 @@ io_record& simulated_backend::attach(int fd, io_descriptor_kind kind) {
   its.backend = its.its_backend = this;
   its.fd = fd;
   its.what = what;
-  its.is_file = kind == io_descriptor_kind::file;
+  its.is_file = kind != io_descriptor_kind::pollable;
   what->watch(&its);
   return its;
 }
@@ -150,7 +150,7 @@ void simulated_backend::finish(io_request& request) noexcept {
   request.progress = io_event::state::finished;
   loop_.finish(request);
 }
-void simulated_backend::deliver(io_request& request) noexcept { loop_.finish(request); }
+void simulated_backend::deliver(io_request& request) noexcept { loop_.finish_behind_others(request); }
 
 void simulated_backend::ready(intrusive_list<io_event>& queue) {
   while (!queue.empty()) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "../exec/turn_order.hpp"
 #include "../io/io_system.hpp"
 #include "descriptor.hpp"
 #include "disk.hpp"
@@ -47,6 +48,8 @@ class host final : public io_system {
   [[nodiscard]] socket* find(bool is_stream, const net::ip_endpoint& address) const noexcept;
 
   std::chrono::steady_clock::time_point now() noexcept override { return sim().now(); }
+  /// Virtual time stands still while turns last: every look at this clock counts.
+  std::uint64_t ticks() noexcept override { return looks_ += turn_order::slice / 64; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override;
   int open(const std::filesystem::path& path, int flags) noexcept override;
   int status(int fd, struct ::stat& about) noexcept override;
@@ -72,6 +75,7 @@ class host final : public io_system {
   std::size_t most_descriptors_ = 1024;
   std::vector<socket*> bound_;
   std::uint16_t next_port_ = 0;
+  std::uint64_t looks_ = 0;
   testing::simulation::time_point last_local_arrival_{};
 };
 

@@ -85,7 +85,7 @@ const environment& simulation::begin_run() {
   if (stop_.stop_requested()) stop_ = stop_source{};
   environment_.stop = stop_.get_token();
   first_step_ = step_;
-  detail::this_thread().ready_awaits_left = detail::ready_awaits_in_a_row;
+  detail::this_thread().budget = {};
   return environment_;
 }
 
@@ -104,9 +104,9 @@ bool simulation::resume_one() {
   ++step_;
   trace_.add(simulation_trace::event::resumed, now(), next.cause);
   // How many awaits it has left until it gives way depends on what ran before on the same thread: any number.
-  detail::this_thread().ready_awaits_left = order_.one_in(short_turn_one_in)
-                                                ? 1 + static_cast<unsigned>(order_.below(4))
-                                                : detail::ready_awaits_in_a_row;
+  detail::this_thread().budget.set_left(order_.one_in(short_turn_one_in)
+                                            ? 1 + static_cast<unsigned>(order_.below(4))
+                                            : detail::ready_budget::most_awaits);
   const detail::executor_scope here{this};
   resume(next.item->handle);
   return true;

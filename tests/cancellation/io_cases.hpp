@@ -408,9 +408,12 @@ class read_at_case final : public file_case {
     return file;
   }
 };
+/// Each write to it waits for the device, so it takes a thread.
 inline coracle::write_only_file temporary_file(coracle::io_service& io) {
   const auto path = std::filesystem::temp_directory_path() / ("coracle_case_" + std::to_string(::getpid()));
-  auto file = coracle::write_only_file::open(io, path, coracle::file_open_mode::create_always);
+  auto file = coracle::write_only_file::open(io, path, coracle::file_open_mode::create_always,
+                                             coracle::file_share_mode::none,
+                                             coracle::file_buffering_mode::write_through);
   std::filesystem::remove(path);
   return file;
 }

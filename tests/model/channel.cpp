@@ -12,6 +12,7 @@ using coracle::channel;
 using coracle::task;
 using coracle::unbounded_channel;
 using coracle_test::detached;
+using coracle_test::detached_in_place;
 using coracle_test::model_executor;
 using coracle_test::model_expect;
 using coracle_test::model_test;
@@ -345,6 +346,25 @@ void stop_against_close() {
   closer.join();
   model_expect(end != wait_end::waits, "the wait has ended");
 }
+detached_in_place send_in(const stoppable_place&, channel<item>& to, sent& end) {
+  sent how = sent::well;
+  try {
+    co_await to.send(item{1, nullptr});
+  } catch (const coracle::channel_closed&) {
+    how = sent::refused;
+  }
+  end = how;
+}
+/// Who is refused listens to no stop request any more, and may be gone.
+void stop_after_close() {
+  channel<item> ch{0};
+  stoppable_place place;
+  sent end = sent::waits;
+  send_in(place, ch, end);
+  ch.close();
+  model_expect(end == sent::refused, "it is refused");
+  place.request_stop();
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -377,5 +397,6 @@ int main(int argc, char** argv) {
   run.check("channel of 0: stop of send against its start", run.all, stop_send_against_start);
   run.check("channel: stop of the first of two", run.all, stop_the_first_of_two);
   run.check("channel: stop against close", run.all, stop_against_close);
+  run.check("channel: stop after close", run.all, stop_after_close);
   return run.finish();
 }

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/io/io_loop.cpp"  // NOLINT: no library for the checker has them
 
-#include <cerrno>
 #include <coracle/detail/park.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstdlib>
 #include <memory>
 
 #include "../../src/io/io_service.cpp"  // NOLINT
+#include "../../src/io/made_when_needed.hpp"
+#include "../support/inert_io_system.hpp"
 #include "model_waits.hpp"
 
 coracle::detail::io_system& coracle::detail::io_system::linux_system() noexcept { std::abort(); }
@@ -28,19 +29,28 @@ using order = std::memory_order;
 using time_point = std::chrono::steady_clock::time_point;
 using namespace std::chrono_literals;
 
-/// One word holds all that ends a sleep; whoever takes it out tells the loop. A request is over when over() says so.
-class played_backend final : public io_backend {
+/// One word holds all that ends a sleep; whoever takes it out tells the loop. It is made late, as that of epoll is. A request is
+/// over when over() says so.
+class played_backend final : public coracle_test::inert_io_backend {
  public:
   played_backend(coracle::detail::io_system& system, io_loop& loop) noexcept
-      : io_backend(system), loop_(loop) {}
+      : inert_io_backend(system), loop_(loop) {
+    loop.watched(true);
+  }
 
   signals poll(bool wait) noexcept override {
-    const std::uint32_t left = is_fair && !wait ? woken : 0;
-    std::uint32_t seen = word_.fetch_and(left, order::acq_rel) & ~left;
+    poller* const its = wait ? poller_.try_make() : poller_.get();
+    if (!its) {
+      if (is_fair) coracle::testing::model_yield();
+      return {true, true};
+    }
+    const std::uint32_t left = is_fair && !wait && unfair_looks == 0 ? woken : 0;
+    if (!wait && unfair_looks != 0) --unfair_looks;
+    std::uint32_t seen = its->word.fetch_and(left, order::acq_rel) & ~left;
     if (is_fair && !wait && seen == 0) coracle::testing::model_yield();
     while (wait && seen == 0) {
-      coracle::detail::park(word_, 0);
-      seen = word_.exchange(0, order::acq_rel);
+      coracle::detail::park(its->word, 0);
+      seen = its->word.exchange(0, order::acq_rel);
     }
     if (seen & completed) loop_.finish_in_poll(*event_);
     return {(seen & woken) != 0, (seen & timer) != 0};
@@ -48,61 +58,55 @@ class played_backend final : public io_backend {
   /// Else a poll() that does not wait takes any wake(), as that of epoll does. A thread that is not to sleep, and so polls
   /// again and again, could keep it from the sleeper whom it is for, in theory for ever.
   bool is_fair = false;
-  void wake() noexcept override { tell(woken); }
+  /// So many take one all the same.
+  unsigned unfair_looks = 0;
+  void wake() noexcept override {
+    if (poller* const its = poller_.get()) its->tell(woken);
+  }
   void set_timer(std::uint64_t) noexcept override {}
   /// The time of set_timer() has come.
-  void ring() noexcept { tell(timer); }
+  void ring() noexcept { poller_.make().tell(timer); }
   /// Found by the poll that it ends.
   void over(io_event& event) noexcept {
     event_ = &event;
-    tell(completed);
+    poller_.make().tell(completed);
   }
   /// Found by somebody else.
   void over_elsewhere(io_event& event) noexcept { loop_.finish(event); }
-
-  coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { std::abort(); }
-  void detach(coracle::detail::io_record&) noexcept override {}
-  std::size_t attached() noexcept override { return 0; }
-  bool submit(coracle::detail::io_request&) noexcept override { return false; }
-  void deliver(coracle::detail::io_request&) noexcept override {}
-  void cancel(coracle::detail::io_request&) noexcept override {}
-  bool withdraw(coracle::detail::io_request&) noexcept override { return false; }
+  /// Somebody opens a socket.
+  void make() noexcept { poller_.make(); }
 
  private:
   static constexpr std::uint32_t woken = 1, timer = 2, completed = 4;
-  void tell(std::uint32_t what) noexcept {
-    word_.fetch_or(what, order::acq_rel);
-    coracle::detail::unpark(&word_, 1);
-  }
+  struct poller {
+    void tell(std::uint32_t what) noexcept {
+      word.fetch_or(what, order::acq_rel);
+      coracle::detail::unpark(&word, 1);
+    }
+    atomic<std::uint32_t> word{woken | timer};
+  };
 
   io_loop& loop_;
   coracle::detail::plain<io_event*> event_ = nullptr;
-  atomic<std::uint32_t> word_{0};
+  coracle::detail::made_when_needed<poller> poller_;
 };
 
-class played_system final : public coracle::detail::io_system {
+class played_system final : public coracle_test::inert_io_system {
  public:
   time_point now() noexcept override { return time_point{std::chrono::seconds{time.load(order::relaxed)}}; }
+  /// Each look takes a tick: so few events are delivered between two polls. Under the loop's lock.
+  std::uint64_t ticks() noexcept override { return ++ticks_; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
     auto made = std::make_unique<played_backend>(*this, loop);
     backend = made.get();
     return made;
   }
-  int open(const std::filesystem::path&, int) noexcept override { return -ENOSYS; }
-  int status(int, struct ::stat&) noexcept override { return -ENOSYS; }
-  int set_size(int, std::uint64_t) noexcept override { return -ENOSYS; }
-  int open_socket(int, int) noexcept override { return -ENOSYS; }
-  int bind(int, const sockaddr*, socklen_t) noexcept override { return -ENOSYS; }
-  void reuse_address(int) noexcept override {}
-  int listen(int, int) noexcept override { return -ENOSYS; }
-  int local_address(int, sockaddr_storage&) noexcept override { return -ENOSYS; }
-  int shut_down(int, int) noexcept override { return -ENOSYS; }
-  int dissolve(int) noexcept override { return -ENOSYS; }
-  int duplicate(int) noexcept override { return -ENOSYS; }
-  void close(int) noexcept override {}
 
   atomic<int> time{0};
   played_backend* backend = nullptr;
+
+ private:
+  std::uint64_t ticks_ = 0;
 };
 
 struct place {
@@ -120,6 +124,16 @@ void post_against_one_event() {
   plain_int done = 0;
   model_thread poster{[&] { hop(at.io, done); }};
   model_expect(at.io.process_one_event() == 1 && done == 1, "it has come");
+  poster.join();
+}
+/// The one thread is about to sleep for the first time, another makes what it sleeps in, a third wakes it.
+void post_against_first_socket() {
+  place at;
+  plain_int done = 0;
+  model_thread opener{[&] { at.system.backend->make(); }};
+  model_thread poster{[&] { hop(at.io, done); }};
+  model_expect(at.io.process_one_event() == 1 && done == 1, "it has come");
+  opener.join();
   poster.join();
 }
 /// What was posted before the stop is run, at the latest after it.
@@ -179,6 +193,23 @@ void work_ends() {
   worker.join();
   other.join();
 }
+/// Work that begins on two threads while the loop is used again.
+void work_begins_against_reset() {
+  place at;
+  at.io.stop();
+  model_thread worker{[&] { at.io.notify_work_started(); }};
+  model_thread other{[&] {
+    at.io.reset();
+    model_expect(!at.io.is_stop_requested(), "it is reset");
+  }};
+  at.io.notify_work_started();
+  worker.join();
+  other.join();
+  at.io.notify_work_finished();
+  model_expect(!at.io.is_stop_requested(), "the other work still runs");
+  at.io.notify_work_finished();
+  model_expect(at.io.is_stop_requested(), "that was the last");
+}
 
 /// Waits until somebody resumes it.
 struct handed_over {
@@ -202,9 +233,10 @@ void end_against_run() {
   ender.join();
 }
 /// The one concerns the thread in process_events(), the other that in run(), and a wake-up may reach the wrong one.
-void stop_and_end() {
+void stop_and_end(unsigned unfair_looks) {
   place at;
   at.system.backend->is_fair = true;
+  at.system.backend->unfair_looks = unfair_looks;
   atomic<void*> kept{nullptr};
   model_thread sleeper{[&] { at.io.process_events(); }};
   model_thread ender{[&] {
@@ -284,6 +316,36 @@ void timer_fires() {
   model_expect(ends == 1, "once");
   clock.join();
 }
+/// They come on two threads, and so does the time of one.
+void two_timers_come() {
+  place at;
+  at.system.time.store(9, order::relaxed);
+  plain_int first = 0, second = 0;
+  model_thread other{[&] { wait_for_timer(at, {}, first); }};
+  [](place& there, plain_int& ended) -> detached {
+    co_await there.io.schedule_at(time_point{20s});
+    ++ended;
+  }(at, second);
+  at.io.process_one_event();
+  model_expect(first == 1 && second == 0, "the first, whose time had come");
+  other.join();
+  at.system.time.store(25, order::relaxed);
+  at.system.backend->ring();
+  at.io.process_one_event();
+  model_expect(second == 1, "the other");
+}
+/// Of one whose time has come.
+void stop_against_past_timer() {
+  place at;
+  at.system.time.store(9, order::relaxed);
+  coracle::stop_source source;
+  plain_int ends = 0;
+  model_thread stopper{[&] { source.request_stop(); }};
+  wait_for_timer(at, source.get_token(), ends);
+  stopper.join();
+  at.io.process_pending_events();
+  model_expect(ends == 1, "once");
+}
 /// The second is set by what waited for the first.
 void two_timers_in_turn() {
   place at;
@@ -338,17 +400,22 @@ void stop_against_timer() {
 int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("io_service: a post against one event", run.all, post_against_one_event);
+  run.check("io_service: a post against the first socket", run.all, post_against_first_socket);
   run.check("io_service: a post and a stop", run.all, posts_and_stop);
   run.check("io_service: two posters", 4, two_posters);
   run.check("io_service: two posts for two sleepers", 4, two_posts_for_two_sleepers);
   run.check("io_service: stop of two sleepers", 4, stop_of_two_sleepers);
   run.check("io_service: the last work ends", 4, work_ends);
+  run.check("io_service: work begins against reset()", run.all, work_begins_against_reset);
   run.check("io_service: the end against run()", run.all, end_against_run);
-  run.check("io_service: a stop and the end, each its thread", 4, stop_and_end);
+  run.check("io_service: a stop and the end, each its thread", 4, [] { stop_and_end(0); });
+  run.check("io_service: the same, where a wake-up goes astray", 3, [] { stop_and_end(1); });
   run.check("io_service: a completion against run", run.all, completion_against_run<false>);
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
   run.check("io_service: a completion and a post for two", 4, completion_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);
+  run.check("io_service: two timers come on two threads", 3, two_timers_come);
+  run.check("io_service: stop against a timer that is past", run.all, stop_against_past_timer);
   run.check("io_service: two timers in turn", 4, two_timers_in_turn);
   run.check("io_service: more events than one poll allows", run.all, more_than_one_poll_allows);
   run.check("io_service: stop against a timer", 4, stop_against_timer);

@@ -3,12 +3,14 @@
 #include <coracle/sync/async_mutex.hpp>
 #include <memory>
 
+#include "model_executor.hpp"
 #include "model_waits.hpp"
 
 namespace {
 using coracle::async_mutex;
 using coracle_test::detached;
 using coracle_test::detached_in_place;
+using coracle_test::model_executor;
 using coracle_test::model_expect;
 using coracle_test::model_test;
 using coracle_test::model_thread;
@@ -233,6 +235,194 @@ void a_lost_one_takes_nothing() {
   model_expect(first + second != 0 && at.entered == first + second, "the others are told that it is free");
   expect_free(at.mutex);
 }
+
+/// Starts on `place` what waits there until it is run.
+template <class Start>
+void start_on(model_executor& place, Start start) {
+  const coracle::detail::executor_scope here{&place};
+  start();
+}
+/// Runs what is posted to `place` until `over()`, of which only the calling thread knows.
+template <class Predicate>
+void run_until(model_executor& place, Predicate over) {
+  while (!over()) {
+    if (place.run_posted() == 0) coracle::testing::model_yield();
+  }
+}
+detached enter_and_count(guarded& at, int& mine) {
+  co_await at.mutex.lock_async();
+  ++at.entered;
+  ++mine;
+  at.mutex.unlock();
+}
+
+/// A waiter is woken, and another may be faster.
+template <int Waiters>
+void woken_against_try_lock() {
+  guarded at;
+  model_executor place;
+  int woken = 0, tried = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  for (int i = 0; i != Waiters; ++i) start_on(place, [&] { enter_and_count(at, woken); });
+  model_thread other{[&] { try_to_enter(at, tried); }};
+  at.mutex.unlock();
+  run_until(place, [&] { return woken == Waiters; });
+  other.join();
+  model_expect(at.entered == Waiters + tried, "all have had it");
+  expect_free(at.mutex);
+}
+/// The other waits if it is not faster, and is resumed inside unlock().
+void woken_against_lock() {
+  guarded at;
+  model_executor place;
+  int woken = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { enter_and_count(at, woken); });
+  model_thread other{[&] { enter(at); }};
+  at.mutex.unlock();
+  run_until(place, [&] { return woken == 1; });
+  other.join();
+  model_expect(at.entered == 2, "both have had it");
+  expect_free(at.mutex);
+}
+/// Each on a thread of its own.
+void two_woken_on_two_executors() {
+  guarded at;
+  model_executor here, there;
+  int first = 0, second = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(here, [&] { enter_and_count(at, first); });
+  start_on(there, [&] { enter_and_count(at, second); });
+  model_thread other{[&] { run_until(there, [&] { return second == 1; }); }};
+  at.mutex.unlock();
+  run_until(here, [&] { return first == 1; });
+  other.join();
+  model_expect(at.entered == 2, "both have had it");
+  expect_free(at.mutex);
+}
+/// In the model four overtake it at most.
+void overtaken_so_often() {
+  guarded at;
+  model_executor place;
+  int woken = 0, tried = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { enter_and_count(at, woken); });
+  at.mutex.unlock();
+  model_thread other{[&] {
+    for (int i = 0; i != 6; ++i) try_to_enter(at, tried);
+  }};
+  other.join();
+  model_expect(tried == 4, "then it is kept");
+  run_until(place, [&] { return woken == 1; });
+  model_expect(at.entered == 5, "it has had it");
+  expect_free(at.mutex);
+}
+/// Comes too late for two holders of whom the second lets go while it goes back into the queue.
+void woken_in_vain() {
+  guarded at;
+  model_executor place;
+  int woken = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { enter_and_count(at, woken); });
+  at.mutex.unlock();
+  model_expect(at.mutex.try_lock(), "it is free while the waiter is on its way");
+  model_thread holder{[&] { at.mutex.unlock(); }};
+  run_until(place, [&] { return woken == 1; });
+  holder.join();
+  expect_free(at.mutex);
+}
+/// A stop request at any moment of the way. The next waiter is let in whether the first was or not.
+void stop_on_the_way() {
+  guarded at;
+  model_executor place;
+  stoppable_place stops;
+  wait_end end = wait_end::waits;
+  int second = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { lock_until_stopped(stops, at.mutex, end); });
+  start_on(place, [&] { enter_and_count(at, second); });
+  at.mutex.unlock();
+  model_thread stopper{[&] { stops.request_stop(); }};
+  run_until(place, [&] { return end != wait_end::waits && second == 1; });
+  stopper.join();
+  expect_free(at.mutex);
+}
+void stop_on_the_way_against_try_lock() {
+  guarded at;
+  model_executor place;
+  stoppable_place stops;
+  wait_end end = wait_end::waits;
+  int tried = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { lock_until_stopped(stops, at.mutex, end); });
+  at.mutex.unlock();
+  model_thread stopper{[&] { stops.request_stop(); }};
+  model_thread other{[&] { try_to_enter(at, tried); }};
+  run_until(place, [&] { return end != wait_end::waits; });
+  stopper.join();
+  other.join();
+  model_expect(at.entered == tried, "excluded, or told that it is held");
+  expect_free(at.mutex);
+}
+/// The wait in the queue of one who is stopped while another is on its way.
+void stop_behind_the_woken() {
+  guarded at;
+  model_executor place;
+  stoppable_place stops;
+  wait_end end = wait_end::waits;
+  int first = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { enter_and_count(at, first); });
+  start_on(place, [&] { lock_until_stopped(stops, at.mutex, end); });
+  at.mutex.unlock();
+  model_thread stopper{[&] { stops.request_stop(); }};
+  run_until(place, [&] { return end != wait_end::waits && first == 1; });
+  stopper.join();
+  expect_free(at.mutex);
+}
+/// One that begins to wait finds the lock free again, and is stopped, while another is on its way.
+void stop_against_start_beside_the_woken() {
+  guarded at;
+  model_executor place;
+  stoppable_place stops;
+  wait_end end = wait_end::waits;
+  int woken = 0, tried = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { enter_and_count(at, woken); });
+  at.mutex.unlock();
+  model_thread stopper{[&] { stops.request_stop(); }};
+  model_thread other{[&] { try_to_enter(at, tried); }};
+  lock_until_stopped(stops, at.mutex, end);
+  stopper.join();
+  other.join();
+  run_until(place, [&] { return woken == 1; });
+  model_expect(end != wait_end::waits && at.entered == 1 + tried, "all waits end");
+  expect_free(at.mutex);
+}
+/// Another branch is taken while this one is on its way.
+void lost_on_the_way() {
+  guarded at;
+  model_executor place;
+  coracle::detail::choice one_of;
+  stoppable_place stops;
+  wait_end end = wait_end::waits;
+  int second = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { note_end(stops, one_of, at.mutex.lock_async(), end); });
+  start_on(place, [&] { enter_and_count(at, second); });
+  at.mutex.unlock();
+  bool mine = false;
+  model_thread rival{[&] {
+    mine = one_of.claim();
+    if (mine) stops.request_stop();
+  }};
+  run_until(place, [&] { return end != wait_end::waits; });
+  rival.join();
+  model_expect(mine == (end == wait_end::cancelled), "one of them");
+  if (!mine) at.mutex.unlock();
+  run_until(place, [&] { return second == 1; });
+  expect_free(at.mutex);
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -252,5 +442,16 @@ int main(int argc, char** argv) {
   run.check("mutex: stop and unlock against start", 3, stop_and_unlock_against_start);
   run.check("mutex: one of two", run.all, one_of_two);
   run.check("mutex: a lost one takes nothing", 4, a_lost_one_takes_nothing);
+  run.check("mutex: a woken waiter against try_lock", run.all, woken_against_try_lock<1>);
+  run.check("mutex: two woken waiters against try_lock", 4, woken_against_try_lock<2>);
+  run.check("mutex: a woken waiter against lock", run.all, woken_against_lock);
+  run.check("mutex: two woken on two executors", 4, two_woken_on_two_executors);
+  run.check("mutex: overtaken so often", run.all, overtaken_so_often);
+  run.check("mutex: woken in vain", run.all, woken_in_vain);
+  run.check("mutex: stop on the way", run.all, stop_on_the_way);
+  run.check("mutex: stop on the way against try_lock", 3, stop_on_the_way_against_try_lock);
+  run.check("mutex: stop behind the woken", run.all, stop_behind_the_woken);
+  run.check("mutex: stop against start beside the woken", 4, stop_against_start_beside_the_woken);
+  run.check("mutex: lost on the way", 4, lost_on_the_way);
   return run.finish();
 }

@@ -181,6 +181,31 @@ void two_spawns() {
   model_expect(end == joined::well && a == 7 && b == 7, "both have run");
 }
 
+/// A child whose start was put off, as those before it start one another too deep, begins as another ends.
+void late_start_against_end() {
+  std::coroutine_handle<> child;
+  plain_int a = 0, b = 0;
+  joined end = joined::waits;
+  std::optional<async_scope> scope(std::in_place);
+  scope->spawn(writes(child, a));
+  const auto set = [&]() -> task<> {
+    b = 7;
+    co_return;
+  };
+  model_thread ender{[&] { coracle::resume(child); }};
+  unsigned& depth = coracle::detail::this_thread().starts.depth;
+  depth = coracle::detail::nested_starts::most;
+  scope->spawn(set());
+  depth = 0;
+  model_expect(b == 0, "it is put off");
+  {
+    const coracle::detail::nested_start outermost;
+  }
+  ender.join();
+  join(scope, end);
+  model_expect(end == joined::well && a == 7 && b == 7, "both have run");
+}
+
 // ---- failures ----
 
 /// Who fails stops the other, which may end at the same time.
@@ -355,6 +380,35 @@ void future_against_failure_and_join() {
   ender.join();
   model_expect(what == got::error && end == joined::well, "who awaits the future has the error");
 }
+/// Two fail at once, and each future gives its error to who awaits it.
+void two_futures_of_failures() {
+  std::coroutine_handle<> one, other;
+  plain_int data = 0;
+  got first = got::nothing, second = got::nothing;
+  joined end = joined::waits;
+  std::optional<async_scope> scope(std::in_place, scope_policy::collect_all());
+  await_future(scope->spawn_future(fails(one)), data, first);
+  await_future(scope->spawn_future(fails(other)), data, second);
+  model_thread ender{[&] { coracle::resume(one); }};
+  coracle::resume(other);
+  ender.join();
+  join(scope, end);
+  model_expect(first == got::error && second == got::error && end == joined::well, "each has its error");
+}
+/// One error is waiting for its future, which is dropped as another comes.
+void drop_failed_future_against_failure() {
+  std::coroutine_handle<> one, other;
+  joined end = joined::waits;
+  std::optional<async_scope> scope(std::in_place, scope_policy::collect_all());
+  std::optional<scope_future<int>> dropped(scope->spawn_future(fails(one)));
+  const auto kept = scope->spawn_future(fails(other));
+  coracle::resume(one);
+  model_thread ender{[&] { coracle::resume(other); }};
+  dropped.reset();
+  ender.join();
+  join(scope, end);
+  model_expect(end == joined::failed_twice, "join() throws both");
+}
 void stop_future_against_end() {
   std::coroutine_handle<> child;
   plain_int data = 0;
@@ -422,6 +476,7 @@ int main(int argc, char** argv) {
   run.check("scope: a joiner on an executor", run.all, joiner_on_executor);
   run.check("scope: a spawn inside a child against join", run.all, spawn_against_join);
   run.check("scope: two spawns", run.all, two_spawns);
+  run.check("scope: a late start against an end", run.all, late_start_against_end);
   run.check("scope: a failure against an end", 4, failure_against_end);
   run.check("scope: a failure against join", run.all, failure_against_join);
   run.check("scope: two failures", run.all, two_failures);
@@ -433,6 +488,8 @@ int main(int argc, char** argv) {
   run.check("future: drop against failure, joined", run.all, drop_future_against_failure_and_join);
   run.check("future: await against failure", run.all, future_against_failure);
   run.check("future: await against failure and join", 4, future_against_failure_and_join);
+  run.check("future: two failures, both awaited", 3, two_futures_of_failures);
+  run.check("future: a failed one dropped against a failure", 3, drop_failed_future_against_failure);
   run.check("future: stop against end", run.all, stop_future_against_end);
   run.check("scope: stop against a child's end", 4, stop_against_child);
   run.check("scope: stop against spawn", run.all, stop_against_spawn);

@@ -11,6 +11,7 @@
 namespace {
 using coracle::shared_task;
 using coracle_test::detached;
+using coracle_test::detached_in_place;
 using coracle_test::hand_out;
 using coracle_test::model_executor;
 using coracle_test::model_expect;
@@ -206,6 +207,42 @@ void stop_against_start() {
   model_expect((runs == 1) == task.is_ready(), "it was carried out, or not started");
   model_expect(end == wait_end::cancelled || task.is_ready(), "who was not cancelled has the result");
 }
+/// The wait begins as the body ends and stop is requested.
+void stop_and_end_against_await() {
+  plain_int runs = 0;
+  wait_end end = wait_end::waits;
+  int other = 0;
+  std::coroutine_handle<> body;
+  auto task = later(body, runs);
+  look(task, other);
+  stoppable_place place;
+  model_thread ender{[&] { body.resume(); }};
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(place, task.when_ready(), end);
+  ender.join();
+  stopper.join();
+  model_expect(end != wait_end::waits && other == 7, "both waits have ended");
+}
+detached_in_place own(const stoppable_place&, shared_task<watched> task, wait_end& end) {
+  wait_end how = wait_end::carried_out;
+  try {
+    co_await task.when_ready();
+  } catch (const coracle::operation_cancelled&) {
+    how = wait_end::cancelled;
+  }
+  task = {};
+  end = how;
+}
+/// Who starts it has the only handle, and may be stopped and gone before it runs.
+void stop_of_the_only_handle_against_start() {
+  plain_int runs = 0;
+  wait_end end = wait_end::waits;
+  stoppable_place place;
+  model_thread stopper{[&] { place.request_stop(); }};
+  own(place, once(runs), end);
+  stopper.join();
+  model_expect(end == wait_end::cancelled || runs == 1, "it ends, and has run if it was carried out");
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -222,5 +259,8 @@ int main(int argc, char** argv) {
   run.check("shared_task: the last handle against end", run.all, drop_against_end);
   run.check("shared_task: stop against end", run.all, stop_against_end);
   run.check("shared_task: stop against start", run.all, stop_against_start);
+  run.check("shared_task: stop and end against await", 3, stop_and_end_against_await);
+  run.check("shared_task: stop of the only handle against start", run.all,
+            stop_of_the_only_handle_against_start);
   return run.finish();
 }

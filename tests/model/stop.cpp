@@ -159,6 +159,29 @@ void two_removals_against_request() {
   model_expect(kept == 1, "who stays runs once");
   model_expect((a == 2 || a == 3) && (b == 2 || b == 3), "who goes at most once");
 }
+/// A callback drops all that keeps the state, inside the request.
+void callback_drops_the_last() {
+  std::optional<stop_source> source(std::in_place);
+  std::optional<stop_callback<std::function<void()>>> self;
+  self.emplace(source->get_token(), [&] {
+    source.reset();
+    self.reset();
+  });
+  model_expect(source->request_stop() && !source && !self, "it is the first request");
+}
+/// A listener that has been removed may be so again, when the state has gone.
+void removed_twice() {
+  struct listener : coracle::detail::stop_registration {
+    listener() : stop_registration(&ran) {}
+    static void ran(coracle::detail::stop_listener&) noexcept {}
+  } one;
+  {
+    const stop_source source;
+    model_expect(one.add_to(source.get_token()), "it listens");
+    one.remove();
+  }
+  one.remove();
+}
 /// The last reference may be anybody's.
 void last_reference() {
   stop_source source;
@@ -471,6 +494,8 @@ int main(int argc, char** argv) {
   run.check("stop: a callback removes itself, another goes", run.all, callback_removes_itself);
   run.check("stop: a callback removes the next, the last goes", run.all, callback_removes_the_next);
   run.check("stop: two removals against request", 4, two_removals_against_request);
+  run.check("stop: a callback drops the last reference", run.all, callback_drops_the_last);
+  run.check("stop: removed twice", run.all, removed_twice);
   run.check("stop: the last reference of three", run.all, last_reference);
   run.check("stop: the last reference of two", run.all, last_of_two_references);
   run.check("stop: sources come and go", run.all, sources_come_and_go);

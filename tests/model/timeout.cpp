@@ -60,9 +60,11 @@ class place final : public coracle::executor {
   }
   void run_until(const plain_int& ended) {
     while (ended == 0) {
-      if (queue_.run_posted(*this) == 0) coracle::testing::model_yield();
+      if (run_posted() == 0) coracle::testing::model_yield();
     }
   }
+  /// What is there now.
+  unsigned run_posted() { return queue_.run_posted(*this); }
 
   played_clock clock;
 
@@ -220,6 +222,25 @@ void two_acquire() {
   other.join();
   model_expect(took != other_took, "one token for one of them");
 }
+/// One waits and is served while another comes.
+void acquire_against_acquire() {
+  place at;
+  coracle::rate_limiter limiter{1, 5s, 1};
+  wait_end first = wait_end::waits, second = wait_end::waits;
+  plain_int ended = 0, also_ended = 0;
+  at.begin([&] {
+    model_expect(limiter.try_acquire(), "there is one");
+    take_one(limiter, {}, first, ended);
+  });
+  model_thread other{[&] { at.begin([&] { take_one(limiter, {}, second, also_ended); }); }};
+  at.clock.come(9);
+  at.run_until(ended);
+  other.join();
+  at.run_posted();
+  at.clock.come(99);
+  at.run_until(also_ended);
+  model_expect(first == wait_end::carried_out && second == wait_end::carried_out, "one after the other");
+}
 void stop_of_acquire() {
   place at;
   coracle::rate_limiter limiter{1, 5s, 1};
@@ -274,6 +295,7 @@ int main(int argc, char** argv) {
   run.check("timeout: stop and the end against the deadline", 3, end_and_stop_against_deadline);
   run.check("rate_limiter: time against acquire", run.all, time_against_acquire);
   run.check("rate_limiter: two for one token", run.all, two_acquire);
+  run.check("rate_limiter: one comes while another is served", 3, acquire_against_acquire);
   run.check("rate_limiter: stop against time", run.all, stop_of_acquire);
   run.check("rate_limiter: an event against the time of acquire", run.all, event_against_acquire);
   return run.finish();

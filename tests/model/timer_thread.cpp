@@ -93,6 +93,18 @@ void remove_against_add() {
   timers.end();
   model_expect(one.rings == (added && !removed ? 1 : 0), "once, unless it was removed");
 }
+/// A timer that is due comes as the thread ends.
+void due_one_against_end() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 0}, other{timers, 0};
+  one.add();
+  one.rung.wait();
+  model_thread adder{[&] { other.add(); }};
+  timers.end();
+  other.rung.wait();
+  adder.join();
+  timers.end();
+}
 /// A timer that comes as the thread ends keeps it, or starts another.
 void add_against_end() {
   timer_thread timers{&nothing};
@@ -102,6 +114,16 @@ void add_against_end() {
   model_thread adder{[&] { other.add(); }};
   timers.end();
   other.rung.wait();
+  adder.join();
+  timers.end();
+}
+/// The thread is started while the program ends.
+void first_add_against_end() {
+  timer_thread timers{&nothing};
+  alarm one{timers, 5};
+  model_thread adder{[&] { one.add(); }};
+  timers.end();
+  one.rung.wait();
   adder.join();
   timers.end();
 }
@@ -125,6 +147,8 @@ int main(int argc, char** argv) {
   run.check("timer_thread: remove against fire", 4, remove_against_fire);
   run.check("timer_thread: remove against add", 4, remove_against_add);
   run.check("timer_thread: add against its end", 3, add_against_end);
+  run.check("timer_thread: the first add against its end", 3, first_add_against_end);
+  run.check("timer_thread: one that is due against its end", 3, due_one_against_end);
   run.check("timer_thread: its end against a timer", 4, end_against_fire);
   return run.finish();
 }

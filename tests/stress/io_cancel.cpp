@@ -123,7 +123,7 @@ void race_file(int rounds, tally& seen) {
   const int memory = ::memfd_create("coracle", MFD_CLOEXEC);
   if (memory < 0 || ::ftruncate(memory, 3 * rounds) != 0) ++seen.wrong;
   on_two_threads([&](io_service& io, int lane) -> task<> {
-    const io_descriptor file{io, ::dup(memory), io_descriptor_kind::file};
+    const io_descriptor file{io, ::dup(memory), io_descriptor_kind::write_through_file};
     for (int i = 0; i != rounds; ++i) {
       stop_source source;
       bool written = false;

@@ -31,7 +31,7 @@ task<int> fill(static_thread_pool* pool, std::uint64_t pattern) {
   co_return 1;
 }
 task<int> fill_some(static_thread_pool* pool, std::uint64_t number) {
-  switch (number % 8) {
+  switch (number % 9) {
     case 0:
       return fill<1>(pool, number);
     case 1:
@@ -45,7 +45,9 @@ task<int> fill_some(static_thread_pool* pool, std::uint64_t number) {
     case 5:
       return fill<90>(pool, number);
     case 6:
-      return fill<150>(pool, number);  // larger than what is recycled
+      return fill<150>(pool, number);  // a large frame
+    case 7:
+      return fill<3000>(pool, number);
     default:
       return fill<3>(pool, number);
   }

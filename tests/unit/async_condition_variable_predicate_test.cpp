@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_condition_variable.hpp>
 #include <memory>
@@ -136,5 +139,30 @@ TEST_CASE("async_condition_variable: a predicate may own what cannot be copied, 
   s.value = 1;
   s.changed.notify_one();
   CHECK(s.log == std::vector{1});
+}
+
+TEST_CASE(
+    "async_condition_variable: once a stop request has ended the wait, its predicate is not asked any more") {
+  shared s;
+  coracle::stop_source source;
+  int asked = 0;
+  bool cancelled = false;
+  const auto wait = [&]() -> coracle::task<> {
+    auto lock = co_await s.mutex.scoped_lock_async();
+    const auto never = [&] {
+      ++asked;
+      return false;
+    };
+    try {
+      co_await s.changed.wait(lock, never);
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  coracle_test::run_detached(coracle::with_stop(wait(), source.get_token()));
+  const int before = asked;
+  source.request_stop();
+  CHECK(cancelled);
+  CHECK(asked == before);
 }
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -80,6 +81,11 @@ TEST_CASE("async_mutex: a stop request after the lock was handed over has no eff
   REQUIRE(mutex.try_lock());
   run_stoppable_on(stop.get_token(), loop, mutex.lock_async(), log, 1);
   CHECK(loop.run_one());
+  for (int in_vain = 0; in_vain != 4; ++in_vain) {
+    mutex.unlock();
+    REQUIRE(mutex.try_lock());
+    CHECK(loop.run_one());
+  }
   mutex.unlock();
   stop.request_stop();
   CHECK(log.empty());
@@ -87,6 +93,92 @@ TEST_CASE("async_mutex: a stop request after the lock was handed over has no eff
   CHECK(log == std::vector{1});
   CHECK_FALSE(mutex.try_lock());
   mutex.unlock();
+}
+
+TEST_CASE("async_mutex: a waiter that is stopped on its way takes nothing, and lets the next in") {
+  coracle::run_loop loop;
+  async_mutex mutex;
+  coracle::stop_source stop;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  run_stoppable_on(stop.get_token(), loop, mutex.lock_async(), log, 1);
+  run_stoppable_on({}, loop, mutex.lock_async(), log, 2);
+  CHECK(loop.run_pending() == 2);
+  mutex.unlock();
+  stop.request_stop();
+  CHECK(log.empty());
+  SUBCASE("that waits where it runs") { CHECK(loop.run_one()); }
+  SUBCASE("once it is unlocked again") {
+    REQUIRE(mutex.try_lock());
+    CHECK(loop.run_one());
+    CHECK_FALSE(loop.run_one());
+    mutex.unlock();
+  }
+  CHECK(log == std::vector{-1});
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{-1, 2});
+  CHECK_FALSE(mutex.try_lock());
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_mutex: a waiter that is stopped on its way leaves the mutex free if nobody else waits") {
+  coracle::run_loop loop;
+  async_mutex mutex;
+  coracle::stop_source stop;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  run_stoppable_on(stop.get_token(), loop, mutex.lock_async(), log, 1);
+  CHECK(loop.run_one());
+  mutex.unlock();
+  stop.request_stop();
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{-1});
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_mutex: a waiter that is stopped while another is on its way leaves the queue") {
+  coracle::run_loop loop;
+  async_mutex mutex;
+  coracle::stop_source stop;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  run_stoppable_on({}, loop, mutex.lock_async(), log, 1);
+  run_stoppable_on(stop.get_token(), loop, mutex.lock_async(), log, 2);
+  CHECK(loop.run_pending() == 2);
+  mutex.unlock();
+  stop.request_stop();
+  CHECK(loop.run_pending() == 2);
+  CHECK(log == std::vector{1, -2});
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_mutex: a waiter that loses its choice on its way takes nothing, and lets the next in") {
+  coracle::run_loop loop;
+  async_mutex left, right;
+  std::vector<int> log;
+  const auto either = [&]() -> detached {
+    co_await loop.schedule();
+    const auto got = co_await coracle::when_any(left.scoped_lock_async(), right.scoped_lock_async());
+    log.push_back(static_cast<int>(got.index()) + 1);
+  };
+  REQUIRE(left.try_lock());
+  REQUIRE(right.try_lock());
+  either();
+  run_stoppable_on({}, loop, left.lock_async(), log, 3);
+  run_stoppable_on({}, loop, right.lock_async(), log, 4);
+  CHECK(loop.run_pending() == 3);
+  left.unlock();
+  right.unlock();  // both are on their way to it
+  while (loop.run_one()) {
+  }
+  std::sort(log.begin(), log.end());
+  CHECK(log == std::vector{1, 3, 4});
+  left.unlock();
+  right.unlock();
+  CHECK(is_free(left));
+  CHECK(is_free(right));
 }
 
 TEST_CASE("async_mutex: a cancelled waiter goes on where it suspended, not inside request_stop()") {

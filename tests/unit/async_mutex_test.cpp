@@ -9,6 +9,7 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/testing/manual_scheduler.hpp>
 #include <stdexcept>
 #include <thread>
 #include <type_traits>
@@ -21,14 +22,16 @@
 
 namespace {
 using coracle::async_mutex;
+using coracle::testing::manual_scheduler;
 using coracle_test::detached;
 using coracle_test::is_free;
 using coracle_test::lock_and_log;
 
-detached lock_on(coracle::run_loop& loop, async_mutex& mutex, std::vector<int>& log, int name) {
-  co_await loop.schedule();
+template <class Place>
+detached lock_on(Place& place, async_mutex& mutex, std::vector<int>& log, int name) {
+  co_await place.schedule();
   co_await mutex.lock_async();
-  log.push_back(coracle::current_executor() == &loop ? name : -name);
+  log.push_back(coracle::current_executor() == &place ? name : -name);
 }
 
 TEST_CASE("async_mutex: try_lock succeeds once, and again after unlock()") {
@@ -66,7 +69,9 @@ TEST_CASE("async_mutex: the third waiter gets the lock after the second") {
   mutex.unlock();
 }
 
-TEST_CASE("async_mutex: who comes while the lock is handed on waits behind all who came before") {
+TEST_CASE(
+    "async_mutex: outside any executor the lock is handed on, and a newcomer waits behind all who came "
+    "before") {
   async_mutex mutex;
   std::vector<int> log;
   REQUIRE(mutex.try_lock());
@@ -82,18 +87,156 @@ TEST_CASE("async_mutex: who comes while the lock is handed on waits behind all w
   mutex.unlock();
 }
 
-TEST_CASE("async_mutex: the lock is handed over, try_lock cannot barge in between") {
-  coracle::run_loop loop;
+TEST_CASE("async_mutex: a waiter takes the lock where it runs, and others may take it before") {
+  manual_scheduler place;
   async_mutex mutex;
   std::vector<int> log;
   REQUIRE(mutex.try_lock());
-  lock_on(loop, mutex, log, 1);
-  CHECK(loop.run_one());
+  lock_on(place, mutex, log, 1);
+  CHECK(place.run_all() == 1);
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  mutex.unlock();
+  CHECK(place.queued() == 1);
+  CHECK(place.run_all() == 1);
+  CHECK(log == std::vector{1});
+  CHECK_FALSE(mutex.try_lock());
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_mutex: a waiter that comes too late is the first again") {
+  manual_scheduler place;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(place, mutex, log, 1);
+  lock_on(place, mutex, log, 2);
+  CHECK(place.run_all() == 2);
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  lock_and_log(mutex, log, 3);
+  CHECK(place.run_all() == 1);
+  CHECK(log.empty());
+  for (int turn = 0; turn != 3; ++turn) {
+    mutex.unlock();
+    place.run_all();
+  }
+  CHECK(log == std::vector{1, 2, 3});
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_mutex: unlock() wakes no other while a waiter is on its way") {
+  manual_scheduler place;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(place, mutex, log, 1);
+  lock_on(place, mutex, log, 2);
+  CHECK(place.run_all() == 2);
+  mutex.unlock();
+  for (int i = 0; i != 3; ++i) CHECK(is_free(mutex));
+  CHECK(place.queued() == 1);
+  CHECK(place.run_all() == 1);
+  CHECK(place.queued() == 0);
+  mutex.unlock();
+  CHECK(place.run_all() == 1);
+  CHECK(log == std::vector{1, 2});
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: a waiter that comes while another is on its way waits behind it") {
+  manual_scheduler place;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(place, mutex, log, 1);
+  CHECK(place.run_all() == 1);
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  lock_and_log(mutex, log, 2);
+  lock_on(place, mutex, log, 3);
+  CHECK(place.queued() == 2);
+  place.run(1);
   mutex.unlock();
   CHECK(log.empty());
-  CHECK_FALSE(mutex.try_lock());
-  CHECK(loop.run_one());
+  CHECK(place.run_all() == 1);
   CHECK(log == std::vector{1});
+  mutex.unlock();
+  CHECK(log == std::vector{1, 2});
+  mutex.unlock();
+  CHECK(place.run_all() == 1);
+  CHECK(log == std::vector{1, 2, 3});
+  mutex.unlock();
+}
+
+TEST_CASE("async_mutex: a waiter that is on its way is overtaken 1024 times at most") {
+  manual_scheduler place;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(place, mutex, log, 1);
+  CHECK(place.run_all() == 1);
+  mutex.unlock();
+  for (int i = 0; i != 1024; ++i) {
+    REQUIRE(mutex.try_lock());
+    mutex.unlock();
+  }
+  CHECK_FALSE(mutex.try_lock());
+  lock_and_log(mutex, log, 2);  // does not take it either
+  CHECK(log.empty());
+  CHECK(place.run_all() == 1);
+  CHECK(log == std::vector{1});
+  mutex.unlock();
+  CHECK(log == std::vector{1, 2});
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_mutex: a waiter that has come too late four times is handed the lock") {
+  manual_scheduler place;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(place, mutex, log, 1);
+  CHECK(place.run_all() == 1);
+  for (int in_vain = 0; in_vain != 4; ++in_vain) {
+    mutex.unlock();
+    REQUIRE(mutex.try_lock());
+    CHECK(place.run_all() == 1);
+    CHECK(log.empty());
+  }
+  mutex.unlock();
+  CHECK_FALSE(mutex.try_lock());
+  CHECK(place.run_all() == 1);
+  CHECK(log == std::vector{1});
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
+TEST_CASE("async_mutex: how often a waiter was overtaken counts until it has the lock") {
+  manual_scheduler place;
+  async_mutex mutex;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  lock_on(place, mutex, log, 1);
+  CHECK(place.run_all() == 1);
+  mutex.unlock();
+  for (int i = 0; i != 767; ++i) CHECK(is_free(mutex));
+  REQUIRE(mutex.try_lock());
+  CHECK(place.run_all() == 1);  // in vain: 768 + 256
+  mutex.unlock();
+  CHECK_FALSE(mutex.try_lock());
+  CHECK(place.run_all() == 1);
+  mutex.unlock();
+  lock_on(place, mutex, log, 2);
+  REQUIRE(mutex.try_lock());
+  CHECK(place.run_all() == 1);
+  mutex.unlock();
+  CHECK(is_free(mutex));  // another begins anew
+  CHECK(place.run_all() == 1);
+  CHECK(log == std::vector{1, 2});
   mutex.unlock();
 }
 

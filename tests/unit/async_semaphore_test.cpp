@@ -421,4 +421,11 @@ static_assert(std::is_same_v<coracle::await_result_t<async_semaphore::scoped_acq
                              coracle::async_semaphore_permit>);
 static_assert(!std::is_copy_constructible_v<coracle::async_semaphore_permit> &&
               std::is_nothrow_move_constructible_v<coracle::async_semaphore_permit>);
+
+TEST_CASE("async_semaphore: release() of so many that their number wraps around ends the program, too") {
+  CHECK(coracle_test::abort_message([] {
+          async_semaphore semaphore{0};
+          semaphore.release(std::ptrdiff_t{1} << 62);
+        }).find("coracle: release() of more permits than an async_semaphore can have") == 0);
+}
 }  // namespace

@@ -6,15 +6,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "../../src/io/epoll_backend.hpp"
 #include "../support/abort_message.hpp"
+#include "../support/inert_io_system.hpp"
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -31,12 +35,12 @@ using coracle_test::pipe_ends;
 using coracle_test::raw_operation;
 using coracle_test::test_coroutine;
 
-io_descriptor temporary_file(io_service& io) {
+io_descriptor temporary_file(io_service& io, io_descriptor_kind kind = io_descriptor_kind::file) {
   char name[] = "/tmp/coracle_io_operation_XXXXXX";
   const int fd = ::mkostemp(name, O_CLOEXEC);
   REQUIRE(fd >= 0);
   ::unlink(name);
-  return {io, fd, io_descriptor_kind::file};
+  return {io, fd, kind};
 }
 
 TEST_CASE("file operation: write_at and read_at, also beyond 4 GiB and at the end") {
@@ -110,7 +114,7 @@ class held_up_thread {
 TEST_CASE(
     "file operation: a queued file operation is stopped, or destroyed; a running one ends as it would have") {
   io_service io;
-  const io_descriptor file = temporary_file(io);
+  const io_descriptor file = temporary_file(io, io_descriptor_kind::write_through_file);
   std::deque<held_up_thread> threads;  // as many as there are
   for (int i = 0; i != 4; ++i) threads.emplace_back(io);
   stop_source source;
@@ -159,7 +163,7 @@ TEST_CASE(
 
 TEST_CASE("file operation: the threads are used again") {
   io_service io;
-  const io_descriptor file = temporary_file(io);
+  const io_descriptor file = temporary_file(io, io_descriptor_kind::write_through_file);
   std::int64_t written = 0;
   const auto write_all = [&]() -> test_coroutine {
     for (int i = 0; i != 100; ++i) written += co_await raw_operation(file, io_opcode::write_at, "x", 1);
@@ -204,5 +208,90 @@ TEST_CASE("file operation: what is in the page cache is read without a thread, b
   CHECK(reads > 0);
   CHECK(reads < 200);
   while (!reading.done()) io.process_one_event();
+}
+
+TEST_CASE("file operation: a read that the end of the file cuts off takes no thread either") {
+  io_service io;
+  const io_descriptor file = temporary_file(io);
+  REQUIRE(::pwrite(file.native_handle(), "cached", 6, 0) == 6);
+  outcome seen;
+  auto reading = coracle_test::started(
+      note(raw_operation(file, io_opcode::read_at, seen.buffer, sizeof seen.buffer, {}, 2), seen));
+  CHECK(seen.over);
+  CHECK(seen.text() == "ched");
+}
+
+TEST_CASE("file operation: only what the page cache takes and gives is carried out where it is awaited") {
+  io_service io;
+  for (const auto kind : {io_descriptor_kind::file, io_descriptor_kind::write_through_file,
+                          io_descriptor_kind::uncached_file}) {
+    const io_descriptor file = temporary_file(io, kind);
+    REQUIRE(::pwrite(file.native_handle(), "cached", 6, 0) == 6);
+    outcome written, read;
+    auto writing =
+        coracle_test::started(note(raw_operation(file, io_opcode::write_at, "written", 7), written));
+    CHECK(written.over == (kind == io_descriptor_kind::file));
+    while (!written.over) io.process_one_event();
+    auto reading = coracle_test::started(note(raw_operation(file, io_opcode::read_at, read.buffer, 7), read));
+    CHECK(read.over == (kind != io_descriptor_kind::uncached_file));
+    while (!read.over) io.process_one_event();
+    CHECK(written.result == 7);
+    CHECK(read.text() == "written");
+  }
+}
+
+TEST_CASE("file operation: more than a megabyte is for a thread to copy") {
+  io_service io;
+  const io_descriptor file = temporary_file(io);
+  std::string bytes((1 << 20) + 1, 'x');
+  outcome most, more;
+  auto first =
+      coracle_test::started(note(raw_operation(file, io_opcode::write_at, bytes.data(), 1 << 20), most));
+  CHECK(most.over);
+  auto second =
+      coracle_test::started(note(raw_operation(file, io_opcode::write_at, bytes.data(), bytes.size()), more));
+  CHECK_FALSE(more.over);
+  while (!more.over) io.process_one_event();
+  CHECK(more.result == (1 << 20) + 1);
+}
+
+/// Files are the system's, and time is the test's: each look at the clock takes so long.
+class slow_clock final : public coracle_test::inert_io_system {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override { return {}; }
+  std::uint64_t ticks() noexcept override { return ticks_ += each; }
+  std::unique_ptr<coracle::detail::io_backend> backend_for(coracle::detail::io_loop& loop) override {
+    return std::make_unique<coracle::detail::epoll_backend>(loop);
+  }
+  std::uint64_t each = 1;
+
+ private:
+  std::uint64_t ticks_ = 0;
+};
+
+TEST_CASE(
+    "file operation: after a slow write the threads carry out what is written, for a hundred times as long") {
+  using trust = coracle::detail::write_trust;
+  slow_clock system;
+  io_service io{system};
+  const io_descriptor file = temporary_file(io);
+  const auto is_carried_out_at_once = [&] {
+    outcome seen;
+    auto writing = coracle_test::started(note(raw_operation(file, io_opcode::write_at, "x", 1), seen));
+    const bool at_once = seen.over;
+    while (!seen.over) io.process_one_event();
+    CHECK(seen.result == 1);
+    return at_once;
+  };
+  CHECK(is_carried_out_at_once());
+  system.each = trust::slow;
+  CHECK(is_carried_out_at_once());
+  system.each = 1;
+  CHECK_FALSE(is_carried_out_at_once());
+  CHECK_FALSE(is_carried_out_at_once());
+  system.each = trust::rest * trust::slow;
+  static_cast<void>(system.ticks());
+  system.each = 1;
+  CHECK(is_carried_out_at_once());
 }
 }  // namespace

@@ -140,6 +140,15 @@ TEST_CASE("broadcast: once closed what was sent is received, then nothing; sendi
   CHECK(sync_wait(late.recv()) == std::nullopt);
 }
 
+TEST_CASE("broadcast: a value that is refused takes no other's place") {
+  broadcast<int> values{1};
+  auto mine = values.subscribe();
+  values.send(1);
+  values.close();
+  CHECK_THROWS_AS(values.send(2), coracle::channel_closed);
+  CHECK(receive(mine) == 1);
+}
+
 TEST_CASE("broadcast: its end closes it, and subscriptions outlive it") {
   auto values = std::make_optional<broadcast<int>>(std::size_t{4});
   auto mine = values->subscribe();

@@ -11,6 +11,7 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "channel_kinds.hpp"
@@ -314,4 +315,16 @@ static_assert(noexcept(std::declval<channel<int>&>().recv()) &&
               noexcept(std::declval<channel<int>&>().close()) &&
               noexcept(std::declval<channel<int>&>().try_recv()) &&
               noexcept(std::declval<channel<int>&>().try_send(1)));
+
+TEST_CASE("channel: a send() of a copy may be moved before it is awaited") {
+  coracle::channel<std::string> ch{1};
+  const std::string text(40, 'x');
+  const auto work = [&]() -> coracle::task<> {
+    auto made = ch.send(text);
+    auto moved = std::move(made);
+    co_await std::move(moved);
+  };
+  coracle::sync_wait(work());
+  CHECK(ch.try_recv() == text);
+}
 }  // namespace

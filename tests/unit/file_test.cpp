@@ -263,11 +263,16 @@ TEST_CASE("file: moving it moves what it has open, assigning to it closes what i
   CHECK(text_of(folder / "b").empty());
 }
 
+/// What is written to it takes a thread.
+write_only_file write_through(io_service& io, const fs::path& path, file_open_mode mode) {
+  return write_only_file::open(io, path, mode, file_share_mode::none, file_buffering_mode::write_through);
+}
+
 TEST_CASE("file: a coroutine resumes on the executor where it waited") {
   const temporary_folder folder;
   io_service io;
   coracle::run_loop loop;
-  auto file = write_only_file::open(io, folder / "a");
+  auto file = write_through(io, folder / "a", file_open_mode::create_or_open);
   bool written = false;
   const auto write = [&]() -> detached {
     co_await loop.schedule();
@@ -286,8 +291,7 @@ TEST_CASE("file: closed while an operation waits ends the program and says so") 
   const std::string message = coracle_test::abort_message([] {
     io_service io;
     for (int i = 0; i != 1000; ++i) {  // a write that is over already is none that waits
-      std::optional<write_only_file> file =
-          write_only_file::open(io, "/dev/null", file_open_mode::open_existing);
+      std::optional<write_only_file> file = write_through(io, "/dev/null", file_open_mode::open_existing);
       const auto one = coracle_test::started(file->write(0, "x", 1)),
                  other = coracle_test::started(file->write(0, "x", 1));
       file.reset();

@@ -9,6 +9,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -330,4 +330,25 @@ TEST_CASE("for_each_concurrent: a limit of none ends the program and says so") {
           coracle::sync_wait(for_each_concurrent(std::vector{1}, 0, work));
         }) == "coracle: a concurrency limit of 0 never starts a child: it has to be at least 1\n");
 }
+
+TEST_CASE("for_each_concurrent: what a child holds is gone once it has ended, though others still run") {
+  const auto owner = std::make_shared<int>(0);
+  coracle::async_manual_reset_event event;
+  const auto hold = [&](std::shared_ptr<int>, bool waits) -> coracle::task<> {
+    if (waits) co_await event;
+  };
+  const auto work = [&](int i) { return hold(owner, i == 1); };
+  coracle_test::run_detached(for_each_concurrent(std::vector{1, 2, 3}, 2, work));
+  CHECK(owner.use_count() == 2);
+  event.set();
+  CHECK(owner.use_count() == 1);
+}
+
+TEST_CASE("child_group: without children it ends the program when it is waited for, and says so") {
+  CHECK(coracle_test::abort_message([] {
+          const coracle::environment outside;
+          coracle::detail::child_group none{outside};
+          static_cast<void>(none.next());
+        }).find("coracle: a child_group without children was waited for") == 0);
+}
 }  // namespace

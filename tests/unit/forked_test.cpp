@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <coracle/compose/forked.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
@@ -16,9 +17,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../support/abort_message.hpp"
+#include "../support/faster_thread.hpp"
 #include "../support/test_coroutine.hpp"
 
 using coracle::forked;
@@ -127,6 +130,34 @@ TEST_CASE("forked: join() goes on where it was awaited, though the child has end
   CHECK(goes_on == nullptr);
   here.run_all();
   CHECK(goes_on == &here);
+}
+
+TEST_CASE(
+    "forked: a child may end on another thread before its parent goes on, and while that waits for it") {
+  coracle_test::faster_thread elsewhere;
+  static_thread_pool pool{1};
+  coracle::async_manual_reset_event event;
+  const auto hop = [&]() -> task<int> {
+    co_await elsewhere.schedule();
+    co_return 1;
+  };
+  const auto hop_and_wait = [&]() -> task<int> {
+    co_await elsewhere.schedule();
+    co_await event;
+    co_return 2;
+  };
+  const coracle::executor* joined_on = nullptr;
+  const auto work = [&]() -> task<int> {
+    forked early{hop()}, late{hop_and_wait()};
+    co_await early.fork();
+    co_await late.fork();
+    event.set();
+    const int sum = co_await early.join() + co_await late.join();
+    joined_on = coracle::current_executor();
+    co_return sum;
+  };
+  CHECK(sync_wait(coracle::schedule_on(pool, work())) == 3);
+  CHECK(joined_on == &pool);
 }
 
 TEST_CASE("forked: join() throws what the child has thrown") {
@@ -318,6 +349,32 @@ TEST_CASE("forked: misuse ends the program with one line") {
           }).find("a child was joined that had not been forked: await fork() first") != std::string::npos);
     CHECK(coracle_test::abort_message([] {
             sync_wait(forgets_a_failure());
+          }).find("a forked child has failed, and its parent has not joined it") != std::string::npos);
+  }
+}
+
+TEST_CASE("forked: an error that comes while the leaving parent waits for its child ends the program, too") {
+  if constexpr (CORACLE_CHECKS()) {
+    CHECK(coracle_test::abort_message([] {
+            static_thread_pool pool{1};
+            coracle::async_manual_reset_event event;
+            std::atomic<bool> leaves{false};
+            const auto fails_late = [&]() -> task<int> {
+              co_await event;
+              throw std::runtime_error("late");
+            };
+            const auto forgets = [&]() -> task<int> {
+              forked child{fails_late()};
+              co_await child.fork();
+              leaves = true;
+              co_return 1;
+            };
+            std::thread setter{[&] {
+              while (!leaves) std::this_thread::yield();
+              event.set();
+            }};
+            sync_wait(coracle::schedule_on(pool, forgets()));
+            setter.join();
           }).find("a forked child has failed, and its parent has not joined it") != std::string::npos);
   }
 }

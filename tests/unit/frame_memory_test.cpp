@@ -52,7 +52,7 @@ TEST_CASE("recycler: a freed frame is handed out again, the last one first, with
 TEST_CASE("recycler: a frame of more than 184 bytes shares no cache line with its neighbours") {
   const empty_cache clean;
   const auto line_of = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) / 64; };
-  for (const std::size_t size : {185u, 216u, 232u, 248u, 632u, 1032u}) {
+  for (const std::size_t size : {185u, 216u, 232u, 248u, 632u, 1032u, 1033u, 5000u}) {
     std::vector<std::byte*> frames(16);
     for (std::byte*& frame : frames) frame = static_cast<std::byte*>(take(size));
     std::sort(frames.begin(), frames.end());
@@ -87,7 +87,7 @@ TEST_CASE(
   const empty_cache clean;
   bool aligned = true;
   for (int round = 0; round != 2; ++round) {
-    for (std::size_t size = 1; size != 1100; ++size) {
+    for (std::size_t size = 1; size != 4200; ++size) {
       void* const frame = take(size);
       aligned = aligned && reinterpret_cast<std::uintptr_t>(frame) % __STDCPP_DEFAULT_NEW_ALIGNMENT__ == 0;
       std::memset(frame, 0x5a, size);
@@ -97,22 +97,11 @@ TEST_CASE(
   CHECK(aligned);
 }
 
-TEST_CASE("recycler: frames of more than 1032 bytes come from the heap and go back at once" *
-          doctest::skip(!coracle::testing::allocations_are_counted)) {
-  const empty_cache clean;
-  const std::size_t made = coracle::testing::allocations();
-  const long long live = live_allocations();
-  for (int i = 0; i != 3; ++i) give(take(1033), 1033);
-  const std::size_t made_after = coracle::testing::allocations();
-  const long long live_after = live_allocations();
-  CHECK(made_after - made == 3);
-  CHECK(live_after == live);
-}
+using coracle::detail::shared_budget;
+/// How many frames of a small size a thread keeps: those of its list, and those that fill the shared budget.
+constexpr std::size_t kept_of(std::size_t size) { return 256 * 1024 / size + shared_budget / size; }
 
-/// How many frames of a size a thread keeps.
-constexpr std::size_t kept_of(std::size_t size) { return 256 * 1024 / size; }
-
-TEST_CASE("recycler: keeps 256 KiB of one size, the rest goes back to the heap" *
+TEST_CASE("recycler: keeps 256 KiB and 16 MiB of one small size, the rest goes back to the heap" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
   for (const std::size_t size : {24u, 104u, 1032u}) {
@@ -224,12 +213,12 @@ TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget i
   const long long cached = live_allocations() - live;
   coracle::trim_frame_memory();
   const long long trimmed = live_allocations() - live;
-  CHECK(cached == 300 + 300 + 254);
+  CHECK(cached == 300 + 300 + 300);
   CHECK(trimmed == 0);
   for (void*& frame : frames) frame = take(1024);
   for (void* frame : frames) give(frame, 1024);
   const long long cached_again = live_allocations() - live;
-  CHECK(cached_again == 254);
+  CHECK(cached_again == 300);
 }
 
 TEST_CASE("recycler: a wave of as many frames as are kept comes back without the heap" *
@@ -237,7 +226,7 @@ TEST_CASE("recycler: a wave of as many frames as are kept comes back without the
   const empty_cache clean;
   std::vector<void*> frames(kept_of(104));
   std::size_t made = 0;
-  for (int round = 0; round != 20; ++round) {
+  for (int round = 0; round != 3; ++round) {
     const std::size_t before = coracle::testing::allocations();
     for (void*& frame : frames) frame = take(100);
     made = coracle::testing::allocations() - before;
@@ -263,7 +252,7 @@ TEST_CASE("recycler: a frame freed on another thread joins that thread's cache, 
 
 TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
   const empty_cache clean;
-  std::vector<void*> frames(1000);
+  std::vector<void*> frames(kept_of(1032) + 700);
   const long long live = live_allocations();
   for (void*& frame : frames) frame = take(1032);
   long long live_while_it_runs = 0;
@@ -274,7 +263,184 @@ TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
   }).join();
   const long long live_after = live_allocations();
   CHECK(live_after == live);
-  if (coracle::testing::allocations_are_counted) CHECK(live_while_it_runs == 254 - 1000);
+  if (coracle::testing::allocations_are_counted) CHECK(live_while_it_runs == -700);
+}
+
+// ---- large frames ----
+
+using coracle::detail::class_size;
+using coracle::detail::frame_classes;
+using coracle::detail::large_class;
+using coracle::detail::largest_kept;
+using coracle::detail::small_classes;
+
+TEST_CASE("recycler: a large frame takes at most an eighth more than was asked for") {
+  std::size_t last = small_classes;
+  bool fits = true, in_order = true, is_close = true;
+  for (std::size_t size = 1033; size <= largest_kept; ++size) {
+    const std::size_t index = large_class(size);
+    fits = fits && index < frame_classes && class_size(index) >= size;
+    in_order = in_order && (index == last || index == last + 1);
+    is_close = is_close && class_size(index) - size < size / 8;
+    last = index;
+  }
+  CHECK(fits);
+  CHECK(in_order);
+  CHECK(is_close);
+  CHECK(last == frame_classes - 1);
+  CHECK(largest_kept == 256 * 1024 + 8);
+}
+
+TEST_CASE("recycler: a large frame is handed out again for its size, aligned and usable to its last byte") {
+  const empty_cache clean;
+  for (const std::size_t size : {std::size_t{1033}, std::size_t{10'300}, largest_kept}) {
+    void* const frame = take(size);
+    CHECK(reinterpret_cast<std::uintptr_t>(frame) % __STDCPP_DEFAULT_NEW_ALIGNMENT__ == 0);
+    std::memset(frame, 0x5a, size);
+    give(frame, size);
+    void* const smaller = take(size - size / 4);
+    const std::size_t made = coracle::testing::allocations();
+    void* const again = take(size);
+    const std::size_t made_after = coracle::testing::allocations();
+    CHECK(smaller != frame);
+    CHECK(again == frame);
+    CHECK(made_after == made);
+    std::memset(again, 0x5a, size);
+    give(again, size);
+    give(smaller, size - size / 4);
+  }
+}
+
+TEST_CASE("recycler: frames of more than 256 KiB come from the heap and go back at once" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  const std::size_t made = coracle::testing::allocations();
+  const long long live = live_allocations();
+  for (int i = 0; i != 3; ++i) give(take(largest_kept + 1), largest_kept + 1);
+  const std::size_t made_after = coracle::testing::allocations();
+  const long long live_after = live_allocations();
+  CHECK(made_after - made == 3);
+  CHECK(live_after == live);
+}
+
+void take_all(std::vector<void*>& frames, std::size_t size) {
+  for (void*& frame : frames) frame = take(size);
+}
+void give_all(const std::vector<void*>& frames, std::size_t size) {
+  for (void* const frame : frames) give(frame, size);
+}
+/// How many frames of a large size fill the budget.
+std::size_t full_of(std::size_t size) { return shared_budget / class_size(large_class(size)); }
+
+TEST_CASE("recycler: of one large size a thread keeps 16 MiB, the rest goes back to the heap" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  for (const std::size_t size : {std::size_t{10'300}, largest_kept}) {
+    std::vector<void*> frames(full_of(size) + 10);
+    const long long live = live_allocations();
+    for (int round = 0; round != 2; ++round) {
+      take_all(frames, size);
+      give_all(frames, size);
+      CHECK(live_allocations() - live == static_cast<long long>(full_of(size)));
+    }
+    coracle::trim_frame_memory();
+    CHECK(live_allocations() == live);
+  }
+}
+
+TEST_CASE("recycler: 16 MiB are the bound for all large sizes together, and the newest frames stay" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> middle(full_of(65'000)), small(full_of(1100) / 2), large(2);
+  const long long live = live_allocations();
+  take_all(middle, 65'000);
+  take_all(small, 1100);
+  take_all(large, 200'000);
+  give_all(middle, 65'000);
+  give_all(small, 1100);
+  give_all(large, 200'000);
+  std::size_t kept = 0;
+  for (std::size_t index = small_classes; index != coracle::detail::frame_lists; ++index) {
+    for (auto list = coracle::detail::this_thread_frames().lists[index]; list.below(); list = *list.below())
+      kept += class_size(index);
+  }
+  CHECK(kept == coracle::detail::this_thread_frames().shared_bytes);
+  CHECK(kept <= shared_budget);
+  CHECK(kept > shared_budget - class_size(large_class(65'000)));
+  const std::size_t made = coracle::testing::allocations();
+  take_all(small, 1100);
+  take_all(large, 200'000);
+  CHECK(coracle::testing::allocations() == made);
+  give_all(small, 1100);
+  give_all(large, 200'000);
+  coracle::trim_frame_memory();
+  const long long live_after = live_allocations();
+  CHECK(live_after == live);
+  CHECK(coracle::detail::this_thread_frames().shared_bytes == 0);
+}
+
+TEST_CASE("recycler: small frames whose list is full share the budget of large ones" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> large(full_of(100'000)), small(kept_of(104));
+  take_all(large, 100'000);
+  take_all(small, 104);
+  const long long live = live_allocations();
+  give_all(large, 100'000);
+  const long long live_large = live_allocations();
+  give_all(small, 104);
+  const long long live_small = live_allocations();
+  CHECK(live_large == live);
+  CHECK(live_small == live - static_cast<long long>(large.size()));
+  take_all(small, 104);
+  const long long live_again = live_allocations();
+  CHECK(live_again == live_small);
+  CHECK(coracle::detail::this_thread_frames().shared_bytes == 0);
+  give_all(small, 104);
+}
+
+TEST_CASE("recycler: 1,000 tasks of 10 KiB each come again without the heap" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> frames(1000);
+  std::size_t made = 0;
+  for (int round = 0; round != 3; ++round) {
+    const std::size_t before = coracle::testing::allocations();
+    take_all(frames, 10 * 1024 + 100);
+    made = coracle::testing::allocations() - before;
+    give_all(frames, 10 * 1024 + 100);
+  }
+  CHECK(made == 0);
+}
+
+TEST_CASE("recycler: a large frame freed on another thread is that thread's, until it ends") {
+  const empty_cache clean;
+  const long long live = live_allocations();
+  void* const frame = take(20'000);
+  void* reused = nullptr;
+  std::thread([&] {
+    give(frame, 20'000);
+    reused = take(20'000);
+    give(reused, 20'000);
+  }).join();
+  const long long live_after = live_allocations();
+  CHECK(reused == frame);
+  CHECK(live_after == live);
+}
+
+TEST_CASE("recycler: 32 KiB of large frames are many") {
+  const empty_cache clean;
+  const auto has_many = [] {
+    return coracle::detail::caches_many_frames(coracle::detail::this_thread_frames());
+  };
+  std::vector<void*> frames(4);
+  take_all(frames, 8 * 1024);
+  for (std::size_t i = 0; i != 3; ++i) give(frames[i], 8 * 1024);
+  CHECK(!has_many());
+  give(frames[3], 8 * 1024);
+  CHECK(has_many());
+  coracle::trim_frame_memory();
+  CHECK(!has_many());
 }
 
 [[gnu::noinline]] task<int> number(int n) { co_return n; }
@@ -284,9 +450,12 @@ struct outlives_cache {
   ~outlives_cache() {
     held = task<int>();
     *result = coracle::sync_wait(number(7));
+    give(take(5000), 5000);
+    give(large, 5000);
   }
   task<int> held;
   int* result = nullptr;
+  void* large = nullptr;
 };
 
 TEST_CASE(
@@ -299,6 +468,7 @@ TEST_CASE(
     late.result = &result;
     coracle::sync_wait(number(1));  // opens the cache
     late.held = number(2);
+    late.large = take(5000);
   }).join();
   const long long live_after = live_allocations();
   CHECK(result == 7);

@@ -226,6 +226,26 @@ TEST_CASE("from_callback: stop requested inside initiate() cancels when that has
   CHECK(found.cancelled == coracle::stop_reason::requested);
 }
 
+TEST_CASE(
+    "from_callback: dropped or called inside initiate(), where stop is requested: cancelled, or its value") {
+  for (const bool called : {false, true}) {
+    coracle::stop_source source;
+    const auto start = [&](auto done) {
+      source.request_stop(coracle::stop_reason::shutting_down);
+      if (called) done(3);
+    };
+    int cancels = 0;
+    const auto cancel = [&] { ++cancels; };
+    seen found;
+    coracle_test::run_detached(
+        coracle::with_stop(note(from_callback<int>(start, cancel), found), source.get_token()));
+    CHECK(cancels == 0);
+    CHECK(found.error.empty());
+    CHECK(found.value == (called ? 3 : 0));
+    CHECK(found.cancelled == (called ? coracle::stop_reason::none : coracle::stop_reason::shutting_down));
+  }
+}
+
 TEST_CASE("from_callback: stop requested after the completion does not call cancel()") {
   coracle::run_loop loop;
   api<> calls;

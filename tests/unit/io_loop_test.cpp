@@ -1,4 +1,5 @@
-// tests/unit/io_loop_test.cpp -- how often the event loop of an io_service asks the system, and how often it sleeps there.
+// tests/unit/io_loop_test.cpp -- how often the event loop of an io_service asks the system, for how long it does not, and
+// how often it sleeps there.
 // SPDX-License-Identifier: MIT
 #include "../../src/io/io_loop.hpp"
 
@@ -7,15 +8,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/stop.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coroutine>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <utility>
 
+#include "../../src/exec/turn_order.hpp"
 #include "../../src/io/io_backend.hpp"
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
+#include "../support/inert_io_system.hpp"
+#include "../support/socket_pair.hpp"
+#include "../support/test_coroutine.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -24,7 +34,13 @@ using coracle::detail::io_backend;
 using coracle::detail::io_loop;
 using coracle::detail::io_system;
 using coracle_test::detached;
+using coracle_test::io_descriptor;
+using coracle_test::io_descriptor_kind;
+using coracle_test::io_opcode;
+using coracle_test::raw_operation;
 using time_point = std::chrono::steady_clock::time_point;
+
+constexpr std::uint64_t slice = coracle::detail::turn_order::slice;
 
 /// The system, as the test plays it: what happens in each sleep, one after the other, and how often it was asked.
 struct script {
@@ -32,13 +48,25 @@ struct script {
   int sleeps = 0;
   int looks = 0;  ///< which did not wait
   int wakes = 0;
+  int timers_set = 0;
   time_point time{};
   time_point timer = time_point::max();
+  std::uint64_t ticks = 0;
+  std::uint64_t operation_takes = slice / 16;
+
+  /// Code that runs for so long.
+  void spend(std::uint64_t some) {
+    ticks += some;
+    time += std::chrono::nanoseconds(some);
+  }
 };
 
-class scripted_backend final : public io_backend {
+class scripted_backend final : public coracle_test::inert_io_backend {
  public:
-  scripted_backend(io_system& system, script& its) noexcept : io_backend(system), script_(its) {}
+  scripted_backend(io_system& system, script& its, io_loop& loop) noexcept
+      : inert_io_backend(system), script_(its), loop_(loop) {
+    record_.backend = this;
+  }
 
   signals poll(bool wait) noexcept override {
     if (!wait) {
@@ -58,40 +86,36 @@ class scripted_backend final : public io_backend {
     ++script_.wakes;
   }
   void set_timer(std::uint64_t nanoseconds) noexcept override {
+    ++script_.timers_set;
     script_.timer = time_point{std::chrono::nanoseconds{nanoseconds}};
   }
 
-  coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { std::abort(); }
-  void detach(coracle::detail::io_record&) noexcept override {}
-  std::size_t attached() noexcept override { return 0; }
-  bool submit(coracle::detail::io_request&) noexcept override { return false; }
-  void deliver(coracle::detail::io_request&) noexcept override {}
-  void cancel(coracle::detail::io_request&) noexcept override {}
-  bool withdraw(coracle::detail::io_request&) noexcept override { return false; }
+  coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { return record_; }
+  /// No operation has to wait.
+  bool submit(coracle::detail::io_request& request) noexcept override {
+    script_.spend(script_.operation_takes);
+    request.result = 1;
+    return false;
+  }
+  void deliver(coracle::detail::io_request& request) noexcept override {
+    loop_.finish_behind_others(request);
+  }
+  bool withdraw(coracle::detail::io_request& request) noexcept override { return loop_.unlist(request); }
 
  private:
   script& script_;
+  io_loop& loop_;
+  coracle::detail::io_record record_;
   bool woken_ = false;
 };
 
-class scripted_system final : public io_system {
+class scripted_system final : public coracle_test::inert_io_system {
  public:
   time_point now() noexcept override { return its.time; }
-  std::unique_ptr<io_backend> backend_for(io_loop&) override {
-    return std::make_unique<scripted_backend>(*this, its);
+  std::uint64_t ticks() noexcept override { return its.ticks; }
+  std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
+    return std::make_unique<scripted_backend>(*this, its, loop);
   }
-  int open(const std::filesystem::path&, int) noexcept override { return -ENOSYS; }
-  int status(int, struct ::stat&) noexcept override { return -ENOSYS; }
-  int set_size(int, std::uint64_t) noexcept override { return -ENOSYS; }
-  int open_socket(int, int) noexcept override { return -ENOSYS; }
-  int bind(int, const sockaddr*, socklen_t) noexcept override { return -ENOSYS; }
-  void reuse_address(int) noexcept override {}
-  int listen(int, int) noexcept override { return -ENOSYS; }
-  int local_address(int, sockaddr_storage&) noexcept override { return -ENOSYS; }
-  int shut_down(int, int) noexcept override { return -ENOSYS; }
-  int dissolve(int) noexcept override { return -ENOSYS; }
-  int duplicate(int) noexcept override { return -ENOSYS; }
-  void close(int) noexcept override {}
 
   script its;
 };
@@ -117,17 +141,22 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("io_service: what is ready is run without a sleep, however much of it there is") {
+TEST_CASE(
+    "io_service: what is ready is run without asking a system that has nothing to tell, however long it "
+    "takes") {
   scripted_system system;
   io_service io{system};
   int turns = 0;
   const auto work = [&]() -> coracle::task<> {
-    for (; turns != 300; ++turns) co_await io.schedule();
+    for (; turns != 300; ++turns) {
+      co_await io.schedule();
+      system.its.spend(slice);
+    }
   };
   io.run(work());
   CHECK(turns == 300);
   CHECK(system.its.sleeps == 0);
-  CHECK(system.its.looks <= 300 / 61 + 1);
+  CHECK(system.its.looks == 0);
 }
 
 TEST_CASE("io_service: two timers in turn take a sleep each") {
@@ -160,5 +189,210 @@ TEST_CASE("io_service: a wake-up that has arrived is not under way any more: the
   CHECK(system.its.wakes == 3);  // by both posts and the end
   CHECK(system.its.sleeps == 3);
   CHECK(system.its.looks == 0);
+}
+
+TEST_CASE("io_service: several posts wake a sleeper once") {
+  scripted_system system;
+  io_service io{system};
+  int hops = 0;
+  const auto hop = [&]() -> detached {
+    co_await io.schedule();
+    ++hops;
+  };
+  std::coroutine_handle<> handle;
+  system.its.in_sleep[0] = [&] {
+    hop();
+    hop();
+  };
+  system.its.in_sleep[1] = [&] { handle.resume(); };
+  io.run(kept{handle});
+  CHECK(hops == 2);
+  CHECK(system.its.wakes == 2);  // by the posts and the end
+}
+
+TEST_CASE("io_service: the system's timer is set again only for an earlier deadline") {
+  scripted_system system;
+  io_service io{system};
+  int over = 0;
+  const auto wait = [&](time_point until) -> detached {
+    co_await io.schedule_at(until);
+    ++over;
+  };
+  wait(time_point{5ms});
+  CHECK(system.its.timers_set == 1);
+  wait(time_point{9ms});
+  wait(time_point{7ms});
+  CHECK(system.its.timers_set == 1);
+  wait(time_point{3ms});
+  CHECK(system.its.timers_set == 2);
+  for (int i = 1; i != 5; ++i) {
+    io.process_one_event();
+    CHECK(over == i);
+    if (i == 3) system.its.sleeps = 0;  // no more than three are scripted
+  }
+  CHECK(system.its.time == time_point{9ms});
+}
+
+TEST_CASE("io_service: what has been posted and what has finished take turns") {
+  scripted_system system;
+  system.its.time = time_point{9ms};
+  io_service io{system};
+  std::string order;
+  const auto hop = [&]() -> detached {
+    co_await io.schedule();
+    order += 'p';
+  };
+  const auto past = [&]() -> detached {
+    co_await io.schedule_at(time_point{5ms});
+    order += 'f';
+  };
+  for (int i = 0; i != 3; ++i) {
+    hop();
+    past();
+  }
+  io.process_pending_events();
+  CHECK(order == "fpfpfp");
+}
+
+TEST_CASE("io_service: a stop() does not wake who sleeps inside run(), nor keep it from sleeping on") {
+  scripted_system system;
+  io_service io{system};
+  std::coroutine_handle<> handle;
+  system.its.in_sleep[0] = [&] { io.stop(); };
+  system.its.in_sleep[1] = [&] { handle.resume(); };
+  io.run(kept{handle});
+  CHECK(system.its.sleeps == 2);
+  CHECK(system.its.looks == 0);
+  CHECK(system.its.wakes == 1);  // by the end
+}
+
+TEST_CASE(
+    "io_service: a timer whose time has come is not cancelled any more, though it has not gone on yet") {
+  scripted_system system;
+  system.its.time = time_point{9ms};
+  io_service io{system};
+  coracle::stop_source source;
+  int over = 0, cancelled = 0;
+  const auto wait = [&]() -> detached {
+    try {
+      co_await io.schedule_at(time_point{5ms}, source.get_token());
+      ++over;
+    } catch (const coracle::operation_cancelled&) {
+      ++cancelled;
+    }
+  };
+  wait();
+  source.request_stop();
+  io.process_pending_events();
+  CHECK(over == 1);
+  CHECK(cancelled == 0);
+}
+
+TEST_CASE("io_service: work that ends without having begun ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          scripted_system system;
+          io_service{system}.notify_work_finished();
+        }).find("coracle: notify_work_finished() of an io_service without a notify_work_started()") == 0);
+}
+
+/// Hops until `over`; each turn takes so long.
+coracle::task<> hop_on(io_service& io, script& its, std::uint64_t turn, const bool& over) {
+  while (!over) {
+    co_await io.schedule();
+    its.spend(turn);
+  }
+}
+/// How late a timer comes.
+coracle::task<> tick(io_service& io, script& its, std::chrono::nanoseconds& late, bool& over) {
+  const time_point due = its.time + std::chrono::nanoseconds(10 * slice + 1);
+  co_await io.schedule_at(due);
+  late = its.time - due;
+  over = true;
+}
+
+TEST_CASE(
+    "io_service: a timer beside coroutines that are always ready is late by a slice and two turns at most") {
+  for (const std::uint64_t turn : {slice / 100, slice / 3, 3 * slice}) {
+    scripted_system system;
+    io_service io{system};
+    std::chrono::nanoseconds late{};
+    bool over = false;
+    io.run(coracle::when_all(hop_on(io, system.its, turn, over), hop_on(io, system.its, turn, over),
+                             tick(io, system.its, late, over)));
+    CHECK(late.count() <= static_cast<std::int64_t>(slice + 2 * turn));
+    CHECK(system.its.sleeps == 0);
+  }
+}
+
+/// Its operations never have to wait.
+coracle::task<> read_on(io_service& io, const io_descriptor& file, int& reads, const bool& over) {
+  char byte = 0;
+  co_await io.schedule();
+  for (; !over; ++reads) co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+}
+
+TEST_CASE("io_service: a timer beside operations that are always ready is late by two slices at most") {
+  for (const std::uint64_t takes : {slice / 16, slice / 2, 2 * slice}) {
+    scripted_system system;
+    system.its.operation_takes = takes;
+    io_service io{system};
+    const io_descriptor file{io, 0, io_descriptor_kind::file};
+    std::chrono::nanoseconds late{};
+    bool over = false;
+    int reads = 0;
+    io.run(coracle::when_all(read_on(io, file, reads, over), read_on(io, file, reads, over),
+                             read_on(io, file, reads, over), tick(io, system.its, late, over)));
+    CHECK(late.count() <= static_cast<std::int64_t>(2 * slice + 2 * takes));
+    CHECK(reads != 0);
+  }
+}
+
+TEST_CASE(
+    "io_service: a coroutine whose operations are ready gives way after a slice, behind what is scheduled") {
+  scripted_system system;
+  io_service io{system};
+  const io_descriptor file{io, 0, io_descriptor_kind::file};
+  bool over = false;
+  int reads = 0, hops = 0, most_reads = 0;
+  const auto hop = [&]() -> coracle::task<> {
+    for (; hops != 30; ++hops) {
+      const int before = reads;
+      co_await io.schedule();
+      most_reads = std::max(most_reads, reads - before);
+    }
+    over = true;
+  };
+  io.run(coracle::when_all(read_on(io, file, reads, over), hop(), hop_on(io, system.its, 0, over)));
+  CHECK(most_reads == 16);
+}
+
+TEST_CASE("io_service: a coroutine that has given way may be destroyed, and those behind it go on") {
+  scripted_system system;
+  system.its.operation_takes = slice;
+  io_service io{system};
+  const io_descriptor file{io, 0, io_descriptor_kind::file};
+  bool over = false;
+  int reads = 0, hops = 0;
+  const auto count = [&]() -> detached {
+    co_await io.schedule();
+    ++hops;
+  };
+  auto first = coracle_test::started(read_on(io, file, reads, over));
+  auto second = coracle_test::started(read_on(io, file, reads, over));
+  count();
+  for (int i = 0; i != 2; ++i) io.process_one_event();  // each reads twice, and stands behind
+  CHECK(reads == 2);
+  count();
+  SUBCASE("the first") { first.destroy(); }
+  SUBCASE("the last but one") { second.destroy(); }
+  SUBCASE("both") {
+    first.destroy();
+    second.destroy();
+  }
+  io.process_one_event();
+  CHECK(hops == 1);
+  over = true;
+  io.process_pending_events();
+  CHECK(hops == 2);
 }
 }  // namespace

@@ -108,4 +108,65 @@ TEST_CASE(
   }
   CHECK(other.reason() == stop_reason::out_of_memory);
 }
+
+TEST_CASE(
+    "linked_stop_source: a request after the outer one is not the first, also where nobody has looked yet") {
+  for (const bool linked : {false, true}) {
+    stop_source outer;
+    const stop_token outside = outer.get_token();
+    linked_stop_source inner{outside};
+    outer.request_stop(stop_reason::timed_out);
+    if (linked) {
+      inner.request_linked(stop_reason::lost_race);
+    } else {
+      CHECK_FALSE(inner.request_stop(stop_reason::lost_race));
+    }
+    CHECK(inner.reason() == stop_reason::timed_out);
+  }
+}
+
+TEST_CASE("linked_stop_source: a token that is kept after the outer request tells of it") {
+  stop_source outer;
+  const stop_token outside = outer.get_token();
+  stop_token kept;
+  {
+    linked_stop_source inner{outside};
+    outer.request_stop(stop_reason::timed_out);
+    kept = inner.get_token();
+  }
+  CHECK(kept.reason() == stop_reason::timed_out);
+  CHECK(linked_stop_source{kept}.reason() == stop_reason::timed_out);
+}
+
+TEST_CASE(
+    "linked_stop_source: those too deep for the stack are stopped in turn, and leave no trace on the "
+    "thread") {
+  constexpr unsigned most = coracle::detail::linked_requests::most;
+  stop_source outer;
+  std::vector<stop_token> tokens{outer.get_token()};
+  tokens.reserve(most + 3);
+  std::vector<std::unique_ptr<linked_stop_source>> chain;
+  for (unsigned i = 0; i != most + 2; ++i) {
+    chain.push_back(std::make_unique<linked_stop_source>(tokens.back()));
+    tokens.push_back(chain.back()->get_token());
+  }
+  std::vector<int> log;
+  unsigned depth = 0;
+  {
+    // Beside the first of the chain that is put off there are three more.
+    linked_stop_source a{tokens[most]}, b{tokens[most]}, c{tokens[most]};
+    const stop_callback on_a{a.get_token(), [&]() noexcept { log.push_back(1); }};
+    const stop_callback on_b{b.get_token(), [&]() noexcept { log.push_back(2); }};
+    const stop_callback on_c{c.get_token(), [&]() noexcept { log.push_back(3); }};
+    const stop_callback on_end{tokens.back(), [&]() noexcept { log.push_back(4); }};
+    const stop_callback half{tokens[most / 2],
+                             [&]() noexcept { depth = coracle::detail::this_thread().requests.depth; }};
+    outer.request_stop();
+  }
+  while (!chain.empty()) chain.pop_back();
+  CHECK(log.size() == 4);
+  CHECK(depth == most / 2);
+  CHECK(coracle::detail::this_thread().requests.depth == 0);
+  CHECK(coracle::detail::this_thread().requests.first == nullptr);
+}
 }  // namespace

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
 
@@ -328,4 +329,12 @@ static_assert(std::is_same_v<coracle::await_result_t<sequencer_type::claim_one_o
               std::is_same_v<coracle::await_result_t<sequencer_type::claim_operation>,
                              coracle::sequence_range<std::size_t>> &&
               std::is_same_v<coracle::await_result_t<sequencer_type::wait_operation>, std::size_t>);
+
+TEST_CASE("multi_producer_sequencer: to claim no number at all ends the program and says so") {
+  CHECK(coracle_test::abort_message([] {
+          sequence_barrier<> consumed;
+          multi_producer_sequencer sequencer{consumed, 4};
+          static_cast<void>(sequencer.claim_up_to(0));
+        }).find("coracle: claim_up_to(0): claim at least one num") == 0);
+}
 }  // namespace

@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
+#include "../support/faster_thread.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -206,6 +208,50 @@ TEST_CASE(
   sync_wait(join(scope));
 }
 
+TEST_CASE("scope_future: is ready as soon as join() goes on, on whichever thread") {
+  for (const bool fails : {false, true}) {
+    coracle_test::faster_thread joiner;
+    async_manual_reset_event event;
+    async_scope scope;
+    const auto future = scope.spawn_future(fails ? fail_after(event, "failed") : after(event, 1));
+    bool ready = false;
+    std::string thrown;
+    const auto wait = [&]() -> detached {
+      co_await joiner.schedule();
+      try {
+        co_await scope.join();
+      } catch (const std::runtime_error& error) {
+        thrown = error.what();
+      }
+      ready = future.is_ready();
+    };
+    wait();
+    event.set();
+    CHECK(ready);
+    CHECK(thrown == (fails ? "failed" : ""));
+  }
+}
+
+TEST_CASE("scope_future: dropping one that has failed stops a sibling, which may end at once") {
+  async_manual_reset_event never;
+  async_scope scope;
+  bool cancelled = false;
+  const auto sibling = [&]() -> task<> {
+    try {
+      co_await never;
+    } catch (const operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  scope.spawn(sibling());
+  {
+    const auto dropped = scope.spawn_future(fail("dropped"));
+    CHECK_FALSE(cancelled);
+  }
+  CHECK(cancelled);
+  CHECK_THROWS_WITH_AS(sync_wait(join(scope)), "dropped", std::runtime_error);
+}
+
 TEST_CASE("scope_future: its awaiter goes on on its own executor") {
   coracle::run_loop home, abroad;
   const coracle::executor* resumed_on = nullptr;
@@ -223,5 +269,20 @@ TEST_CASE("scope_future: its awaiter goes on on its own executor") {
   home.run_pending();
   CHECK(resumed_on == &home);
   sync_wait(join(scope));
+}
+
+TEST_CASE("scope_future: one that was moved from is neither asked nor awaited") {
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          auto future = scope.spawn_future([]() -> task<int> { co_return 1; }());
+          const auto taken = std::move(future);
+          static_cast<void>(future.is_ready());
+        }).find("coracle: an empty scope_future was asked whether it is ready") == 0);
+  CHECK(coracle_test::abort_message([] {
+          async_scope scope;
+          auto future = scope.spawn_future([]() -> task<int> { co_return 1; }());
+          const auto taken = std::move(future);
+          static_cast<void>(std::move(future).operator co_await());
+        }).find("coracle: an empty scope_future was awaited") == 0);
 }
 }  // namespace

@@ -257,6 +257,44 @@ TEST_CASE("make_shared_task: keeps an lvalue reference, and makes a value of an 
   CHECK(&sync_wait(moved) != &object);
 }
 
+shared_task<int> one_more(shared_task<int> than, lifetime_probe) { co_return co_await than + 1; }
+/// Each task holds the only handle of the one before.
+shared_task<int> chain(lifetimes& log, int length) {
+  shared_task<int> last = give(0);
+  for (int i = 0; i != length; ++i) last = one_more(std::move(last), lifetime_probe(log, i));
+  return last;
+}
+TEST_CASE("shared_task: a chain of any length is destroyed on a bounded stack") {
+  constexpr int length = 100'000;
+  lifetimes log;
+  log.destroyed.reserve(2 * length);
+  int result = 0, alive = 0, left = 0, left_unstarted = 0;
+  const bool ran = coracle_test::run_on_stack(256 * 1024, [&] {
+    {
+      const shared_task<int> last = chain(log, length);
+      result = sync_wait(last);
+      alive = log.alive;
+    }
+    left = log.alive;
+    static_cast<void>(chain(log, length));
+    left_unstarted = log.alive;
+  });
+  CHECK(ran);
+  CHECK(result == length);
+  CHECK(alive == length);
+  CHECK(left == 0);
+  CHECK(left_unstarted == 0);
+}
+
+TEST_CASE("shared_task: a short chain is gone when the destructor of its last handle has returned") {
+  lifetimes log;
+  log.destroyed.reserve(16);
+  {
+    const shared_task<int> last = chain(log, 3);
+  }
+  CHECK(log.alive == 0);
+}
+
 TEST_CASE("shared_task: goes through fmap") {
   const shared_task<int> one = give(123);
   auto to_text = [](int number) { return std::to_string(number); };

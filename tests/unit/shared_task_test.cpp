@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -339,5 +340,21 @@ TEST_CASE("shared_task: a stop request ends one awaiter's wait; the body and the
   CHECK(cancelled == 2);
   open.set();
   CHECK(value == 5);
+}
+
+TEST_CASE("shared_task: stop requested before: cancelled, also one that has ended, or that is empty") {
+  coracle::stop_source source;
+  source.request_stop();
+  const auto give = []() -> coracle::shared_task<int> { co_return 1; };
+  auto ended = give();
+  CHECK(coracle::sync_wait(ended) == 1);
+  for (const bool empty : {false, true}) {
+    const auto work = [&]() -> coracle::task<> {
+      const auto awaited = empty ? coracle::shared_task<int>() : ended;
+      static_cast<void>(co_await awaited);
+    };
+    CHECK_THROWS_AS(coracle::sync_wait(coracle::with_stop(work(), source.get_token())),
+                    coracle::operation_cancelled);
+  }
 }
 }  // namespace

@@ -172,4 +172,28 @@ TEST_CASE("signal_set: a wait allocates nothing") {
   }());
   CHECK(allocated == 0);
 }
+
+TEST_CASE("signal_set: its handler lets system calls go on, and no other signal interrupts it") {
+  io_service io;
+  const signal_set signals{io, {SIGUSR1}};
+  struct sigaction now{};
+  REQUIRE(::sigaction(SIGUSR1, nullptr, &now) == 0);
+  CHECK((now.sa_flags & SA_RESTART) != 0);
+  CHECK(::sigismember(&now.sa_mask, SIGTERM) == 1);
+}
+
+TEST_CASE("signal_set: one that the system refuses to catch is refused each time, and leaves no descriptor") {
+  io_service io;
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  for (int i = 0; i != 2; ++i) {
+    CHECK(error_of(io, {SIGKILL}).value() == EINVAL);
+    {
+      const signal_set signals{io, {SIGUSR1}};
+    }
+  }
+  const int still_free = ::dup(0);
+  ::close(still_free);
+  CHECK(still_free == lowest_free);
+}
 }  // namespace

@@ -60,7 +60,7 @@ TEST_CASE(CORACLE_SOCKET_TEST
           ": stop requested during: whatever waits ends at once, and the socket is still good") {
   service_under_test here;
   io_service& io = here.io;
-  pair ends = connected(io), full = connected(io);
+  pair ends = connected(io), full = connected(io), left = connected(io);
   socket listener = listening(io), udp = socket::create_udpv4(io), client = socket::create_tcpv4(io),
          server = socket::create_tcpv4(io);
   udp.bind(any_port);
@@ -84,7 +84,7 @@ TEST_CASE(CORACLE_SOCKET_TEST
     co_await coracle::when_all(count(ends.server.recv(&bytes[0], 1, token)), count(fill()),
                                count(listener.accept(token)), count(listener.accept(server, token)),
                                count(udp.recv_from(&bytes[1], 1, token)),
-                               count(ends.client.disconnect(token)), stop());
+                               count(left.client.disconnect(token)), stop());
     CHECK(cancelled == 6);
     co_await coracle::when_all(client.connect(listener.local_endpoint()), listener.accept(server));
     CHECK(server.remote_endpoint() == client.local_endpoint());

@@ -5,6 +5,7 @@
 #include <coracle/core/linked_stop_source.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/stop.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <type_traits>
 
 #include "../support/abort_message.hpp"
+#include "../support/detached.hpp"
 
 namespace {
 using coracle::stop_callback;
@@ -189,5 +191,45 @@ TEST_CASE("operation_cancelled: says what it is, and why") {
   CHECK(what(stop_reason::sibling_failed) == "operation cancelled: a sibling has failed");
   CHECK(what(stop_reason::shutting_down) == "operation cancelled: shutting down");
   CHECK(coracle::operation_cancelled(stop_reason::timed_out).reason() == stop_reason::timed_out);
+}
+
+TEST_CASE("stop_token: one that has followed a std::stop_token to its request leaves nothing behind" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  bool requested = false;
+  const int failed = coracle::testing::fail_each_allocation([&] {
+    try {
+      std::stop_source foreign;
+      const stop_token token = foreign.get_token();
+      foreign.request_stop();
+      requested = token.stop_requested();
+    } catch (const std::bad_alloc&) {
+    }
+  });
+  CHECK(requested);
+  CHECK(failed > 0);
+}
+
+TEST_CASE("stop_source: a request leaves the thread as it was, and nests the wake-ups of its callbacks") {
+  coracle::async_manual_reset_event event;
+  stop_source source;
+  const unsigned before = coracle::detail::this_thread().wakes_left;
+  unsigned inside = before;
+  const auto wait = [&]() -> coracle_test::detached {
+    co_await event;
+    inside = coracle::detail::this_thread().wakes_left;
+  };
+  wait();
+  const stop_callback sets{source.get_token(), [&]() noexcept { event.set(); }};
+  source.request_stop();
+  CHECK(inside < before);
+  CHECK(coracle::detail::this_thread().wakes_left == before);
+}
+
+TEST_CASE("stop_source: a copy of one that was moved from refuses to request, too") {
+  stop_source source;
+  const stop_source taken = std::move(source);
+  stop_source copy = source;
+  CHECK_FALSE(copy.request_stop());
+  CHECK_FALSE(taken.stop_requested());
 }
 }  // namespace

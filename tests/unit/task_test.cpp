@@ -96,6 +96,24 @@ TEST_CASE("task: a value is moved into the result once and out of it once, and n
   CHECK(log.alive == 0);
 }
 
+[[gnu::noinline]] task<coracle::testing::lifetime_probe> through_levels(coracle::testing::lifetimes& log,
+                                                                        int levels) {
+  if (levels == 0) co_return coracle::testing::lifetime_probe(log, 1);
+  coracle::testing::lifetime_probe result = co_await through_levels(log, levels - 1);
+  co_return result;
+}
+TEST_CASE("task: on its way through many levels a value is moved twice in each, and never copied") {
+  coracle::testing::lifetimes log;
+  {
+    const coracle::testing::lifetime_probe taken = sync_wait(through_levels(log, 10));
+    CHECK(taken.id() == 1);
+    CHECK(log.constructed == 1);
+    CHECK(log.moves == 2 * 11);
+    CHECK(log.copies == 0);
+  }
+  CHECK(log.alive == 0);
+}
+
 TEST_CASE("task: an exception that leaves the body is thrown from the co_await") {
   auto parent = []() -> task<int> {
     int caught = 0;

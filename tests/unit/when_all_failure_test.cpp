@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <stdexcept>
 #include <string>
@@ -354,5 +356,34 @@ TEST_CASE("when_all_ready: where the move of a result throws, that is its error,
   }
   CHECK(kept);
   CHECK(thrown);
+}
+
+TEST_CASE("when_all: a task that has ended before it with an error stops those that wait; on a pool, too") {
+  coracle::static_thread_pool pool{1};
+  for (const bool on_pool : {false, true}) {
+    async_manual_reset_event never;
+    const auto work = [&](task<int> ended) -> task<> {
+      co_await ended.when_ready();
+      co_await coracle::when_all(after(never, 1), std::move(ended), after(never, 2));
+    };
+    const auto run = [&] {
+      on_pool ? coracle::sync_wait(coracle::schedule_on(pool, work(fail("ended"))))
+              : coracle::sync_wait(work(fail("ended")));
+    };
+    CHECK_THROWS_WITH_AS(run(), "ended", std::runtime_error);
+  }
+}
+
+TEST_CASE("when_all: on a pool, what follows a child that fails at once is not started") {
+  coracle::static_thread_pool pool{1};
+  bool started = false;
+  const auto note = [&]() -> task<int> {
+    started = true;
+    co_return 1;
+  };
+  CHECK_THROWS_WITH_AS(
+      coracle::sync_wait(coracle::schedule_on(pool, coracle::when_all(fail("first"), note(), note()))),
+      "first", std::runtime_error);
+  CHECK_FALSE(started);
 }
 }  // namespace

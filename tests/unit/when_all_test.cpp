@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/faster_thread.hpp"
 #include "child_tasks.hpp"
 
 namespace {
@@ -364,5 +368,24 @@ TEST_CASE(
   });
   CHECK(failed == 3);  // two frames, and the source
   CHECK(threw == 2);   // not for the frame that catches
+}
+
+TEST_CASE("when_all: an empty range completes at once on a pool, too") {
+  coracle::static_thread_pool pool{1};
+  CHECK(coracle::sync_wait(coracle::schedule_on(pool, coracle::when_all(std::vector<task<int>>{}))).empty());
+}
+
+TEST_CASE("when_all: on a pool, a child that ends on another thread before the next is started") {
+  coracle_test::faster_thread elsewhere;
+  coracle::static_thread_pool pool{1};
+  const auto hop = [&](int value) -> task<int> {
+    co_await elsewhere.schedule();
+    co_return value;
+  };
+  const auto work = [&]() -> task<int> {
+    const auto [a, b, c] = co_await coracle::when_all(hop(1), hop(2), give(4));
+    co_return a + b + c;
+  };
+  CHECK(coracle::sync_wait(coracle::schedule_on(pool, work())) == 7);
 }
 }  // namespace

@@ -67,7 +67,7 @@ class callback_meeting : waiter, protected stop_registration {
   void initiate_threw(std::exception_ptr error) noexcept { initiate_error_ = std::move(error); }
   /// False: stop was requested meanwhile, and it is the caller who cancels.
   bool listen_to(const stop_token& token) noexcept {
-    if (has(state_.load(memory_order_relaxed), is_completed) || add_to(token)) return true; /*C1*/
+    if (!has(state_.load(memory_order_relaxed), is_completed) && add_to(token)) return true; /*C1*/
     reason_ = token.reason();
     return has(state_.load(memory_order_relaxed), is_completed); /*C1*/
   }

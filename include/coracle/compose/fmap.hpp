@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
-#include <functional>
+#include <coracle/detail/call.hpp>
 
 namespace coracle {
 namespace detail {
@@ -22,15 +22,15 @@ class fmap_awaiter {
   decltype(auto) await_resume() {
     if constexpr (std::is_void_v<await_result_t<Awaitable>>) {
       awaiter_.await_resume();
-      return std::invoke(static_cast<Function&&>(function_));
+      return detail::call(static_cast<Function&&>(function_));
     } else if constexpr (!std::is_reference_v<await_result_t<Awaitable>> &&
                          std::is_rvalue_reference_v<
                              std::invoke_result_t<Function&&, await_result_t<Awaitable>>>) {
       // A part of the value, such as &point::x gives: moved out, for the value ends here.
       return std::remove_cvref_t<std::invoke_result_t<Function&&, await_result_t<Awaitable>>>(
-          std::invoke(static_cast<Function&&>(function_), awaiter_.await_resume()));
+          detail::call(static_cast<Function&&>(function_), awaiter_.await_resume()));
     } else {
-      return std::invoke(static_cast<Function&&>(function_), awaiter_.await_resume());
+      return detail::call(static_cast<Function&&>(function_), awaiter_.await_resume());
     }
   }
 

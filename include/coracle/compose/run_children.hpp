@@ -116,13 +116,12 @@ struct taking<void, Take> : std::invoke_result<Take&> {};
 template <class T, class Take>
 using taking_t = typename taking<T, Take>::type;
 
-/// Gives `take` the value of a child. True: go on. The coroutine is for a `take` that is to be awaited.
+/// Gives `take` the value of a child, which has one. True: go on. The coroutine is for a `take` that is to be awaited.
 template <class Child, class Take>
-bool take_now(Child& ended, Take& take) {
+bool take_now([[maybe_unused]] Child& ended, Take& take) {
   using value = typename Child::result_type;
   constexpr bool says = !std::is_void_v<taking_t<value, Take>>;
   if constexpr (std::is_void_v<value>) {
-    ended.result();
     if constexpr (says)
       return take();
     else
@@ -136,11 +135,10 @@ bool take_now(Child& ended, Take& take) {
   return true;
 }
 template <class Child, class Take>
-task<bool> take_and_wait(Child& ended, Take& take) {
+task<bool> take_and_wait([[maybe_unused]] Child& ended, Take& take) {
   using value = typename Child::result_type;
   constexpr bool says = !std::is_void_v<await_result_t<taking_t<value, Take>>>;
   if constexpr (std::is_void_v<value>) {
-    ended.result();
     if constexpr (says)
       co_return co_await take();
     else

@@ -47,12 +47,11 @@ class promised_child : public scope_future_child {
     error = end_.error();
     set_function(&dispose_of);
     keep();  // for the list
-    if (!owner.hold(*this)) {
-      over_.set();
-      owner.failed(*this);
-    } else {
+    if (owner.hold(*this)) {
       over_.set();
       owner.leave();
+    } else {
+      owner.failed(*this);  // the future was dropped, and nobody waits
     }
     release();
   }

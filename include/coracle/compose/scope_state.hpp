@@ -115,7 +115,6 @@ class scope_state {
   /// The future gives its error to who awaits it.
   CORACLE_COLD() void give_up(scope_future_child& child) noexcept {
     const std::size_t seen = word_.lock();
-    child.is_held = false;
     held_.remove(child);
     word_.unlock(seen);
     dispose(child);
@@ -123,13 +122,13 @@ class scope_state {
 
   // ---- the joiner ----
 
-  /// False: there are no children; nobody will be resumed.
+  /// False: there are no children, and it goes on at once.
   bool join(std::coroutine_handle<> suspended) noexcept {
     CORACLE_REQUIRE(!joiner_.handle, "join() of an async_scope was awaited twice: await it once");
     joiner_.suspend(suspended);
     const std::size_t seen = word_.lock();
     word_.unlock(seen - one);
-    return seen != one;
+    return seen != one || (has_to_give_way() && give_way(joiner_));
   }
   [[nodiscard]] bool has_errors() const noexcept { return !(failed_.empty() && held_.empty()); }
   [[nodiscard]] bool any_cancelled() const noexcept { return any_cancelled_; }
@@ -222,7 +221,6 @@ inline void scope_state::throw_errors() {
     for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) f(*each);
   };
   for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) {
-    each->is_held = false;
     each->is_settled = true;
   }
   for_each([&](const scope_child& each) {

@@ -83,10 +83,10 @@ class siblings : protected shared_frame, protected start_frame {
     return running_.fetch_sub(children, memory_order_acq_rel) == children; /*W1*/
   }
   void continue_parent() noexcept {
-    if (parent_.home == current_executor()) {
-      resume_on_return(parent_.handle);
-    } else {
+    if (parent_.home != current_executor()) {
       wake_parent();
+    } else if (!has_to_give_way() || !give_way(made_at(woken_, parent_.handle, parent_.home))) {
+      resume_on_return(parent_.handle);
     }
   }
   /// What goes on, on this thread, now that one more has ended: the start of the rest, the parent, or nothing.
@@ -103,7 +103,18 @@ class siblings : protected shared_frame, protected start_frame {
   CORACLE_SAVES_REGISTERS()
   std::coroutine_handle<> after_none() noexcept { return after_one(); }
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> transfer_to_parent() noexcept {
-    return parent_.home == current_executor() ? transfer_to(parent_.handle) : wake_parent();
+    if (parent_.home != current_executor()) return wake_parent();
+    return this_thread().budget.spend_join() ? give_way_before_parent() : transfer_to(parent_.handle);
+  }
+  /// All were over before they had to be waited for.
+  CORACLE_TRANSFER_ABI() std::coroutine_handle<> after_all_at_once() noexcept {
+    return has_to_give_way() ? give_way_before_parent() : transfer_to(parent_.handle);
+  }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_COLD()
+  std::coroutine_handle<> give_way_before_parent() noexcept {
+    const std::coroutine_handle<> parent = parent_.handle;
+    return give_way(made_at(woken_, parent, parent_.home)) ? std::noop_coroutine() : transfer_to(parent);
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
@@ -136,7 +147,7 @@ class siblings : protected shared_frame, protected start_frame {
   }
 
   [[nodiscard]] bool is_race() const noexcept { return rule_ >= rule::any; }
-  /// One has ended before any was started.
+  /// Nobody has to be waited for, and nothing was begun.
   std::coroutine_handle<> go_on_at_once(std::coroutine_handle<> parent) noexcept {
     auto& woken = *::new (static_cast<void*>(&woken_)) waiter(parent);
     return has_to_give_way() && give_way(woken) ? std::noop_coroutine() : transfer_to(parent);

@@ -193,7 +193,7 @@ class siblings_operation : public siblings {
   std::coroutine_handle<> start(const environment& inherited, std::coroutine_handle<> parent) noexcept {
     if (stop_registration::may_be_late(inherited.stop) && is_stopped(inherited)) [[unlikely]]
       return transfer_to(parent);
-    if (count() == 0) return transfer_to(parent);
+    if (count() == 0) return go_on_at_once(parent);
     if constexpr (What == rule::any) {
       if (try_at_once()) return go_on_at_once(parent);
     }
@@ -212,7 +212,7 @@ class siblings_operation : public siblings {
       start_later(nested, &start_now);
       return std::noop_coroutine();
     }
-    return start_all() ? std::noop_coroutine() : transfer_to(parent);
+    return start_all() ? std::noop_coroutine() : after_all_at_once();
   }
 
  protected:
@@ -365,10 +365,10 @@ using element_t = std::conditional_t<
     std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 
 template <class Sibling>
-auto element_of(Sibling&& ended) -> element_t<typename std::remove_cvref_t<Sibling>::result_type> {
+auto element_of([[maybe_unused]] Sibling&& ended)
+    -> element_t<typename std::remove_cvref_t<Sibling>::result_type> {
   using result_type = typename std::remove_cvref_t<Sibling>::result_type;
   if constexpr (std::is_void_v<result_type>) {
-    ended.get().result();
     return {};
   } else if constexpr (std::is_rvalue_reference_v<result_type>) {
     auto&& referred = ended.get().result();

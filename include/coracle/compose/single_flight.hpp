@@ -69,8 +69,8 @@ class single_flight {
   static task<> carry_out(flight& mine, Work work);
 
   detail::small_mutex mutex_;
-  std::unordered_map<Key, flight*, Hash, Equal> flights_;  // those that one can join; mutex_
-  std::size_t flying_ = 0;                                 // all that exist; mutex_
+  std::unordered_map<Key, detail::plain<flight*>, Hash, Equal> flights_;  // those that one can join; mutex_
+  detail::plain<std::size_t> flying_ = 0;                                 // all that exist; mutex_
 };
 
 /// One execution of the work. Lives from the first caller's arrival to the last one's leave, who joins it.
@@ -103,7 +103,7 @@ class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame
   stop_source source;
   task<> work;
   outcome<T> result;
-  std::size_t callers = 1;  // the owner's mutex_
+  detail::plain<std::size_t> callers = 1;  // the owner's mutex_
 
  private:
   static void work_ended(detail::callback_frame* self) { static_cast<flight*>(self)->land(); }
@@ -129,7 +129,7 @@ class single_flight<Key, T, Hash, Equal>::passenger {
       ~undo() {
         if (!place->second) flights.erase(place);
       }
-      std::unordered_map<Key, flight*, Hash, Equal>& flights;
+      decltype(owner.flights_)& flights;
       decltype(owner.flights_.begin()) place;
     } const if_it_throws{owner.flights_, place};
     place->second = flight_ = new flight(owner, key);

@@ -4,12 +4,13 @@
 #include <concepts>
 #include <coracle/core/allocated_promise.hpp>
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/executor.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
+#include <coracle/detail/call.hpp>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
-#include <tuple>
 #include <utility>
 
 namespace coracle {
@@ -81,6 +82,11 @@ class async_generator_promise : public part::continues_parent,
     element_ = under_way;
 #endif
   }
+  /// For a step that gives way to others first.
+  resumption& its_turn(std::coroutine_handle<> body) noexcept {
+    turn_.handle = body;
+    return turn_;
+  }
   /// Null before the first element and after the last.
   object* element() const noexcept { return element_; }
   /// What the body did when it was last resumed: its element; null for its end; its exception, thrown once.
@@ -93,6 +99,7 @@ class async_generator_promise : public part::continues_parent,
  private:
   object* element_ = nullptr;
   std::exception_ptr error_;
+  resumption turn_;
 };
 }  // namespace detail
 
@@ -105,7 +112,8 @@ class async_generator_promise : public part::continues_parent,
 /// `async_generator<T>` shows each element as `T&`, where it stands: the consumer may change it, or move it
 /// out. Only a const lvalue that is yielded as a `T` without const is shown as a copy.
 /// Prefer generator where the body never waits.
-/// Order         the body runs inside the await of `begin()`, `++` or `next()`, up to the next `co_yield`.
+/// Order         the body runs inside the await of `begin()`, `++` or `next()`, up to the next `co_yield`. As with every
+///               await, each 128th in a row that is ready lets others on the executor run first.
 /// Resumes on    the consumer on the thread that yielded the element or ended the body, as after a task; the
 ///               body on the thread that awaits the next element.
 /// Cancellation  at each await the body inherits the consumer's environment. Destroy the generator to end it
@@ -203,12 +211,19 @@ class async_generator<T>::step {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
     body.promise().begin_step();
     body.promise().set_parent(consumer);
+    if (detail::has_to_give_way()) [[unlikely]]
+      return give_way_before(body);
     return transfer_to(body);
   }
 
  protected:
   CORACLE_ALWAYS_INLINE() std::add_pointer_t<T> take() const {
     return body_ ? body_.promise().take_step() : nullptr;
+  }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_COLD()
+  static std::coroutine_handle<> give_way_before(std::coroutine_handle<promise_type> body) noexcept {
+    return detail::give_way(body.promise().its_turn(body)) ? std::noop_coroutine() : transfer_to(body);
   }
   std::coroutine_handle<promise_type> body_;
 };
@@ -253,9 +268,7 @@ template <class Function, class T>
 async_generator<std::invoke_result_t<Function&, detail::shown_by_async<T>>> fmap(Function function,
                                                                                  async_generator<T> source) {
   while (auto* element = co_await source.next()) {
-    // std::invoke without <functional>
-    co_yield std::apply(
-        function, std::tuple<detail::shown_by_async<T>>(static_cast<detail::shown_by_async<T>>(*element)));
+    co_yield detail::call(function, static_cast<detail::shown_by_async<T>>(*element));
   }
 }
 

@@ -1,6 +1,7 @@
 // coracle/core/environment.hpp -- what a coroutine inherits from the one that awaits it.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/executor.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/detail/chrono.hpp>
 #include <coroutine>
@@ -64,15 +65,18 @@ class [[nodiscard]] read_environment {
   const environment* found_ = nullptr;
 };
 
-/// Gives the awaiting coroutine another environment, for all that it awaits from here on.
-class [[nodiscard]] replace_environment {
+/// Gives the awaiting coroutine another environment, for all that it awaits from here on. Counts as an await that is
+/// ready, on behalf of the combinator that is a coroutine because of it.
+class [[nodiscard]] replace_environment : resumption {
  public:
   explicit replace_environment(const environment& replacement) noexcept : replacement_(&replacement) {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     self.promise().set_environment(replacement_);
-    return false;
+    if (!has_to_give_way()) return false;
+    handle = self;
+    return give_way(*this);
   }
   void await_resume() const noexcept {}
 

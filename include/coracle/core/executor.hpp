@@ -42,16 +42,28 @@ class executor {
 
 namespace detail {
 /// Counts an await that need not wait. True: it is time to give_way().
-inline bool has_to_give_way() noexcept { return --this_thread().ready_awaits_left == 0; }
+inline bool has_to_give_way() noexcept { return this_thread().budget.spend_await(); }
 /// For one that was counted and has to wait.
-inline void others_have_run() noexcept { this_thread().ready_awaits_left = ready_awaits_in_a_row; }
+inline void others_have_run() noexcept { this_thread().budget.begin(); }
 /// Posts `self`, which need not wait, behind the others that can run on its executor. False: it has none.
 CORACLE_COLD() inline bool give_way(resumption& self) noexcept {
-  this_thread().ready_awaits_left = ready_awaits_in_a_row;
+  this_thread().budget.renew();
   executor* const here = current_executor();
   if (here) here->post(self);
   return here != nullptr;
 }
+
+/// Awaited by a coroutine of the library that may find nothing to wait for: counts as an await that need not wait.
+class [[nodiscard]] counted_as_ready : resumption {
+ public:
+  counted_as_ready() noexcept = default;
+  bool await_ready() const noexcept { return !has_to_give_way(); }
+  bool await_suspend(std::coroutine_handle<> self) noexcept {
+    handle = self;
+    return give_way(*this);
+  }
+  void await_resume() const noexcept {}
+};
 
 /// While it lives, the calling thread belongs to `place`.
 class executor_scope {

@@ -14,10 +14,16 @@
 
 namespace coracle {
 namespace detail {
-// A thread keeps freed frames in lists by size, 16 bytes apart, and hands them out again. A frame may be
-// freed on another thread than it was allocated on: it joins the lists of the thread that frees it. At most
-// `class_budget` bytes of each size are kept, the rest goes back to the global heap.
-inline constexpr std::size_t frame_granule = 16, frame_classes = 65, class_budget = 256 * 1024;
+// A thread keeps freed frames in lists by size and hands them out again. A frame may be freed on another thread than it
+// was allocated on: it joins the lists of the thread that frees it. The sizes of small frames are 16 bytes apart, and each
+// has a list of at most `class_budget` bytes. Those of large frames are an eighth of a power of two apart, from 1,024 to
+// 256 Ki bytes. They, and small frames whose list is full, have lists that share a budget, `shared_budget` bytes. The rest
+// goes back to the global heap, and what is larger comes from there.
+inline constexpr std::size_t frame_granule = 16, small_classes = 65, class_budget = 256 * 1024;
+inline constexpr std::size_t steps = 8, large_classes = 8 * steps, shared_budget = 16 * 1024 * 1024;
+inline constexpr std::size_t frame_classes = small_classes + large_classes;
+inline constexpr std::size_t frame_lists =
+    frame_classes + small_classes;  // the last of what is beyond the first
 
 // Units with AddressSanitizer and without have lists of their own, also where one program has both.
 #if CORACLE_ADDRESSES_LEAVE_BITS()
@@ -55,8 +61,9 @@ class frame_link {
 #endif
 };
 struct frame_cache {
-  frame_link lists[frame_classes];
-  bool closed = false;  ///< the thread is ending: cache nothing any more
+  frame_link lists[frame_lists];
+  std::size_t shared_bytes = 0;  ///< of the frames in lists that share a budget
+  bool closed = false;           ///< the thread is ending: cache nothing any more
 };
 
 CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};
@@ -77,11 +84,22 @@ inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t
 
 // Eight more than a multiple of 16, as a heap block is of which 8 bytes are the heap's; the first as large as the second.
 constexpr std::size_t frame_class(std::size_t size) noexcept { return (size + 7) / frame_granule; }
-constexpr std::size_t class_size(std::size_t index) noexcept {
-  return (index == 0 ? 1 : index) * frame_granule + 8;
+/// Of a frame for which frame_class() gives `small_classes` or more.
+constexpr std::size_t large_class(std::size_t size) noexcept {
+  const std::size_t last = size - 9;  // above 1023
+  const unsigned shift = static_cast<unsigned>(60 - __builtin_clzll(last));
+  return small_classes + (shift - 7) * steps + (last >> shift) - steps;
 }
+constexpr std::size_t class_size(std::size_t index) noexcept {
+  if (index < small_classes) return (index == 0 ? 1 : index) * frame_granule + 8;
+  if (index >= frame_classes) return class_size(index - frame_classes);
+  const std::size_t step = index - small_classes;
+  return ((steps + 1 + step % steps) << (7 + step / steps)) + 8;
+}
+inline constexpr std::size_t largest_kept = class_size(frame_classes - 1);
 constexpr std::size_t class_capacity(std::size_t index) noexcept { return class_budget / class_size(index); }
 static_assert(class_capacity(0) < 0x10000, "a link has 16 bits for the room");
+static_assert(large_class(1033) == small_classes && large_class(largest_kept) == frame_classes - 1);
 
 // Under AddressSanitizer the link is a free frame's end, and all before it is poisoned: the leak checker reads no poisoned
 // memory, and would report what the lists of living threads hold.
@@ -115,30 +133,28 @@ CORACLE_SAVES_REGISTERS() inline void* new_frame(std::size_t index) noexcept {
   frame[-1] = block;
   return frame;
 }
-CORACLE_SAVES_REGISTERS() inline void* new_large_frame(std::size_t size) noexcept {
-  return ::operator new(size, std::nothrow);
-}
 inline void delete_frame(void* frame, std::size_t index) noexcept {
   ::operator delete(has_own_lines(index) ? static_cast<void**>(frame)[-1] : frame);
 }
-CORACLE_COLD() inline void delete_large_frame(void* frame) noexcept { ::operator delete(frame); }
 
 /// Gives every cached frame back to the global heap.
 inline void empty_lists(frame_cache& cache) noexcept {
-  for (std::size_t index = 0; index != frame_classes; ++index) {
+  for (std::size_t index = 0; index != frame_lists; ++index) {
     frame_link list = std::exchange(cache.lists[index], {});
     while (frame_link* const frame = list.below()) {
       list = *frame;
       delete_frame(as_memory(frame, index), index);
     }
   }
+  cache.shared_bytes = 0;
 }
 
-/// As many frames as are worth a timer.
+/// As many frames as are worth a timer, or as many bytes.
 inline bool caches_many_frames(const frame_cache& cache) noexcept {
-  constexpr std::size_t many = 32;
+  constexpr std::size_t many = 32, many_bytes = many * 1024;
+  if (cache.shared_bytes >= many_bytes) return true;
   std::size_t count = 0;
-  for (std::size_t index = 0; index != frame_classes; ++index) {
+  for (std::size_t index = 0; index != small_classes; ++index) {
     const frame_link list = cache.lists[index];
     if (list.below()) count += class_capacity(index) - list.room();
   }
@@ -157,6 +173,49 @@ inline void close_at_thread_exit() noexcept {
   static_cast<void>(&at_thread_exit);
 }
 
+// ---- the lists that share a budget ----
+
+/// Takes the newest frame off a list that has one.
+inline void* take_shared(frame_cache& cache, std::size_t index) noexcept {
+  frame_link* const frame = cache.lists[index].below();
+  cache.lists[index] = *frame;
+  cache.shared_bytes -= class_size(index);
+  return as_memory(frame, index);
+}
+/// Makes room for a frame by giving back frames of other sizes, which a thread that has come to do other work might never
+/// use again. Returns false if the list of this size fills the budget by itself.
+inline bool make_room(frame_cache& cache, std::size_t index) noexcept {
+  std::size_t other = frame_lists;
+  while (cache.shared_bytes + class_size(index) > shared_budget) {
+    while (other == index || other == frame_lists || !cache.lists[other].below()) {
+      if (other-- == small_classes) return false;
+    }
+    delete_frame(take_shared(cache, other), other);
+  }
+  return true;
+}
+inline void put_shared(frame_cache& cache, void* memory, std::size_t index) noexcept {
+  if (cache.closed || !make_room(cache, index)) return delete_frame(memory, index);
+  close_at_thread_exit();
+  frame_link* const frame = as_free(memory, index);
+  *frame = cache.lists[index];
+  cache.lists[index] = frame_link(frame, 0);
+  cache.shared_bytes += class_size(index);
+}
+/// Null: no memory.
+CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) noexcept {
+  frame_cache& cache = this_thread_frames();
+  return cache.lists[index].below() ? take_shared(cache, index) : new_frame(index);
+}
+/// Null: no memory.
+CORACLE_SAVES_REGISTERS() inline void* allocate_large_frame(std::size_t size) noexcept {
+  return size > largest_kept ? ::operator new(size, std::nothrow) : allocate_from_shared(large_class(size));
+}
+CORACLE_COLD() inline void free_large_frame(void* memory, std::size_t size) noexcept {
+  if (size > largest_kept) return ::operator delete(memory);
+  put_shared(this_thread_frames(), memory, large_class(size));
+}
+
 [[noreturn]] CORACLE_COLD() inline void no_memory() {
 #if CORACLE_EXCEPTIONS()
   throw std::bad_alloc();
@@ -168,16 +227,16 @@ inline void close_at_thread_exit() noexcept {
 CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
   const std::size_t index = frame_class(size);
   void* memory;
-  if (index < frame_classes) [[likely]] {
+  if (index < small_classes) [[likely]] {
     frame_link& list = this_thread_frames().lists[index];
     frame_link* const frame = list.below();
     if (frame) [[likely]] {
       list = *frame;
       return as_memory(frame, index);
     }
-    memory = new_frame(index);
+    memory = allocate_from_shared(frame_classes + index);
   } else {
-    memory = new_large_frame(size);
+    memory = allocate_large_frame(size);
   }
   if (!memory) [[unlikely]]
     no_memory();
@@ -192,15 +251,15 @@ void put_on(frame_link& list, frame_link below, std::size_t room, void* memory, 
 CORACLE_COLD() inline void free_frame_without_room(void* memory, std::size_t index) noexcept {
   frame_cache& cache = this_thread_frames();
   frame_link& list = cache.lists[index];
-  if (list.below() || cache.closed) return delete_frame(memory, index);
+  if (list.below() || cache.closed) return put_shared(cache, memory, frame_classes + index);
   close_at_thread_exit();
   const std::size_t room = class_capacity(index);
   put_on(list, frame_link(nullptr, room), room - 1, memory, index);
 }
 CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) noexcept {
   const std::size_t index = frame_class(size);
-  if (index >= frame_classes) [[unlikely]]
-    return delete_large_frame(memory);
+  if (index >= small_classes) [[unlikely]]
+    return free_large_frame(memory, size);
   frame_link& list = this_thread_frames().lists[index];
   const frame_link below = list;
   // Written so that both compilers make one instruction of the subtraction and its test.
@@ -244,9 +303,9 @@ inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thre
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.
 /// Threads     a frame may be freed on any thread.
 /// Exceptions  std::bad_alloc.
-/// Cost        a list pop and a list push, no lock; at most 256 KiB are kept for each of 65 sizes
-///             up to 1032 bytes. A frame of more than 184 bytes has cache lines of its own, and takes 64 bytes
-///             more.
+/// Cost        a list pop and a list push, no lock; a frame of more than 256 KiB is the heap's. A thread keeps at most
+///             256 KiB of each of 65 sizes up to 1032 bytes, and 16 MiB more of all sizes together. Those above 1032
+///             bytes are rounded up by an eighth at most. A frame of more than 184 bytes has cache lines of its own, and takes 64 bytes more.
 struct recycled_frames {
   static void* operator new(std::size_t size) { return detail::allocate_recycled(size); }
   static void operator delete(void* frame, std::size_t size) noexcept { detail::free_recycled(frame, size); }

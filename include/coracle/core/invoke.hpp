@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/stop.hpp>
+#include <coracle/detail/call.hpp>
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -10,28 +11,6 @@
 
 namespace coracle {
 namespace detail {
-template <class Function, class Object, class... Args>
-CORACLE_CORO_WRAPPER()
-decltype(auto) call_member(Function f, Object&& object, Args&&... args) {
-  if constexpr (requires { (static_cast<Object&&>(object).*f)(static_cast<Args&&>(args)...); }) {
-    return (static_cast<Object&&>(object).*f)(static_cast<Args&&>(args)...);
-  } else if constexpr (requires { (object.get().*f)(static_cast<Args&&>(args)...); }) {
-    return (object.get().*f)(static_cast<Args&&>(args)...);  // a std::reference_wrapper
-  } else {
-    return ((*static_cast<Object&&>(object)).*f)(static_cast<Args&&>(args)...);
-  }
-}
-/// As std::invoke, which under CORACLE_ENABLE_LIFETIME_CHECKS may not return a task (ADR 5).
-template <class F, class... Args>
-CORACLE_CORO_WRAPPER()
-CORACLE_ALWAYS_INLINE() std::invoke_result_t<F, Args...> call(F&& f, Args&&... args) {
-  if constexpr (!std::is_member_pointer_v<std::remove_cvref_t<F>>) {
-    return static_cast<F&&>(f)(static_cast<Args&&>(args)...);
-  } else {
-    return detail::call_member(f, static_cast<Args&&>(args)...);
-  }
-}
-
 /// `F` is a function that can be kept, with its arguments, and called later, and returns an awaitable.
 template <class F, class... Args>
 concept returns_awaitable =

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/generator.hpp>
-#include <tuple>
+#include <coracle/detail/call.hpp>
 
 namespace coracle {
 template <class T>
@@ -159,8 +159,7 @@ template <class Function, class T>
 generator<std::invoke_result_t<Function&, detail::shown_by_recursive<T>>> fmap(
     Function function, recursive_generator<T> source) {
   for (auto&& element : source) {
-    // std::invoke without <functional>
-    co_yield std::apply(function, std::tuple<decltype(element)>(static_cast<decltype(element)>(element)));
+    co_yield detail::call(function, static_cast<decltype(element)>(element));
   }
 }
 

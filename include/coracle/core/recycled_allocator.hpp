@@ -12,7 +12,7 @@ namespace coracle {
 /// when_all(), whose results then come from there, too.
 /// Exceptions  std::bad_alloc.
 /// Threads     memory may be given back on any thread, and joins that thread's lists.
-/// Cost        a list pop and a list push, an eighth of malloc and free; above 1032 bytes, and where the list is empty,
+/// Cost        a list pop and a list push, an eighth of malloc and free; above 256 KiB, and where the list is empty,
 ///             the global heap's.
 template <class T>
 struct recycled_allocator {

@@ -34,6 +34,11 @@ class stoppable_hop : resumption {
     place->post(*this);
     return true;
   }
+  /// For one that need not go anywhere. False: it goes on at once.
+  CORACLE_COLD() bool give_way(std::coroutine_handle<> suspended) noexcept {
+    handle = suspended;
+    return detail::give_way(*this);
+  }
   /// For one that suspended all the same: it goes on on its own executor or, outside any, before this returns.
   CORACLE_COLD() void come_back(std::coroutine_handle<> suspended) noexcept {
     handle = suspended;
@@ -105,7 +110,9 @@ class scheduler_ref {
     template <class Promise>
     CORACLE_NOINLINE_SUSPEND()
     bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-      return go(place_ == current_executor() ? nullptr : place_, suspended);
+      const bool stays = place_ == current_executor();
+      if (go(stays ? nullptr : place_, suspended)) return true;
+      return stays && detail::has_to_give_way() && give_way(suspended);
     }
 
    private:

@@ -52,6 +52,18 @@ class shared_end {
     return handles_.load(memory_order_acquire) == 1 ||       /*H1*/
            handles_.fetch_sub(1, memory_order_acq_rel) == 1; /*H2*/
   }
+  /// Destroys the frame, at once or when those in whose destruction this is called are gone: so a chain of any length
+  /// takes a bounded stack. Requires: there is no handle any more.
+  void destroy_frame() noexcept {
+    shared_destructions& thread = this_thread().destructions;
+    if (thread.depth == shared_destructions::most) [[unlikely]]
+      return destroy_later(thread);
+    ++thread.depth;
+    frame().destroy();
+    if (thread.depth == 1 && thread.first) [[unlikely]]
+      destroy_those_put_off(thread);
+    --thread.depth;
+  }
 
  protected:
   /// Wakes whoever waits; gives the one to be continued at once, if there is one. The body's own handle still
@@ -66,6 +78,22 @@ class shared_end {
   }
 
  private:
+  /// A promise begins with this, and the distance from the frame is the same for each promise.
+  [[nodiscard]] std::coroutine_handle<> frame() noexcept {
+    return std::coroutine_handle<shared_end>::from_promise(*this);
+  }
+  CORACLE_COLD() void destroy_later(shared_destructions& thread) noexcept {
+    handles_.store(reinterpret_cast<std::uintptr_t>(std::exchange(thread.first, this)),
+                   memory_order_relaxed); /*H4*/
+  }
+  CORACLE_COLD() static void destroy_those_put_off(shared_destructions& thread) noexcept {
+    while (shared_end* const each = thread.first) {
+      const std::uintptr_t next = each->handles_.load(memory_order_relaxed); /*H4*/
+      thread.first = reinterpret_cast<shared_end*>(next);
+      each->frame().destroy();
+    }
+  }
+
   // The result belongs to the body until it has ended, then to all who have seen that, who share it.
   //   [S1] load    acquire  see what the body wrote     pairs with B2 of the end
   static constexpr std::uint32_t unstarted = 0, running = 2, ended = 4;
@@ -75,7 +103,8 @@ class shared_end {
   //   [H1] load                      acquire  see what the others did before they dropped  pairs with H2
   //   [H2] drop one                  acq_rel  publish what this one did, see the others'   pairs with H1, H2
   //   [H3] one more                  relaxed  whoever adds has one
-  atomic<std::size_t> handles_{1};
+  //   [H4] the next to be destroyed  relaxed  there is no handle any more: only the thread that destroys it comes here
+  atomic<std::uintptr_t> handles_{1};
 };
 
 template <class T>
@@ -101,7 +130,7 @@ struct shared_task_promise : shared_end,
   friend ends_by<shared_task_promise>;
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> end() noexcept {
     const std::coroutine_handle<> next = shared_end::end();
-    if (this->drop_handle()) std::coroutine_handle<shared_task_promise>::from_promise(*this).destroy();
+    if (this->drop_handle()) this->destroy_frame();
     return next == std::noop_coroutine() ? next : transfer_to(next);
   }
 };
@@ -150,9 +179,10 @@ class [[nodiscard(
     swap(other);
     return *this;
   }
-  /// The last handle destroys the body, unless it has started and not ended: then it goes on, and its end does.
+  /// The last handle destroys the body, unless it has started and not ended: then it goes on, and its end does. Bodies that
+  /// hold the last handle of one another are destroyed on a bounded stack, those deeper than 16 after the others.
   ~shared_task() {
-    if (body_ && body_.promise().drop_handle()) body_.destroy();
+    if (body_ && body_.promise().drop_handle()) body_.promise().destroy_frame();
   }
 
   void swap(shared_task& other) noexcept { std::swap(body_, other.body_); }
@@ -197,7 +227,10 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
       this->refuse(*inherited);
       return transfer_to(suspended);
     }
-    if (!body_ || body_.promise().has_ended()) return transfer_to(suspended);
+    if (try_now()) {
+      const bool gives_way = detail::has_to_give_way() && this->start_after_others(suspended, inherited);
+      return gives_way ? std::noop_coroutine() : transfer_to(suspended);
+    }
     // What enqueue() finds goes through a local: this object may be gone when wait() returns.
     const auto body = body_;
     arrival found = arrival::goes_on;
@@ -213,6 +246,7 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
 
  private:
   friend wait_type;
+  bool try_now() const noexcept { return !body_ || body_.promise().has_ended(); }
   bool enqueue() noexcept {
     arrival& found = *found_;
     found = body_.promise().enqueue(this->node());

@@ -135,13 +135,11 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     return outer_.load(memory_order_relaxed) ||
            reason_.load(memory_order_relaxed) != stop_reason::none; /*R7*/
   }
-  /// For a new state whose place was requested before.
+  /// For a new state, which nobody else knows yet: its place was requested before.
   void requested_before(stop_reason why) noexcept {
-    lock();
     note_in_row();
-    if (reason_.load(memory_order_relaxed) == stop_reason::none) /*R7*/
-      reason_.store(why, memory_order_relaxed);                  /*R7*/
-    unlock();
+    reason_.store(why, memory_order_relaxed); /*R7*/
+    listeners_.unlock(closed);
   }
   static void outer_stopped(stop_listener& link) noexcept;
   static stop_state& out_of_memory() noexcept;
@@ -154,7 +152,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   //   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
   //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
   //   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
-  //   [R7] load, or store before P2 relaxed  under the lock
+  //   [R7] load, or store before P2 relaxed  under the lock, or nobody else knows the state
   //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
   //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
   //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
@@ -174,10 +172,10 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   plain<stop_listener*> first_ = nullptr;
   plain<plain<stop_listener*>*> end_ = &first_;
   plain<stop_listener*> running_ = nullptr;
-  plain<one_shot*> waits_for_it_ = nullptr;  // a thread that removes the running listener
-  plain<const thread_state*> requester_ = nullptr;
+  plain<one_shot*> waits_for_it_ = nullptr;               // a thread that removes the running listener
+  plain<const thread_state*> requester_ = nullptr;        // whose thread runs the listeners, or has
   plain<stop_reason> linked_reason_ = stop_reason::none;  // it is to be requested by whoever has set this
-  plain<stop_state*> next_linked_ = nullptr;
+  plain<stop_state*> next_linked_ = nullptr;              // written once at most
 };
 
 /// Wake-ups outside any executor that a callback makes wait until the last callback has returned. A coroutine
@@ -232,7 +230,6 @@ inline void stop_state::request_linked(stop_reason why) noexcept {
   if (is_new) linked_reason_ = why;
   unlock();
   if (!is_new) return drop();
-  next_linked_ = nullptr;
   if (linked.first) {
     linked.last->next_linked_ = this;
   } else {
@@ -250,7 +247,6 @@ inline bool stop_state::run_listeners(stop_reason why) noexcept {
   reason_.store(why, memory_order_release); /*R2*/
   requester_ = &this_thread();
   while (first_) run_next();
-  requester_ = nullptr;
   unlock();
   return true;
 }

@@ -175,6 +175,19 @@ class wait_queue {
   }
   /// Serves all that are not lost, for the caller to wake with wake_all() once the lock is released.
   [[nodiscard]] queued_waiter* claim_all() noexcept;
+  /// The oldest that is not lost, so far; null if there is none.
+  [[nodiscard]] queued_waiter* first_to_serve() const noexcept {
+    queued_waiter* each = front();
+    while (each && each->is_lost()) each = after(*each);
+    return each;
+  }
+  /// Takes one out without serving it: it is `queued` still, but not linked. Requires: it is queued.
+  void detach(queued_waiter& waiting) noexcept {
+    waiters_.remove(waiting);
+    waiting.set_progress(queued_waiter::queued);
+  }
+  /// Puts back in front what was detached.
+  void put_in_front(queued_waiter& waiting) noexcept { waiters_.push_front(waiting); }
   /// As claim(), and serves `arriving` at the same time: both or neither. Null: nobody waits whom it can meet, or
   /// `arriving` is cancelled.
   [[nodiscard]] queued_waiter* meet(queued_waiter& arriving) noexcept;
@@ -353,6 +366,12 @@ class stoppable_wait {
     others_have_run();
     return node_.listen(stops, one_of) ? operation().enqueue() : refuse(*inherited);
   }
+  /// As start(); without an executor there are no others.
+  CORACLE_COLD()
+  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited)) ||
+           start(suspended, inherited);
+  }
   CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
     make_node(nullptr);
     node_.cancel_for(inherited.stop.reason());
@@ -388,12 +407,6 @@ class stoppable_wait {
   bool start_or_refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
     if (inherited.stop.stop_requested()) return refuse(inherited);
     return !operation().try_now() && wait(suspended, &inherited);
-  }
-  /// As start(); without an executor there are no others.
-  CORACLE_COLD()
-  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited)) ||
-           start(suspended, inherited);
   }
   static void stop_requested(stop_listener& listener) noexcept {
     auto& node = static_cast<Node&>(listener);

@@ -16,7 +16,7 @@ namespace coracle::detail {
 template <class Word = locked_word<std::uintptr_t>>
 class waited_word : public Word {
  public:
-  static constexpr std::uintptr_t waited_for = 4;  // by those in the queue
+  static constexpr std::uintptr_t waited_for = 8;  // by those in the queue
 
   using Word::Word;
 
@@ -26,14 +26,19 @@ class waited_word : public Word {
   }
   /// Serves who waits alone, for the caller to wake, and leaves `next`. Null: nobody does, or somebody holds the lock.
   [[nodiscard]] waiter* take_alone(std::uintptr_t next) noexcept {
-    queued_waiter* const only = alone(this->load(memory_order_relaxed) & ~this->lock_bit); /*A2*/
+    return take_alone(this->load(memory_order_relaxed), next); /*A2*/
+  }
+  /// The same if the word is what it was when it was `seen`.
+  [[nodiscard]] waiter* take_alone(std::uintptr_t seen, std::uintptr_t next) noexcept {
+    queued_waiter* const only = alone(seen & ~this->lock_bit);
     const bool is_taken =
         only && this->change_from(reinterpret_cast<std::uintptr_t>(only), next, memory_order_acq_rel); /*A1*/
     return is_taken ? only : nullptr;
   }
   /// Takes the lock. Afterwards all who wait are in the queue. Gives the value that it found, or `waited_for`.
-  std::uintptr_t lock_queue() noexcept {
-    const std::uintptr_t seen = this->lock();
+  std::uintptr_t lock_queue() noexcept { return queue_up(this->lock()); }
+  /// The same with the lock held, which found `seen`.
+  std::uintptr_t queue_up(std::uintptr_t seen) noexcept {
     queued_waiter* const only = alone(seen);
     if (only) queue.put(*only);
     return only ? waited_for : seen;
@@ -50,7 +55,10 @@ class waited_word : public Word {
   }
   /// As wait_queue's. Takes the lock.
   [[nodiscard]] bool withdraw(queued_waiter& waiting, std::uintptr_t nobody) noexcept {
-    const std::uintptr_t seen = this->lock();
+    return withdraw(waiting, this->lock(), nobody);
+  }
+  /// The same with the lock held, which it releases; `seen` was found.
+  [[nodiscard]] bool withdraw(queued_waiter& waiting, std::uintptr_t seen, std::uintptr_t nobody) noexcept {
     const bool is_alone = alone(seen) == &waiting;
     const bool is_served = !is_alone && waiting.is_queued_alone();
     const bool waited = is_alone ? waiting.cancel() : !is_served && queue.withdraw(waiting);

@@ -22,7 +22,8 @@ class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
 ///       co_await coracle::this_task::yield();
 ///     }
 ///
-/// Needless in a loop that awaits what is ready: the library's own operations give way now and then.
+/// Needless in a loop that awaits operations of this library, which give way now and then where they are ready; not in one
+/// that awaits only tasks: docs/scheduling.md says what counts.
 /// Order         behind what is queued there.
 /// Resumes on    the executor on which it was awaited; outside any it has no effect, for nobody waits there.
 /// Cancellation  stop requested before, or while others run: it ends as cancelled.

@@ -23,6 +23,12 @@ class intrusive_list {
     *end_ = &node;
     end_ = &node.next;
   }
+  void push_front(Node& node) noexcept {
+    node.next = first_;
+    node.link = &first_;
+    (node.next ? static_cast<Node*>(node.next)->link : end_) = &node.next;
+    first_ = &node;
+  }
   /// Requires: not empty.
   Node& pop() noexcept {
     Node& node = *front();

@@ -23,6 +23,17 @@ class intrusive_queue {
   }
   /// Requires: not empty.
   Node& pop() noexcept { return *std::exchange(head_, static_cast<Node*>(head_->next)); }
+  /// Takes `node` out, in time that grows with the nodes before it. False: it is not in this queue.
+  bool remove(const Node& node) noexcept {
+    Node* before = nullptr;
+    for (Node* each = head_; each; before = each, each = static_cast<Node*>(each->next)) {
+      if (each != &node) continue;
+      if (tail_ == each) tail_ = before;
+      before ? void(before->next = each->next) : void(head_ = static_cast<Node*>(each->next));
+      return true;
+    }
+    return false;
+  }
   /// All of them as a chain, oldest first, that ends in null.
   Node* take_all() noexcept { return std::exchange(head_, nullptr); }
 

@@ -12,10 +12,8 @@ struct resumption;
 
 namespace coracle::detail {
 class fork_queue;
+class shared_end;
 class stop_state;
-
-/// So many awaits in a row that need not wait, then a coroutine gives way to the others on its executor.
-inline constexpr unsigned ready_awaits_in_a_row = 128;
 
 /// So many wake-ups outside any scheduler run inside one another on a thread; those deeper wait: core/executor.hpp.
 inline constexpr unsigned max_wake_depth = 64;
@@ -36,20 +34,83 @@ struct linked_requests {
   stop_state* last = nullptr;
 };
 
+/// Frames of shared tasks that are destroyed inside one another, each holding the last handle of the next: shared_task.hpp.
+/// Those too deep wait for the outermost.
+struct shared_destructions {
+  static constexpr unsigned most = 16;
+  unsigned depth = 0;
+  shared_end* first = nullptr;
+  shared_end* last = nullptr;
+};
+/// How many awaits in a row a thread's coroutines may find ready before one gives way to the others on its executor.
+class ready_budget {
+ public:
+  static constexpr unsigned most_awaits = 128;
+  /// A when_all that was divided among threads is a step of a computation, and many of them end in a row.
+  static constexpr unsigned joins_per_await = 16;
+  /// About 50 us, by a clock of 2 to 5 ticks a nanosecond.
+  static constexpr std::uint64_t slice = 1u << 17;
+  using clock = std::uint64_t() noexcept;
+
+  /// Both return true if that was the last one. The budget is to be renewed then.
+  [[nodiscard]] bool spend_await() noexcept { return --awaits_left_ == 0; }
+  [[nodiscard]] bool spend_join() noexcept { return --joins_left_ == 0; }
+  /// The running coroutine waits, so others run meanwhile.
+  void begin() noexcept { awaits_left_ = granted_; }
+  /// Grants fewer awaits if those granted before have lasted longer than a slice. A thread that slept meanwhile gets too few;
+  /// the number doubles with each renewal after that.
+  CORACLE_COLD() void renew() noexcept {
+    if (clock_) {
+      const std::uint64_t now = clock_(), lasted = now - granted_at_;
+      granted_at_ = now;
+      const std::uint64_t fit = lasted == 0 ? most_awaits : granted_ * slice / lasted;
+      const unsigned limit = granted_ < most_awaits / 2 ? 2 * granted_ : most_awaits;
+      granted_ = fit == 0 ? 1 : fit < limit ? static_cast<unsigned>(fit) : limit;
+    }
+    begin();
+    joins_left_ = granted_ * joins_per_await;
+  }
+  /// Until the next renewal, or the next wait.
+  void set_left(unsigned count) noexcept { awaits_left_ = joins_left_ = count; }
+
+ private:
+  friend class timed_budget;
+  unsigned awaits_left_ = most_awaits;
+  unsigned granted_ = most_awaits;
+  unsigned joins_left_ = most_awaits * joins_per_await;
+  std::uint64_t granted_at_ = 0;
+  clock* clock_ = nullptr;  // null: only the count matters, as where a test runs the coroutines
+};
+/// While it lives, the budget `of` a thread depends on time, too.
+class timed_budget {
+ public:
+  timed_budget(ready_budget& of, ready_budget::clock* clock) noexcept : budget_(of), outer_(of) {
+    budget_.clock_ = clock;
+  }
+  timed_budget(const timed_budget&) = delete;
+  timed_budget& operator=(const timed_budget&) = delete;
+  ~timed_budget() { budget_ = outer_; }
+
+ private:
+  ready_budget& budget_;
+  const ready_budget outer_;
+};
+
 inline constexpr char no_executor = 0;  // its address is none's
 
 struct thread_state {
   std::coroutine_handle<> next;  ///< what the drain loop runs when the running coroutine returns to it
   bool draining = false;         ///< a drain loop is below on this stack
-  unsigned wakes_left = max_wake_depth;                ///< how many wake-ups may still run inside one another
-  unsigned ready_awaits_left = ready_awaits_in_a_row;  ///< until one gives way
-  executor* current = nullptr;                         ///< where the running coroutine belongs; null: nowhere
+  unsigned wakes_left = max_wake_depth;  ///< how many wake-ups may still run inside one another
+  ready_budget budget;
+  executor* current = nullptr;      ///< where the running coroutine belongs; null: nowhere
   resumption* late_head = nullptr;  ///< wake-ups put off because the depth was reached, oldest first
   resumption* late_tail = nullptr;
   fork_queue* forks = nullptr;           ///< of the static_thread_pool whose thread it is
   const void* forks_for = &no_executor;  ///< that pool's executor; never null
   nested_starts starts;
   linked_requests requests;
+  shared_destructions destructions;
 
   /// Both in one comparison.
   [[nodiscard]] bool has_something_left() const noexcept {

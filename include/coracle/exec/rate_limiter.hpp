@@ -94,10 +94,10 @@ class rate_limiter {
   const std::int64_t full_;
   const std::int64_t refill_;
   detail::small_mutex guard_;
-  std::int64_t level_;                   // at looked_at_; guard_
-  time_point looked_at_ = time_point{};  // guard_
-  std::size_t waiting_ = 0;              // guard_
-  async_mutex turn_;                     // held by the first of those who wait
+  detail::plain<std::int64_t> level_;       // at looked_at_; guard_
+  time_point looked_at_ = time_point{};     // guard_
+  detail::plain<std::size_t> waiting_ = 0;  // guard_
+  async_mutex turn_;                        // held by the first of those who wait
 };
 
 class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::acquire_operation

@@ -71,6 +71,7 @@ task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, 
   CORACLE_REQUIRE(
       policy.first_delay >= policy.first_delay.zero() && policy.max_delay >= policy.max_delay.zero(),
       "the delays of a retry_policy must not be negative");
+  co_await counted_as_ready{};
   const auto latest = later_by(steady_now(), policy.max_elapsed);
   backoff delays{policy};
   for (unsigned attempts = 1;; ++attempts) {

@@ -66,7 +66,7 @@ class timer_wheel {
     return {level, static_cast<unsigned>(deadline >> (level * digit_bits)) % slots_per_level};
   }
   [[nodiscard]] position first_position() const noexcept {
-    const auto level = static_cast<unsigned>(std::countr_zero(used_levels_));
+    const auto level = static_cast<unsigned>(std::countr_zero(unsigned{used_levels_}));
     return {level, static_cast<unsigned>(std::countr_zero(used_slots_[level]))};
   }
   /// The time at which now_ enters a slot.
@@ -79,11 +79,11 @@ class timer_wheel {
   void move_down(position p) noexcept;
   void mark_empty(position p) noexcept {
     used_slots_[p.level] &= ~(std::uint64_t{1} << p.index);
-    if (used_slots_[p.level] == 0) used_levels_ &= ~(1u << p.level);
+    if (used_slots_[p.level] == 0) used_levels_ = used_levels_ & ~(1u << p.level);
   }
 
   std::uint64_t now_;
-  unsigned used_levels_ = 0;  // bit l: some slot of level l is used
+  plain<unsigned> used_levels_ = 0;  // bit l: some slot of level l is used
   std::uint64_t used_slots_[levels] = {};
   slot slots_[levels][slots_per_level];
 };
@@ -103,7 +103,7 @@ inline void timer_wheel::place(timer_node& node) noexcept {
   its.nodes.previous->next = &node;
   its.nodes.previous = &node;
   used_slots_[p.level] |= std::uint64_t{1} << p.index;
-  used_levels_ |= 1u << p.level;
+  used_levels_ = used_levels_ | 1u << p.level;
 }
 
 inline void timer_wheel::remove(timer_node& node) noexcept {

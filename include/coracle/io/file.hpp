@@ -45,7 +45,10 @@ class file_operation : public io_operation {
 ///               it is std::errc::invalid_argument. operation_cancelled.
 /// Threads       any number may read, write and ask for the size at once. Closing and moving: no other use of the
 ///               file meanwhile. The io_service outlives the file.
-/// Cost          open() blocks, and allocates. An operation allocates nothing.
+/// Cost          open() blocks, and allocates. An operation allocates nothing. Up to 1 MiB at a time is read from the page
+///               cache and written to it where the operation is awaited, without suspending. All else takes a thread:
+///               what has to be read from the device, sync(), file_buffering_mode::unbuffered, a write through; and
+///               each write for a while after one has turned out to wait for the device.
 class file {
  public:
   file(file&&) noexcept = default;

@@ -24,7 +24,8 @@ namespace coracle::detail {
 ///
 /// Order         those that wait for the same thing of one descriptor (to be read, to be written) are carried
 ///               out in the order in which they were awaited. One that need not wait does not suspend; but
-///               as with every await, each 128th in a row lets others have their turn.
+///               as with every await, each 128th in a row gives way to the others, and on an io_service also one that
+///               ends some 25 us or more after the loop last looked at the system.
 /// Resumes on    the executor on which it was awaited; outside any, the thread that runs the io_service, if
 ///               it had to wait.
 /// Cancellation  requested before: nothing is started. During: it ends at once, unless the system has carried

@@ -39,7 +39,12 @@ struct io_event : waiter {
   // in the list, or delivered. `listed` belongs to S.
   plain<plain<resumption*>*> link = nullptr;
   state progress = state::idle;
-  bool listed = false;  ///< in the io_service's list of what is to be delivered
+  enum class list : std::uint8_t {
+    none,      ///< not to be delivered yet, or delivered
+    finished,  ///< to be delivered
+    scheduled  ///< gave way: its coroutine stands among those that are scheduled; also after it was resumed
+  };
+  list listed = list::none;
 };
 
 /// Which system call a request is.

@@ -42,12 +42,15 @@ struct io_run : callback_frame {
 /// An *event* is what the process_ members count: a coroutine that was scheduled, a timer or an operation
 /// that is over, each handed to the coroutine that waits for it.
 ///
-/// Order         first scheduled, first run; timers by deadline. Operations and scheduled coroutines take
-///               turns.
+/// Order         first scheduled, first run; timers by deadline. Operations and scheduled coroutines take turns, and none
+///               of them keeps the others, timers and sockets waiting for more than some 25 us and the turn under way:
+///               docs/scheduling.md.
 /// Resumes on    schedule() and the timers: a thread that runs the io_service. Operations: see io_operation.
 /// Cancellation  timers and operations end when stop is requested; schedule(): as schedule_operation.
-/// Exceptions    the constructors: std::system_error. The process_ members: none but what leaves a
-///               coroutine's own promise.
+/// Exceptions    the constructors: std::bad_alloc. The process_ members: none but what leaves a coroutine's own
+///               promise. The three descriptors that it needs are made with its first socket or signal_set, whose
+///               constructor throws std::system_error where the process has none left, or when a thread first has
+///               nothing to do; where there are none left, that thread looks for events every millisecond.
 /// Threads       all members are thread-safe, and any number of threads may process events at once; the
 ///               destructor runs alone. A child process that fork() made uses none of it.
 /// Cost          no allocation after construction, but a record for each open file or socket. Files use up to

@@ -60,9 +60,8 @@ class async_condition_variable {
   /// Stands in queue_ until it is notified or stopped, and from then on in the queue of its mutex, to whose lock
   /// the links belong meanwhile. `asleep` and `stopped` belong to the lock of state_. It has claimed its choice, or lost
   /// it, and left it before it goes to the mutex.
-  struct sleeper : detail::queued_waiter {
-    using queued_waiter::queued_waiter;
-    detail::plain<async_mutex*> mutex = nullptr;
+  struct sleeper : async_mutex::contender {
+    using contender::contender;
     detail::plain<bool> asleep = false;   // it is in queue_; whoever takes it out passes it to the mutex
     detail::plain<bool> stopped = false;  // it will not fall asleep any more
   };
@@ -175,7 +174,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
   friend detail::stoppable_wait<wait_until_operation, sleeper>;
   bool try_now() noexcept { return is_over(); }
   bool enqueue() noexcept {
-    awaiting_ = std::exchange(this->node().handle, detail::callback_frame::handle());
+    awaiting_ = std::exchange(this->node().queued_waiter::handle, detail::callback_frame::handle());
     // Being notified does not decide: the predicate does.
     one_of_ = this->leave_choice();
     if (!one_of_ || !is_over()) return this->fall_asleep();

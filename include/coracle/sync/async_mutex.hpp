@@ -1,6 +1,7 @@
 // coracle/sync/async_mutex.hpp -- exclusive access that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/callback_frame.hpp>
 #include <coracle/core/waited_word.hpp>
 #include <cstdint>
 #include <utility>
@@ -31,7 +32,10 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
 ///
 /// Prefer std::mutex when nothing is awaited while the lock is held. It is not recursive: who locks it again while holding
 /// it waits for itself, and nothing can tell, since another may unlock on its behalf (docs/when-it-hangs.md).
-/// Order         first come, first served: the lock is handed over, never barged.
+/// Order         first come, first served, with one bounded exception. A waiter that belongs to an executor is woken when
+///               the lock becomes free, and takes it once it runs there; meanwhile a coroutine that finds it free takes it.
+///               Of those at most 1024 overtake the first waiter, and at most four times does that run in vain, without
+///               losing its place; then the lock is kept for it. Outside any executor the lock is always handed over.
 /// Resumes on    the executor on which the waiter suspended; outside any, inside unlock(), on its thread.
 /// Cancellation  a stop request ends the wait; the lock goes to the next in the queue.
 /// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
@@ -51,46 +55,88 @@ class async_mutex {
   class lock_operation;
   class scoped_lock_operation;
 
-  /// True: held by the caller, who must unlock(). Never suspends.
+  /// Returns true if the caller now holds the lock and must unlock(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock() noexcept {
     std::uintptr_t seen = is_free;
-    while (!state_.change(seen, is_held, detail::memory_order_acquire)) { /*M1*/
-      if ((seen & state_.lock_bit) != 0) return try_lock_contended();
-      if (seen != is_free) return false;
-    }
-    return true;
+    if (state_.change(seen, is_held, detail::memory_order_acquire)) [[likely]] /*M1*/
+      return true;
+    return ((seen & state_.lock_bit) != 0 || may_be_taken(seen)) && try_lock_contended();
   }
   /// Awaitable of nothing: afterwards the lock is held and must be unlocked with unlock().
   lock_operation lock_async() noexcept;
   /// Awaitable of an async_mutex_lock.
   scoped_lock_operation scoped_lock_async() noexcept;
-  /// Hands the lock to the first waiter, if any. Requires: held.
+  /// Wakes the first waiter, if any, or hands it the lock. Requires: held.
   void unlock() noexcept;
 
  private:
   friend class async_condition_variable;
-  /// For when somebody holds the word over a free mutex, who may take it, or not if stop is requested.
+  struct no_promise {};
+  /// A waiter. One that belongs to an executor does not get the lock before it runs there, or the lock would be held while
+  /// the waiter stands in the executor's queue: this frame is posted in place of the coroutine, and tries again.
+  struct contender : detail::queued_waiter, detail::basic_callback_frame<no_promise> {
+    contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
+        : queued_waiter(suspended, on_stop), basic_callback_frame(&try_again) {}
+    static void try_again(basic_callback_frame* frame) {
+      auto& self = static_cast<contender&>(*frame);
+      const std::coroutine_handle<> coroutine = self.coroutine;
+      self.queued_waiter::handle = coroutine;
+      if (self.mutex->arrive(self)) detail::resume_on_return(coroutine);
+    }
+    detail::plain<std::coroutine_handle<>> coroutine;  // while `handle` is this frame's
+    detail::plain<async_mutex*> mutex = nullptr;
+    detail::plain<std::uintptr_t> overtaken = 0;  // how often, in the unit of the word
+  };
+
+  static constexpr bool may_be_taken(std::uintptr_t word) noexcept {
+    return word == is_free || ((word & (is_held | one_comes)) == one_comes && word < overtaken_enough);
+  }
+  /// Requires: it may be taken.
+  static constexpr std::uintptr_t taken(std::uintptr_t word) noexcept {
+    return word == is_free ? is_held : (word | is_held) + one_overtaking;
+  }
+  [[nodiscard]] std::uintptr_t held() const noexcept {
+    return state_.queue.empty() ? is_held : state_.waited_for;
+  }
   CORACLE_SAVES_REGISTERS() bool try_lock_contended() noexcept {
     const std::uintptr_t seen = state_.lock();
-    state_.unlock(seen == is_free ? is_held : seen);
-    return seen == is_free;
+    const bool takes = may_be_taken(seen);
+    state_.unlock(takes ? taken(seen) : seen);
+    return takes;
   }
-  bool enqueue(detail::queued_waiter& arriving) noexcept;
-  bool withdraw(detail::queued_waiter& waiting) noexcept;
-  void lock_for(detail::queued_waiter& suspended) noexcept;
-  void hand_over() noexcept;
-  void hand_over_to_first() noexcept;
+  bool enqueue(contender& arriving) noexcept;
+  bool wait(contender& arriving, std::uintptr_t seen) noexcept;
+  bool withdraw(contender& waiting) noexcept;
+  bool arrive(contender& woken) noexcept;
+  void lock_for(contender& suspended) noexcept;
+  void unlock_contended(std::uintptr_t seen) noexcept;
+  void unlock_queue() noexcept;
+  void let_next_in() noexcept;
 
-  // is_free: nobody holds it; is_held: nobody waits; waited_for, or who waits alone: held, and somebody waits. The lock of
-  // the word is not the one that users hold. Where nobody waits the queue may still hold lost waiters.
+  // is_free: nobody holds it; is_held: held, and nobody waits; waited_for, or the one waiter itself, which has no executor: held,
+  // and somebody waits. With `one_comes` a waiter was woken and has not tried again yet; it is `queued`, but not linked, and
+  // unlock() wakes no other. Then `is_held` says whether the mutex is held, and the bits above `one_comes` how often the waiter
+  // was overtaken. The lock of the word is not the one that users hold. Where nobody waits the queue may still hold lost waiters.
+  //   free, nobody waits        lock, try_lock            -> held
+  //   held, nobody waits        unlock                    -> free
+  //   held, waited for          unlock, no executor or overtaken enough      -> held, by the first waiter
+  //                             unlock, else                                 -> free, one comes
+  //   free, one comes           lock, try_lock, unless overtaken enough      -> held, one comes, overtaken once more
+  //                             the waiter tries                             -> held
+  //   held, one comes           unlock                                       -> free, one comes
+  //                             the waiter tries, and is the first again     -> held, waited for
   //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with B2
-  //   [M2] load                relaxed  a look before B3: who waits alone is served without the lock
-  static constexpr std::uintptr_t is_free = 0, is_held = 2;
+  //   [M2] load                relaxed  a look before B3: one that waits alone is served without the lock
+  static constexpr std::uintptr_t is_free = 0, is_held = 2, one_comes = 4, one_overtaking = 8;
+  static constexpr std::uintptr_t most_overtakings = detail::is_modelled ? 4 : 1024;
+  static constexpr std::uintptr_t overtaken_enough = most_overtakings * one_overtaking;
+  /// What it counts for that a waiter has come in vain.
+  static constexpr std::uintptr_t overtakings_of_a_loss = most_overtakings / 4;
   detail::waited_word<detail::exchanged_word<std::uintptr_t>> state_{is_free};
 };
 
 class [[nodiscard("a lock is not taken until this is awaited")]] async_mutex::lock_operation
-    : public detail::stoppable_wait<lock_operation> {
+    : public detail::stoppable_wait<lock_operation, contender> {
  public:
   explicit lock_operation(async_mutex& mutex) noexcept : mutex_(mutex) {}
   using stoppable_wait::try_at_once;
@@ -123,42 +169,99 @@ inline async_mutex::scoped_lock_operation async_mutex::scoped_lock_async() noexc
   return scoped_lock_operation{*this};
 }
 
-/// False: it took the lock instead, or stop is requested.
-inline bool async_mutex::enqueue(detail::queued_waiter& arriving) noexcept {
+/// Returns false if it took the lock instead, or stop is requested.
+inline bool async_mutex::enqueue(contender& arriving) noexcept {
   const std::uintptr_t seen = state_.lock();
-  if (seen == is_free) {
-    state_.unlock(state_.queue.serve_at_once(arriving) ? is_held : is_free);
-    return false;
-  }
-  return state_.wait(arriving, seen, is_held);
+  if (!may_be_taken(seen)) return wait(arriving, seen);
+  state_.unlock(state_.queue.serve_at_once(arriving) ? taken(seen) : seen);
+  return false;
+}
+/// Called with the lock of the word held, which it releases. Returns false if stop is requested.
+inline bool async_mutex::wait(contender& arriving, std::uintptr_t seen) noexcept {
+  arriving.mutex = this;
+  if ((seen & one_comes) == 0) return state_.wait(arriving, seen, arriving.home ? is_free : is_held);
+  const bool waits = state_.queue.push(arriving);
+  state_.unlock(seen);
+  return waits;
 }
 
-inline bool async_mutex::withdraw(detail::queued_waiter& waiting) noexcept {
-  return state_.withdraw(waiting, is_held);
+inline bool async_mutex::withdraw(contender& waiting) noexcept {
+  const std::uintptr_t seen = state_.lock();
+  if ((seen & one_comes) == 0) return state_.withdraw(waiting, seen, is_held);
+  const bool comes = waiting.is_queued_alone();
+  const bool waited = comes ? waiting.cancel() : state_.queue.withdraw(waiting);
+  state_.unlock(seen);
+  return waited && !comes;
+}
+
+/// A woken waiter tries to take the lock. Returns false if it goes on waiting; it may be gone then.
+inline bool async_mutex::arrive(contender& woken) noexcept {
+  const std::uintptr_t seen = state_.lock();
+  const bool is_taken = (seen & is_held) != 0;
+  const bool is_cancelled = woken.progress() == detail::queued_waiter::cancelled;
+  if (is_taken && !is_cancelled) {
+    woken.overtaken = (seen & ~(is_held | one_comes)) + overtakings_of_a_loss * one_overtaking;
+    state_.queue.put_in_front(woken);
+    state_.unlock(state_.waited_for);
+    return false;
+  }
+  const bool takes = !is_cancelled && woken.leave();
+  is_taken || takes ? state_.unlock(held()) : let_next_in();
+  return true;
+}
+
+/// Called with the lock of the word held, which it releases, by the holder or by a woken waiter that does not take the mutex.
+/// Wakes the first in the queue, or hands it the lock; if there is none the mutex is free.
+CORACLE_NOINLINE() inline void async_mutex::let_next_in() noexcept {
+  while (detail::queued_waiter* const first = state_.queue.first_to_serve()) {
+    contender& next = static_cast<contender&>(*first);
+    const bool comes = next.home && next.overtaken < overtaken_enough;
+    if (comes) {
+      state_.queue.detach(next);
+      next.coroutine = std::exchange(next.queued_waiter::handle, next.basic_callback_frame::handle());
+      state_.unlock(one_comes | next.overtaken);
+    } else {
+      if (!next.claim()) continue;
+      state_.queue.take(next);
+      state_.unlock(held());
+    }
+    return next.wake();
+  }
+  state_.unlock(is_free);
 }
 
 /// Wakes a coroutine once it has the lock: now, or when its turn comes. It cannot be cancelled meanwhile.
-inline void async_mutex::lock_for(detail::queued_waiter& suspended) noexcept {
-  if (!enqueue(suspended)) suspended.wake();
+inline void async_mutex::lock_for(contender& suspended) noexcept {
+  const std::uintptr_t seen = state_.lock();
+  if (suspended.home ? seen != is_free : !may_be_taken(seen)) {
+    static_cast<void>(wait(suspended, seen));
+  } else if (suspended.home) {
+    suspended.mutex = this;
+    static_cast<void>(state_.queue.push(suspended));
+    let_next_in();
+  } else {
+    static_cast<void>(state_.queue.serve_at_once(suspended));
+    state_.unlock(taken(seen));
+    suspended.wake();
+  }
 }
 
 inline void async_mutex::unlock() noexcept {
   const std::uintptr_t seen = state_.load(detail::memory_order_relaxed); /*M2*/
   const auto nobody_waits = [](std::uintptr_t word) { return word == is_held; };
-  if (!nobody_waits(seen) || !state_.change_if(nobody_waits, is_free)) hand_over();
+  if (!nobody_waits(seen) || !state_.change_if(nobody_waits, is_free)) unlock_contended(seen);
 }
 
-CORACLE_NOINLINE() inline void async_mutex::hand_over() noexcept {
-  waiter* const only = state_.take_alone(is_held);
-  only ? only->wake() : hand_over_to_first();
+CORACLE_NOINLINE() inline void async_mutex::unlock_contended(std::uintptr_t seen) noexcept {
+  waiter* const only = (seen & one_comes) == 0 ? state_.take_alone(seen, is_held) : nullptr;
+  only ? only->wake() : unlock_queue();
 }
-CORACLE_NOINLINE() inline void async_mutex::hand_over_to_first() noexcept {
-  const std::uintptr_t seen = state_.lock_queue();
-  CORACLE_REQUIRE(seen != is_free,
+CORACLE_NOINLINE() inline void async_mutex::unlock_queue() noexcept {
+  const std::uintptr_t seen = state_.lock();
+  CORACLE_REQUIRE(seen != is_free && (seen & (is_held | one_comes)) != one_comes,
                   "unlock() of an async_mutex that is not held: lock it first, and unlock it once");
-  waiter* const next_holder = state_.queue.claim();
-  const std::uintptr_t held = state_.queue.empty() ? is_held : state_.waited_for;
-  state_.unlock(next_holder ? held : is_free);
-  if (next_holder) next_holder->wake();
+  if ((seen & one_comes) != 0) return state_.unlock(seen - is_held);
+  state_.queue_up(seen);
+  let_next_in();
 }
 }  // namespace coracle

@@ -1,0 +1,26 @@
+// bench/scenario/io_lives.cpp -- event loops that are made, run one coroutine, and are destroyed.
+// SPDX-License-Identifier: MIT
+#include "io_lives.hpp"
+
+#include <coracle/core/task.hpp>
+#include <coracle/io/io_service.hpp>
+
+#include "scenario.hpp"
+
+namespace {
+using namespace coracle_bench;
+
+coracle::task<> hop(coracle::io_service& io) { co_await io.schedule(); }
+void make_run_destroy_io_service(scenario& run) {
+  int ended = 0;
+  run.measure([&] {
+    for (; ended != lives; ++ended) {
+      coracle::io_service io;
+      io.run(hop(io));
+    }
+  });
+  run.expect(ended == lives, "each has lived");
+}
+
+CORACLE_SCENARIO(make_run_destroy_io_service);
+}  // namespace

@@ -1,0 +1,44 @@
+// tests/support/inert_io_system.hpp -- a system and a backend without descriptors, for tests that play the rest.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "../../src/io/io_backend.hpp"
+#include "../../src/io/io_system.hpp"
+
+namespace coracle_test {
+/// What derives from it has the clocks, and makes a backend.
+class inert_io_system : public coracle::detail::io_system {
+ public:
+  int open(const std::filesystem::path&, int) noexcept override { return -ENOSYS; }
+  int status(int, struct ::stat&) noexcept override { return -ENOSYS; }
+  int set_size(int, std::uint64_t) noexcept override { return -ENOSYS; }
+  int open_socket(int, int) noexcept override { return -ENOSYS; }
+  int bind(int, const sockaddr*, socklen_t) noexcept override { return -ENOSYS; }
+  void reuse_address(int) noexcept override {}
+  int listen(int, int) noexcept override { return -ENOSYS; }
+  int local_address(int, sockaddr_storage&) noexcept override { return -ENOSYS; }
+  int shut_down(int, int) noexcept override { return -ENOSYS; }
+  int dissolve(int) noexcept override { return -ENOSYS; }
+  int duplicate(int) noexcept override { return -ENOSYS; }
+  void close(int) noexcept override {}
+
+ protected:
+  ~inert_io_system() = default;
+};
+
+/// What derives from it has poll(), wake() and set_timer().
+class inert_io_backend : public coracle::detail::io_backend {
+ public:
+  using io_backend::io_backend;
+  coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { std::abort(); }
+  void detach(coracle::detail::io_record&) noexcept override {}
+  std::size_t attached() noexcept override { return 0; }
+  bool submit(coracle::detail::io_request&) noexcept override { return false; }
+  void deliver(coracle::detail::io_request&) noexcept override {}
+  void cancel(coracle::detail::io_request&) noexcept override {}
+  bool withdraw(coracle::detail::io_request&) noexcept override { return false; }
+};
+}  // namespace coracle_test
