@@ -18,7 +18,7 @@ namespace cppcoro {
 class async_mutex : public coracle::async_mutex {
  public:
   async_mutex() noexcept = default;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~async_mutex() {
     static_cast<void>(try_lock());
     unlock();  // a waiter would now hold it, and coracle's own check says so

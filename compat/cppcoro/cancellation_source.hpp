@@ -14,7 +14,7 @@ namespace cppcoro {
 /// Cost     one allocation a source, none a token.
 class cancellation_source {
  public:
-  /// False: moved from.
+  /// Returns false if moved from.
   [[nodiscard]] bool can_be_cancelled() const noexcept { return token().can_be_cancelled(); }
   [[nodiscard]] cancellation_token token() const noexcept { return source_.get_token(); }
   /// Runs the registered callbacks before it returns. No effect after the first time.

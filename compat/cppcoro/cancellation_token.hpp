@@ -22,7 +22,7 @@ class cancellation_token {
   void swap(cancellation_token& other) noexcept { std::swap(token_, other.token_); }
   friend void swap(cancellation_token& a, cancellation_token& b) noexcept { a.swap(b); }
 
-  /// False: cancellation was not requested, and no source is left that could.
+  /// Returns false if cancellation was not requested and no source is left that could request it.
   [[nodiscard]] bool can_be_cancelled() const noexcept { return token_.stop_possible(); }
   [[nodiscard]] bool is_cancellation_requested() const noexcept { return token_.stop_requested(); }
   /// Throws operation_cancelled.

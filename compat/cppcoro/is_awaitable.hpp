@@ -4,7 +4,7 @@
 #include <coracle/core/awaitable.hpp>
 
 namespace cppcoro {
-/// True: `co_await` works on a `T`.
+/// True if a `T` can be awaited.
 ///
 ///     static_assert(cppcoro::is_awaitable_v<cppcoro::task<int>>);
 template <class T>

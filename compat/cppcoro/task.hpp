@@ -92,7 +92,7 @@ class [[nodiscard(
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
   friend void swap(task& a, task& b) noexcept { a.swap(b); }
 
-  /// True: an await does not suspend. Of an empty task too, whose await throws.
+  /// Returns true if an await would not suspend. Of an empty task too, whose await throws.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
   /// Gives `T&`.

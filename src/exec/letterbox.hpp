@@ -10,12 +10,12 @@ namespace coracle::detail {
 /// handed over costs one write by the one and one read by the other.
 class letterbox {
  public:
-  /// True: it is the caller's, who closes it. False: it is somebody else's.
+  /// Returns true if the caller now owns the letterbox and must close it, false if another thread owns it.
   bool open() noexcept {
     std::uintptr_t seen = closed;
     return state_.compare_exchange_strong(seen, opened, memory_order_relaxed, memory_order_relaxed); /*K1*/
   }
-  /// False: nobody waits for an entry. True: whoever does has `item`, and this letterbox may be gone.
+  /// Returns false if no thread waits for an entry. Otherwise one has taken `item`, and this letterbox may be destroyed already.
   bool put(resumption& item) noexcept {
     std::uintptr_t seen = opened;
     return state_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&item), memory_order_release,

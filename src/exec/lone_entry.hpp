@@ -20,13 +20,13 @@ class lone_entry {
 
   // ---- the owner ----
 
-  /// False: it is in use, or shut.
+  /// Returns false if it is in use or shut.
   bool put(resumption& item) noexcept {
     if (slot_.load(memory_order_relaxed) != empty) return false;                /*L5*/
     slot_.store(reinterpret_cast<std::uintptr_t>(&item), memory_order_release); /*L1*/
     return true;
   }
-  /// Null: there is none.
+  /// Null if there is none.
   CORACLE_ALWAYS_INLINE() resumption* take() noexcept {
     auto* const item = reinterpret_cast<resumption*>(slot_.load(memory_order_relaxed)); /*L5*/
     if (!item) return nullptr;
@@ -41,7 +41,7 @@ class lone_entry {
 
   // ---- everybody ----
 
-  /// Null: there is none, or somebody else was faster.
+  /// Null if there is none, or another thread was faster.
   resumption* steal() noexcept {
     std::uint64_t seen = thief_.load(memory_order_relaxed);                                       /*L6*/
     if (state_of(seen) != nobody || !entry_in(slot_.load(memory_order_relaxed))) return nullptr;  /*L6*/

@@ -390,7 +390,7 @@ bool static_thread_pool::shared_state::needs_help(const worker& me) noexcept {
   return !shared_.is_surely_empty();
 }
 
-/// The caller searches, before and after. False: the pool stops and nothing is queued.
+/// The caller counts as searching, before and after. Returns false if the pool stops and nothing is queued.
 bool static_thread_pool::shared_state::wait_for_work(worker& me) noexcept {
   // Where the others have kept up with their work for long, one who sleeps would only be woken to come too late again.
   constexpr unsigned few_searches = 8;

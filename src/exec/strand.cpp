@@ -78,7 +78,7 @@ resumption* strand_state::take() noexcept {
   return first;
 }
 
-/// True: nothing is left to run, and this may be gone.
+/// Returns true if nothing is left to run; this may then be destroyed already.
 bool strand_state::end_run() noexcept {
   std::uintptr_t seen = busy;
   if (state_.compare_exchange_strong(seen, idle, memory_order_release, /*T3*/

@@ -17,7 +17,7 @@ class work_queue {
 
   // ---- the owner ----
 
-  /// False: full.
+  /// Returns false if full.
   bool push(resumption& item) noexcept { return push_alone(item) || push_behind(item); }
   /// False: there are others, or what is alone goes to push_behind() for a while. True: who steals it passes a heavy fence,
   /// and light ones take no instruction.

@@ -66,7 +66,7 @@ class epoll_backend final : public io_backend {
   struct poller {
     /// Throws std::system_error.
     poller();
-    /// False: see errno.
+    /// Returns false on failure; see errno.
     bool watch(int operation, int fd, void* name, std::uint32_t events) const noexcept;
 
     owned_fd epoll, wake, timer;

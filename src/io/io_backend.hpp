@@ -28,14 +28,14 @@ class io_backend {
   /// Descriptors that are attached.
   [[nodiscard]] virtual std::size_t attached() noexcept = 0;
 
-  /// False: the request is over, its result is there, and the loop hears nothing of it.
+  /// Returns false if the request completed at once: its result is set, and the loop is not told.
   virtual bool submit(io_request& request) noexcept = 0;
   /// For a request that submit() has carried out: the loop delivers it nevertheless.
   virtual void deliver(io_request& request) noexcept = 0;
   /// Has a submitted request end with -ECANCELED, by way of the loop, if that is still possible; one that is
   /// not submitted yet ends so in submit().
   virtual void cancel(io_request& request) noexcept = 0;
-  /// Takes a submitted request out, or waits until it is over. True: the loop was not told of it.
+  /// Removes a submitted request, or waits until it is over. Returns true if the loop was not told of it.
   virtual bool withdraw(io_request& request) noexcept = 0;
 
   /// What poll() learned beside the requests that are over.

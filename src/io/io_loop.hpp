@@ -32,7 +32,7 @@ class io_loop final : public timer_service {
   void finish_in_poll(io_event& event) noexcept;
   /// The same for an operation that did not have to wait: behind all that is scheduled.
   void finish_behind_others(io_event& event) noexcept;
-  /// Takes back what is finished. False: it has been delivered.
+  /// Takes back a finished event. Returns false if it has been delivered.
   bool unlist(io_event& event) noexcept;
 
   /// Called where an operation need not wait. True: a loop runs on this thread, and what it runs has lasted as long as it

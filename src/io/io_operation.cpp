@@ -31,7 +31,7 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
   return false;
 }
 
-/// It need not wait. True: its coroutine goes by way of the loop all the same.
+/// Called when it need not wait. Returns true if its coroutine goes through the loop all the same.
 bool io_operation::goes_behind_others() noexcept {
   if (!has_to_give_way() && !io_loop::turn_is_over()) return false;
   this_thread().budget.renew();

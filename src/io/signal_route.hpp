@@ -9,7 +9,7 @@ namespace coracle::detail {
 /// A handler may run on any thread, while another closes the pipe; and whatever is opened next gets the same number.
 class signal_route {
  public:
-  /// False: it leads to another's pipe.
+  /// Returns false if it leads to another set's pipe.
   bool open(int pipe) noexcept {
     std::uint64_t seen = state_.load(memory_order_relaxed);
     do {

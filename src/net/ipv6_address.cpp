@@ -20,7 +20,7 @@ struct group_list {
     groups[count++] = static_cast<std::uint16_t>(group);
     return true;
   }
-  /// Moves what follows "::" to the end. False: too few groups, or none left for "::" to stand for.
+  /// Moves what follows "::" to the end. Returns false if there are too few groups, or none for "::" to stand for.
   bool close_gap() noexcept {
     if (!gap) return count == group_count;
     if (count == group_count) return false;
@@ -39,7 +39,7 @@ std::optional<std::uint32_t> take_group(std::string_view& rest) noexcept {
   return group;
 }
 
-/// Reads all of `rest`. False: it has another form, or too many groups.
+/// Reads all of `rest`. Returns false if it is malformed or has too many groups.
 bool take_groups(std::string_view rest, group_list& list) noexcept {
   if (text::take(rest, "::")) list.gap = 0;
   while (!rest.empty()) {

@@ -162,7 +162,7 @@ void simulated_backend::ready(intrusive_list<io_event>& queue) {
   }
 }
 
-/// False: it is not there.
+/// Returns false if it is not there.
 bool simulated_backend::take_from_device(const io_request& request) noexcept {
   const auto erased = std::erase_if(with_device_, [&](const auto& each) { return each.second == &request; });
   if (erased == 0) return false;

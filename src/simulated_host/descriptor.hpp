@@ -37,7 +37,7 @@ class descriptor {
   virtual int listen(int) { return -EOPNOTSUPP; }
   virtual int shut_down(int) { return -ENOTSOCK; }
   virtual int dissolve() { return -ENOTSOCK; }
-  /// Null: it is no socket.
+  /// Null if it is not a socket.
   [[nodiscard]] virtual const net::ip_endpoint* local() const { return nullptr; }
 
   void watch(readiness* watcher) noexcept { watcher_ = watcher; }

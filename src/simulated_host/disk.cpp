@@ -105,7 +105,7 @@ int disk::sync(stored_file& file, std::uint64_t end) {
   return 0;
 }
 
-/// What each change leaves behind is chance. False: not even the name.
+/// What each change leaves behind is random. Returns false if not even the name is left.
 bool disk::survive(stored_file& file) {
   bool exists = file.name_is_durable || chance(2);
   for (const stored_file::change& each : file.changes) {

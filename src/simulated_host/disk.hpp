@@ -31,7 +31,7 @@ class disk {
  public:
   explicit disk(testing::simulation& its_simulation) : sim(its_simulation) {}
 
-  /// `flags` as of open(2). Null: see `error`.
+  /// `flags` as of open(2). Returns null on failure; see `error`.
   std::shared_ptr<stored_file> open(const std::string& path, int flags, int& error);
   [[nodiscard]] const stored_file* find(std::string_view path) const;
   void put(std::string_view path, std::string_view text);

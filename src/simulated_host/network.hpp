@@ -29,7 +29,7 @@ class network {
   void remove(const host& one) noexcept;
   /// Whom `from` reaches at `address`; null: nobody is there.
   [[nodiscard]] host* find(host& from, const net::ip_address& address) const noexcept;
-  /// Null: nobody has this address.
+  /// Null if no host has this address.
   [[nodiscard]] host* find(const net::ip_address& address) const noexcept;
 
   [[nodiscard]] bool chance(std::uint32_t one_in) { return one_in != 0 && sim.random().one_in(one_in); }

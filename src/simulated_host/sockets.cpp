@@ -173,7 +173,7 @@ void stream_socket::end_connect(int error) {
   may_be_written();
 }
 
-/// False: it has no room for another connection.
+/// Returns false if it has no room for another connection.
 bool stream_socket::meet(stream_socket& listener) {
   if (listener.arrived_.size() == listener.most_arrived_) return false;
   const auto& net = its_host().net();

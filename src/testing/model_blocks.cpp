@@ -56,7 +56,7 @@ bool is_untouched(const block& each) noexcept {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&each + 1);
   return each.size == 0 || (bytes[0] == freed_byte && std::memcmp(bytes, bytes + 1, each.size - 1) == 0);
 }
-/// Null: none of that size has been freed, or the last one has been written to since.
+/// Null if none of that size has been freed, or if the last one has been written to since.
 block* take_freed(std::size_t size) noexcept {
   if (CORACLE_ADDRESS_SANITIZER()) return nullptr;
   block** link = &first_freed;

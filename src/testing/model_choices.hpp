@@ -39,7 +39,7 @@ class model_choices {
   /// One of `first` is to be tried at that place.
   void want(int place, thread_set first) noexcept;
 
-  /// To the next string. False: that was the last.
+  /// Advances to the next string. Returns false after the last.
   bool advance();
   /// To a string of which nothing is known.
   void forget() noexcept { path_.clear(); }

@@ -99,7 +99,7 @@ model_result model_engine::replay(const std::string& choices) {
   return result_;
 }
 
-/// False: it failed.
+/// Returns false if it failed.
 bool model_engine::run_one() {
   begin_execution();
   running_ = 0;

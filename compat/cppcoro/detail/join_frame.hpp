@@ -18,7 +18,7 @@ class join_frame : public callback_frame {
       : callback_frame(&child_ended, inherited), running_(children + 1) {}
 
   void set_parent(std::coroutine_handle<> parent) noexcept { parent_.suspend(parent); }
-  /// True: that was the last one.
+  /// Returns true if that was the last one.
   bool one_ended() noexcept {
     return running_.fetch_sub(1, coracle::detail::memory_order_acq_rel) == 1;
   } /*W1*/

@@ -34,7 +34,7 @@ using completed_t = typename range_children<Range, moves_element>::result_type;
 /// started here is joined: a generator's destructor cannot wait.
 /// Order         started in the order of the range, on the executor of the awaiting coroutine; consumed
 ///               there, one at a time, in the order of completion.
-/// Resumes on    the executor of the awaiting coroutine; outside any, where an awaitable has ended.
+/// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
 /// Cancellation  before: nothing is started. During: the awaitables are stopped, and joined; what had
 ///               completed by then is consumed. If `consume` gives false the others are stopped for the
 ///               reason lost_race.

@@ -138,7 +138,7 @@ class async_scope {
   }
 #endif
 
-  /// Asks all children to stop, also those that are still to come. True: this was the first request.
+  /// Requests a stop of all children, including those spawned later. Returns true for the first request.
   bool request_stop(stop_reason why = stop_reason::requested) noexcept { return state_.request_stop(why); }
   [[nodiscard]] stop_token get_token() const noexcept { return state_.children_inherit().stop; }
 

@@ -35,7 +35,7 @@ class basic_channel {
   bool is_closed() const noexcept { return (state_.load(memory_order_acquire) & closed) != 0; } /*C1*/
 
  protected:
-  // True: sent or refused; and received, or never any more.
+  // True if it was sent or refused; or received, or if nothing will ever arrive.
   bool send_now(T& value, bool& refused) noexcept;
   bool recv_now(std::optional<T>& into) noexcept;
   const Buffer& buffer() const noexcept { return buffer_; }
@@ -196,7 +196,7 @@ waiter* basic_channel<T, Buffer>::pop(std::optional<T>& into) noexcept {
   return sender;
 }
 
-/// True: sent or refused.
+/// Returns true if the value was sent or refused.
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::send_now(T& value, bool& refused) noexcept {
@@ -246,7 +246,7 @@ bool basic_channel<T, Buffer>::send_operation::enqueue() noexcept {
   return waits;
 }
 
-/// True: an element, or nothing for ever.
+/// Returns true with an element, or if none will ever arrive.
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::recv_now(std::optional<T>& into) noexcept {

@@ -11,8 +11,8 @@ namespace coracle {
 template <class T>
 class broadcast_subscription;
 
-/// Thrown by recv() of a subscriber that was too slow: values were overwritten before it took them. The next
-/// recv() goes on with the oldest that is left.
+/// Thrown by recv() of a subscriber that was too slow: values were overwritten before it received them. The next recv()
+/// continues with the oldest value that is left.
 class lagged : public std::exception {
  public:
   explicit lagged(std::uint64_t lost) noexcept : lost_(lost) {}
@@ -58,9 +58,9 @@ struct broadcast_state : publication {
 ///     prices.send({"ACME", 12.5});
 ///     while (auto p = co_await mine.recv()) show(*p);  // until it is closed and drained
 ///
-/// Prefer watch where only the latest value matters; a channel for each where none may be lost.
+/// Prefer watch if only the latest value matters, and a channel for each subscriber if no value may be lost.
 /// Order         all subscribers see the values in the order in which they were sent.
-/// Resumes on    recv(): the executor on which the subscriber suspended; outside any, inside send(), on its
+/// Resumes on    recv(): the executor on which the subscriber suspended; outside any executor, inside send(), on its
 ///               thread.
 /// Cancellation  a stop request ends the wait of recv(); no value is lost by it.
 /// Exceptions    send(): channel_closed, std::bad_alloc, what moving a T throws.
@@ -87,7 +87,7 @@ class broadcast {
   broadcast& operator=(const broadcast&) = delete;
   ~broadcast() { close(); }
 
-  /// Receives what is sent from now on.
+  /// Subscribes to everything that is sent from now on.
   [[nodiscard("a subscription that is dropped receives nothing")]] broadcast_subscription<T> subscribe()
       const noexcept {
     return broadcast_subscription<T>{state_};
@@ -97,14 +97,14 @@ class broadcast {
     const auto replace_oldest = [&](std::uint64_t position) noexcept { state_->at(position).swap(element); };
     if (!state_->publish(replace_oldest)) detail::throw_channel_closed();
   }
-  /// Subscribers receive what was sent before, then empty. No effect if closed already.
+  /// Closes it: subscribers receive the values sent before, then empty. No effect if it is closed already.
   void close() noexcept { state_->end(); }
 
  private:
   const std::shared_ptr<detail::broadcast_state<T>> state_;
 };
 
-/// A place in the sequence of a broadcast's values. A copy goes on by itself from the same place.
+/// A position in the sequence of a broadcast's values. A copy continues independently from the same position.
 template <class T>
 class broadcast_subscription {
  public:

@@ -8,7 +8,7 @@
 
 namespace coracle {
 namespace detail {
-/// What channel and spsc_channel offer. The elements wait in a `Buffer`.
+/// The interface of channel and spsc_channel. The elements are stored in a `Buffer`.
 template <class T, class Buffer>
 class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
   using base = basic_channel<channel_element_t<T>, Buffer>;
@@ -20,15 +20,15 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
 
  public:
   explicit bounded_channel(std::size_t capacity) : base(capacity) {}
-  /// Requires: nobody waits. Elements that nobody has received are destroyed.
+  /// Requires: no coroutine is waiting. Elements that have not been received are destroyed.
   ~bounded_channel() = default;
 
   using typename base::recv_operation;
   using typename base::send_copy_operation;
   using typename base::send_operation;
-  /// Awaitable of nothing. `value` is referred to until the send is over, and moved from only when it is
-  /// carried out: one that is refused or cancelled leaves it as it was. So await it where it is made, or keep
-  /// `value`.
+  /// Awaitable of nothing. Refers to `value` until the send is over, and moves from it only when the send takes effect:
+  /// a send that is refused or cancelled leaves it unchanged. So await it in the expression that creates it, or keep
+  /// `value` alive.
   send_operation send(T&& value) noexcept
     requires(!(std::is_trivially_copyable_v<T> && std::copy_constructible<T>))
   {
@@ -43,7 +43,7 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
   /// recv(): awaitable of std::optional<T>: the next element; empty once the channel is closed and drained.
   using base::recv;
 
-  /// True: sent. False: full, or closed, and `value` is as it was. Never waits.
+  /// Sends if there is room. Returns false if the channel is full or closed; `value` is then unchanged. Never waits.
   [[nodiscard("false: the value was not sent")]] bool try_send(T&& value) noexcept {
     bool refused = false;
     return this->send_now(value, refused) && !refused;
@@ -53,18 +53,18 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
   {
     return try_send(T(value));
   }
-  /// try_recv(): the next element; empty: there is none, now or, if closed, for ever. Never waits.
+  /// try_recv(): the next element, or empty if there is none now or the channel is closed and drained. Never waits.
   using base::try_recv;
-  /// close(): from now on nothing can be sent: senders, those that wait too, get channel_closed. Receivers
-  /// get what is in it, then empty. No effect if closed already.
+  /// close(): senders, including those that wait, get channel_closed from now on. Receivers get the remaining
+  /// elements, then empty. No effect if it is closed already.
   using base::close;
   using base::is_closed;
   [[nodiscard]] std::size_t capacity() const noexcept { return this->buffer().capacity(); }
 };
 }  // namespace detail
 
-/// Any number of senders hand elements to any number of receivers. At most `capacity` elements wait in it;
-/// then senders wait. With capacity 0 they meet: each waits for the other.
+/// A bounded queue with backpressure, for any number of senders and receivers. When it holds `capacity` elements, senders
+/// wait. With capacity 0 it is a rendezvous: each side waits for the other.
 ///
 ///     coracle::channel<job> jobs{16};
 ///     co_await jobs.send(std::move(next));            // waits while it is full
@@ -75,7 +75,7 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
 /// must not wait.
 /// Order         elements arrive in the order in which their sends were carried out. Waiters are served first
 ///               come, first served, and nobody, not even try_*, gets ahead of them.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside the call that serves it, on
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the call that serves it, on
 ///               its thread.
 /// Cancellation  a stop request ends the wait: a cancelled recv() has taken nothing, a cancelled send() has
 ///               sent nothing, and its value is as it was. As branches of a when_any() they take effect only
@@ -92,7 +92,7 @@ class channel : public detail::bounded_channel<T, detail::ring_buffer<detail::ch
       : detail::bounded_channel<T, detail::ring_buffer<detail::channel_element_t<T>>>(capacity) {}
 };
 
-/// A channel for one sender and one receiver, each of which has an end of its own.
+/// A channel for one sender and one receiver, each with an end of its own.
 ///
 ///     coracle::spsc_channel<sample> samples{1024};
 ///
@@ -114,7 +114,7 @@ class spsc_channel : public detail::bounded_channel<T, detail::paired_ring<detai
       : detail::bounded_channel<T, detail::paired_ring<detail::channel_element_t<T>>>(capacity) {}
 };
 
-/// A name for what a program means: many senders, one receiver.
+/// An alias that states the use: many senders, one receiver.
 template <class T>
 using mpsc_channel = channel<T>;
 }  // namespace coracle

@@ -44,13 +44,13 @@ class child {
 
   static constexpr bool can_try = tries_at_once<std::remove_reference_t<awaiter_type>> &&
                                   noexcept(get_awaiter(std::declval<Awaitable>()));
-  /// True: over, without being started. False: it can still be started.
+  /// Returns true if it is over without having started, false if it can still be started.
   bool try_at_once() noexcept
     requires can_try
   {
     return make_awaiter().get.try_at_once();
   }
-  /// False: over at once, and `continuation` will not be resumed. Else this may be gone already.
+  /// Returns false if it completed at once; `continuation` will then not be resumed. Otherwise this may be destroyed already.
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {
     outcome<bool> waits;
@@ -63,7 +63,7 @@ class child {
     copy_failure(waits, end_);
     return false;
   }
-  /// As start(), but what is to be resumed now is left to the caller. Null: over at once.
+  /// Like start(), but returns what the caller must resume; null if it completed at once.
   template <class Promise>
   std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
     outcome<std::coroutine_handle<>> next;
@@ -77,7 +77,7 @@ class child {
     copy_failure(next, end_);
     return nullptr;
   }
-  /// True: it has a value; false: ask failure().
+  /// Returns true if it has a value; otherwise see failure().
   bool finish() noexcept {
     if (end_.has_error() || end_.is_cancelled()) [[unlikely]]
       return false;

@@ -65,13 +65,13 @@ class callback_meeting : waiter, protected stop_registration {
   }
   completion<T> make_completion() noexcept { return completion<T>{*this}; }
   void initiate_threw(std::exception_ptr error) noexcept { initiate_error_ = std::move(error); }
-  /// False: stop was requested meanwhile, and it is the caller who cancels.
+  /// Returns false if stop was requested meanwhile; the caller then cancels.
   bool listen_to(const stop_token& token) noexcept {
     if (!has(state_.load(memory_order_relaxed), is_completed) && add_to(token)) return true; /*C1*/
     reason_ = token.reason();
     return has(state_.load(memory_order_relaxed), is_completed); /*C1*/
   }
-  /// The last thing that await_suspend() does. False: it has completed.
+  /// The last step of await_suspend(). Returns false if it has completed.
   bool has_to_wait() noexcept {
     if (state_.load(memory_order_acquire) != is_completed &&                   /*C6*/
         state_.fetch_or(is_suspended, memory_order_acq_rel) != is_completed) { /*C3*/
@@ -80,7 +80,7 @@ class callback_meeting : waiter, protected stop_registration {
     return has_to_give_way() && give_way(*this);
   }
 
-  /// False: it has completed, and there is nothing to cancel.
+  /// Returns false if it has completed and there is nothing to cancel.
   bool begin_cancelling() noexcept {
     unsigned seen = state_.load(memory_order_relaxed); /*C1*/
     do {
@@ -154,7 +154,7 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
     if (meeting_) meeting_->complete(meeting::ending::dropped);
   }
   void swap(completion& other) noexcept { std::swap(meeting_, other.meeting_); }
-  /// False: it was called or moved from.
+  /// Returns false if it was called or moved from.
   [[nodiscard]] explicit operator bool() const noexcept { return meeting_ != nullptr; }
 
   /// The operation has succeeded: the await gives a `T` made from `args`, or throws what making it throws.

@@ -17,7 +17,7 @@ namespace coracle {
 /// Prefer when_all where there are few, and their results matter.
 /// Order         the function is called in the order of the range, on the executor of the awaiting coroutine:
 ///               at first `limit` times, then once for each awaitable that has ended.
-/// Resumes on    the executor of the awaiting coroutine; outside any, where an awaitable has ended.
+/// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
 /// Cancellation  before: the range is not looked at. During: no more are started, those that run are stopped,
 ///               and joined; operation_cancelled if not all elements came to their end.
 /// Exceptions    the first one, of an awaitable, the function or the range, stops the rest, for the reason

@@ -51,7 +51,7 @@ class fork_point : waiter {
   [[nodiscard]] bool child_is_over() const noexcept {
     return state_.load(memory_order_acquire) == over; /*J4*/
   }
-  /// False: it is over meanwhile.
+  /// Returns false if it has ended meanwhile.
   bool wait(std::coroutine_handle<> parent) noexcept {
     suspend(parent);
     return state_.exchange(joins, memory_order_acq_rel) != over; /*J3*/
@@ -59,7 +59,7 @@ class fork_point : waiter {
 
   // ---- the child's end ----
 
-  /// Where that takes few instructions, and then it is over. False: ask end_child().
+  /// The short path: returns true if it has ended the child, false if end_child() must.
   CORACLE_ALWAYS_INLINE() bool end_child_fast() noexcept {
     const std::uint32_t now = state_.load(memory_order_relaxed); /*J7*/
     if (now == runs_before_parent) [[likely]] {

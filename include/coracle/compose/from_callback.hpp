@@ -95,7 +95,7 @@ inline constexpr bool initiates = std::is_invocable_v<std::decay_t<Initiate>&, c
 /// `T` may be void, `done()`, or a reference. Both functions are moved in and live until the await is over.
 /// Prefer a oneshot channel where the coroutine is to go on while the operation does: here it never is.
 /// Order         `initiate` runs inside the `co_await`, also `done` may.
-/// Resumes on    the executor on which it suspended; outside any, inside done(). Completed inside `initiate`
+/// Resumes on    the executor on which it suspended; outside any executor, inside done(). Completed inside `initiate`
 ///               it does not suspend.
 /// Cancellation  before: nothing is initiated. During: `cancel` is called, once, on the thread that requests
 ///               the stop, unless the operation has completed; the await ends when the operation does, as

@@ -48,7 +48,7 @@ class oneshot_state : public recycled_frames {
     value_.reset();
     return taken;
   }
-  /// Wakes the receiver. True: the receiver had left, and the caller deletes this.
+  /// Wakes the receiver. Returns true if the receiver has gone, and the caller must delete this.
   [[nodiscard]] bool sender_leaves() noexcept {
     std::uint32_t seen = 0;
     while (seen == 0) {
@@ -60,7 +60,7 @@ class oneshot_state : public recycled_frames {
     if (waiting) waiting->wake();
     return (seen & receiver_left) != 0;
   }
-  /// True: the sender had left, and the caller deletes this.
+  /// Returns true if the sender has gone, and the caller must delete this.
   [[nodiscard]] bool receiver_leaves() noexcept {
     if (sender_has_left()) return true;
     const std::uint32_t seen = word_.lock();
@@ -99,7 +99,7 @@ class oneshot_state : public recycled_frames {
 };
 }  // namespace detail
 
-/// The end of a oneshot that has the value to give. Movable; empty once it has sent.
+/// The sending end of a oneshot. Movable; empty after it has sent.
 template <class T>
 class [[nodiscard("a oneshot whose sender is dropped never gets a value")]] oneshot_sender {
  public:
@@ -110,7 +110,7 @@ class [[nodiscard("a oneshot whose sender is dropped never gets a value")]] ones
     std::swap(state_, moved.state_);
     return *this;
   }
-  /// Dropped without a value: the receiver gets broken_promise.
+  /// If it is destroyed without having sent, the receiver gets broken_promise.
   ~oneshot_sender() {
     if (state_ && state_->sender_leaves()) delete state_;
   }
@@ -118,14 +118,14 @@ class [[nodiscard("a oneshot whose sender is dropped never gets a value")]] ones
   /// Sends, and wakes the receiver. Gives `value` back if the receiver has gone; nothing if it has not. A
   /// value that the receiver then does not take is destroyed with it. Requires: not sent before.
   std::optional<T> send(T value) noexcept;
-  /// False: sent, or moved from.
+  /// Returns false if it has sent or was moved from.
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
 
  private:
   detail::oneshot_state<T>* state_;
 };
 
-/// The end of a oneshot that waits for the value. Movable while nobody waits.
+/// The receiving end of a oneshot. Movable while no coroutine waits.
 template <class T>
 class [[nodiscard("a oneshot whose receiver is dropped keeps no value")]] oneshot_receiver {
  public:
@@ -136,7 +136,7 @@ class [[nodiscard("a oneshot whose receiver is dropped keeps no value")]] onesho
     std::swap(state_, moved.state_);
     return *this;
   }
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~oneshot_receiver() {
     if (state_ && state_->receiver_leaves()) delete state_;
   }
@@ -172,16 +172,15 @@ class [[nodiscard("recv() does nothing until it is awaited")]] oneshot_receiver<
   detail::oneshot_state<T>* state_;
 };
 
-/// Two ends: one sends one value, the other waits for it. For a request that carries the way back for its
-/// answer.
+/// A channel for one value, as two ends: for instance a request that carries the way back for its answer.
 ///
 ///     auto [reply, answer] = coracle::oneshot<int>();
 ///     request mine{question, std::move(reply)};
 ///     co_await requests.send(std::move(mine));  // the server: taken.reply.send(42)
 ///     int result = co_await answer.recv();
 ///
-/// Prefer a task where the one that waits starts the work.
-/// Resumes on    recv(): the executor on which the receiver suspended; outside any, inside send(), on its
+/// Prefer a task where the waiting side starts the work.
+/// Resumes on    recv(): the executor on which the receiver suspended; outside any executor, inside send(), on its
 ///               thread.
 /// Cancellation  a stop request ends the wait; the value stays for another recv(), or is destroyed with the
 ///               receiver.

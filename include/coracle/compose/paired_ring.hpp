@@ -77,7 +77,7 @@ class paired_ring {
 
   // ---- while the ends are apart ----
 
-  /// True: the end is the caller's, until push() or leave_back(). False: the ends are joined.
+  /// Returns true if the caller now owns the end, until push() or leave_back(); false if the ends are joined.
   template <class Word>
   [[nodiscard]] bool enter_back(const locked_word<Word>& state) noexcept {
     return back_.enter(state, fence_);

@@ -21,7 +21,7 @@ class publication {
   publication() noexcept : word_(0) {}
 
   [[nodiscard]] static std::uint64_t count_of(std::uint64_t word) noexcept { return word / one; }
-  /// True: there is more than the first `seen`, or there never will be.
+  /// Returns true if there is more than the first `seen`, or if there never will be.
   [[nodiscard]] bool is_past(std::uint64_t seen) const noexcept {
     return is_past(word_.load(memory_order_relaxed), seen); /*U1*/
   }
@@ -29,7 +29,7 @@ class publication {
     return count_of(word_.load(memory_order_relaxed)); /*U1*/
   }
 
-  /// Calls `store(count)` under the lock, then wakes the readers. False: ended before; `store` is not called.
+  /// Calls `store(count)` under the lock, then wakes the readers. Returns false, without calling `store`, if it had ended.
   template <class Store>
   bool publish(Store store) noexcept {
     const std::uint64_t seen = word_.lock();

@@ -26,7 +26,7 @@ class scope_policy {
   }
 
   [[nodiscard]] bool stops_siblings() const noexcept { return stops_siblings_; }
-  /// Empty: errors are kept for join().
+  /// If empty, errors are kept for join().
   [[nodiscard]] const handler& on_error() const noexcept { return on_error_; }
 
  private:

@@ -87,7 +87,7 @@ class scope_state {
 
   // ---- children with a future ----
 
-  /// The error waits for the future, or for join(); then leave() follows. False: the future was dropped.
+  /// Keeps the error for the future, or for join(); leave() must follow. Returns false if the future was dropped.
   CORACLE_COLD() bool hold(scope_future_child& child) noexcept {
     const std::size_t seen = word_.lock();
     const bool holds = !child.is_dropped;

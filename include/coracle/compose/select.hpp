@@ -4,9 +4,8 @@
 #include <coracle/compose/when_any.hpp>
 
 namespace coracle {
-/// Waits until one of its branches can be carried out, and carries out that one: of several sends and
-/// receives, on any channels, exactly one happens. Gives the result at the branch's place in a std::variant,
-/// as when_any() does.
+/// Waits until one of its branches can proceed, and carries out that one: of several sends and receives, on any channels,
+/// exactly one happens. Returns the result at the branch's index in a std::variant, as when_any() does.
 ///
 ///     auto chosen = co_await coracle::select(jobs.recv(), results.send(std::move(mine)), sleep_for(1s));
 ///     if (chosen.index() == 0) run(std::get<0>(chosen));  // and mine is as it was

@@ -78,7 +78,7 @@ class siblings : protected shared_frame, protected start_frame {
   [[nodiscard]] std::coroutine_handle<shared_promise> continuation_of_tasks() noexcept {
     return shared_frame::handle();
   }
-  /// True: those were the last.
+  /// Returns true if those were the last.
   bool ended(std::size_t children) noexcept {
     return running_.fetch_sub(children, memory_order_acq_rel) == children; /*W1*/
   }
@@ -171,7 +171,7 @@ class siblings : protected shared_frame, protected start_frame {
     ::new (static_cast<void*>(&parent_)) suspended{parent, current_executor()};
     running_.store(count, memory_order_relaxed); /*W5*/
   }
-  /// True: it is too late to start another one.
+  /// Returns true if it is too late to start another one.
   template <rule What>
   CORACLE_ALWAYS_INLINE()
   bool too_late() noexcept {
@@ -187,7 +187,7 @@ class siblings : protected shared_frame, protected start_frame {
 
   // ---- on a pool: while one child runs here, another thread may start the rest ----
 
-  /// Before the first; not for a race. False: this thread has no queue from which others take.
+  /// Called before the first child, not for a race. Returns false if this thread has no queue to steal from.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool may_fork() noexcept {
     if (!this_thread().may_fork()) return false;
     ::new (static_cast<void*>(&rest_)) resumption{std::coroutine_handle<>(start_frame::handle())};
@@ -242,7 +242,7 @@ class siblings : protected shared_frame, protected start_frame {
   /// What ends meanwhile on this thread is not counted down.
   void begin_starting() noexcept { starts_on_.store(&this_thread(), memory_order_relaxed); } /*W6*/
   void over_while_starting() noexcept { ++apart_; }
-  /// False: all have ended.
+  /// Returns false if all have ended.
   bool end_starting(std::size_t children) noexcept {
     starts_on_.store(nullptr, memory_order_relaxed);  /*W6*/
     return apart_ != children && !ended(apart_ + 1);  // with the one for the starter

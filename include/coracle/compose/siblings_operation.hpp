@@ -20,21 +20,21 @@ class sibling : public sibling_base {
   explicit sibling(Awaitable&& value) : sibling_base(&over), work_(static_cast<Awaitable&&>(value)) {}
   sibling(sibling&& other) : sibling_base(&over), work_(std::move(other.work_)) {}
 
-  /// False: over at once, and not counted down yet.
+  /// Returns false if it completed at once and has not been counted down yet.
   CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {
     promise().together = &all;
     if (work_.start(handle())) return true;
     note_end();
     return false;
   }
-  /// As start(), but what is to be resumed now is left to the caller. Null: over at once.
+  /// Like start(), but returns what the caller must resume; null if it completed at once.
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> begin(siblings& all) noexcept {
     promise().together = &all;
     const std::coroutine_handle<> target = work_.begin(handle());
     if (!target) note_end();
     return target;
   }
-  /// True: over, without being started.
+  /// Returns true if it is over without having started.
   bool try_at_once(siblings& all) noexcept {
     if constexpr (child<Awaitable>::can_try) {
       if (!work_.try_at_once()) return false;
@@ -330,7 +330,7 @@ class siblings_operation : public siblings {
     const std::coroutine_handle<> target = begin_child<First>(which);
     return target ? target : after_none();
   }
-  /// False: all have ended.
+  /// Returns false if all have ended.
   bool start_all() noexcept {
     begin_starting();
     for_each([this](auto&& one) {

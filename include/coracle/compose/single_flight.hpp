@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 namespace coracle {
-/// Calls with an equal key that overlap in time share one execution of the work, and its result. It is no
-/// cache: a call that comes when the work has ended starts it anew.
+/// Concurrent calls with an equal key share one execution of the work, and its result. It is not a cache: a call that
+/// comes after the work has ended starts it again.
 ///
 ///     coracle::single_flight<std::string, page> pages;
 ///     page p = co_await pages.run(url, [url] { return fetch(url); });  // in any number of coroutines
@@ -142,7 +142,7 @@ class single_flight<Key, T, Hash, Equal>::passenger {
 
   [[nodiscard]] flight& its_flight() const noexcept { return *flight_; }
   [[nodiscard]] bool is_first() const noexcept { return is_first_; }
-  /// True: it was the last one, so the work is stopped, and to be joined. False: it has left.
+  /// Returns true if it was the last one: the work is then stopped, and the caller must join it.
   [[nodiscard]] bool give_up(stop_reason why) noexcept {
     {
       const detail::small_mutex_lock locked{owner_.mutex_};

@@ -11,17 +11,17 @@ template <class T>
 using growing_channel = basic_channel<T, chunk_buffer<T>>;
 }  // namespace detail
 
-/// Any number of senders, coroutines or plain code, hand elements to any number of receivers. It grows as it
-/// must: a receiver that is slower than the senders costs memory.
+/// An unbounded queue for any number of senders, coroutines or plain code, and receivers. It grows without limit if the
+/// receivers are slower than the senders.
 ///
 ///     coracle::unbounded_channel<event> events;
 ///     events.send(std::move(next));                       // in a callback, at once
 ///     while (auto e = co_await events.recv()) handle(*e);
 ///
-/// Prefer channel, whose senders wait, wherever they can.
+/// Prefer channel, which applies backpressure, wherever senders can wait.
 /// Order         elements arrive in the order in which they were sent; receivers are served first come, first
 ///               served.
-/// Resumes on    the executor on which the receiver suspended; outside any, inside send(), on its thread.
+/// Resumes on    the executor on which the receiver suspended; outside any executor, inside send(), on its thread.
 /// Cancellation  a stop request ends the wait of recv(): it has taken nothing.
 /// Exceptions    send(): channel_closed, std::bad_alloc; the value is as it was. recv(): operation_cancelled.
 /// Threads       as for channel.
@@ -39,7 +39,7 @@ class unbounded_channel : private detail::growing_channel<detail::channel_elemen
 
  public:
   unbounded_channel() noexcept : base(0) {}
-  /// Requires: nobody waits. Elements that nobody has received are destroyed.
+  /// Requires: no coroutine is waiting. Elements that have not been received are destroyed.
   ~unbounded_channel() = default;
 
   using typename base::recv_operation;
@@ -53,7 +53,7 @@ class unbounded_channel : private detail::growing_channel<detail::channel_elemen
   {
     send(T(value));
   }
-  /// False: closed, and `value` is as it was. Throws std::bad_alloc.
+  /// Returns false if the channel is closed; `value` is then unchanged. Throws std::bad_alloc.
   [[nodiscard("false: the value was not sent")]] bool try_send(T&& value) {
     bool refused = false;
     while (!this->send_now(value, refused)) grow();
@@ -61,10 +61,10 @@ class unbounded_channel : private detail::growing_channel<detail::channel_elemen
   }
   /// recv(): awaitable of std::optional<T>: the next element; empty once the channel is closed and drained.
   using base::recv;
-  /// try_recv(): the next element; empty: there is none, now or, if closed, for ever. Never waits.
+  /// try_recv(): the next element, or empty if there is none now or the channel is closed and drained. Never waits.
   using base::try_recv;
-  /// close(): from now on nothing can be sent. Receivers get what is in it, then empty. No effect if closed
-  /// already.
+  /// close(): nothing can be sent from now on. Receivers get the remaining elements, then empty. No effect if it is
+  /// closed already.
   using base::close;
   using base::is_closed;
 

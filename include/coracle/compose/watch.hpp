@@ -17,16 +17,16 @@ struct watch_state : publication {
 };
 }  // namespace detail
 
-/// A value that one side sets and any number of observers follow. An observer that is slow skips what was
-/// replaced meanwhile, and always sees the latest.
+/// A value that one side sets and any number of observers follow. A slow observer skips values that were replaced in the
+/// meantime, and always sees the latest.
 ///
 ///     coracle::watch<settings> current{load()};
 ///     auto mine = current.observe();
 ///     apply(*mine.get());
 ///     while (auto changed = co_await mine.changed()) apply(*changed);  // until the watch is destroyed
 ///
-/// Prefer broadcast where every value matters.
-/// Resumes on    changed(): the executor on which the observer suspended; outside any, inside set(), on its
+/// Prefer broadcast if every value matters.
+/// Resumes on    changed(): the executor on which the observer suspended; outside any executor, inside set(), on its
 ///               thread.
 /// Cancellation  a stop request ends the wait of changed(); a change that came meanwhile is seen by the next.
 /// Exceptions    set(): std::bad_alloc, what moving a T throws. changed(): operation_cancelled.
@@ -63,7 +63,7 @@ class watch {
   const std::shared_ptr<detail::watch_state<T>> state_;
 };
 
-/// Follows a watch. A copy goes on by itself from what this has seen.
+/// An observer of a watch. A copy continues independently from what this one has seen.
 template <class T>
 class watch_observer {
  public:

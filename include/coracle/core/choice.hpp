@@ -31,7 +31,7 @@ class choice {
   choice& operator=(const choice&) = delete;
 
   [[nodiscard]] bool is_claimed() const noexcept { return state_.load(memory_order_relaxed) == taken; } /*K*/
-  /// True: the caller's branch is the one.
+  /// Returns true if the caller's branch is the chosen one.
   [[nodiscard]] bool claim() noexcept { return take(taken); }
 
   /// As claim() in two steps, for who has to find out whether it can carry the branch out: hold(), and if
@@ -75,7 +75,7 @@ class choice {
       wait_a_moment(tries);
     }
   }
-  /// True: it was open, and is `next` now.
+  /// Returns true if it was open, and is now `next`.
   bool take(state next) noexcept {
     const state seen = open_to(next);
     return seen == busy ? take_later(next) : seen == open;

@@ -41,7 +41,7 @@ class executor {
 [[nodiscard]] inline executor* current_executor() noexcept { return detail::this_thread().current; }
 
 namespace detail {
-/// Counts an await that need not wait. True: it is time to give_way().
+/// Counts a ready await. Returns true if it is time to give_way().
 inline bool has_to_give_way() noexcept { return this_thread().budget.spend_await(); }
 /// For one that was counted and has to wait.
 inline void others_have_run() noexcept { this_thread().budget.begin(); }

@@ -44,7 +44,7 @@ class fork_queue {
     slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
     publish(bottom + 1);
   }
-  /// True: `item` was the newest entry, and is the owner's again.
+  /// Returns true if `item` was the newest entry, which the owner has back.
   CORACLE_ALWAYS_INLINE() bool take_back(const resumption& item) noexcept {
     return take_back_fast(item) != nowhere || take_back_slowly(item);
   }

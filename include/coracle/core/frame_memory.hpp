@@ -121,7 +121,7 @@ CORACLE_ALWAYS_INLINE() void* as_memory(frame_link* frame, std::size_t index) no
 // The heap's own way to align takes longer and wastes more.
 inline constexpr std::size_t cache_line = 64, own_lines_from = 192;
 constexpr bool has_own_lines(std::size_t index) noexcept { return class_size(index) >= own_lines_from; }
-/// Null: no memory.
+/// Returns null if there is no memory.
 CORACLE_SAVES_REGISTERS() inline void* new_frame(std::size_t index) noexcept {
   const bool own_lines = has_own_lines(index);
   void* const block = ::operator new(class_size(index) + (own_lines ? cache_line : 0), std::nothrow);
@@ -202,12 +202,12 @@ inline void put_shared(frame_cache& cache, void* memory, std::size_t index) noex
   cache.lists[index] = frame_link(frame, 0);
   cache.shared_bytes += class_size(index);
 }
-/// Null: no memory.
+/// Returns null if there is no memory.
 CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) noexcept {
   frame_cache& cache = this_thread_frames();
   return cache.lists[index].below() ? take_shared(cache, index) : new_frame(index);
 }
-/// Null: no memory.
+/// Returns null if there is no memory.
 CORACLE_SAVES_REGISTERS() inline void* allocate_large_frame(std::size_t size) noexcept {
   return size > largest_kept ? ::operator new(size, std::nothrow) : allocate_from_shared(large_class(size));
 }

@@ -22,7 +22,7 @@ class linked_stop_source : stop_point {
   }
   static void take_back(stop_token& lent) noexcept { lent.state_ = nullptr; }
 
-  /// True: this was the first request. Requires: this lives until the callbacks have returned.
+  /// Returns true if this was the first request. Requires: this outlives the callbacks.
   bool request_stop(stop_reason why) noexcept { return request(why); }
   /// As request_stop(), for a callback of another source: see stop_state::request_linked().
   using stop_point::may_be_requested;

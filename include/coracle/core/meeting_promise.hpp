@@ -19,13 +19,13 @@ namespace coracle::part {
 ///       T await_resume() const { return body.promise().take(); }
 ///
 /// Prefer part::continues_parent, which needs no atomic, where the awaiter starts the coroutine.
-/// Resumes on    the executor on which the awaiter suspended; outside any, the thread that ends the body.
+/// Resumes on    the executor on which the awaiter suspended; outside any executor, the thread that ends the body.
 /// Cancellation  inherits no environment: it runs before anybody awaits it.
 /// Threads       one awaiter. Destroy it only after it has ended, or while nobody is about to resume it.
 /// Cost          one atomic operation to end, and one to await; six pointers.
 class meets_parent {
  public:
-  /// True: what the body wrote is visible to the caller.
+  /// If it returns true, what the body wrote is visible to the caller.
   [[nodiscard]] bool has_ended() const noexcept {
     return state_.load(detail::memory_order_acquire) == ended; /*P1*/
   }

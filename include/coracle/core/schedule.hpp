@@ -50,7 +50,7 @@ class stoppable_hop : resumption {
   }
 
  private:
-  /// False: there is nowhere to go, or it has been asked to stop.
+  /// Returns false if there is nowhere to go, or if stop is requested.
   template <class Promise>
   CORACLE_ALWAYS_INLINE()
   bool leaves(const executor* place, std::coroutine_handle<Promise> suspended) noexcept {
@@ -119,7 +119,7 @@ class scheduler_ref {
     executor* place_;
   };
   schedule_operation schedule() const noexcept { return schedule_operation{place_}; }
-  /// Null: there is none.
+  /// Null if there is none.
   [[nodiscard]] executor* place() const noexcept { return place_; }
   friend bool operator==(scheduler_ref, scheduler_ref) = default;
 

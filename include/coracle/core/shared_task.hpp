@@ -25,7 +25,7 @@ class shared_end {
  public:
   enum class arrival { starts, waits, goes_on };
 
-  /// True: what the body wrote is visible to the caller.
+  /// If it returns true, what the body wrote is visible to the caller.
   [[nodiscard]] bool has_ended() const noexcept { return state_.load(memory_order_acquire) == ended; } /*S1*/
   /// What the coroutine behind `self` does now: it runs the body, which nobody has started; or it is woken at the
   /// end of the body; or it goes on: the body has ended, or stop was requested. `self` may be gone if it waits.
@@ -46,7 +46,7 @@ class shared_end {
   }
 
   void add_handle() noexcept { handles_.fetch_add(1, memory_order_relaxed); } /*H3*/
-  /// True: it was the last, and what the others did is visible to the caller, who frees the frame.
+  /// If it returns true, this was the last handle: what the others did is visible to the caller, which frees the frame.
   [[nodiscard]] bool drop_handle() noexcept {
     // Nobody can copy the only handle while it is dropped, so a load is enough for that one.
     return handles_.load(memory_order_acquire) == 1 ||       /*H1*/
@@ -145,7 +145,7 @@ struct shared_task_promise : shared_end,
 /// long as a handle does; an empty handle throws broken_promise.
 /// Prefer task where one coroutine awaits the result: it needs no atomic, and moves the result out.
 /// Order         the body runs inside the first `co_await`; awaiters are woken first come, first served.
-/// Resumes on    the executor on which the awaiter suspended, the first one too; outside any, the thread that
+/// Resumes on    the executor on which the awaiter suspended, the first one too; outside any executor, the thread that
 ///               ended the body. Awaited after its end it goes on at once.
 /// Cancellation  a stop request to an awaiter ends its wait; the body, which belongs to all of them, goes on: it
 ///               inherits no awaiter's environment, but starts with an empty one. Stopped before, it is not started.
@@ -187,9 +187,9 @@ class [[nodiscard(
 
   void swap(shared_task& other) noexcept { std::swap(body_, other.body_); }
   friend void swap(shared_task& a, shared_task& b) noexcept { a.swap(b); }
-  /// True: handles of the same coroutine, or both empty.
+  /// Returns true if both are handles of the same coroutine, or empty.
   friend bool operator==(const shared_task& a, const shared_task& b) noexcept { return a.body_ == b.body_; }
-  /// False: moved from or default constructed.
+  /// Returns false if moved from or default constructed.
   [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
   /// Refused: whoever asks this of a call has forgotten to await what it returns.
   template <class Nothing = void>
@@ -198,7 +198,7 @@ class [[nodiscard(
                   "a shared_task is no condition: co_await the call, which gives its result");
     return false;
   }
-  /// True: the body has ended, or there is none; an await would not suspend.
+  /// Returns true if the body has ended, or there is none; an await would not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.promise().has_ended(); }
 
   /// Awaitable of `T&`; of nothing, if `T` is void.

@@ -74,7 +74,7 @@ class stop_token {
   [[nodiscard]] bool stop_requested() const noexcept { return state_ && state_->requested(); }
   /// Why; none: it is not requested.
   [[nodiscard]] stop_reason reason() const noexcept { return state_ ? state_->reason() : stop_reason::none; }
-  /// False: stop was not requested and nobody is left who could.
+  /// Returns false if stop was not requested and no source is left that could request it.
   [[nodiscard]] bool stop_possible() const noexcept { return state_ && state_->possible(); }
 
   friend bool operator==(const stop_token& one, const stop_token& other) noexcept {
@@ -136,7 +136,7 @@ class stop_source {
     if (state_) state_->keep();
     return stop_token{state_};
   }
-  /// True: this was the first request. Then all callbacks have returned when this does. Requires: a reason.
+  /// Returns true if this was the first request; all callbacks have then returned. Requires: a reason.
   bool request_stop(stop_reason why = stop_reason::requested) noexcept {
     if (!state_) return false;
     detail::stop_state* const state = state_;

@@ -117,12 +117,12 @@ class stop_registration : public stop_listener {
   stop_registration(const stop_registration&) = delete;
   stop_registration& operator=(const stop_registration&) = delete;
 
-  /// False: stop was requested before, and the listener will not run.
+  /// Returns false if stop was already requested; the listener will then not run.
   bool add_to(const stop_token& token) noexcept;
   inline bool add_to(stop_state& state) noexcept;
-  /// False: stop is not requested.
+  /// Returns false if stop is not requested.
   [[nodiscard]] static bool may_be_late(const stop_token& token) noexcept;
-  /// Null: the token is empty.
+  /// Null if the token is empty.
   [[nodiscard]] static stop_state* state_of(const stop_token& token) noexcept;
   /// Afterwards the listener does not run and will not. No effect if it was not added.
   inline void remove() noexcept;

@@ -36,13 +36,13 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
   }
 
-  /// Runs the listeners, oldest first, and those of the states linked to this. False: somebody else did or does.
+  /// Runs the listeners, oldest first, and those of the states linked to this. Returns false if another thread does or did.
   /// Requires: the caller has a reference meanwhile.
   bool request(stop_reason why) noexcept;
   /// Called by a listener of another state: requests it here, too; where many states are linked in a chain, once the
   /// listeners of the first have returned. So a chain of any length takes a bounded stack.
   void request_linked(stop_reason why) noexcept;
-  /// False: stop was requested before, and the listener is not in the list.
+  /// Returns false if stop was already requested; the listener is then not in the list.
   bool add(stop_listener& listener) noexcept {
     const std::uintptr_t seen = listeners_.begin_lock();
     if (seen != nobody) return add_to_list(listener, seen);

@@ -325,7 +325,7 @@ class [[nodiscard(
   }
 
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
-  /// False: moved from or default constructed. Once it has been awaited, either: clang takes the body out, g++ leaves it until
+  /// Returns false if moved from or default constructed. Once it has been awaited, either: clang takes the body out, g++ leaves it until
   /// the task goes.
   [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
   /// Refused: whoever asks this of a call has forgotten to await what it returns.
@@ -335,7 +335,7 @@ class [[nodiscard(
                   "a task is no condition: co_await the call, which gives its result");
     return false;
   }
-  /// True: the body has ended (or there is none).
+  /// Returns true if the body has ended, or there is none.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
   /// Runs the body and gives its result, moved out. Requires: not empty, and not awaited so before.

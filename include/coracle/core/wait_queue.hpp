@@ -41,7 +41,7 @@ struct queued_waiter : waiter, stop_listener {
   /// It waits alone in the word of its event, or was served from there.
   [[nodiscard]] bool is_queued_alone() const noexcept { return standing() == queued; }
   [[nodiscard]] bool is_branch() const noexcept { return (bond_ & is_choice) != 0; }
-  /// Null: it is its coroutine's only wait.
+  /// Null if it is its coroutine's only wait.
   [[nodiscard]] choice* one_of() const noexcept { return is_branch() ? &of_branch() : nullptr; }
   /// From here on it is its coroutine's only wait. Not while its listener may call why().
   void leave_choice() noexcept { bond_ = reinterpret_cast<std::uintptr_t>(stops()); }
@@ -314,7 +314,7 @@ class stoppable_wait {
     if (!finish_quietly()) [[unlikely]]
       throw_cancelled(node_.reason());
   }
-  /// False: cancelled.
+  /// Returns false if cancelled.
   CORACLE_ALWAYS_INLINE() bool finish_quietly() noexcept {
     if (!has_node()) [[likely]]
       return true;
@@ -396,7 +396,7 @@ class stoppable_wait {
     const std::coroutine_handle<> coroutine;
   };
 
-  /// True: it waits.
+  /// Returns true if it waits.
   CORACLE_ALWAYS_INLINE()
   bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
     if (inherited && stop_registration::may_be_late(inherited->stop)) [[unlikely]]

@@ -47,7 +47,7 @@ inline void wait_a_moment(unsigned tries) noexcept {
 }
 
 #if defined(__linux__)
-/// Sleeps while `word` holds `expected`; may return early. `timeout` is relative; null: none. False: it has
+/// Sleeps while `word` holds `expected`; may return early. `timeout` is relative; null means none. Returns false if it has
 /// passed.
 inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected,
                  const timespec* timeout = nullptr) noexcept {

@@ -139,7 +139,7 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
 /// `function` is moved in. g++ 12: give a lambda with captures that need a destructor a name first.
 /// Prefer a thread of one's own for what never ends.
 /// Order         first called, first begun.
-/// Resumes on    the executor on which it was awaited; outside any, the thread that made the call.
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread that made the call.
 /// Cancellation  stop requested before, or while it waits for a thread: it is not called. Once it has begun, the
 ///               await waits for its end, and gives what it returns.
 /// Exceptions    operation_cancelled; those of `function`.

@@ -128,7 +128,7 @@ task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Att
 /// L. Barroso, "The Tail at Scale", CACM 56(2), 2013. The attempts must not do harm by being carried out
 /// twice. The function is moved in. Requires: most >= 1.
 /// Order         attempts are started one after another, on the executor of the awaiting coroutine.
-/// Resumes on    the executor of the awaiting coroutine; outside any, where an attempt, or the timer, has
+/// Resumes on    the executor of the awaiting coroutine; outside any executor, where an attempt, or the timer, has
 ///               ended.
 /// Cancellation  the attempts are stopped and joined; operation_cancelled, unless one has succeeded. The
 ///               attempts that lose are stopped for the reason lost_race, and joined.

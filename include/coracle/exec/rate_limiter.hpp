@@ -19,7 +19,7 @@ namespace coracle {
 /// the continuous-state leaky bucket of ITU-T I.371, Annex A (GCRA), turned over, and reckons in integers,
 /// without a rounding error however long it runs.
 /// Order         first come, first served, also of those that want more than is there: nobody overtakes.
-/// Resumes on    the executor on which the waiter suspended; outside any, the thread of the program's timers.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, the thread of the program's timers.
 /// Cancellation  a stop request ends the wait; nothing is taken, and the next one takes the place.
 /// Exceptions    acquire(): operation_cancelled; std::bad_alloc where it has to wait.
 /// Threads       all members are thread-safe. All who use it go by one clock: see executor::timers().
@@ -47,7 +47,7 @@ class rate_limiter {
   rate_limiter(std::int64_t tokens, duration period) noexcept : rate_limiter(tokens, period, tokens) {}
   rate_limiter(const rate_limiter&) = delete;
   rate_limiter& operator=(const rate_limiter&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~rate_limiter() {
     CORACLE_REQUIRE(waiting_ == 0, "a rate_limiter was destroyed while coroutines wait for it");
   }
@@ -55,7 +55,7 @@ class rate_limiter {
   class acquire_operation;
   /// Awaitable of nothing: afterwards the caller may do `n` things. Requires: 0 <= n <= burst.
   acquire_operation acquire(std::int64_t n = 1) noexcept;
-  /// True: the caller may do `n` things. False: not now, or others wait. Never suspends. Requires: as
+  /// Takes `n` tokens if they are available and no one is queued; returns whether it did. Never suspends. Requires: as
   /// acquire().
   [[nodiscard("if it returns true the tokens are taken")]] bool try_acquire(std::int64_t n = 1) noexcept {
     const time_point now = steady_now();

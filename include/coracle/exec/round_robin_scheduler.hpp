@@ -33,7 +33,7 @@ class round_robin_scheduler {
   }
   round_robin_scheduler(const round_robin_scheduler&) = delete;
   round_robin_scheduler& operator=(const round_robin_scheduler&) = delete;
-  /// Requires: nobody waits for his turn.
+  /// Requires: no coroutine waits for his turn.
   ~round_robin_scheduler() {
     for ([[maybe_unused]] const std::coroutine_handle<> each : waiting_) {
       CORACLE_REQUIRE(

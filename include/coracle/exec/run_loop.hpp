@@ -34,7 +34,7 @@ class run_loop final : public executor {
 
   /// Runs what is queued and sleeps in between, until stop() was called and the queue is empty.
   void run();
-  /// Runs one. False: nothing was queued.
+  /// Runs one. Returns false if nothing was queued.
   bool run_one();
   /// Runs what is queued at the moment of the call, not what that posts. Returns how many.
   std::size_t run_pending();

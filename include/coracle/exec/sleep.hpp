@@ -81,7 +81,7 @@ class [[nodiscard("a sleep does nothing until it is awaited")]] sleep {
 ///
 /// Both of this header: by the clock of the executor on which they are awaited. Never early.
 /// Order         by the moment; equal ones in the order in which they were awaited.
-/// Resumes on    the executor on which it was awaited; outside any, the thread of the program's timers.
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread of the program's timers.
 /// Cancellation  ends the sleep at once.
 /// Exceptions    operation_cancelled.
 /// Cost          no allocation; O(1). No delay, or one that is past, is over at once, and counts as an await

@@ -53,7 +53,7 @@ class timer_queue {
 /// Timers that a service takes out under its lock, and fires without it.
 class timer_batch {
  public:
-  /// False: none is due.
+  /// Returns false if none is due.
   bool take(timer_queue& from, timer_service::time_point now) noexcept {
     count_ = 0;
     while (count_ != most && (due_[count_] = from.pop_due(now))) ++count_;

@@ -37,7 +37,7 @@ class file_operation : public io_operation {
 /// writable_file& where either will do.
 ///
 /// Order         operations on one file are carried out at the same time, in no order.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any, the thread that runs
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
 ///               the io_service.
 /// Cancellation  stop requested before: nothing is started. During: one that waits for a thread is taken out; one
 ///               that a thread has begun ends as if nobody had asked.

@@ -50,7 +50,7 @@ class io_descriptor {
   [[nodiscard]] bool is_open() const noexcept { return record_ != nullptr; }
   /// -1: holds nothing.
   [[nodiscard]] int native_handle() const noexcept { return record_ ? record_->fd : -1; }
-  /// Null: holds nothing.
+  /// Null if it holds nothing.
   [[nodiscard]] io_service* service() const noexcept { return service_; }
   [[nodiscard]] io_record* record() const noexcept { return record_; }
   /// Where it is from; the process's own, which knows no descriptor -1, if it holds nothing.

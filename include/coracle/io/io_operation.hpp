@@ -26,7 +26,7 @@ namespace coracle::detail {
 ///               out in the order in which they were awaited. One that need not wait does not suspend; but
 ///               as with every await, each 128th in a row gives way to the others, and on an io_service also one that
 ///               ends some 25 us or more after the loop last looked at the system.
-/// Resumes on    the executor on which it was awaited; outside any, the thread that runs the io_service, if
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the io_service, if
 ///               it had to wait.
 /// Cancellation  requested before: nothing is started. During: it ends at once, unless the system has carried
 ///               it out; what was read or written is then delivered. read_at and write_at that a thread has
@@ -76,7 +76,7 @@ class io_operation : protected io_request, stop_registration {
   std::int64_t take_result_or_errno();
 
  private:
-  /// False: it is over, or was never started; the coroutine goes on.
+  /// Returns false if it is over, or never started; the coroutine then continues.
   bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
   bool goes_behind_others() noexcept;
   static void stopped(stop_listener& self) noexcept;

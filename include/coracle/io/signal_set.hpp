@@ -35,7 +35,7 @@ class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait
 ///
 /// Order         each signal goes to one who waits, in the order in which they were awaited; one that comes while
 ///               nobody waits is kept for the next, as long as a pipe has room, usually for 65536.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any, the thread that runs
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
 ///               the io_service.
 /// Cancellation  ends the wait at once; the signal stays for the next.
 /// Exceptions    the constructor: std::system_error, with std::errc::invalid_argument for what cannot be caught, and
@@ -51,7 +51,7 @@ class signal_set {
   signal_set(io_service& service, std::initializer_list<int> signals);
   signal_set(const signal_set&) = delete;
   signal_set& operator=(const signal_set&) = delete;
-  /// What the signals did before they do again. Requires: nobody waits.
+  /// What the signals did before they do again. Requires: no coroutine is waiting.
   ~signal_set();
 
   /// Awaitable of the number of the next signal. `token` replaces the inherited stop token.

@@ -20,7 +20,7 @@ namespace coracle::net {
 ///
 /// Order         those that wait to receive (or to accept), and those that wait to send, get their turn in the
 ///               order in which they were awaited. Receiving and sending do not wait for each other.
-/// Resumes on    the executor on which it was awaited; outside any, the thread that runs the io_service, if it had
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the io_service, if it had
 ///               to wait.
 /// Cancellation  every operation takes a stop token, else obeys the inherited one. Requested before: nothing is
 ///               started; during: the wait ends at once. What was received is delivered; after a cancelled

@@ -4,13 +4,13 @@
 #include <coracle/sync/event_state.hpp>
 
 namespace coracle {
-/// Each set() lets one waiter through; without a waiter it is remembered, once.
+/// An event whose set() wakes one waiter; without a waiter one set() is remembered.
 ///
 ///     coracle::async_auto_reset_event work_added;
 ///     for (;;) { co_await work_added; do_all_work(); }
 ///
 /// Order         waiters are woken first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside set(), on its thread.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its thread.
 /// Cancellation  a stop request ends the wait; a set() goes to another waiter or is remembered, never to one that
 ///               was cancelled.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
@@ -21,17 +21,17 @@ class async_auto_reset_event {
   explicit async_auto_reset_event(bool initially_set = false) noexcept : state_(initially_set) {}
   async_auto_reset_event(const async_auto_reset_event&) = delete;
   async_auto_reset_event& operator=(const async_auto_reset_event&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~async_auto_reset_event() {
     CORACLE_REQUIRE(!state_.is_waited_for(),
                     "an async_auto_reset_event was destroyed while coroutines wait for it");
   }
 
-  /// Lets one waiter through, now or when it comes. No effect if set already.
+  /// Wakes one waiter or, if there is none, lets the next await pass. No effect if it is set already.
   void set() noexcept {
     if (!state_.set_unless_waited_for()) state_.set_for_one();
   }
-  /// Forgets a set() that nobody has used. No effect if not set.
+  /// Discards a set() that no await has consumed. No effect if it is not set.
   void reset() noexcept { state_.reset(); }
 
   class wait_operation;

@@ -39,14 +39,14 @@ class barrier_state {
     counts_.unlock(arrives ? seen - pending_one : seen);
     return arrives ? arrival::waits : arrival::refused;
   }
-  /// Arrives if the caller is the last. False: others are still to come.
+  /// Arrives if the caller is the last. Returns false if others are still expected.
   bool arrive_as_last() noexcept {
     const std::uint64_t seen = lock_to_arrive();
     const bool is_last = pending_of(seen) == 1;
     is_last ? end_phase(seen - pending_one) : counts_.unlock(seen);
     return is_last;
   }
-  /// Arrives, and is not expected any more. True: it was the last.
+  /// Arrives, and is no longer expected. Returns true if it was the last.
   bool drop() noexcept {
     const std::uint64_t left = lock_to_arrive() - pending_one - expected_one;
     const bool is_last = pending_of(left) == 0;
@@ -97,18 +97,18 @@ class barrier_state {
 };
 }  // namespace detail
 
-/// Coroutines wait at it until all that are expected have arrived; then it is closed for the next phase.
+/// Coroutines wait at the barrier until all that are expected have arrived; then the next phase begins.
 ///
 ///     coracle::async_barrier round{3, [&]() noexcept { publish(results); }};
 ///     for (int i = 0; i != rounds; ++i) { work(i); co_await round.arrive_and_wait(); }  // three of these
 ///
-/// Prefer async_latch where they meet once only, when_all where one coroutine waits for the others.
-/// The completion function runs once a phase: after all have arrived, before anybody goes on, inside the last
-/// arrive_and_wait() or arrive_and_drop(), on its thread. It sees what all did before they arrived, and all
-/// see what it did. It must not throw, nor let anybody arrive here.
+/// Prefer async_latch if they meet only once, when_all if one coroutine waits for the others.
+/// The completion function runs once per phase: after all have arrived and before any continues, inside the last
+/// arrive_and_wait() or arrive_and_drop(), on its thread. It sees what all did before they arrived, and all see what it
+/// did. It must not throw, nor arrive at this barrier.
 /// Order         first come, first woken. The last to arrive does not suspend: it wakes the others, then goes
 ///               on.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside the last arrival, on its
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the last arrival, on its
 ///               thread.
 /// Cancellation  a stop request ends the wait and takes the arrival back: the others go on waiting until the caller
 ///               arrives again or, if it gives up, calls arrive_and_drop(). No effect once all have arrived.
@@ -132,7 +132,7 @@ class async_barrier {
   }
   async_barrier(const async_barrier&) = delete;
   async_barrier& operator=(const async_barrier&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~async_barrier() {
     CORACLE_REQUIRE(state_.is_idle(), "an async_barrier was destroyed while coroutines wait at it");
   }

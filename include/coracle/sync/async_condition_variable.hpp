@@ -9,16 +9,16 @@
 #include <cstdint>
 
 namespace coracle {
-/// Gives up a lock while waiting to be notified, and has it again afterwards.
+/// Releases a lock while waiting for a notification, and reacquires it afterwards.
 ///
 ///     auto lock = co_await mutex.scoped_lock_async();
 ///     const auto filled = [&] { return !queue.empty(); };
 ///     co_await changed.wait(lock, filled);  // elsewhere: queue.push(item); changed.notify_one();
 ///
-/// Prefer an event where all that waiters ask is whether something has happened.
+/// Prefer an event where waiters only need to know whether something has happened.
 /// Order         the first to wait is notified first. Notified waiters join the queue for the lock, still
 ///               asleep: notify_all() starts no race for it.
-/// Resumes on    the executor on which the waiter suspended, with the lock held; outside any, inside the
+/// Resumes on    the executor on which the waiter suspended, with the lock held; outside any executor, inside the
 ///               unlock() that hands it the lock, or inside notify if the lock is free.
 /// Cancellation  a stop request ends the wait, unless it was notified before. The await is over when the coroutine
 ///               has the lock again: for that it waits whether it is to stop or not.
@@ -31,7 +31,7 @@ class async_condition_variable {
   async_condition_variable() noexcept = default;
   async_condition_variable(const async_condition_variable&) = delete;
   async_condition_variable& operator=(const async_condition_variable&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~async_condition_variable() {
     CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == nobody,
                     "an async_condition_variable was destroyed while coroutines wait for it");
@@ -51,9 +51,9 @@ class async_condition_variable {
   wait_until_operation<Predicate> wait(async_mutex_lock& lock, Predicate holds) noexcept(
       std::is_nothrow_move_constructible_v<Predicate>);
 
-  /// Lets the first waiter go on. No effect if there is none.
+  /// Wakes the first waiter. No effect if there is none.
   void notify_one() noexcept;
-  /// Lets all who wait now go on.
+  /// Wakes every coroutine that waits now.
   void notify_all() noexcept;
 
  private:
@@ -106,7 +106,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
     if (why != stop_reason::none) [[unlikely]]
       detail::throw_cancelled(why);
   }
-  /// False: stop is requested. Else this object may be gone.
+  /// Returns false if stop is requested. Otherwise this object may be destroyed already.
   bool fall_asleep() noexcept {
     this->node().mutex = mutex_;
     if (changed_.fall_asleep(this->node())) return true;
@@ -185,7 +185,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
     auto* const self = static_cast<wait_until_operation*>(frame);
     if (!self->goes_on_waiting()) detail::resume_on_return(self->awaiting_);
   }
-  /// True: this object may be gone.
+  /// If it returns true, this object may be destroyed already.
   bool goes_on_waiting() noexcept {
     if (this->is_cancelled()) return false;
     if (!is_over()) return this->fall_asleep();
@@ -224,7 +224,7 @@ async_condition_variable::wait_until_operation<Predicate> async_condition_variab
   return wait_until_operation<Predicate>{*this, lock, std::move(holds)};
 }
 
-/// Gives up the mutex as the last thing. False: it is to stop, and keeps it.
+/// Unlocks the mutex as its last step. Returns false if it must stop, and keeps the mutex.
 inline bool async_condition_variable::fall_asleep(sleeper& self) noexcept {
   async_mutex& mutex = *self.mutex;
   const std::uint32_t seen = state_.lock();
@@ -255,7 +255,7 @@ inline detail::choice* async_condition_variable::leave_choice(sleeper& self) noe
   state_.unlock(seen);
   return shared;
 }
-/// True: it was asleep, and the caller passes it to its mutex.
+/// Returns true if it was asleep, and the caller must pass it to its mutex.
 inline bool async_condition_variable::stop(sleeper& self, detail::plain<stop_reason>& why) noexcept {
   static_cast<void>(state_.lock());
   why = self.why();

@@ -5,17 +5,17 @@
 #include <cstddef>
 
 namespace coracle {
-/// Counts down once; coroutines wait until the count has reached zero.
+/// A single-use countdown: coroutines wait until the count has reached zero.
 ///
 ///     coracle::async_latch parts{3};
-///     parts.count_down();  // whoever has finished a part
-///     co_await parts;      // goes on after the third
+///     parts.count_down();  // when a part is finished
+///     co_await parts;      // resumes after the third
 ///
-/// Prefer when_all where the parts are tasks, async_barrier where they meet more than once.
+/// Prefer when_all if the parts are tasks, async_barrier if they meet more than once.
 /// Order         waiters are woken first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside the last count_down(), on
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the last count_down(), on
 ///               its thread.
-/// Cancellation  a stop request ends the wait; the count is as if nobody had waited.
+/// Cancellation  a stop request ends the wait; the count is not affected.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
 /// Threads       all members are thread-safe. Who waited, or saw is_ready(), sees what was done before each
 ///               count_down() that was needed, and may destroy the latch if nobody else still uses it or awaits
@@ -23,16 +23,16 @@ namespace coracle {
 /// Cost          32 bytes; no allocation; count_down() is one atomic operation, the last one two.
 class async_latch {
  public:
-  /// A count of zero or less is ready at once.
+  /// With a count of zero or less the latch is ready at once.
   explicit async_latch(std::ptrdiff_t initial_count) noexcept
       : count_(initial_count), reached_zero_(initial_count <= 0) {}
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~async_latch() {
     CORACLE_REQUIRE(!reached_zero_.is_waited_for(),
                     "an async_latch was destroyed while coroutines wait for it");
   }
 
-  /// True: an await does not suspend.
+  /// Returns true if an await would not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return reached_zero_.is_set(); }
   /// Takes `n` from the count, and wakes all waiters if that makes it zero or less. No effect if it was so
   /// already. Requires: n >= 0.

@@ -4,15 +4,15 @@
 #include <coracle/sync/event_state.hpp>
 
 namespace coracle {
-/// Coroutines wait until it is set; it stays set until it is reset.
+/// An event for any number of coroutines; it stays set until it is reset.
 ///
 ///     coracle::async_manual_reset_event loaded;
 ///     co_await loaded;   // in any number of coroutines
-///     loaded.set();      // in another: all of them go on
+///     loaded.set();      // in another: all of them resume
 ///
 /// Order         waiters are woken first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside set(), on its thread.
-/// Cancellation  a stop request ends the wait; the event is as if nobody had waited.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its thread.
+/// Cancellation  a stop request ends the wait; the event is not affected.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
 /// Threads       all members are thread-safe. It may be destroyed once every await of it has ended: by the one
 ///               waiter that there was, for instance, inside set().
@@ -23,18 +23,18 @@ class async_manual_reset_event {
   explicit async_manual_reset_event(bool initially_set = false) noexcept : state_(initially_set) {}
   async_manual_reset_event(const async_manual_reset_event&) = delete;
   async_manual_reset_event& operator=(const async_manual_reset_event&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~async_manual_reset_event() {
     CORACLE_REQUIRE(!is_waited_for(),
                     "an async_manual_reset_event was destroyed while coroutines wait for it");
   }
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
-  /// Wakes all waiters; those that come later do not wait. No effect if set already.
+  /// Sets the event and wakes every waiter. No effect if it is set already.
   void set() noexcept {
     if (!state_.set_unless_waited_for()) state_.set_for_all();
   }
-  /// Later awaits wait again. No effect if not set.
+  /// Resets the event: later awaits wait again. No effect if it is not set.
   void reset() noexcept { state_.reset(); }
 
   class wait_operation;

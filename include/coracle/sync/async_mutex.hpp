@@ -25,18 +25,18 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
   async_mutex* mutex_;
 };
 
-/// Excludes other coroutines: a contended lock suspends the coroutine, never the thread.
+/// A mutex for coroutines: a contended lock suspends the coroutine, never the thread.
 ///
 ///     auto lock = co_await mutex.scoped_lock_async();
 ///     co_await log(frame);  // still exclusive; unlocks at the end of the scope
 ///
-/// Prefer std::mutex when nothing is awaited while the lock is held. It is not recursive: who locks it again while holding
-/// it waits for itself, and nothing can tell, since another may unlock on its behalf (docs/when-it-hangs.md).
+/// Prefer std::mutex when nothing is awaited while the lock is held. It is not recursive: locking it again while
+/// holding it is a deadlock, which no check can detect, since another coroutine may unlock it (docs/when-it-hangs.md).
 /// Order         first come, first served, with one bounded exception. A waiter that belongs to an executor is woken when
 ///               the lock becomes free, and takes it once it runs there; meanwhile a coroutine that finds it free takes it.
 ///               Of those at most 1024 overtake the first waiter, and at most four times does that run in vain, without
 ///               losing its place; then the lock is kept for it. Outside any executor the lock is always handed over.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside unlock(), on its thread.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside unlock(), on its thread.
 /// Cancellation  a stop request ends the wait; the lock goes to the next in the queue.
 /// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
 /// Threads       all members are thread-safe; any thread may unlock.

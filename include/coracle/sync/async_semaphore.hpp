@@ -10,10 +10,10 @@
 namespace coracle {
 class async_semaphore;
 
-/// An acquired permit; gives it back when it leaves scope.
+/// An acquired permit; releases it when it leaves scope.
 class [[nodiscard("an unused permit is given back at once: give it a name")]] async_semaphore_permit {
  public:
-  /// Takes over a permit that the caller has acquired.
+  /// Adopts a permit that the caller has acquired.
   explicit async_semaphore_permit(async_semaphore& acquired) noexcept : semaphore_(&acquired) {}
   async_semaphore_permit(async_semaphore_permit&& other) noexcept
       : semaphore_(std::exchange(other.semaphore_, nullptr)) {}
@@ -24,22 +24,22 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
   async_semaphore* semaphore_;
 };
 
-/// A number of permits: a coroutine that wants one suspends until there is one.
+/// A counting semaphore: a coroutine that acquires a permit suspends until one is free.
 ///
 ///     coracle::async_semaphore connections{8};
 ///     const auto permit = co_await connections.scoped_acquire();
-///     co_await fetch(url);  // in at most eight coroutines at once
+///     co_await fetch(url);  // in at most eight coroutines at a time
 ///
-/// Prefer async_mutex for a single permit that its holder gives back: it checks more.
-/// Order         first come, first served: a permit is handed over, never barged; none is lost.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside release(), on its thread.
+/// Prefer async_mutex for a single permit that its holder releases: it checks more.
+/// Order         first come, first served: permits are handed over, without barging; none is lost.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside release(), on its thread.
 /// Cancellation  a stop request ends the wait; no permit is taken.
 /// Exceptions    the await: operation_cancelled, without a permit. The members are noexcept.
 /// Threads       all members are thread-safe. The last waiter to be woken may destroy it.
 /// Cost          24 bytes; no allocation; without waiters, one atomic operation to acquire, one to release.
 class async_semaphore {
  public:
-  /// The most permits that may be free at a time.
+  /// The maximum number of free permits.
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max() / 4; }
 
   /// Requires: 0 <= permits <= max().
@@ -52,22 +52,22 @@ class async_semaphore {
   }
   async_semaphore(const async_semaphore&) = delete;
   async_semaphore& operator=(const async_semaphore&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~async_semaphore() {
     CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) != waited_for,
                     "an async_semaphore was destroyed while coroutines wait for it");
   }
 
-  /// True: the caller has a permit, for release() to give back. Never suspends.
+  /// Acquires a permit if one is free and no coroutine is queued. If it returns true, the caller must release(). Never suspends.
   [[nodiscard("if it returns true there is a permit to release")]] bool try_acquire() noexcept;
 
   class acquire_operation;
   class scoped_acquire_operation;
-  /// Awaitable of nothing: afterwards the caller has a permit.
+  /// Awaitable of nothing: acquires a permit.
   acquire_operation acquire() noexcept;
   /// Awaitable of an async_semaphore_permit.
   scoped_acquire_operation scoped_acquire() noexcept;
-  /// Adds `n` permits: the first waiters get them, the rest is kept. Requires: n >= 0, and max() is not passed.
+  /// Releases `n` permits, to the first waiters first. Requires: n >= 0, and max() is not exceeded.
   void release(std::ptrdiff_t n = 1) noexcept;
 
  private:
@@ -129,7 +129,7 @@ inline bool async_semaphore::try_acquire() noexcept {
   return has_one;
 }
 
-/// False: it took a permit instead, or stop is requested.
+/// Returns false if it took a permit instead, or if stop is requested.
 inline bool async_semaphore::enqueue(detail::queued_waiter& arriving) noexcept {
   const std::uint64_t seen = state_.lock();
   if (seen >= one_permit) {

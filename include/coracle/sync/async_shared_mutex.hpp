@@ -9,10 +9,10 @@
 namespace coracle {
 class async_shared_mutex;
 
-/// A lock held alone; unlocks when it leaves scope.
+/// An exclusive lock; unlocks when it leaves scope.
 class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shared_mutex_lock {
  public:
-  /// Takes over a lock that the caller holds alone.
+  /// Adopts an exclusive lock that the caller holds.
   explicit async_shared_mutex_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
   async_shared_mutex_lock(async_shared_mutex_lock&& other) noexcept
       : mutex_(std::exchange(other.mutex_, nullptr)) {}
@@ -23,10 +23,10 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   async_shared_mutex* mutex_;
 };
 
-/// A lock held together with other readers; gives up its share when it leaves scope.
+/// A shared lock; unlocks when it leaves scope.
 class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shared_mutex_shared_lock {
  public:
-  /// Takes over a share that the caller holds.
+  /// Adopts a shared lock that the caller holds.
   explicit async_shared_mutex_shared_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
   async_shared_mutex_shared_lock(async_shared_mutex_shared_lock&& other) noexcept
       : mutex_(std::exchange(other.mutex_, nullptr)) {}
@@ -37,16 +37,16 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   async_shared_mutex* mutex_;
 };
 
-/// Lets any number of coroutines read at a time, or one write.
+/// A readers-writer lock: any number of readers, or one writer.
 ///
 ///     const auto shared = co_await mutex.scoped_lock_shared_async();  // beside other readers
 ///     const auto lock = co_await mutex.scoped_lock_async();           // elsewhere: alone
 ///
-/// Prefer async_mutex unless readers hold the lock for long: across an await, or while they search.
+/// Prefer async_mutex unless readers hold the lock for long: across an await, or during a search.
 /// Order         first come, first served, writers and readers alike: who comes while somebody waits, waits
 ///               behind. Readers that stand in the queue side by side enter together. A reader must not ask
-///               for a second share: if a writer has come in between, each waits for the other for ever.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside unlock() or unlock_shared(),
+///               for a second share: if a writer has come in between, that is a deadlock.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside unlock() or unlock_shared(),
 ///               on its thread.
 /// Cancellation  a stop request ends the wait. Readers whom only a cancelled writer kept out enter at once.
 /// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
@@ -71,22 +71,22 @@ class async_shared_mutex {
   using lock_shared_operation = enter_operation<one_reader, void>;
   using scoped_lock_shared_operation = enter_operation<one_reader, async_shared_mutex_shared_lock>;
 
-  /// True: held by the caller alone, who must unlock(). Never suspends.
+  /// Locks exclusively if possible. If it returns true, the caller must unlock(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock() noexcept {
     return try_enter(one_writer);
   }
-  /// Awaitable of nothing: afterwards the lock is held alone and must be unlocked with unlock().
+  /// Awaitable of nothing: locks exclusively; unlock with unlock().
   lock_operation lock_async() noexcept;
   /// Awaitable of an async_shared_mutex_lock.
   scoped_lock_operation scoped_lock_async() noexcept;
   /// Lets the first waiter in, and if that is a reader, the readers behind it. Requires: held alone.
   void unlock() noexcept { leave(one_writer); }
 
-  /// True: the caller has a share, and must unlock_shared(). False also where a writer waits. Never suspends.
+  /// Locks shared if possible; fails also if a writer waits. If it returns true, the caller must unlock_shared(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock_shared() noexcept {
     return try_enter(one_reader);
   }
-  /// Awaitable of nothing: afterwards the caller has a share, to be given up with unlock_shared().
+  /// Awaitable of nothing: locks shared; unlock with unlock_shared().
   lock_shared_operation lock_shared_async() noexcept;
   /// Awaitable of an async_shared_mutex_shared_lock.
   scoped_lock_shared_operation scoped_lock_shared_async() noexcept;
@@ -179,7 +179,7 @@ inline bool async_shared_mutex::try_enter(entrant who) noexcept {
   return false;
 }
 
-/// False: it could enter after all, or stop is requested.
+/// Returns false if it could enter after all, or if stop is requested.
 inline bool async_shared_mutex::enqueue(request& arriving) noexcept {
   const std::uint64_t seen = state_.lock();
   if (admits(seen, arriving.who)) {

@@ -22,12 +22,12 @@ class event_word : public exchanged_word<Word> {
   [[nodiscard]] bool is_set() const noexcept {
     return this->load_unlocked(memory_order_acquire) == is_set_now; /*E1*/
   }
-  /// True: it was not waited for, and is set. Looks first: who waits alone is served without the lock.
+  /// Sets the event if no coroutine waits, and returns whether it did. Loads first: a single waiter is served without the lock.
   bool set_unless_waited_for() noexcept {
     if (!is_free(this->load(memory_order_relaxed))) return false; /*E5*/
     return this->change_if(&is_free, is_set_now);
   }
-  /// True: it was set.
+  /// Returns true if it was set.
   bool reset() noexcept {
     return this->change_if([](Word seen) { return seen == is_set_now; }, not_set);
   }
@@ -50,14 +50,14 @@ class event_state {
   bool reset() noexcept { return word_.reset(); }
   bool reset_if_set() noexcept { return word_.reset_if_set(); }
   /// All three touch nothing of the event once anybody can see that it is set, or who is let through.
-  /// True: nobody waits, and it is set. False: somebody may, and nothing has changed.
+  /// Sets the event and returns true if no coroutine waits; otherwise changes nothing.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
-  /// Sets it, and wakes who is let through: all, and it stays set.
+  /// Sets the event and wakes every waiter.
   CORACLE_NOINLINE() void set_for_all() noexcept {
     waiter* const only = word_.take_alone(word_.is_set_now);
     only ? only->wake() : set_for_several();
   }
-  /// As before, but only the first, who has used it up; if nobody waited, it is set.
+  /// Wakes the first waiter, which consumes the set(); without a waiter the event becomes set.
   CORACLE_NOINLINE() void set_for_one() noexcept {
     waiter* const only = word_.take_alone(word_.not_set);
     only ? only->wake() : set_for_first();
@@ -117,7 +117,7 @@ class single_waiter_event_state {
     word_.unlock(served && closes ? word_.not_set : word_.is_set_now);
     return waiting;
   }
-  /// As event_state's. Requires: nobody waits; else the program ends with `misuse`.
+  /// As event_state's. Requires: no coroutine is waiting; else the program ends with `misuse`.
   bool enqueue(queued_waiter& arriving, bool closes, [[maybe_unused]] const char* misuse) noexcept {
     const std::uintptr_t seen = word_.lock();
     CORACLE_REQUIRE(seen <= word_.is_set_now, misuse);

@@ -18,10 +18,10 @@ namespace coracle {
 /// The consumers publish to `consumer_barrier` what they have read; the place of that number is free again.
 /// Order         numbers are claimed first come, first served: who finds somebody waiting for a place waits behind.
 ///               Whom one publish() wakes, it wakes in the order of their awaits.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside publish() of the other side.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish() of the other side.
 /// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing: a number is claimed when its
 ///               place is free, not before. Also with a scheduler, the coroutine goes on where it suspended. A
-///               claimed number must be published, or the consumers wait for it for ever.
+///               claimed number must be published, or its consumers never proceed.
 /// Exceptions    the constructor: std::bad_alloc. The awaits: operation_cancelled, and those of a scheduler that is
 ///               passed in.
 /// Threads       all members are thread-safe. It outlives its waiters and each call of publish(), as a
@@ -51,7 +51,7 @@ class multi_producer_sequencer {
   }
   multi_producer_sequencer(const multi_producer_sequencer&) = delete;
   multi_producer_sequencer& operator=(const multi_producer_sequencer&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~multi_producer_sequencer() {
     CORACLE_REQUIRE(!waiters_.value.any(),
                     "a multi_producer_sequencer was destroyed while coroutines wait for a number");
@@ -71,7 +71,7 @@ class multi_producer_sequencer {
   /// Awaitable of a range of numbers: as many as there are free places, at least one, at most `count`.
   /// Requires: count >= 1.
   claim_operation claim_up_to(std::size_t count) noexcept { return claim_operation{*this, count}; }
-  /// The same; if it had to wait, the coroutine goes on on `place`, which outlives the await.
+  /// The same; if it had to wait, the coroutine resumes on `place`, which must outlive the await.
   template <scheduler Scheduler>
   CORACLE_CORO_WRAPPER()
   auto claim_one(Scheduler& place) {
@@ -108,7 +108,7 @@ class multi_producer_sequencer {
   wait_operation wait_until_published(Sequence target, Sequence last_known) const noexcept {
     return {*this, target, last_known};
   }
-  /// The same; if it had to wait, the coroutine goes on on `place`, which outlives the await.
+  /// The same; if it had to wait, the coroutine resumes on `place`, which must outlive the await.
   template <scheduler Scheduler>
   CORACLE_CORO_WRAPPER()
   auto wait_until_published(Sequence target, Sequence last_known, Scheduler& place) const {

@@ -19,10 +19,10 @@ struct spaced {
 /// Waits for numbers.
 struct sequence_waiter : queued_waiter {
   using queued_waiter::queued_waiter;
-  /// Called with the lock of the queue held. True: the waiter has what it waits for.
+  /// Called with the queue's lock held. Returns true if the waiter has what it waits for.
   bool (*serve)(sequence_waiter&) noexcept = nullptr;
   /// How many in the queue wait for the same places as this one, which stands behind them; changed under the lock.
-  /// Null: it waits for what any number of waiters can have.
+  /// Null if any number of waiters can have what it waits for.
   atomic<std::uint32_t>* rivals = nullptr;
 };
 
@@ -31,7 +31,7 @@ class sequence_waiters {
  public:
   bool any() const noexcept { return state_.load(memory_order_seq_cst) != nobody; } /*S2*/
 
-  /// False: it was served at once, or stop is requested.
+  /// Returns false if it was served at once, or if stop is requested.
   CORACLE_NOINLINE() bool add(sequence_waiter& arriving) noexcept {
     const std::uint32_t seen = state_.lock(memory_order_seq_cst); /*S3*/
     bool waits = false;
@@ -205,9 +205,9 @@ auto wait_then_go_to(Scheduler& place, Wait wait) {
 ///     const std::size_t last = co_await barrier.wait_until_published(3);  // 3 or later
 ///     barrier.publish(3);                                                 // in another coroutine
 ///
-/// Prefer a channel where the elements need not stay in place between the stages.
+/// Prefer a channel if the elements need not stay in place between the stages.
 /// Order         whom one publish() wakes, it wakes first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside publish(), on its thread.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish(), on its thread.
 /// Cancellation  a stop request ends the wait. Also with a scheduler, the coroutine goes on where it suspended.
 /// Exceptions    the await: operation_cancelled, and those of a scheduler that is passed in.
 /// Threads       publish() from one at a time, the rest from any. It outlives its waiters and each call of
@@ -223,7 +223,7 @@ class sequence_barrier {
       : last_published_{initial_sequence, {}} {}
   sequence_barrier(const sequence_barrier&) = delete;
   sequence_barrier& operator=(const sequence_barrier&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~sequence_barrier() {
     CORACLE_REQUIRE(!waiters_.value.any(), "a sequence_barrier was destroyed while coroutines wait for it");
   }
@@ -236,7 +236,7 @@ class sequence_barrier {
   wait_operation wait_until_published(Sequence target) const noexcept {
     return {*this, target, detail::earlier_by(target, 1)};
   }
-  /// The same; if it had to wait, the coroutine goes on on `place`, which outlives the await.
+  /// The same; if it had to wait, the coroutine resumes on `place`, which must outlive the await.
   template <scheduler Scheduler>
   CORACLE_CORO_WRAPPER()
   auto wait_until_published(Sequence target, Scheduler& place) const {

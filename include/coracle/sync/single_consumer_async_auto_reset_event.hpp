@@ -4,14 +4,14 @@
 #include <coracle/sync/event_state.hpp>
 
 namespace coracle {
-/// Each set() lets the one consumer through once; while it does not wait, any number of them is remembered as
+/// An event whose set() wakes its one consumer; while the consumer does not wait, any number of set()s is remembered as
 /// one.
 ///
 ///     coracle::single_consumer_async_auto_reset_event work_added;
 ///     for (;;) { co_await work_added; do_all_work(); }   // set() after each piece of work, by anybody
 ///
-/// Prefer async_auto_reset_event where several coroutines may wait at the same time.
-/// Resumes on    the executor on which the consumer suspended; outside any, inside set(), on its thread.
+/// Prefer async_auto_reset_event if several coroutines may wait at the same time.
+/// Resumes on    the executor on which the consumer suspended; outside any executor, inside set(), on its thread.
 /// Cancellation  a stop request ends the wait; a set() is then remembered for the next one. The waiting coroutine
 ///               may also be destroyed, unless the event is set at the same time or has woken it already.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
@@ -24,13 +24,13 @@ class single_consumer_async_auto_reset_event {
       : state_(initially_set) {}
   single_consumer_async_auto_reset_event(const single_consumer_async_auto_reset_event&) = delete;
   single_consumer_async_auto_reset_event& operator=(const single_consumer_async_auto_reset_event&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~single_consumer_async_auto_reset_event() {
     CORACLE_REQUIRE(!state_.is_waited_for(),
                     "a single_consumer_async_auto_reset_event was destroyed while a coroutine waits for it");
   }
 
-  /// Lets the consumer through, now or when it comes.
+  /// Wakes the consumer or, if it is not waiting, lets its next await pass.
   void set() noexcept {
     if (!state_.set_unless_waited_for()) let_waiter_through();
   }

@@ -4,15 +4,15 @@
 #include <coracle/sync/event_state.hpp>
 
 namespace coracle {
-/// An event that one coroutine at a time waits for; it stays set until it is reset.
+/// An event for one waiting coroutine at a time; it stays set until it is reset.
 ///
 ///     coracle::single_consumer_event reply_came;
 ///     co_await reply_came;   // in one coroutine
-///     reply_came.set();      // in another: the first goes on
+///     reply_came.set();      // in another: the first resumes
 ///
-/// Prefer async_manual_reset_event where several coroutines may wait at the same time.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside set(), on its thread.
-/// Cancellation  a stop request ends the wait; the event is as if nobody had waited. The waiting coroutine may also
+/// Prefer async_manual_reset_event if several coroutines may wait at the same time.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its thread.
+/// Cancellation  a stop request ends the wait; the event is not affected. The waiting coroutine may also
 ///               be destroyed, unless the event is set at the same time or has woken it already.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
 /// Threads       set(), reset() and is_set() from any thread, one awaiter at a time. Whoever was woken may
@@ -23,18 +23,18 @@ class single_consumer_event {
   explicit single_consumer_event(bool initially_set = false) noexcept : state_(initially_set) {}
   single_consumer_event(const single_consumer_event&) = delete;
   single_consumer_event& operator=(const single_consumer_event&) = delete;
-  /// Requires: nobody waits.
+  /// Requires: no coroutine is waiting.
   ~single_consumer_event() {
     CORACLE_REQUIRE(!state_.is_waited_for(),
                     "a single_consumer_event was destroyed while a coroutine waits for it");
   }
 
   [[nodiscard]] bool is_set() const noexcept { return state_.is_set(); }
-  /// Wakes the waiter, if there is one; who comes later does not wait. No effect if set already.
+  /// Sets the event and wakes the waiter, if there is one. No effect if it is set already.
   void set() noexcept {
     if (!state_.set_unless_waited_for()) let_waiter_through();
   }
-  /// A later await waits again. No effect if not set.
+  /// Resets the event: a later await waits again. No effect if it is not set.
   void reset() noexcept { state_.reset(); }
 
   class wait_operation;

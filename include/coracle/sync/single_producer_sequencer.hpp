@@ -12,9 +12,9 @@ namespace coracle {
 ///     sequencer.publish(number);
 ///
 /// The consumers publish to `consumer_barrier` what they have read; the place of that number is free again.
-/// Prefer multi_producer_sequencer where several coroutines produce at the same time.
+/// Prefer multi_producer_sequencer if several coroutines produce at the same time.
 /// Order         numbers are claimed one after the other, without gaps.
-/// Resumes on    the executor on which the waiter suspended; outside any, inside publish() of the other side.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish() of the other side.
 /// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing. Also with a scheduler, the
 ///               coroutine goes on where it suspended.
 /// Exceptions    the awaits: operation_cancelled, and those of a scheduler that is passed in.
@@ -50,7 +50,7 @@ class single_producer_sequencer {
   /// Awaitable of a range of numbers: as many as there are free places, at least one, at most `count`.
   /// Requires: count >= 1.
   claim_operation claim_up_to(std::size_t count) noexcept { return claim_operation{*this, count}; }
-  /// The same; if it had to wait, the coroutine goes on on `place`, which outlives the await.
+  /// The same; if it had to wait, the coroutine resumes on `place`, which must outlive the await.
   template <scheduler Scheduler>
   CORACLE_CORO_WRAPPER()
   auto claim_one(Scheduler& place) {
@@ -73,7 +73,7 @@ class single_producer_sequencer {
   auto wait_until_published(Sequence target) const noexcept {
     return published_.wait_until_published(target);
   }
-  /// The same; if it had to wait, the coroutine goes on on `place`, which outlives the await.
+  /// The same; if it had to wait, the coroutine resumes on `place`, which must outlive the await.
   template <scheduler Scheduler>
   CORACLE_CORO_WRAPPER()
   auto wait_until_published(Sequence target, Scheduler& place) const {

@@ -70,7 +70,7 @@ class failing_allocation {
   failing_allocation(const failing_allocation&) = delete;
   failing_allocation& operator=(const failing_allocation&) = delete;
   ~failing_allocation() { heap::allocations_of_this_thread.until_failure = 0; }
-  /// False: there were fewer than k allocations until now.
+  /// Returns false if there have been fewer than k allocations.
   [[nodiscard]] bool happened() const noexcept { return heap::allocations_of_this_thread.until_failure == 0; }
 };
 

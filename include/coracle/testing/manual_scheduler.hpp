@@ -40,7 +40,7 @@ class manual_scheduler final : public executor {
   [[nodiscard]] std::size_t queued() const noexcept;
   /// Resumes the one before which `index` others were posted. Requires: index < queued().
   void run(std::size_t index);
-  /// Resumes the oldest. False: nothing is queued.
+  /// Resumes the oldest. Returns false if nothing is queued.
   bool run_one();
   /// Resumes the oldest until nothing is queued. Returns how many.
   std::size_t run_all();

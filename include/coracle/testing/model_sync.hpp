@@ -57,7 +57,7 @@ class model_condition_variable {
   }
 
  private:
-  /// False: the time is over.
+  /// Returns false if the time is over.
   bool sleep(std::unique_lock<Mutex>& lock, bool has_timeout, std::int64_t end = 0) {
     const unsigned self = model_this_thread();
     model_atomic<std::uint32_t>& woken = woken_[self];

@@ -29,9 +29,9 @@ class [[nodiscard("what is polled is given up when this is destroyed")]] polled 
   [[nodiscard]] bool ready() const noexcept { return ready_; }
   /// Something of it has been woken, and waits for step().
   [[nodiscard]] bool woken() const noexcept { return place_.queued() != 0; }
-  /// Resumes the coroutine that was woken first. False: none was.
+  /// Resumes the coroutine that was woken first. Returns false if none was.
   bool step() { return place_.run_one(); }
-  /// Steps until it is ready, or has to wait. True: it is ready.
+  /// Steps until it is ready or has to wait. Returns true if it is ready.
   bool run() {
     while (!ready_ && step()) {
     }

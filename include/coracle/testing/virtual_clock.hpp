@@ -38,14 +38,14 @@ class virtual_clock final : public timer_service {
     return timers_.remove(each);
   }
 
-  /// Moves to the first deadline, or to a time before it, and fires nothing. False: there is none until `latest`.
+  /// Moves to the first deadline, or to a time before it, and fires nothing. Returns false if there is none until `latest`.
   bool jump(time_point latest = time_point::max()) noexcept {
     const time_point next = timers_.next();
     if (next > latest || next == time_point::max()) return false;
     if (next > now_) now_ = next;
     return true;
   }
-  /// Fires the first timer that is due. False: none is.
+  /// Fires the first timer that is due. Returns false if none is.
   bool fire_due() noexcept {
     detail::timer* const due = timers_.pop_due(now_);
     if (due) detail::fire(*due);

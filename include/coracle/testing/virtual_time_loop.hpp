@@ -85,7 +85,7 @@ inline std::size_t virtual_time_loop::run_pending() {
   return count;
 }
 
-/// Moves the clock to the next timers and fires them. False: there are none until `latest`.
+/// Moves the clock to the next timers and fires them. Returns false if there are none until `latest`.
 inline bool virtual_time_loop::fire_next(time_point latest) {
   if (!clock_.jump(latest)) return false;
   while (clock_.fire_due()) {
