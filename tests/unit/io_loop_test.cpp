@@ -328,7 +328,10 @@ TEST_CASE(
 coracle::task<> read_on(io_service& io, const io_descriptor& file, int& reads, const bool& over) {
   char byte = 0;
   co_await io.schedule();
-  for (; !over; ++reads) co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+  while (!over) {
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    ++reads;
+  }
 }
 
 TEST_CASE("io_service: a timer beside operations that are always ready is late by two slices at most") {
