@@ -79,11 +79,12 @@ class played_backend final : public coracle_test::inert_io_backend {
  private:
   static constexpr std::uint32_t woken = 1, timer = 2, completed = 4;
   struct poller {
+    poller() noexcept : word(woken | timer) {}
     void tell(std::uint32_t what) noexcept {
       word.fetch_or(what, order::acq_rel);
       coracle::detail::unpark(&word, 1);
     }
-    atomic<std::uint32_t> word{woken | timer};
+    atomic<std::uint32_t> word;
   };
 
   io_loop& loop_;

@@ -179,7 +179,10 @@ TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule th
   int begun = 0;
   const auto hop = [&](char name) -> task<> {
     // What is still to begin stands in another queue, which has its turn after a slice of some hops.
-    for (++begun; begun != 2;) co_await pool.schedule();
+    ++begun;
+    do {
+      co_await pool.schedule();
+    } while (begun != 2);
     for (int i = 0; i != 5; ++i) {
       co_await pool.schedule();
       log += name;
