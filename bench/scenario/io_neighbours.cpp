@@ -32,9 +32,8 @@ task<> read_on(const read_only_file& file, std::uint64_t first, const running& g
     char bytes[read_block];
   };
   const auto buffer = std::make_unique<block>();
-  for (std::uint64_t i = first; go_on; ++i) {
-    co_await file.read(i % read_blocks * read_block, buffer->bytes, read_block);
-  }
+  std::uint64_t next = first;
+  while (go_on) co_await file.read(next++ % read_blocks * read_block, buffer->bytes, read_block);
 }
 struct file_readers {
   file_readers(io_service& io, coracle::file_buffering_mode mode, int count)

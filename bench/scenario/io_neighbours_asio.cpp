@@ -42,9 +42,10 @@ struct file_readers {
       char bytes[read_block];
     };
     const auto buffer = std::make_unique<block>();
-    for (std::size_t i = first; go_on; ++i) {
+    std::size_t next = first;
+    while (go_on) {
       static_cast<void>(
-          !::pread(fd, buffer->bytes, read_block, static_cast<off_t>(i % read_blocks * read_block)));
+          !::pread(fd, buffer->bytes, read_block, static_cast<off_t>(next++ % read_blocks * read_block)));
       co_await asio::post(io, deferred);
     }
   }
