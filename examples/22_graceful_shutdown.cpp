@@ -55,6 +55,7 @@ coracle::task<> patience(coracle::stop_token shutdown) {
   } catch (const coracle::operation_cancelled&) {
   }
   co_await coracle::sleep_for(500ms);
+  std::puts("server: cancels the rest");
 }
 
 coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::async_latch& begun) {
@@ -71,7 +72,7 @@ coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::as
   };
   // Whichever ends first; the other is stopped, and joined.
   const auto first = co_await coracle::when_any(coracle::with_scope(accept_all), patience(shutdown));
-  std::puts(first.index() == 0 ? "server: all requests were finished" : "server: the rest was cancelled");
+  if (first.index() == 0) std::puts("server: all requests were finished");
 }
 
 coracle::task<> ask(coracle::io_service& io, coracle::net::ip_endpoint server, const char* request) {
@@ -115,5 +116,5 @@ int main() {
 //   shutting down
 //   server: accepts no more
 //   short request: done
-//   server: the rest was cancelled
+//   server: cancels the rest
 //   long request: sorry, the server stops
