@@ -124,6 +124,7 @@ struct body_of_indices {
 /// Cost          a frame per thread and one more; per chunk, a compare-exchange, two clock reads and a hop.
 template <class Range, class Function>
   requires(detail::plain_body<std::decay_t<Function>, detail::indexed_element_t<Range>>)
+CORACLE_CORO_WRAPPER()
 task<> parallel_for(static_thread_pool& pool, Range&& range, Function&& function) {
   const auto size = static_cast<std::size_t>(std::end(range) - std::begin(range));
   return detail::run_in_chunks(pool, size,
@@ -133,6 +134,7 @@ task<> parallel_for(static_thread_pool& pool, Range&& range, Function&& function
 /// Calls `function(i)` for each integer in [first, last), as the common type of both.
 template <std::integral First, std::integral Last, class Function>
   requires(detail::plain_body<std::decay_t<Function>, std::common_type_t<First, Last>>)
+CORACLE_CORO_WRAPPER()
 task<> parallel_for(static_thread_pool& pool, First first, Last last, Function&& function) {
   using index = std::common_type_t<First, Last>;
   const auto begin = static_cast<index>(first), end = static_cast<index>(last);
