@@ -16,7 +16,9 @@ using coracle_test::must;
 enum class end { acquired, cancelled };
 using party = coracle_test::party<end>;
 
-/// A mutex is a semaphore of one permit that nobody gives back who has not taken it.
+/// A mutex is a semaphore of one permit that is released only by its holder. Between unlock() and the moment at which the woken
+/// waiter runs, others may take it (ADR 28): the game runs each woken waiter at once, so that the order is that of arrival.
+/// What happens in between is checked by tests/model/mutex.cpp and the unit tests.
 struct mutex {
   explicit mutex(int) {}
   static constexpr bool is_exclusive = true;
@@ -75,7 +77,10 @@ class game {
   explicit game(int permits) : lock_(permits), model_{permits} {}
 
   void play(fuzz_input& input) {
-    while (!input.empty() && parties_.has_room()) move(input);
+    while (!input.empty() && parties_.has_room()) {
+      move(input);
+      settle_mutex();
+    }
     while (!model_.waiting.empty()) release(1);
     parties_.check_all();
     while (model_.try_acquire()) must(lock_.try_acquire(), "a permit is lost");
@@ -112,6 +117,10 @@ class game {
   void release(int permits) {
     lock_.release(permits);
     model_.release(permits);
+    settle_mutex();
+  }
+  void settle_mutex() {
+    if (Lock::is_exclusive) parties_.settle();
   }
 
   Lock lock_;

@@ -48,6 +48,8 @@ class parties {
     place_.run(which % place_.queued());
     return true;
   }
+  /// Runs everything that was woken.
+  void settle() { place_.run_all(); }
   /// Requires: none has to wait any more, says the model.
   void check_all() {
     place_.run_all();
