@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <coracle/coracle.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -5,8 +5,8 @@
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdio>
 
 using namespace std::chrono_literals;

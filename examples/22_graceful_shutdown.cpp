@@ -12,12 +12,12 @@
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/sync/async_latch.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdio>
 #include <string_view>
 #include <system_error>

@@ -1,8 +1,8 @@
 // examples/23_model_check.cpp -- an event of one's own, which passes every test on a fast machine. A model check runs it
 // in every order, with every old value that a load may see, and prints how the one wait is lost.
 // SPDX-License-Identifier: MIT
-#include <coracle/testing/atomic.hpp>
-#include <coracle/testing/model_check.hpp>
+#include <coracle/testing/model/atomic.hpp>
+#include <coracle/testing/model/model_check.hpp>
 #include <coroutine>
 #include <cstdio>
 #include <exception>

@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/allocations.hpp>
-#include <coracle/testing/simulate.hpp>
+#include <coracle/testing/simulation/simulate.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <cstdio>
 #include <stdexcept>
 #include <string_view>

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
-#include <coracle/testing/simulated_host.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <coracle/time/timeout.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <set>

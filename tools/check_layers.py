@@ -15,10 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = re.compile(r"^Order: ((?:`\w+`(?: > )?)+)\.?$", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:<coracle/(\w+)/[^>]+>|"((?:\.\./)+\w+/[^"]+)")', re.MULTILINE)
 TESTING = "testing"
-FOLDERS_OF_TESTING = {"testing", "simulation", "simulated_host"}
 UMBRELLAS = {"include/coracle/coracle.hpp", "include/coracle/io.hpp", "include/coracle/testing.hpp"}
 # In a program that is compiled for the model checker its types stand in for the processor's.
-SEAMS = {f"include/coracle/detail/{name}.hpp" for name in ("atomic", "plain", "thread")}
+SEAMS = {f"include/coracle/base/{name}.hpp" for name in ("atomic", "plain", "thread")}
 
 
 def layers(architecture):
@@ -29,8 +28,7 @@ def layers(architecture):
 
 
 def layer_of(path):
-    folder = path.parts[2] if path.parts[0] == "include" else path.parts[1]
-    return TESTING if folder in FOLDERS_OF_TESTING else folder
+    return path.parts[2] if path.parts[0] == "include" else path.parts[1]
 
 
 def wrong_includes(path, text, order):
@@ -67,7 +65,7 @@ def self_test():
              ("include/coracle/low/b.hpp", "#include <coracle/testing/a.hpp>\n", 1),
              ("src/low/b.cpp", '#include "../high/a.hpp"\n', 1),
              ("src/high/a.cpp", '#include "../low/b.hpp"\n#include "a.hpp"\n', 0),
-             ("src/simulation/a.cpp", "#include <coracle/high/a.hpp>\n", 0)]
+             ("src/testing/simulation/a.cpp", "#include <coracle/high/a.hpp>\n", 0)]
     for name, text, expected in cases:
         found = list(wrong_includes(Path(name), text, order))
         if len(found) != expected:

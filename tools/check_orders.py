@@ -8,7 +8,7 @@
 In include/ and src/ each order that the code names has a tag: the next in its statement or after it on the line, else the last
 before it there. The row of that name stands in the same file or in a header that it includes, and its first line names just
 the orders that its accesses have; what a failed compare_exchange loads needs to be named only if it is not relaxed. No row is
-without a use, no access without an order, and no atomic goes past the seam, detail/atomic.hpp.
+without a use, no access without an order, and no atomic goes past the seam, base/atomic.hpp.
 
 Two relaxed loads need no row, as nothing rests on them: in a CORACLE_REQUIRE or CORACLE_CHECK, and the first guess of a loop that changes the word
 by compare_exchange (`seen = word.load(relaxed)`, and then `seen` is what is expected). --self-test checks the parser.
@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from check_docs import ROOT  # noqa: E402
 
-SEAM = {"include/coracle/detail/atomic.hpp", "include/coracle/detail/asymmetric_fence.hpp"}
+SEAM = {"include/coracle/base/atomic.hpp", "include/coracle/base/asymmetric_fence.hpp"}
 OUTSIDE = "/testing/"  # the checker itself, and what is made for tests
 
 ROW = re.compile(r"^[ \t]*///?[ \t]*\[(\w+)\][ \t]+(.*)$", re.MULTILINE)
@@ -113,7 +113,7 @@ class Source:
             for match in re.finditer(rf"(?:\+\+|--)\s*{own}{name}\b|{own}{name}\s*(?:\+\+|--|[-+|&^]?=(?!=))", self.code):
                 yield self.line(match.start()), f"{name} is atomic: an operator is seq_cst"
         for match in PAST_SEAM.finditer(self.code):
-            yield self.line(match.start()), f"{match[0]}: atomics go through detail/atomic.hpp"
+            yield self.line(match.start()), f"{match[0]}: atomics go through base/atomic.hpp"
 
 
 def included(source, sources):
@@ -184,7 +184,7 @@ WRONG = {
     "names no memory order": ("load(memory_order_relaxed)", "load()"),
     "relaxed: no tag": ("int seen = word_.load(memory_order_relaxed); /*A3*/", "if (word_.load(memory_order_relaxed) > 0) return;"),
     "an operator is seq_cst": ("word_.store(free, memory_order_release);", "word_ = free;"),
-    "go through detail/atomic.hpp": ("  atomic<int>", "  std::atomic<int>"),
+    "go through base/atomic.hpp": ("  atomic<int>", "  std::atomic<int>"),
 }
 
 

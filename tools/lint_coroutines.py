@@ -68,7 +68,7 @@ def is_parsed(text):
 
 def headers_of(kind):
     """Those that are parsed once for all texts of this kind."""
-    model = [f"coracle/testing/{path.name}" for path in (ROOT / "include/coracle/testing").glob("model_*.hpp")]
+    model = [str(path.relative_to(ROOT / "include")) for path in sorted((ROOT / "include/coracle/testing/model").rglob("*.hpp"))]
     if kind == "model":
         return model
     everything = ["include/coracle", "compat/cppcoro"]

@@ -40,12 +40,13 @@ SECONDS = 20
 COPIED = ["include", "src", "tests", "compat", "cmake", "tour", "tools/statement_mutants.hpp", "CMakeLists.txt"]
 TAG = re.compile(r"/\*[A-Z]\w?\d+\*/")
 UNITS = ["tests/unit", "tests/cancellation", "tests/compat"]
-FOLDERS = [f"include/coracle/{layer}" for layer in ("core", "sync", "compose", "detail")] + ["src/exec", "src/io"]
+FOLDERS = [f"include/coracle/{layer}" for layer in ("base", "core", "generators", "sync", "channels", "compose", "streams", "time", "exec")]
+FOLDERS += ["src/exec", "src/io", "src/time"]
 # Of protocols, too, though none of their own accesses is atomic.
-MORE = """core/wait_queue core/choice core/stop core/linked_stop_source sync/single_consumer_event
-sync/single_producer_sequencer
-compose/async_scope compose/broadcast compose/watch compose/channel_buffer compose/single_flight compose/run_children
-compose/siblings_operation compose/child exec/timeout exec/sleep exec/rate_limiter"""
+MORE = """core/detail/wait_queue core/detail/choice core/stop core/detail/linked_stop_source sync/single_consumer_event
+sync/single_producer_sequencer channels/broadcast channels/watch channels/detail/channel_buffer compose/async_scope
+compose/single_flight compose/detail/run_children compose/detail/siblings_operation compose/detail/child time/timeout time/sleep
+time/rate_limiter"""
 # Not yet: the pool and its queues.
 LEFT_OUT = ["static_thread_pool.cpp", "sleepers.hpp", "work_queue.hpp", "lone_entry.hpp", "letterbox.hpp"]
 SAMPLE = """
@@ -75,7 +76,7 @@ ORDERS = [("taken_ = 0;", "fast_below_ = 0;", False), ("taken_ = 0;", "first_ = 
 
 
 def protocol_files():
-    files = [path for folder in FOLDERS for path in (ROOT / folder).glob("*.[hc]pp") if TAG.search(path.read_text())]
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.[hc]pp") if TAG.search(path.read_text())]
     files += [ROOT / f"include/coracle/{name}.hpp" for name in MORE.split()] + [ROOT / "src/io/io_loop.cpp"]
     return sorted({str(path.relative_to(ROOT)) for path in files if path.name not in LEFT_OUT})
 

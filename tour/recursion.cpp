@@ -3,7 +3,7 @@
 #include "recursion.hpp"
 
 #include <algorithm>
-#include <coracle/core/generator.hpp>
+#include <coracle/generators/generator.hpp>
 #include <numeric>
 #include <random>
 

@@ -4,9 +4,9 @@
 
 #include <array>
 #include <charconv>
-#include <coracle/core/expected.hpp>
-#include <coracle/core/expected_coroutine.hpp>
-#include <coracle/core/optional_coroutine.hpp>
+#include <coracle/utility/expected.hpp>
+#include <coracle/utility/expected_coroutine.hpp>
+#include <coracle/utility/optional_coroutine.hpp>
 #include <optional>
 #include <string_view>
 

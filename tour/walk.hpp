@@ -1,7 +1,7 @@
 // tour/walk.hpp -- every file below a directory, one after the other.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/generator.hpp>
+#include <coracle/generators/generator.hpp>
 #include <filesystem>
 #include <string>
 

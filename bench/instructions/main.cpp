@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: MIT
 #include <valgrind/callgrind.h>
 
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/async_scope.hpp>
-#include <coracle/compose/channel.hpp>
 #include <coracle/compose/forked.hpp>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/async_generator.hpp>
-#include <coracle/core/generator.hpp>
-#include <coracle/core/recursive_generator.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <coracle/exec/timer_wheel.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/generators/generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <coracle/time/detail/timer_wheel.hpp>
 #include <vector>
 
 namespace {

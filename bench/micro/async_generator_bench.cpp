@@ -1,9 +1,9 @@
 // bench/micro/async_generator_bench.cpp -- what an element costs that its consumer awaits.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/async_generator.hpp>
-#include <coracle/core/recursive_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <coroutine>
 
 #include "measure.hpp"

@@ -1,9 +1,9 @@
 // bench/micro/channel_bench.cpp -- what an element costs on its way through a channel, and what a select costs.
 // SPDX-License-Identifier: MIT
 #include <atomic>
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
+#include <coracle/channels/unbounded_channel.hpp>
 #include <coracle/compose/select.hpp>
-#include <coracle/compose/unbounded_channel.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

@@ -6,7 +6,7 @@
 #include <coracle/compose/single_flight.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/rate_limiter.hpp>
+#include <coracle/time/rate_limiter.hpp>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // bench/micro/generator_bench.cpp -- what an element of a generator costs.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/generator.hpp>
+#include <coracle/generators/generator.hpp>
 
 #include "measure.hpp"
 

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/timer_wheel.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/time/detail/timer_wheel.hpp>
 #include <map>
 #include <vector>
 

@@ -1,9 +1,9 @@
 // bench/micro/oneshot_bench.cpp -- what it costs to hand a value to one, to all, and to leave the latest.
 // SPDX-License-Identifier: MIT
 #include <atomic>
-#include <coracle/compose/broadcast.hpp>
-#include <coracle/compose/oneshot.hpp>
-#include <coracle/compose/watch.hpp>
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/oneshot.hpp>
+#include <coracle/channels/watch.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <coracle/base/park.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
-#include <coracle/detail/park.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <thread>
 #include <vector>

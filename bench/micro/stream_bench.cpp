@@ -1,12 +1,12 @@
 // bench/micro/stream_bench.cpp -- what a pipeline costs beside the loop that one would write by hand.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
+#include <coracle/streams/stages.hpp>
 
 #include "measure.hpp"
 

@@ -4,11 +4,11 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <coracle/exec/timer_wheel.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/detail/timer_wheel.hpp>
+#include <coracle/time/sleep.hpp>
 #include <vector>
 
 #include "measure.hpp"

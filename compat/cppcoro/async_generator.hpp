@@ -1,7 +1,7 @@
 // cppcoro/async_generator.hpp -- coracle::async_generator under its old name.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <cppcoro/config.hpp>
 #include <cppcoro/detail/fmap_tag.hpp>
 #include <cppcoro/fmap.hpp>

@@ -1,8 +1,8 @@
 // cppcoro/cancellation_registration.hpp -- coracle::stop_callback for any function.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/functional.hpp>
 #include <coracle/core/stop.hpp>
-#include <coracle/detail/functional.hpp>
 #include <cppcoro/cancellation_token.hpp>
 
 namespace cppcoro {

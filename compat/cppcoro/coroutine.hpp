@@ -1,7 +1,7 @@
 // cppcoro/coroutine.hpp -- the names that the fork of cppcoro for C++20 puts into its namespace.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/config.hpp>
+#include <coracle/base/config.hpp>
 #include <coroutine>
 #include <cppcoro/config.hpp>
 

@@ -1,8 +1,8 @@
 // cppcoro/fmap.hpp -- apply a function to the result of an awaitable, or to each element of a generator.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/call.hpp>
 #include <coracle/core/awaitable.hpp>
-#include <coracle/detail/call.hpp>
 #include <cppcoro/awaitable_traits.hpp>
 #include <cppcoro/detail/fmap_tag.hpp>
 #include <cppcoro/is_awaitable.hpp>

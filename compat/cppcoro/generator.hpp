@@ -1,9 +1,9 @@
 // cppcoro/generator.hpp -- cppcoro's generator: its elements are lvalues, and it may be empty.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/call.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
-#include <coracle/detail/call.hpp>
 #include <cppcoro/detail/fmap_tag.hpp>
 #include <cstddef>
 #include <iterator>

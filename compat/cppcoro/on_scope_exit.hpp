@@ -1,7 +1,7 @@
 // cppcoro/on_scope_exit.hpp -- coracle's scope guards under their old names.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/on_scope_exit.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 
 namespace cppcoro {
 using coracle::on_scope_exit;

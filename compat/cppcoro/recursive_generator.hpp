@@ -1,7 +1,7 @@
 // cppcoro/recursive_generator.hpp -- coracle::recursive_generator under its old name.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/recursive_generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <cppcoro/generator.hpp>
 
 namespace cppcoro {

@@ -1,8 +1,8 @@
 // cppcoro/when_all_ready.hpp -- await several awaitables at the same time, and get the ended children.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/functional.hpp>
 #include <coracle/core/environment.hpp>
-#include <coracle/detail/functional.hpp>
 #include <cppcoro/awaitable_traits.hpp>
 #include <cppcoro/config.hpp>
 #include <cppcoro/detail/awaiting_task.hpp>

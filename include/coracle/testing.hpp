@@ -6,8 +6,8 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
 #include <coracle/testing/poll.hpp>
-#include <coracle/testing/simulate.hpp>
-#include <coracle/testing/simulated_loop.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulate.hpp>
+#include <coracle/testing/simulation/simulated_loop.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/testing/virtual_clock.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "elastic_threads.hpp"
 
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/check.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/check.hpp>
 #include <utility>
 
 namespace coracle::detail {

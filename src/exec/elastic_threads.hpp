@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <coracle/detail/thread.hpp>
+#include <coracle/base/thread.hpp>
 #include <cstddef>
 #include <mutex>
 

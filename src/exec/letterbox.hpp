@@ -1,8 +1,8 @@
 // src/exec/letterbox.hpp -- how work is handed to a thread that looks for some, without a queue.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/executor.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstdint>
 
 namespace coracle::detail {

@@ -1,9 +1,9 @@
 // src/exec/lone_entry.hpp -- one entry that its owner comes back to for less than an atomic operation costs.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/asymmetric_fence.hpp>
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/executor.hpp>
-#include <coracle/detail/asymmetric_fence.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstdint>
 
 namespace coracle::detail {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <bit>
-#include <coracle/detail/park.hpp>
+#include <coracle/base/park.hpp>
 #include <coracle/exec/run_loop.hpp>
 
 #include "turn_order.hpp"

@@ -1,7 +1,7 @@
 // src/exec/search_patience.hpp -- how long a thread without work looks for some before it sleeps.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/atomic.hpp>
+#include <coracle/base/atomic.hpp>
 
 namespace coracle::detail {
 /// Looking costs processor time, and sleeping costs whoever has to wake the thread. So a thread whose searches have found

@@ -1,8 +1,8 @@
 // src/exec/shared_queues.hpp -- what is posted to a pool from outside, one queue for each priority.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/small_mutex.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/small_mutex.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 
 namespace coracle::detail {

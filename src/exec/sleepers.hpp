@@ -1,10 +1,10 @@
 // src/exec/sleepers.hpp -- how a pool's threads go to sleep without missing work, and who wakes them.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/asymmetric_fence.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/park.hpp>
 #include <coracle/core/frame_memory.hpp>
-#include <coracle/detail/asymmetric_fence.hpp>
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/park.hpp>
 #include <cstdint>
 
 namespace coracle::detail {

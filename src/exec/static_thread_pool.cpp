@@ -14,8 +14,8 @@
 //   wait_for_work()    Nothing was found: the worker sleeps, or naps where owners were faster each time (sleepers).
 //   run_other_work()   A coroutine blocks the worker until a forked child ends: only what does not wait for that coroutine.
 #include <algorithm>
-#include <coracle/core/fork_queue.hpp>
-#include <coracle/detail/thread.hpp>
+#include <coracle/base/thread.hpp>
+#include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <system_error>
 #include <thread>

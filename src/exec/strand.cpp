@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <coracle/core/callback_frame.hpp>
-#include <coracle/detail/atomic.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/exec/strand.hpp>
 
 namespace coracle {

@@ -1,7 +1,7 @@
 // src/exec/turn_order.hpp -- which kind of work a pool's thread takes next where several wait, and for how long.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/atomic.hpp>
+#include <coracle/base/atomic.hpp>
 #include <cstdint>
 
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
 // src/exec/work_queue.hpp -- one pool thread's queue, from which the others may take.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/executor.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstdint>
 
 #include "lone_entry.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/io/io_request.hpp>
+#include <coracle/io/detail/io_request.hpp>
 
 #include "../exec/elastic_threads.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <sys/epoll.h>
 
-#include <coracle/detail/small_mutex.hpp>
+#include <coracle/base/small_mutex.hpp>
 #include <cstdint>
 #include <memory>
 #include <mutex>

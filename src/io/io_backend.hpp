@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/io/io_descriptor.hpp>
-#include <coracle/io/io_request.hpp>
+#include <coracle/io/detail/io_descriptor.hpp>
+#include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 
 #include "io_system.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <coracle/io/io_descriptor.hpp>
+#include <coracle/io/detail/io_descriptor.hpp>
 #include <coracle/io/io_service.hpp>
 
 #include "io_loop.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/intrusive_queue.hpp>
+#include <coracle/base/small_mutex.hpp>
 #include <coracle/core/executor.hpp>
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/intrusive_queue.hpp>
-#include <coracle/detail/small_mutex.hpp>
-#include <coracle/exec/timer_queue.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
 #include <cstdint>
 #include <memory>
 

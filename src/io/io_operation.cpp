@@ -2,7 +2,7 @@
 #include <cerrno>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/operation_cancelled.hpp>
-#include <coracle/io/io_operation.hpp>
+#include <coracle/io/detail/io_operation.hpp>
 #include <system_error>
 
 #include "io_backend.hpp"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <coracle/io/io_request.hpp>
+#include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <memory>

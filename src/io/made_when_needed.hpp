@@ -1,8 +1,8 @@
 // src/io/made_when_needed.hpp -- an object that most programs can do without, made by the first thread that needs it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/thread.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/thread.hpp>
 #include <mutex>
 #include <optional>
 

@@ -1,8 +1,8 @@
 // src/io/signal_route.hpp -- the way from the handler of one signal to the pipe of the signal_set that has it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/park.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/park.hpp>
 #include <cstdint>
 
 namespace coracle::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cerrno>
-#include <coracle/io/io_request.hpp>
+#include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 #include <limits>
 

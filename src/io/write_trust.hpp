@@ -1,7 +1,7 @@
 // src/io/write_trust.hpp -- whether a write to a file is likely to be over at once.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/atomic.hpp>
+#include <coracle/base/atomic.hpp>
 #include <cstdint>
 
 namespace coracle::detail {

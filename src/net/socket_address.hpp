@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <coracle/detail/check.hpp>
+#include <coracle/base/check.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <cstring>
 

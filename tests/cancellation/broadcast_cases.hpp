@@ -1,9 +1,9 @@
 // tests/cancellation/broadcast_cases.hpp -- oneshot, broadcast and watch.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/broadcast.hpp>
-#include <coracle/compose/oneshot.hpp>
-#include <coracle/compose/watch.hpp>
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/oneshot.hpp>
+#include <coracle/channels/watch.hpp>
 #include <coracle/core/sync_wait.hpp>
 
 #include "cancellation_case.hpp"

@@ -1,9 +1,9 @@
 // tests/cancellation/channel_cases.hpp -- channels.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
+#include <coracle/channels/unbounded_channel.hpp>
 #include <coracle/compose/select.hpp>
-#include <coracle/compose/unbounded_channel.hpp>
 #include <memory>
 #include <optional>
 

@@ -5,8 +5,8 @@
 #include <coracle/compose/for_each_concurrent.hpp>
 #include <coracle/compose/from_callback.hpp>
 #include <coracle/compose/single_flight.hpp>
-#include <coracle/exec/rate_limiter.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/time/rate_limiter.hpp>
 #include <mutex>
 #include <optional>
 

@@ -1,12 +1,12 @@
 // tests/cancellation/stream_cases.hpp -- pipelines, by their sources and stages.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
-#include <coracle/exec/stream_time.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
+#include <coracle/streams/stages.hpp>
+#include <coracle/streams/time.hpp>
 
 #include "cancellation_case.hpp"
 

@@ -3,13 +3,13 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <coracle/detail/intrusive_queue.hpp>
-#include <coracle/exec/interval.hpp>
-#include <coracle/exec/sleep.hpp>
-#include <coracle/exec/timeout.hpp>
-#include <coracle/exec/timer_queue.hpp>
+#include <coracle/base/intrusive_queue.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
+#include <coracle/time/interval.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <mutex>
 
 #include "../support/detached.hpp"

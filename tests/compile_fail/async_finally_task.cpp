@@ -1,7 +1,7 @@
 // expect: needs an awaitable, a function that returns an awaitable
 // tests/compile_fail/async_finally_task.cpp -- a clean-up that is a task and no function.
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/async_finally.hpp>
+#include <coracle/time/async_finally.hpp>
 
 coracle::task<> work();
 coracle::task<> clean();

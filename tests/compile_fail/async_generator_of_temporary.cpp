@@ -1,8 +1,8 @@
 // expect: give the async_generator a name: its elements end with it
 // tests/compile_fail/async_generator_of_temporary.cpp -- a new generator at each turn of the loop.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/async_generator.hpp>
 
 coracle::async_generator<int> numbers();
 coracle::task<int> wrong() {

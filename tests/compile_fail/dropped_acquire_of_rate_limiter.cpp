@@ -1,7 +1,7 @@
 // expect: nothing is acquired until this is awaited
 // tests/compile_fail/dropped_acquire_of_rate_limiter.cpp -- a rate_limiter that limits nothing.
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/rate_limiter.hpp>
+#include <coracle/time/rate_limiter.hpp>
 
 #if defined(__clang__)
 #pragma clang diagnostic error "-Wunused-value"

@@ -1,8 +1,8 @@
 // expect: ++ does nothing until it is awaited: co_await ++it
 // tests/compile_fail/dropped_increment.cpp -- the step of an async_generator's iterator that nobody awaits.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/async_generator.hpp>
 #if defined(__clang__)
 #pragma clang diagnostic error "-Wunused-value"
 #else

@@ -1,7 +1,7 @@
 // expect: nothing is received until this is awaited
 // tests/compile_fail/dropped_recv.cpp -- recv() of a subscription that nobody awaits.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/broadcast.hpp>
+#include <coracle/channels/broadcast.hpp>
 #include <coracle/core/task.hpp>
 #if defined(__clang__)
 #pragma clang diagnostic error "-Wunused-value"

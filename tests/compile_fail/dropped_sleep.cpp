@@ -2,7 +2,7 @@
 // tests/compile_fail/dropped_sleep.cpp -- a sleep that nobody awaits.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
+#include <coracle/time/sleep.hpp>
 #pragma GCC diagnostic error "-Wunused-result"  // as g++ calls it
 #pragma GCC diagnostic error "-Wunused-value"   // as clang does
 

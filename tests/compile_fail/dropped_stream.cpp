@@ -1,8 +1,8 @@
 // expect: a stream gives nothing until it ends in for_each, fold or collect, and that is awaited
 // tests/compile_fail/dropped_stream.cpp -- a pipeline without an end.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/merge.hpp>
 #if defined(__clang__)
 #pragma clang diagnostic error "-Wunused-value"
 #else

@@ -1,5 +1,5 @@
 // expect: a coroutine that returns expected can co_await only an expected or an unexpected
-#include <coracle/core/expected_coroutine.hpp>
+#include <coracle/utility/expected_coroutine.hpp>
 #include <optional>
 
 coracle::expected<int, char> sum(coracle::expected<int, char> a, [[maybe_unused]] std::optional<int> b) {

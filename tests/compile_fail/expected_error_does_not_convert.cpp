@@ -1,5 +1,5 @@
 // expect: the error of the awaited expected does not convert to the error type of this coroutine
-#include <coracle/core/expected_coroutine.hpp>
+#include <coracle/utility/expected_coroutine.hpp>
 
 struct other_error {};
 

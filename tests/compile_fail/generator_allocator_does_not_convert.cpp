@@ -1,5 +1,5 @@
 // expect: what stands behind std::allocator_arg does not convert to the allocator of this coroutine
-#include <coracle/core/generator.hpp>
+#include <coracle/generators/generator.hpp>
 #include <memory>
 
 coracle::generator<int, void, std::allocator<char>> numbers(std::allocator_arg_t, std::allocator<int>) {

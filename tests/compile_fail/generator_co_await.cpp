@@ -1,6 +1,6 @@
 // expect: this coroutine cannot co_await: it produces its values for a caller that does not wait
-#include <coracle/core/generator.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/generator.hpp>
 
 coracle::task<int> answer() { co_return 42; }
 

@@ -1,5 +1,5 @@
 // expect: elements_of needs a generator or an input range whose elements this one can yield
-#include <coracle/core/generator.hpp>
+#include <coracle/generators/generator.hpp>
 
 coracle::generator<int> numbers() {
   co_yield 1;

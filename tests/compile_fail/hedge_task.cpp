@@ -1,7 +1,7 @@
 // expect: needs a std::chrono::duration and a function that returns an awaitable
 // tests/compile_fail/hedge_task.cpp -- a task, of which there is only one.
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/hedge.hpp>
+#include <coracle/time/hedge.hpp>
 
 coracle::task<> ask();
 coracle::task<> wrong() {

@@ -1,9 +1,9 @@
 // expect: merge(a, b, ...): the elements of the streams have no common type: map them to one
 // tests/compile_fail/merge_without_common_type.cpp -- numbers and texts in one stream.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
 #include <string>
 
 coracle::async_generator<int> numbers();

@@ -1,7 +1,7 @@
 // expect: the value of a oneshot is aligned to 16 bytes at most
 // tests/compile_fail/oneshot_of_over_aligned.cpp -- a value that the recycler's memory would misalign.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/oneshot.hpp>
+#include <coracle/channels/oneshot.hpp>
 #include <memory>
 
 struct alignas(64) line {

@@ -1,7 +1,7 @@
 // expect: a oneshot carries an object: a pointer in place of a reference
 // tests/compile_fail/oneshot_of_reference.cpp -- a reference to send.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/oneshot.hpp>
+#include <coracle/channels/oneshot.hpp>
 
 void wrong() {
   auto right = coracle::oneshot<int*>();

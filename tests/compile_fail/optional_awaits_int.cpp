@@ -1,5 +1,5 @@
 // expect: a coroutine that returns std::optional can co_await only a std::optional
-#include <coracle/core/optional_coroutine.hpp>
+#include <coracle/utility/optional_coroutine.hpp>
 
 std::optional<int> twice(std::optional<int> number) {
   const int value = co_await number;

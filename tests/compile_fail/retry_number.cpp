@@ -1,7 +1,7 @@
 // expect: begins with a retry_policy: {.max_attempts = 3}
 // tests/compile_fail/retry_number.cpp -- how often, without saying so.
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/retry.hpp>
+#include <coracle/time/retry.hpp>
 
 coracle::task<> ask();
 coracle::task<> wrong() {

@@ -1,7 +1,7 @@
 // expect: needs a function that returns an awaitable
 // tests/compile_fail/retry_task.cpp -- a task, which can be tried once.
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/retry.hpp>
+#include <coracle/time/retry.hpp>
 
 coracle::task<> ask();
 coracle::task<> wrong() {

@@ -1,7 +1,7 @@
 // expect: select needs awaitables: operations such as channel.recv(), calls that return tasks, or std::move of tasks that have a name
 // tests/compile_fail/select_int.cpp -- something that nobody can await among the branches.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/core/task.hpp>
 

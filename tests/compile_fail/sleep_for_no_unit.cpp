@@ -2,7 +2,7 @@
 // tests/compile_fail/sleep_for_no_unit.cpp -- a bare number is not a time.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
+#include <coracle/time/sleep.hpp>
 
 coracle::task<> wrong() {
 #ifndef CORACLE_COMPILE_FAIL_CONTROL

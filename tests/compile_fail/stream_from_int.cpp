@@ -1,9 +1,9 @@
 // expect: a pipeline begins with a stream: an async_generator, a channel
 // tests/compile_fail/stream_from_int.cpp -- a number on the left of a pipeline.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
 
 coracle::async_generator<int> numbers();
 coracle::task<> wrong() {

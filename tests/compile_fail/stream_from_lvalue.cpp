@@ -1,9 +1,9 @@
 // expect: a pipeline owns its source: write std::move(source) | ...
 // tests/compile_fail/stream_from_lvalue.cpp -- a generator that has a name, as the source of a pipeline.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
 
 coracle::async_generator<int> numbers();
 coracle::task<> wrong() {

@@ -1,9 +1,9 @@
 // expect: map(f): f cannot be called with an element of the stream
 // tests/compile_fail/stream_map_of_string.cpp -- a function of strings over a stream of numbers.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
 #include <string>
 
 coracle::async_generator<int> numbers();

@@ -1,8 +1,8 @@
 // expect: and stands in parentheses behind co_await
 // tests/compile_fail/stream_without_parentheses.cpp -- co_await binds closer than `|`.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/ends.hpp>
 
 coracle::async_generator<int> numbers();
 coracle::task<int*> next();

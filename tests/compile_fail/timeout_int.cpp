@@ -1,7 +1,7 @@
 // expect: a timeout needs an awaitable
 // tests/compile_fail/timeout_int.cpp -- a number has no time limit.
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/timeout.hpp>
+#include <coracle/time/timeout.hpp>
 
 coracle::task<> wrong() {
 #ifndef CORACLE_COMPILE_FAIL_CONTROL

@@ -2,7 +2,7 @@
 // tests/compile_fail/timeout_no_unit.cpp -- a bare number is not a time.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>
-#include <coracle/exec/timeout.hpp>
+#include <coracle/time/timeout.hpp>
 
 coracle::task<> work() { co_return; }
 

@@ -1,7 +1,7 @@
 // expect: give the guard a name
 // tests/compile_fail/unnamed_scope_guard.cpp -- a guard without a name ends with its line.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/on_scope_exit.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #if defined(__clang__)
 #pragma clang diagnostic error "-Wunused-value"
 #pragma clang diagnostic error "-Wunused-result"

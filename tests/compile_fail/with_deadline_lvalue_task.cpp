@@ -1,7 +1,7 @@
 // expect: a timeout needs an awaitable
 // tests/compile_fail/with_deadline_lvalue_task.cpp -- a task with a name is awaited as std::move(name).
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/timeout.hpp>
+#include <coracle/time/timeout.hpp>
 
 coracle::task<> wrong(coracle::task<> child) {
 #ifndef CORACLE_COMPILE_FAIL_CONTROL

@@ -1,8 +1,8 @@
 // tests/fuzz/channel.cpp -- channels against a model of them: queues of elements and of those who wait.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/unbounded_channel.hpp>
+#include <coracle/channels/channel.hpp>
+#include <coracle/channels/unbounded_channel.hpp>
 #include <coracle/core/task.hpp>
 #include <deque>
 #include <limits>

@@ -1,10 +1,10 @@
 // tests/fuzz/generators.cpp -- generators that are nested as the input says, against the flat sequence.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/async_generator.hpp>
-#include <coracle/core/generator.hpp>
-#include <coracle/core/recursive_generator.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/generators/generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/poll.hpp>
 #include <vector>

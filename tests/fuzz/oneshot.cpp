@@ -1,6 +1,6 @@
 // tests/fuzz/oneshot.cpp -- the two ends of a oneshot, moved, used and dropped in any order.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/oneshot.hpp>
+#include <coracle/channels/oneshot.hpp>
 #include <coracle/core/broken_promise.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>

@@ -1,8 +1,8 @@
 // tests/fuzz/publications.cpp -- broadcast and watch against a list of all values: who is late is told how late.
 // SPDX-License-Identifier: MIT
 #include <array>
-#include <coracle/compose/broadcast.hpp>
-#include <coracle/compose/watch.hpp>
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/watch.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <optional>

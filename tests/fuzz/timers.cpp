@@ -1,6 +1,6 @@
 // tests/fuzz/timers.cpp -- timer_wheel and timer_queue against a list that is sorted.
 // SPDX-License-Identifier: MIT
-#include <coracle/exec/timer_queue.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
 #include <map>
 #include <memory>
 #include <vector>

@@ -33,9 +33,9 @@ REFUSED = [
 ]
 # What programs include, and each header that needs C++20 without including another one of coracle's.
 REFUSING = ["coracle/coracle.hpp", "coracle/io.hpp", "coracle/testing.hpp", "cppcoro/task.hpp", "cppcoro/coroutine.hpp",
-            "coracle/core/on_scope_exit.hpp", "coracle/core/task.hpp", "coracle/core/generator.hpp",
-            "coracle/detail/expected_storage.hpp", "coracle/net/ipv4_address.hpp", "coracle/net/socket.hpp",
-            "coracle/sync/sequence_traits.hpp", "coracle/testing/model_check.hpp", "coracle/testing/model_memory.hpp"]
+            "coracle/utility/on_scope_exit.hpp", "coracle/core/task.hpp", "coracle/generators/generator.hpp",
+            "coracle/utility/detail/expected_storage.hpp", "coracle/net/ipv4_address.hpp", "coracle/net/socket.hpp",
+            "coracle/sync/sequence_traits.hpp", "coracle/testing/model/model_check.hpp", "coracle/testing/model/detail/memory.hpp"]
 
 
 def headers(*names):

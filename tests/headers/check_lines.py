@@ -52,7 +52,7 @@ def self_test():
     assert wrong({"a.hpp": 10300}, {"a.hpp": 10000}) == []
     assert len(wrong({"a.hpp": 10301}, {"a.hpp": 10000})) == 1
     assert len(wrong({"a.hpp": 100}, {})) == 1 and len(wrong({}, {"a.hpp": 100})) == 1
-    assert count("coracle/detail/config.hpp") < 10 < count("coracle/detail/check.hpp")
+    assert count("coracle/base/config.hpp") < 10 < count("coracle/base/check.hpp")
 
 
 def main():

@@ -1,6 +1,6 @@
 // tests/model/async_generator.cpp -- a body and its consumer, which move from thread to thread.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/async_generator.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <stdexcept>

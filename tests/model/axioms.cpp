@@ -1,8 +1,8 @@
 // tests/model/axioms.cpp -- the checker against C++20's axioms: random small programs, outcome by outcome.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <coracle/detail/atomic.hpp>
-#include <coracle/testing/model_check.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/testing/model/model_check.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

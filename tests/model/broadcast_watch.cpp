@@ -1,8 +1,8 @@
 // tests/model/broadcast_watch.cpp -- what is published, and those who wait for more.
 // SPDX-License-Identifier: MIT
 #include <array>
-#include <coracle/compose/broadcast.hpp>
-#include <coracle/compose/watch.hpp>
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/watch.hpp>
 #include <optional>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // tests/model/channel.cpp -- senders and receivers, the end of a channel, and stop requests.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/unbounded_channel.hpp>
+#include <coracle/channels/channel.hpp>
+#include <coracle/channels/unbounded_channel.hpp>
 #include <memory>
 
 #include "model_executor.hpp"

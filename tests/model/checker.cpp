@@ -1,10 +1,10 @@
 // tests/model/checker.cpp -- the checker finds each kind of mistake, shows where it is, and comes back to it.
 // SPDX-License-Identifier: MIT
 #include <array>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/intrusive_list.hpp>
+#include <coracle/base/park.hpp>
 #include <coracle/core/executor.hpp>
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/intrusive_list.hpp>
-#include <coracle/detail/park.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
 // tests/model/choice.cpp -- branches of which one is carried out.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/choice.hpp>
+#include <coracle/core/detail/choice.hpp>
 
 #include "model_test.hpp"
 

@@ -1,10 +1,10 @@
 // tests/model/completion.cpp -- two sides that meet: a coroutine's end and its awaiter, a callback and its coroutine.
 // SPDX-License-Identifier: MIT
+#include <coracle/base/small_mutex.hpp>
 #include <coracle/compose/from_callback.hpp>
 #include <coracle/core/meeting_promise.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/detail/small_mutex.hpp>
 #include <optional>
 
 #include "model_executor.hpp"

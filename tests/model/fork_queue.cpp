@@ -1,7 +1,7 @@
 // tests/model/fork_queue.cpp -- the queue of what a thread has forked: nothing is lost, nothing is taken twice, and
 // whoever sleeps is called.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/fork_queue.hpp>
+#include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <optional>
 

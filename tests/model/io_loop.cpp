@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/io/io_loop.cpp"  // NOLINT: no library for the checker has them
 
-#include <coracle/detail/park.hpp>
+#include <coracle/base/park.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstdlib>
 #include <memory>

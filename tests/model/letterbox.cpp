@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/letterbox.hpp"
 
-#include <coracle/detail/park.hpp>
+#include <coracle/base/park.hpp>
 #include <memory>
 
 #include "model_test.hpp"

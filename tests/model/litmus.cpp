@@ -1,7 +1,7 @@
 // tests/model/litmus.cpp -- the checker itself: what C++'s memory model allows, all of it, and nothing else.
 // SPDX-License-Identifier: MIT
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/park.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/park.hpp>
 #include <memory>
 
 #include "model_test.hpp"

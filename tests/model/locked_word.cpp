@@ -1,6 +1,6 @@
 // tests/model/locked_word.cpp -- the lock in the word of every primitive with a wait queue.
 // SPDX-License-Identifier: MIT
-#include <coracle/detail/locked_word.hpp>
+#include <coracle/base/locked_word.hpp>
 #include <memory>
 
 #include "model_waits.hpp"

@@ -1,9 +1,9 @@
 // tests/model/model_executor.hpp -- an executor that a thread of a model check runs.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/schedule.hpp>
-#include <coracle/detail/atomic.hpp>
-#include <coracle/testing/model_check.hpp>
+#include <coracle/testing/model/model_check.hpp>
 
 namespace coracle_test {
 /// Oldest first, one atomic operation to post: so a case that uses it has few executions.

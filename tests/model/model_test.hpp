@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
-#include <coracle/testing/model_check.hpp>
+#include <coracle/testing/model/model_check.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

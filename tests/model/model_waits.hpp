@@ -1,9 +1,9 @@
 // tests/model/model_waits.hpp -- coroutines that wait, in model checks.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/choice.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/core/detail/choice.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/detail/atomic.hpp>
 
 #include "../support/detached.hpp"
 #include "model_test.hpp"

@@ -1,6 +1,6 @@
 // tests/model/oneshot.cpp -- the two ends of a oneshot, each of which may go first.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/oneshot.hpp>
+#include <coracle/channels/oneshot.hpp>
 #include <optional>
 
 #include "model_executor.hpp"

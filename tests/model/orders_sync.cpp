@@ -1,6 +1,6 @@
 // tests/model/orders_sync.cpp -- cases for locks and counts that no other case needs: found by tools/mutants.py.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/linked_stop_source.hpp>
+#include <coracle/core/detail/linked_stop_source.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/sync/async_barrier.hpp>
 #include <coracle/sync/async_condition_variable.hpp>

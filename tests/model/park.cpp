@@ -1,7 +1,7 @@
 // tests/model/park.cpp -- how threads sleep and exclude each other: park, small_mutex, one_shot, and the checker's own
 // condition variables and time.
 // SPDX-License-Identifier: MIT
-#include <coracle/detail/thread.hpp>
+#include <coracle/base/thread.hpp>
 #include <memory>
 #include <optional>
 

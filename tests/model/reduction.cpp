@@ -1,8 +1,8 @@
 // tests/model/reduction.cpp -- what the checker leaves out changes nothing: random small programs, with and without.
 // SPDX-License-Identifier: MIT
 #include <array>
-#include <coracle/detail/atomic.hpp>
-#include <coracle/detail/park.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/base/park.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <memory>

@@ -1,12 +1,12 @@
 // tests/model/schedule.cpp -- ways to an executor, children that a coroutine runs there, and pipelines.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/for_each_concurrent.hpp>
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/compose/stream_stages.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/core/schedule.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
+#include <coracle/streams/stages.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <optional>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/sleepers.hpp"
 
-#include <coracle/detail/small_mutex.hpp>
+#include <coracle/base/small_mutex.hpp>
 
 #include "model_test.hpp"
 

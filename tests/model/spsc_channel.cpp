@@ -1,6 +1,6 @@
 // tests/model/spsc_channel.cpp -- one sender and one receiver, each at an end of its own.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <memory>
 #include <utility>
 

@@ -1,8 +1,8 @@
 // tests/model/stop.cpp -- stop requests against callbacks that come, go and run.
 // SPDX-License-Identifier: MIT
-#include <coracle/core/linked_stop_source.hpp>
+#include <coracle/core/detail/linked_stop_source.hpp>
+#include <coracle/core/detail/subtree.hpp>
 #include <coracle/core/stop.hpp>
-#include <coracle/core/subtree.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <optional>
 

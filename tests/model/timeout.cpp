@@ -1,11 +1,11 @@
 // tests/model/timeout.cpp -- sleeps, deadlines and rate_limiter, whose timers a thread of the model fires.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_any.hpp>
-#include <coracle/exec/rate_limiter.hpp>
-#include <coracle/exec/sleep.hpp>
-#include <coracle/exec/timeout.hpp>
-#include <coracle/exec/timer_queue.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
+#include <coracle/time/rate_limiter.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 
 #include "model_executor.hpp"
 #include "model_waits.hpp"

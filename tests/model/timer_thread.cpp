@@ -1,6 +1,6 @@
 // tests/model/timer_thread.cpp -- the program's timers: added, removed and fired across threads, and the thread's end.
 // SPDX-License-Identifier: MIT
-#include "../../src/exec/timer_thread.hpp"
+#include "../../src/time/timer_thread.hpp"
 
 #include <chrono>
 

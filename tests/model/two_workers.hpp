@@ -1,7 +1,7 @@
 // tests/model/two_workers.hpp -- a pool of two threads as far as forked work goes.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/fork_queue.hpp>
+#include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/core/schedule.hpp>
 
 #include "model_executor.hpp"

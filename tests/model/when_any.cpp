@@ -1,6 +1,6 @@
 // tests/model/when_any.cpp -- children of which the first to end decides, and branches of which one is carried out.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/error_group.hpp>

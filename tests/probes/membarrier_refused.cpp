@@ -6,12 +6,12 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
-#include <coracle/compose/channel.hpp>
+#include <coracle/base/asymmetric_fence.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/forked.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
-#include <coracle/detail/asymmetric_fence.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <cstddef>
 #include <cstdio>

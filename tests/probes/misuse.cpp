@@ -1,14 +1,12 @@
 // tests/probes/misuse.cpp -- misuse that ends the program with one line in every build, also where nothing else is checked.
 // SPDX-License-Identifier: MIT
 #include <chrono>
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/async_scope.hpp>
-#include <coracle/compose/broadcast.hpp>
-#include <coracle/compose/channel.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/blocking.hpp>
-#include <coracle/exec/interval.hpp>
-#include <coracle/exec/rate_limiter.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
@@ -17,6 +15,8 @@
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <coracle/sync/async_shared_mutex.hpp>
+#include <coracle/time/interval.hpp>
+#include <coracle/time/rate_limiter.hpp>
 #include <cstdio>
 #include <string>
 #include <string_view>

@@ -1,10 +1,10 @@
 // tests/simulation/channels.cpp -- what is sent arrives once or not at all, in order, whoever is cancelled or closes.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <coracle/channels/channel.hpp>
+#include <coracle/channels/unbounded_channel.hpp>
 #include <coracle/compose/async_scope.hpp>
-#include <coracle/compose/channel.hpp>
 #include <coracle/compose/select.hpp>
-#include <coracle/compose/unbounded_channel.hpp>
 #include <map>
 #include <memory>
 #include <vector>

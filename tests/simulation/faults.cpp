@@ -1,27 +1,27 @@
 // tests/simulation/faults.cpp -- every cancellation, every failing operation, every failing allocation of a few programs:
 // the error surfaces, nothing hangs, nothing is left behind.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/single_flight.hpp>
-#include <coracle/compose/stream.hpp>
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_stages.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/compose/with_scope.hpp>
-#include <coracle/core/async_generator.hpp>
-#include <coracle/exec/async_finally.hpp>
-#include <coracle/exec/hedge.hpp>
-#include <coracle/exec/rate_limiter.hpp>
-#include <coracle/exec/retry.hpp>
-#include <coracle/exec/timeout.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
+#include <coracle/streams/stream.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <coracle/testing/allocations.hpp>
-#include <coracle/testing/simulated_host.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/time/async_finally.hpp>
+#include <coracle/time/hedge.hpp>
+#include <coracle/time/rate_limiter.hpp>
+#include <coracle/time/retry.hpp>
+#include <coracle/time/timeout.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

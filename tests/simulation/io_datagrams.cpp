@@ -4,11 +4,11 @@
 #include <array>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/on_scope_exit.hpp>
 #include <coracle/core/operation_cancelled.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/net/socket.hpp>
-#include <coracle/testing/simulated_host.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/time/timeout.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #include <optional>
 #include <system_error>
 

@@ -6,7 +6,7 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/error_group.hpp>
 #include <coracle/io/read_write_file.hpp>
-#include <coracle/testing/simulated_host.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
 #include <cstring>
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 // tests/simulation/leaves.hpp -- what a coroutine may do that awaits no other: wait for many things, end, fail.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/core/yield.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>

@@ -1,9 +1,9 @@
 // tests/simulation/sharing.cpp -- one result for many: single_flight, shared_task, broadcast, watch.
 // SPDX-License-Identifier: MIT
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/watch.hpp>
 #include <coracle/compose/async_scope.hpp>
-#include <coracle/compose/broadcast.hpp>
 #include <coracle/compose/single_flight.hpp>
-#include <coracle/compose/watch.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/shared_task.hpp>
 #include <vector>

@@ -1,14 +1,14 @@
 // tests/simulation/streams.cpp -- pipelines: elements keep their order, all that runs ahead is joined.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <coracle/compose/stream.hpp>
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
-#include <coracle/exec/stream_time.hpp>
-#include <coracle/exec/timeout.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
+#include <coracle/streams/stages.hpp>
+#include <coracle/streams/stream.hpp>
+#include <coracle/streams/time.hpp>
+#include <coracle/time/timeout.hpp>
 #include <vector>
 
 #include "world.hpp"

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/error_group.hpp>
-#include <coracle/exec/hedge.hpp>
-#include <coracle/exec/interval.hpp>
-#include <coracle/exec/rate_limiter.hpp>
-#include <coracle/exec/retry.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/time/hedge.hpp>
+#include <coracle/time/interval.hpp>
+#include <coracle/time/rate_limiter.hpp>
+#include <coracle/time/retry.hpp>
+#include <coracle/time/timeout.hpp>
 #include <vector>
 
 #include "world.hpp"

@@ -6,10 +6,10 @@
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/exec/strand.hpp>
-#include <coracle/testing/simulate.hpp>
-#include <coracle/testing/simulated_loop.hpp>
+#include <coracle/testing/simulation/simulate.hpp>
+#include <coracle/testing/simulation/simulated_loop.hpp>
+#include <coracle/time/sleep.hpp>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/generators/generator.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>

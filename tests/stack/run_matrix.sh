@@ -29,7 +29,7 @@ configurations() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The schedulers as one unit: what they include is parsed once.
-printf '#include "%s"\n' "$PWD"/src/exec/*.cpp >"$work/exec.cpp"
+printf '#include "%s"\n' "$PWD"/src/exec/*.cpp "$PWD"/src/time/*.cpp >"$work/exec.cpp"
 
 run_one() {
   local index=$1 configuration=$2 program=$work/$1 log=$work/$1.log reason="" command

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <stdexcept>
 #include <thread>

@@ -1,9 +1,9 @@
 // tests/stress/broadcast.cpp -- oneshot, broadcast and watch: nothing is lost, doubled or seen torn.
 // SPDX-License-Identifier: MIT
 #include <atomic>
-#include <coracle/compose/broadcast.hpp>
-#include <coracle/compose/oneshot.hpp>
-#include <coracle/compose/watch.hpp>
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/oneshot.hpp>
+#include <coracle/channels/watch.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>

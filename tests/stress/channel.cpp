@@ -1,8 +1,8 @@
 // tests/stress/channel.cpp -- what was sent is received once and in order, whoever is stopped meanwhile.
 // SPDX-License-Identifier: MIT
 #include <atomic>
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/unbounded_channel.hpp>
+#include <coracle/channels/channel.hpp>
+#include <coracle/channels/unbounded_channel.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

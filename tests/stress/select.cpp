@@ -1,10 +1,10 @@
 // tests/stress/select.cpp -- selects that meet each other in channels: exactly one branch of each is carried
 // out. SPDX-License-Identifier: MIT
 #include <atomic>
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/choice.hpp>
+#include <coracle/core/detail/choice.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>

@@ -1,6 +1,6 @@
 // tests/stress/small_mutex.cpp -- a plain counter behind a lock that is held for longer than anybody spins.
 // SPDX-License-Identifier: MIT
-#include <coracle/detail/small_mutex.hpp>
+#include <coracle/base/small_mutex.hpp>
 #include <thread>
 #include <vector>
 

@@ -1,17 +1,17 @@
 // tests/stress/stream.cpp -- pipelines whose parts run on several threads lose and double nothing, and end
 // joined. SPDX-License-Identifier: MIT
 #include <atomic>
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/compose/stream_stages.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/async_generator.hpp>
-#include <coracle/core/on_scope_exit.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
+#include <coracle/streams/stages.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #include <vector>
 
 #include "../support/stress.hpp"

@@ -5,13 +5,13 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <coracle/exec/timeout.hpp>
-#include <coracle/exec/timer_queue.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <optional>
 #include <random>
 #include <thread>

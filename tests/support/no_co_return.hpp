@@ -1,14 +1,14 @@
 // tests/support/no_co_return.hpp -- coroutines of each type that run off their end without a result.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/expected_coroutine.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/meeting_promise.hpp>
-#include <coracle/core/optional_coroutine.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/utility/expected_coroutine.hpp>
+#include <coracle/utility/optional_coroutine.hpp>
 #include <cppcoro/task.hpp>
 #include <optional>
 #include <string>

@@ -7,7 +7,7 @@
 
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/io/io_operation.hpp>
+#include <coracle/io/detail/io_operation.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstdlib>
 #include <string>

@@ -12,11 +12,11 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/timer_service.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
-#include <coracle/testing/simulated_host.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <coracle/time/sleep.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -5,8 +5,8 @@
 #include <coracle/compose/as_completed.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/sleep.hpp>
 #include <memory>
 #include <stdexcept>
 #include <vector>

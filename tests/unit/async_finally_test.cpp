@@ -4,11 +4,11 @@
 
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/async_finally.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/async_finally.hpp>
+#include <coracle/time/sleep.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -4,9 +4,9 @@
 
 #include <coracle/compose/fmap.hpp>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/failing_allocator.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/task.hpp>
 #include <string>

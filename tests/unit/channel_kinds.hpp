@@ -3,7 +3,7 @@
 #pragma once
 #include <doctest/doctest.h>
 
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <optional>

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <coracle/net/delimiter_search.hpp>
-#include <coracle/testing/random_source.hpp>
+#include <coracle/net/detail/delimiter_search.hpp>
+#include <coracle/testing/simulation/detail/random_source.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

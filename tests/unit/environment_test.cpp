@@ -5,9 +5,9 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/async_finally.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/time/async_finally.hpp>
 #include <string>
 #include <thread>
 #include <vector>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/sync/event_state.hpp>
+#include <coracle/sync/detail/event_state.hpp>
 #include <thread>
 #include <vector>
 

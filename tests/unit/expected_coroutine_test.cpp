@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/expected_coroutine.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/failing_allocator.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
+#include <coracle/utility/expected_coroutine.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/expected.hpp>
-#include <coracle/detail/config.hpp>
+#include <coracle/base/config.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
+#include <coracle/utility/expected.hpp>
 #include <memory>
 #include <string>
 #include <type_traits>

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <coracle/compose/for_each_concurrent.hpp>
-#include <coracle/core/generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/generators/generator.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/sleep.hpp>
 #include <list>
 #include <memory>
 #include <stdexcept>

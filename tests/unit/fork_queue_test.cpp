@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <coracle/core/fork_queue.hpp>
+#include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <vector>
 

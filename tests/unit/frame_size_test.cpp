@@ -1,11 +1,11 @@
 // tests/unit/frame_size_test.cpp -- what a suspended task occupies. SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
+#include <coracle/time/sleep.hpp>
 
 namespace {
 /// As a task<>, but never started, and keeps the size of its frame.

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/pmr_generator.hpp>
-#include <coracle/core/recursive_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/pmr_generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <coracle/testing/failing_allocator.hpp>
 #include <cstddef>
 #include <memory>

@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <coracle/core/generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/generator.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/failing_allocator.hpp>
 #include <ranges>

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/async_generator.hpp>
-#include <coracle/core/generator.hpp>
-#include <coracle/core/recursive_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/generators/generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <string>
 #include <utility>
 #include <vector>

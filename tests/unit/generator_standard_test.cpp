@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <coracle/core/generator.hpp>
-#include <coracle/core/recursive_generator.hpp>
+#include <coracle/generators/generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <cstddef>
 #include <memory>

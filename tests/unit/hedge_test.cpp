@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/hedge.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/hedge.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/interval.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/interval.hpp>
 #include <type_traits>
 #include <vector>
 

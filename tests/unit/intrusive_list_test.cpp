@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/detail/intrusive_list.hpp>
+#include <coracle/base/intrusive_list.hpp>
 #include <vector>
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 #include <coracle/core/sync_wait.hpp>
-#include <coracle/io/io_operation.hpp>
+#include <coracle/io/detail/io_operation.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <csignal>

@@ -9,7 +9,7 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
-#include <coracle/io/io_operation.hpp>
+#include <coracle/io/detail/io_operation.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <cstring>

@@ -9,7 +9,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <coracle/io/io_operation.hpp>
+#include <coracle/io/detail/io_operation.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstring>
 #include <string>

@@ -6,11 +6,11 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
-#include <coracle/testing/simulated_host.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <coracle/time/sleep.hpp>
 #include <string>
 #include <system_error>
 

@@ -8,11 +8,11 @@
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <memory>
 #include <stdexcept>
 #include <thread>

@@ -8,10 +8,10 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <latch>
 #include <thread>
 #include <vector>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/detail/locked_word.hpp>
+#include <coracle/base/locked_word.hpp>
 #include <thread>
 #include <vector>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/choice.hpp>
+#include <coracle/core/detail/choice.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/promise_parts.hpp>

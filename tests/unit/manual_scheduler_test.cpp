@@ -4,9 +4,9 @@
 
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
+#include <coracle/time/sleep.hpp>
 #include <thread>
 #include <vector>
 

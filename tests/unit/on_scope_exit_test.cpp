@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/on_scope_exit.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>

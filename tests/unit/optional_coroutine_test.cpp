@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <any>
-#include <coracle/core/optional_coroutine.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/failing_allocator.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
+#include <coracle/utility/optional_coroutine.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>

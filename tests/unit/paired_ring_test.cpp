@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/paired_ring.hpp>
+#include <coracle/channels/detail/paired_ring.hpp>
 
 namespace {
 using ring = coracle::detail::paired_ring<int>;

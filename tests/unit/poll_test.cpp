@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/yield.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/sleep.hpp>
 #include <memory>
 #include <stdexcept>
 #include <tuple>

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <coracle/testing/random_source.hpp>
+#include <coracle/testing/simulation/detail/random_source.hpp>
 #include <limits>
 #include <random>
 #include <set>

@@ -5,10 +5,10 @@
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/rate_limiter.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/rate_limiter.hpp>
+#include <coracle/time/timeout.hpp>
 #include <limits>
 #include <memory>
 #include <vector>

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <coracle/core/recursive_generator.hpp>
+#include <coracle/generators/recursive_generator.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/failing_allocator.hpp>
 #include <coracle/testing/lifetime_probe.hpp>

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/retry.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/retry.hpp>
+#include <coracle/time/timeout.hpp>
 #include <limits>
 #include <memory>
 #include <stdexcept>

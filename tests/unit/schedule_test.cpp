@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/via.hpp>
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -14,6 +13,7 @@
 #include <coracle/exec/round_robin_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <functional>

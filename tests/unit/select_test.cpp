@@ -3,20 +3,20 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/choice.hpp>
+#include <coracle/core/detail/choice.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/sleep.hpp>
 #include <memory>
 #include <stdexcept>
 #include <thread>

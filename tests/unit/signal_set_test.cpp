@@ -11,10 +11,10 @@
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/time/sleep.hpp>
 #include <csignal>
 #include <system_error>
 #include <thread>

@@ -4,11 +4,11 @@
 
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
 #include <coracle/testing/allocations.hpp>
-#include <coracle/testing/simulate.hpp>
+#include <coracle/testing/simulation/simulate.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 // tests/unit/simulated_file_test.cpp -- the files of a simulated host do what those of the system do, until it crashes.
 // SPDX-License-Identifier: MIT
-#include <coracle/testing/simulated_host.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
 #include <string>
 #include <string_view>
 

@@ -8,11 +8,11 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/timer_service.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/net/socket.hpp>
-#include <coracle/testing/simulated_host.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdint>
 #include <string>
 #include <system_error>

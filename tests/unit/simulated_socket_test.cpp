@@ -1,7 +1,7 @@
 // tests/unit/simulated_socket_test.cpp -- the sockets of a simulated host do what those of the system do.
 // SPDX-License-Identifier: MIT
-#include <coracle/testing/simulated_host.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
 
 namespace {
 struct service_under_test {

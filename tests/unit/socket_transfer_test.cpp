@@ -10,8 +10,8 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
-#include <coracle/testing/simulated_host.hpp>
-#include <coracle/testing/simulation.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
 #include <string>
 #include <string_view>
 #include <system_error>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/linked_stop_source.hpp>
+#include <coracle/core/detail/linked_stop_source.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>

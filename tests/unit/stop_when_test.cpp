@@ -5,11 +5,11 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/poll.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/timeout.hpp>
 #include <optional>
 #include <thread>
 

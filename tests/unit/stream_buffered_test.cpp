@@ -3,14 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <memory>

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/broadcast.hpp>
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_merge.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/channels/broadcast.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
+#include <coracle/streams/stages.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_stages.hpp>
-#include <coracle/core/async_generator.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/stream_time.hpp>
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
+#include <coracle/streams/time.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <vector>
 

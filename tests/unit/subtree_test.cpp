@@ -3,20 +3,20 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <coracle/compose/channel.hpp>
-#include <coracle/compose/stream_buffered.hpp>
-#include <coracle/compose/stream_ends.hpp>
-#include <coracle/compose/stream_stages.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/stages.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/poll.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <optional>
 
 namespace {

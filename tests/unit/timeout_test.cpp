@@ -6,12 +6,12 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
-#include <coracle/exec/timeout.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>

@@ -8,11 +8,11 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/timer_service.hpp>
-#include <coracle/exec/sleep.hpp>
-#include <coracle/exec/timer_queue.hpp>
-#include <coracle/exec/timer_thread.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
+#include <coracle/time/detail/timer_thread.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/exec/timer_wheel.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/time/detail/timer_wheel.hpp>
 #include <cstdint>
 #include <map>
 #include <random>

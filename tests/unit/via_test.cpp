@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/via.hpp>
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/wait_queue.hpp>
+#include <coracle/core/detail/wait_queue.hpp>
 
 namespace {
 using coracle::stop_reason;

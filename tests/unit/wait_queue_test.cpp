@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <coracle/core/linked_stop_source.hpp>
+#include <coracle/core/detail/linked_stop_source.hpp>
+#include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/core/wait_queue.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/testing/allocations.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/core/waited_word.hpp>
+#include <coracle/core/detail/waited_word.hpp>
 
 namespace {
 using coracle::detail::choice;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/compose/channel.hpp>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

@@ -1,9 +1,9 @@
 // cppcoro/detail/join_frame.hpp -- many children with one continuation.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/callback_frame.hpp>
+#include <coracle/base/atomic.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/executor.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstddef>
 
 namespace cppcoro::detail {

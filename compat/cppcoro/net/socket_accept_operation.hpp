@@ -1,7 +1,7 @@
 // cppcoro/net/socket_accept_operation.hpp -- coracle::net::socket_accept_operation under its old names.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/net/socket_operations.hpp>
+#include <coracle/net/detail/socket_operations.hpp>
 #include <cppcoro/cancellation_registration.hpp>
 #include <cppcoro/cancellation_token.hpp>
 

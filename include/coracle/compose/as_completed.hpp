@@ -1,7 +1,7 @@
 // coracle/compose/as_completed.hpp -- the results of several awaitables, each as soon as it is there.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/run_children.hpp>
+#include <coracle/compose/detail/run_children.hpp>
 #include <limits>
 
 namespace coracle {

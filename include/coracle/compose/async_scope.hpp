@@ -1,9 +1,9 @@
 // coracle/compose/async_scope.hpp -- a nursery: start work now, and wait for all of it later.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/child.hpp>
+#include <coracle/compose/detail/child.hpp>
+#include <coracle/compose/detail/scope_state.hpp>
 #include <coracle/compose/scope_future.hpp>
-#include <coracle/compose/scope_state.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/core/invoke.hpp>
 

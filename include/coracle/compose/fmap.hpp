@@ -1,8 +1,8 @@
 // coracle/compose/fmap.hpp -- apply a function to the result of an awaitable.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/call.hpp>
 #include <coracle/core/awaitable.hpp>
-#include <coracle/detail/call.hpp>
 
 namespace coracle {
 namespace detail {

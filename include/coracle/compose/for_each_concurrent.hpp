@@ -1,7 +1,7 @@
 // coracle/compose/for_each_concurrent.hpp -- a coroutine for each element of a range, so many at a time.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/run_children.hpp>
+#include <coracle/compose/detail/run_children.hpp>
 
 namespace coracle {
 /// Calls `function(element)` for each element of `range` in order, and awaits what it returns; of these

@@ -1,13 +1,13 @@
 // coracle/compose/forked.hpp -- a child that runs now, beside what its parent does until it joins it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/callback_frame.hpp>
+#include <coracle/base/check.hpp>
+#include <coracle/base/park.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/core/environment.hpp>
-#include <coracle/core/fork_queue.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/detail/check.hpp>
-#include <coracle/detail/park.hpp>
 #include <exception>
 
 namespace coracle {
@@ -137,7 +137,7 @@ class fork_point : waiter {
 /// A child, and what meets its end. The two derived from it are the awaiters of fork() and join(), which so need none of
 /// their own in the parent's frame.
 //
-// It begins as a coroutine frame does, and so is what the child continues (core/callback_frame.hpp). Where that has the
+// It begins as a coroutine frame does, and so is what the child continues (core/detail/callback_frame.hpp). Where that has the
 // destroy function stands the child: nobody destroys what a child continues, and shared_frame::is_one(), which looks there
 // while the child runs, is to find anything but its own mark.
 template <class T>

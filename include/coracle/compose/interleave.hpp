@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/chrono.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/frame_memory.hpp>
-#include <coracle/detail/chrono.hpp>
 #include <coroutine>
 #include <cstddef>
 #include <exception>

@@ -1,8 +1,8 @@
 // coracle/compose/scope_future.hpp -- the result of a child of a scope.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/child.hpp>
-#include <coracle/compose/scope_state.hpp>
+#include <coracle/compose/detail/child.hpp>
+#include <coracle/compose/detail/scope_state.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 
 namespace coracle {

@@ -1,8 +1,8 @@
 // coracle/compose/scope_policy.hpp -- what a scope does about a child that fails.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
-#include <coracle/detail/functional.hpp>
+#include <coracle/base/check.hpp>
+#include <coracle/base/functional.hpp>
 #include <exception>
 #include <utility>
 

@@ -1,9 +1,9 @@
 // coracle/compose/single_flight.hpp -- concurrent calls for the same thing share one execution.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/callback_frame.hpp>
+#include <coracle/base/small_mutex.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/detail/small_mutex.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <cstddef>
 #include <functional>

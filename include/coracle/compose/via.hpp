@@ -1,11 +1,11 @@
 // coracle/compose/via.hpp -- say where an awaitable runs, and where its awaiter goes on.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/async_generator.hpp>
 #include <coracle/core/invoke.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/generators/async_generator.hpp>
 #include <cstddef>
 
 namespace coracle {

@@ -1,7 +1,7 @@
 // coracle/compose/when_all.hpp -- await several awaitables at the same time.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/siblings_operation.hpp>
+#include <coracle/compose/detail/siblings_operation.hpp>
 
 namespace coracle {
 namespace detail {

@@ -1,7 +1,7 @@
 // coracle/compose/when_any.hpp -- await the first of several awaitables, or the first success, and stop the others.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/siblings_operation.hpp>
+#include <coracle/compose/detail/siblings_operation.hpp>
 #include <variant>
 
 namespace coracle {

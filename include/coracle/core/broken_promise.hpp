@@ -1,7 +1,7 @@
 // coracle/core/broken_promise.hpp -- the error of awaiting a handle without a coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
+#include <coracle/base/check.hpp>
 #include <stdexcept>
 
 namespace coracle {

@@ -1,9 +1,9 @@
 // coracle/core/environment.hpp -- what a coroutine inherits from the one that awaits it.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/chrono.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/stop.hpp>
-#include <coracle/detail/chrono.hpp>
 #include <coroutine>
 
 namespace coracle {

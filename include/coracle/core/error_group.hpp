@@ -1,8 +1,8 @@
 // coracle/core/error_group.hpp -- several errors as one exception, so that none is lost.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/result.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

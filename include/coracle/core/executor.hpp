@@ -1,8 +1,8 @@
 // coracle/core/executor.hpp -- the place a coroutine belongs to, and the rule by which it is woken there.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/plain.hpp>
 #include <coracle/core/transfer.hpp>
-#include <coracle/detail/plain.hpp>
 
 namespace coracle {
 /// A suspended coroutine on its way to an executor: a queue entry that lives in the coroutine's own frame.

@@ -1,7 +1,7 @@
 // coracle/core/frame_memory.hpp -- where coroutine frames live: a recycler for each thread.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
+#include <coracle/base/check.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -1,9 +1,9 @@
 // coracle/core/invoke.hpp -- a function and its arguments, kept alive until what the function returns has ended.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/call.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/stop.hpp>
-#include <coracle/detail/call.hpp>
 #include <cstddef>
 #include <tuple>
 #include <type_traits>

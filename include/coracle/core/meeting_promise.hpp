@@ -1,9 +1,9 @@
 // coracle/core/meeting_promise.hpp -- the promise part for a coroutine that runs before it is awaited.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/promise_parts.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstdint>
 
 namespace coracle::part {

@@ -1,7 +1,7 @@
 // coracle/core/operation_cancelled.hpp -- the exception that says: stopped, as asked; and why.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
+#include <coracle/base/check.hpp>
 #include <cstdint>
 #include <exception>
 #include <new>

@@ -1,14 +1,14 @@
 // coracle/core/shared_task.hpp -- a lazy coroutine whose one result many coroutines await.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/allocated_promise.hpp>
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/broken_promise.hpp>
+#include <coracle/core/detail/allocated_promise.hpp>
+#include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
-#include <coracle/core/wait_queue.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>

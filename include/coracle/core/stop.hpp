@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
-#include <coracle/core/stop_state.hpp>
+#include <coracle/core/detail/stop_state.hpp>
 #include <utility>
 
 // Code that has a std::stop_token includes <stop_token>; for all other code its names suffice, because that header

@@ -1,11 +1,11 @@
 // coracle/core/sync_wait.hpp -- the way from plain code into coroutines and back.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/base/park.hpp>
 #include <coracle/core/awaitable.hpp>
-#include <coracle/core/callback_frame.hpp>
-#include <coracle/core/nested_starts.hpp>
-#include <coracle/detail/check.hpp>
-#include <coracle/detail/park.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/nested_starts.hpp>
 
 namespace coracle {
 namespace detail {

@@ -1,9 +1,9 @@
 // coracle/core/task.hpp -- the lazy coroutine that everything else is built around.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/allocated_promise.hpp>
 #include <coracle/core/awaitable.hpp>
-#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/detail/allocated_promise.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coroutine>

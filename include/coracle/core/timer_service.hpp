@@ -1,8 +1,8 @@
 // coracle/core/timer_service.hpp -- a clock, and what is to be done at a moment of it.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/chrono.hpp>
 #include <coracle/core/stop.hpp>
-#include <coracle/detail/chrono.hpp>
 #include <cstdint>
 #include <limits>
 #include <ratio>

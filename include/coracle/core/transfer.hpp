@@ -1,8 +1,8 @@
 // coracle/core/transfer.hpp -- how one coroutine continues another with the stack no deeper, in every build.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
-#include <coracle/detail/thread_state.hpp>
+#include <coracle/base/check.hpp>
+#include <coracle/base/thread_state.hpp>
 #include <coroutine>
 #include <cstdint>
 #include <utility>
@@ -86,7 +86,7 @@ inline void resume_frame(Frame* frame) {
 }  // namespace coracle::detail
 #endif
 
-// For a function that stands for the body of a coroutine (core/callback_frame.hpp), as its last statement: has `h`
+// For a function that stands for the body of a coroutine (core/detail/callback_frame.hpp), as its last statement: has `h`
 // resumed with the stack no deeper. `h` is what transfer_to() has given, so that one may choose between several.
 #if CORACLE_TAIL_TRANSFER()
 #define CORACLE_RETURN_TO(self, h) \

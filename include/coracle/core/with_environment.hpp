@@ -1,9 +1,9 @@
 // coracle/core/with_environment.hpp -- give a part of the work another stop token, other values.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/subtree.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/invoke.hpp>
-#include <coracle/core/subtree.hpp>
 #include <coracle/core/task.hpp>
 
 namespace coracle {

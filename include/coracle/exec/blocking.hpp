@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/chrono.hpp>
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/result.hpp>
-#include <coracle/core/wait_queue.hpp>
-#include <coracle/detail/chrono.hpp>
 #include <cstddef>
 #include <memory>
 #include <type_traits>

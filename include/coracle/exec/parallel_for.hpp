@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/atomic.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/timer_service.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <iterator>
 #include <vector>

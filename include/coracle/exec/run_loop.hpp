@@ -1,8 +1,8 @@
 // coracle/exec/run_loop.hpp -- a scheduler that runs on whichever thread calls run(), or step by step.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/schedule.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstddef>
 #include <cstdint>
 

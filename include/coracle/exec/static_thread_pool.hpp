@@ -1,8 +1,8 @@
 // coracle/exec/static_thread_pool.hpp -- a fixed number of threads that share their work.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/schedule.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

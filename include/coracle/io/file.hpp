@@ -1,10 +1,10 @@
 // coracle/io/file.hpp -- what every open file has: a size and a place on disk.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/io/detail/io_operation.hpp>
 #include <coracle/io/file_buffering_mode.hpp>
 #include <coracle/io/file_open_mode.hpp>
 #include <coracle/io/file_share_mode.hpp>
-#include <coracle/io/io_operation.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

@@ -1,15 +1,15 @@
 // coracle/io/io_service.hpp -- the event loop: files, sockets, timers and what is scheduled on it.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/chrono.hpp>
 #include <coracle/core/awaitable.hpp>
-#include <coracle/core/callback_frame.hpp>
-#include <coracle/core/nested_starts.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/nested_starts.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/timer_service.hpp>
-#include <coracle/detail/chrono.hpp>
-#include <coracle/io/io_operation.hpp>
-#include <coracle/io/io_request.hpp>
+#include <coracle/io/detail/io_operation.hpp>
+#include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -60,7 +60,7 @@ class io_service final : public executor {
   io_service();
   /// The hint, how many threads will process events, is of no use here: any number may.
   explicit io_service(std::uint32_t concurrency_hint);
-  /// Over another system than the one that the process runs on: for tests, see testing/simulated_host.hpp.
+  /// Over another system than the one that the process runs on: for tests, see testing/simulation/simulated_host.hpp.
   explicit io_service(detail::io_system& system);
   io_service(const io_service&) = delete;
   io_service& operator=(const io_service&) = delete;

@@ -1,7 +1,7 @@
 // coracle/io/signal_set.hpp -- signals of the process, such as that of Ctrl-C, as something to await.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/io/io_operation.hpp>
+#include <coracle/io/detail/io_operation.hpp>
 #include <cstdint>
 #include <initializer_list>
 

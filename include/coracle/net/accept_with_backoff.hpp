@@ -1,11 +1,11 @@
 // coracle/net/accept_with_backoff.hpp -- accept connections, also when the system has nothing left for them.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/chrono.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
-#include <coracle/detail/chrono.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/time/sleep.hpp>
 #include <system_error>
 #include <utility>
 

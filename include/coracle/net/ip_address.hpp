@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <compare>
-#include <coracle/detail/check.hpp>
+#include <coracle/base/check.hpp>
 #include <coracle/net/ipv4_address.hpp>
 #include <coracle/net/ipv6_address.hpp>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <compare>
-#include <coracle/detail/config.hpp>
+#include <coracle/base/config.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>

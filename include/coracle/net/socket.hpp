@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
-#include <coracle/net/delimiter_search.hpp>
-#include <coracle/net/socket_operations.hpp>
+#include <coracle/net/detail/delimiter_search.hpp>
+#include <coracle/net/detail/socket_operations.hpp>
 #include <string>
 #include <string_view>
 

@@ -1,7 +1,7 @@
 // coracle/sync/async_auto_reset_event.hpp -- a gate that closes behind each one it lets through.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/sync/event_state.hpp>
+#include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {
 /// An event whose set() wakes one waiter; without a waiter one set() is remembered.

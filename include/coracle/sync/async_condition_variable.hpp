@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
-#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/promise_parts.hpp>
-#include <coracle/core/wait_queue.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <cstdint>
 

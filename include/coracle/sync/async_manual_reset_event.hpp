@@ -1,7 +1,7 @@
 // coracle/sync/async_manual_reset_event.hpp -- a gate: closed it suspends, set it lets everybody through.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/sync/event_state.hpp>
+#include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {
 /// An event for any number of coroutines; it stays set until it is reset.

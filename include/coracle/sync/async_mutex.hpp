@@ -1,8 +1,8 @@
 // coracle/sync/async_mutex.hpp -- exclusive access that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/callback_frame.hpp>
-#include <coracle/core/waited_word.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/waited_word.hpp>
 #include <cstdint>
 #include <utility>
 

@@ -1,8 +1,8 @@
 // coracle/sync/sequence_barrier.hpp -- a number that one coroutine moves on and others wait for.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/core/wait_queue.hpp>
 #include <coracle/sync/sequence_traits.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // coracle/sync/single_consumer_async_auto_reset_event.hpp -- a gate for one coroutine, that closes behind it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/sync/event_state.hpp>
+#include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {
 /// An event whose set() wakes its one consumer; while the consumer does not wait, any number of set()s is remembered as

@@ -1,7 +1,7 @@
 // coracle/sync/single_consumer_event.hpp -- a gate for one coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/sync/event_state.hpp>
+#include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {
 /// An event for one waiting coroutine at a time; it stays set until it is reset.

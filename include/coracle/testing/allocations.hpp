@@ -1,8 +1,8 @@
 // coracle/testing/allocations.hpp -- what the global operator new does, counted; and made to fail.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/atomic.hpp>
 #include <coracle/core/frame_memory.hpp>
-#include <coracle/detail/atomic.hpp>
 #include <cstddef>
 #include <cstdlib>
 #include <new>

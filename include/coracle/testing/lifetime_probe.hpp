@@ -1,7 +1,7 @@
 // coracle/testing/lifetime_probe.hpp -- an object that tells how often it was made, copied, moved and destroyed.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
+#include <coracle/base/check.hpp>
 #include <vector>
 
 namespace coracle::testing {

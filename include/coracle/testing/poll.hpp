@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
-#include <coracle/core/callback_frame.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/nested_starts.hpp>
 #include <coracle/core/environment.hpp>
-#include <coracle/core/nested_starts.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
 
 namespace coracle::testing {

@@ -1,8 +1,8 @@
 // coracle/testing/virtual_clock.hpp -- a clock that stands still until it is told to jump, and its timers.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/detail/check.hpp>
-#include <coracle/exec/timer_queue.hpp>
+#include <coracle/base/check.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
 
 namespace coracle::testing {
 /// What sleep_for(), with_timeout() and all else that needs time goes by, on an executor whose timers() it is.

@@ -1,11 +1,11 @@
 // coracle/testing/virtual_time_loop.hpp -- run coroutines that sleep without waiting for them.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/intrusive_queue.hpp>
 #include <coracle/core/awaitable.hpp>
-#include <coracle/core/callback_frame.hpp>
-#include <coracle/core/nested_starts.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/nested_starts.hpp>
 #include <coracle/core/schedule.hpp>
-#include <coracle/detail/intrusive_queue.hpp>
 #include <coracle/testing/virtual_clock.hpp>
 
 namespace coracle::testing {

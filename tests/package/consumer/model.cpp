@@ -1,7 +1,7 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
-#include <coracle/testing/model_check.hpp>
+#include <coracle/testing/model/model_check.hpp>
 #include <cstdio>
 
 coracle::task<int> answer(coracle::async_manual_reset_event& given) {

@@ -1,7 +1,7 @@
 #include <chrono>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/sleep.hpp>
 #include <coracle/testing.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdio>
 
 CORACLE_COUNT_ALLOCATIONS();

@@ -1,0 +1,78 @@
+// coracle/base/check.hpp -- what ends the program where a precondition is broken.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/config.hpp>
+#include <cstdio>
+
+namespace coracle::detail {
+#if defined(CORACLE_MODEL)
+void fail_in_model(const char* message) noexcept;  // returns where no model_check() runs
+#endif
+/// One line on stderr.
+CORACLE_COLD() inline void tell(const char* message) noexcept {
+  std::fputs("coracle: ", stderr);
+  std::fputs(message, stderr);
+  std::fputs("\n", stderr);
+}
+/// Ends the program with it.
+[[noreturn]] CORACLE_COLD() inline void fail(const char* message) noexcept {
+#if defined(CORACLE_MODEL)
+  fail_in_model(message);
+#endif
+  tell(message);
+  __builtin_abort();
+}
+
+/// Where a coroutine's body ends: the default argument of its promise's `final_suspend`. Empty without CORACLE_CHECKS().
+class body_end {
+ public:
+#if CORACLE_CHECKS()
+  static constexpr body_end here(const char* function = __builtin_FUNCTION(),
+                                 const char* file = __builtin_FILE(),
+                                 unsigned line = __builtin_LINE()) noexcept {
+    return body_end(function, file, line);
+  }
+  /// Ends the program where the body has run off its end, and so left no result in `promise`.
+  template <class Promise>
+  void require_result(const Promise& promise) const noexcept {
+    if constexpr (requires { promise.lacks_result(); }) {
+      if (promise.lacks_result()) [[unlikely]]
+        fail_without_result();
+    }
+  }
+
+ private:
+  constexpr body_end(const char* function, const char* file, unsigned line) noexcept
+      : function_(function), file_(file), line_(line) {}
+  [[noreturn]] CORACLE_COLD() void fail_without_result() const noexcept {
+    char message[512];
+    std::snprintf(
+        message, sizeof message,
+        "%s(), %s:%u, ended without co_return: a coroutine that returns a value needs one on every path",
+        function_, file_, line_);
+    fail(message);
+  }
+
+  const char* function_;
+  const char* file_;
+  unsigned line_;
+#else
+  static constexpr body_end here() noexcept { return {}; }
+  template <class Promise>
+  void require_result(const Promise&) const noexcept {}
+
+ private:
+  constexpr body_end() noexcept {}
+#endif
+};
+}  // namespace coracle::detail
+
+/// In every build, so only where it costs nothing: where something is made or destroyed, beside a system call, on a path that has
+/// branched off the fast one already. The message says what is wrong, and after a colon what to do.
+#define CORACLE_REQUIRE(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))
+/// In checked builds alone: where each operation would pay for it.
+#if CORACLE_CHECKS()
+#define CORACLE_CHECK(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))
+#else
+#define CORACLE_CHECK(condition, message) void()
+#endif

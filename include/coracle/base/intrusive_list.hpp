@@ -1,0 +1,55 @@
+// coracle/base/intrusive_list.hpp -- a queue of nodes that live elsewhere, any of which can be taken out.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/atomic.hpp>
+#include <utility>
+
+namespace coracle::detail {
+/// Linked through `Node::next`, a pointer to Node or to a base of it, and `Node::link`, a pointer to what points to
+/// the node. Not synchronised.
+template <class Node>
+class intrusive_list {
+ public:
+  intrusive_list() noexcept = default;
+  intrusive_list(const intrusive_list&) = delete;
+  intrusive_list& operator=(const intrusive_list&) = delete;
+
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  /// The oldest; null if there is none.
+  [[nodiscard]] Node* front() const noexcept { return static_cast<Node*>(first_); }
+  void push(Node& node) noexcept {
+    node.next = nullptr;
+    node.link = end_;
+    *end_ = &node;
+    end_ = &node.next;
+  }
+  void push_front(Node& node) noexcept {
+    node.next = first_;
+    node.link = &first_;
+    (node.next ? static_cast<Node*>(node.next)->link : end_) = &node.next;
+    first_ = &node;
+  }
+  /// Requires: not empty.
+  Node& pop() noexcept {
+    Node& node = *front();
+    remove(node);
+    return node;
+  }
+  /// Requires: `node` is in this list.
+  void remove(Node& node) noexcept {
+    *node.link = node.next;
+    (node.next ? static_cast<Node*>(node.next)->link : end_) = node.link;
+  }
+  /// All of them as a chain, oldest first, that ends in null.
+  Node* take_all() noexcept {
+    end_ = &first_;
+    return static_cast<Node*>(std::exchange(first_, nullptr));
+  }
+
+ private:
+  using pointer = decltype(Node::next);  // plain<Node*>, or of a base of it
+
+  pointer first_ = nullptr;
+  plain<pointer*> end_ = &first_;  // the null at the end of the chain
+};
+}  // namespace coracle::detail

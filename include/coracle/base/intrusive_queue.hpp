@@ -1,0 +1,44 @@
+// coracle/base/intrusive_queue.hpp -- first in, first out, of nodes that live elsewhere.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/atomic.hpp>
+#include <utility>
+
+namespace coracle::detail {
+/// Linked through `Node::next`, a pointer to Node or to a base of it. Not synchronised.
+template <class Node>
+class intrusive_queue {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  /// The oldest; null if there is none.
+  [[nodiscard]] Node* front() const noexcept { return head_; }
+  void push(Node& node) noexcept {
+    node.next = nullptr;
+    if (head_) {
+      tail_->next = &node;
+    } else {
+      head_ = &node;
+    }
+    tail_ = &node;
+  }
+  /// Requires: not empty.
+  Node& pop() noexcept { return *std::exchange(head_, static_cast<Node*>(head_->next)); }
+  /// Takes `node` out, in time that grows with the nodes before it. False: it is not in this queue.
+  bool remove(const Node& node) noexcept {
+    Node* before = nullptr;
+    for (Node* each = head_; each; before = each, each = static_cast<Node*>(each->next)) {
+      if (each != &node) continue;
+      if (tail_ == each) tail_ = before;
+      before ? void(before->next = each->next) : void(head_ = static_cast<Node*>(each->next));
+      return true;
+    }
+    return false;
+  }
+  /// All of them as a chain, oldest first, that ends in null.
+  Node* take_all() noexcept { return std::exchange(head_, nullptr); }
+
+ private:
+  plain<Node*> head_ = nullptr;
+  plain<Node*> tail_ = nullptr;  // means something only while head_ is not null
+};
+}  // namespace coracle::detail

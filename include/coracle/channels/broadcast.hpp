@@ -1,0 +1,164 @@
+// coracle/channels/broadcast.hpp -- every subscriber sees every value.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <concepts>
+#include <coracle/channels/channel_closed.hpp>
+#include <coracle/channels/detail/publication.hpp>
+#include <optional>
+#include <type_traits>
+
+namespace coracle {
+template <class T>
+class broadcast_subscription;
+
+/// Thrown by recv() of a subscriber that was too slow: values were overwritten before it received them. The next recv()
+/// continues with the oldest value that is left.
+class lagged : public std::exception {
+ public:
+  explicit lagged(std::uint64_t lost) noexcept : lost_(lost) {}
+  /// How many values the subscriber has missed.
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
+  [[nodiscard]] const char* what() const noexcept override {
+    return "a subscriber of a broadcast was too slow: values were overwritten before it received them";
+  }
+
+ private:
+  std::uint64_t lost_;
+};
+
+namespace detail {
+[[noreturn]] CORACLE_COLD() inline void throw_lagged(std::uint64_t lost) {
+#if CORACLE_EXCEPTIONS()
+  throw lagged{lost};
+#else
+  static_cast<void>(lost);
+  fail("a subscriber of a broadcast was too slow: values were overwritten before it received them");
+#endif
+}
+
+/// The last `capacity` values: value i stands at i % capacity until value i + capacity takes its place.
+template <class T>
+struct broadcast_state : publication {
+  explicit broadcast_state(std::size_t size) : capacity(size), ring(new std::shared_ptr<const T>[size]) {}
+  std::shared_ptr<const T>& at(std::uint64_t position) const noexcept {
+    return ring[static_cast<std::size_t>(position % capacity)];
+  }
+
+  const std::size_t capacity;
+  const std::unique_ptr<std::shared_ptr<const T>[]> ring;
+};
+}  // namespace detail
+
+/// Sends values to any number of subscribers, each of which receives every value that is sent after it has
+/// subscribed. Sending never waits: a subscriber that falls behind by more than `capacity` loses the oldest
+/// values, and its next recv() says so by throwing `lagged`.
+///
+///     coracle::broadcast<price> prices{64};
+///     auto mine = prices.subscribe();
+///     prices.send({"ACME", 12.5});
+///     while (auto p = co_await mine.recv()) show(*p);  // until it is closed and drained
+///
+/// Prefer watch if only the latest value matters, and a channel for each subscriber if no value may be lost.
+/// Order         all subscribers see the values in the order in which they were sent.
+/// Resumes on    recv(): the executor on which the subscriber suspended; outside any executor, inside send(), on its
+///               thread.
+/// Cancellation  a stop request ends the wait of recv(); no value is lost by it.
+/// Exceptions    send(): channel_closed, std::bad_alloc, what moving a T throws.
+///               recv(): lagged, operation_cancelled, what copying a T throws; the value is then still the
+///               next.
+/// Threads       all members are thread-safe; a subscription belongs to one thread at a time. Subscriptions
+///               outlive the broadcast: its end closes it.
+/// Cost          one allocation a value, from the recycler, and no copy; each subscriber copies it once,
+///               outside the lock. For a T that is dear to copy use std::shared_ptr<const T>.
+template <class T>
+class broadcast {
+  static_assert(
+      std::is_object_v<T> && std::copy_constructible<T>,
+      "each subscriber of a broadcast<T> gets a copy: T must be an object that can be copied, such as a "
+      "std::shared_ptr");
+
+ public:
+  /// Keeps the last `capacity` values. Requires: at least 1.
+  explicit broadcast(std::size_t capacity) : state_(std::make_shared<detail::broadcast_state<T>>(capacity)) {
+    CORACLE_REQUIRE(capacity != 0,
+                    "a broadcast was made without room for a value: its capacity has to be at least 1");
+  }
+  broadcast(const broadcast&) = delete;
+  broadcast& operator=(const broadcast&) = delete;
+  ~broadcast() { close(); }
+
+  /// Subscribes to everything that is sent from now on.
+  [[nodiscard("a subscription that is dropped receives nothing")]] broadcast_subscription<T> subscribe()
+      const noexcept {
+    return broadcast_subscription<T>{state_};
+  }
+  void send(T value) {
+    auto element = detail::make_published(std::move(value));
+    const auto replace_oldest = [&](std::uint64_t position) noexcept { state_->at(position).swap(element); };
+    if (!state_->publish(replace_oldest)) detail::throw_channel_closed();
+  }
+  /// Closes it: subscribers receive the values sent before, then empty. No effect if it is closed already.
+  void close() noexcept { state_->end(); }
+
+ private:
+  const std::shared_ptr<detail::broadcast_state<T>> state_;
+};
+
+/// A position in the sequence of a broadcast's values. A copy continues independently from the same position.
+template <class T>
+class broadcast_subscription {
+ public:
+  class recv_operation;
+  /// Awaitable of std::optional<T>: the next value; empty once the broadcast is closed and drained. One at a
+  /// time.
+  recv_operation recv() noexcept { return recv_operation{*this}; }
+
+ private:
+  friend broadcast<T>;
+  explicit broadcast_subscription(const std::shared_ptr<detail::broadcast_state<T>>& from) noexcept
+      : state_(from), next_(from->count()) {}
+  std::optional<T> take();
+
+  std::shared_ptr<detail::broadcast_state<T>> state_;
+  std::uint64_t next_;  // of the value to receive, counted from 0
+};
+
+template <class T>
+class [[nodiscard("nothing is received until this is awaited")]] broadcast_subscription<T>::recv_operation
+    : public detail::wait_for_more {
+ public:
+  explicit recv_operation(broadcast_subscription& reader) noexcept
+      : wait_for_more(*reader.state_, reader.next_), reader_(&reader) {}
+  std::optional<T> await_resume() {
+    finish();
+    return reader_->take();
+  }
+
+ private:
+  broadcast_subscription* reader_;
+};
+
+/// Requires: there is more, or there never will be.
+template <class T>
+std::optional<T> broadcast_subscription<T>::take() {
+  std::shared_ptr<const T> element;
+  std::uint64_t lost = 0;
+  state_->read([&](std::uint64_t count) noexcept {
+    if (count - next_ > state_->capacity) {
+      lost = count - state_->capacity - next_;
+    } else if (next_ != count) {
+      element = state_->at(next_);
+    }
+  });
+  if (lost != 0) [[unlikely]] {
+    next_ += lost;
+    detail::throw_lagged(lost);
+  }
+  std::optional<T> copy;
+  if (element) {
+    copy.emplace(*element);
+    ++next_;
+  }
+  return copy;
+}
+}  // namespace coracle

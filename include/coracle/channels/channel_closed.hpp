@@ -1,0 +1,41 @@
+// coracle/channels/channel_closed.hpp -- the error of sending into a closed channel.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <exception>
+#include <type_traits>
+
+namespace coracle {
+/// Thrown by a send that cannot be carried out any more: the channel is closed. The value is still the
+/// sender's.
+///
+///     try { co_await jobs.send(std::move(mine)); }
+///     catch (const coracle::channel_closed&) { keep(std::move(mine)); }
+class channel_closed : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override {
+    return "a value was sent into a closed channel";
+  }
+};
+
+namespace detail {
+[[noreturn]] CORACLE_COLD() inline void throw_channel_closed() {
+#if CORACLE_EXCEPTIONS()
+  throw channel_closed{};
+#else
+  fail("a value was sent into a closed channel");
+#endif
+}
+
+template <class T>
+inline constexpr bool is_channel_element = false;
+template <class T>
+  requires std::is_object_v<T> && (!std::is_array_v<T>) && (!std::is_const_v<T>)
+inline constexpr bool is_channel_element<T> =
+    std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T> && fits_into_frame<T>;
+/// T, or, where a channel refuses it with a message, what spares the user further ones.
+template <class T>
+using channel_element_t = std::conditional_t<is_channel_element<T>, T, int>;
+}  // namespace detail
+}  // namespace coracle

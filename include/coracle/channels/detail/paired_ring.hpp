@@ -1,0 +1,214 @@
+// coracle/channels/detail/paired_ring.hpp -- a ring that one sender and one receiver use without a lock.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <time.h>
+
+#include <coracle/base/asymmetric_fence.hpp>
+#include <coracle/base/check.hpp>
+#include <coracle/base/locked_word.hpp>
+#include <coracle/channels/detail/channel_buffer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace coracle::detail {
+/// A queue of at most `capacity` elements, in the place of a ring_buffer. While nobody waits its two ends are apart: each
+/// belongs to whoever sends, or receives, and costs no locked operation. For all else they are joined: then both belong
+/// to the lock, as a ring_buffer does.
+//
+// The state, the channel's word, is 0 while the ends are apart. An end says that it is in use before it looks at the
+// state, a fence lies between; whoever takes the lock of a state of 0 has made it something else before he looks at the
+// ends, the other fence lies between. So either the end sees that, and leaves, or he sees that it is in use, and waits for
+// the few instructions until it is not. The fence of the ends costs nothing, the other one 100 ns to some us: so it comes
+// only where somebody has to wait, and the ends then stay joined for as many operations as cost what it did.
+//
+// `moved` of an end is twice the number of elements that went through it, and odd while it is in use and apart. The store
+// that passes an element on also ends the use, and is the last that the end does to the channel, which may be gone then.
+// What belongs to an end is used by its owner; while he waits, under the lock, by whoever serves and then wakes him. So
+// he has it from himself, or from that.
+//   [P1] even -> odd          release  whoever reads it has what was moved before; P2 follows        pairs with P4
+//   [P2] the state            relaxed  only decides; a light fence after P1                          meets P6
+//   [P3] moved on             release  the element is in its slot, or out of it                      pairs with P4
+//   [P4] the other end        acquire  those elements are there, or those slots are free             pairs with P1, P3, P5
+//   [P5] odd -> even          release  whoever reads it has what was moved before                    pairs with P4
+//   [P6] until it is even     relaxed  only decides; a heavy fence after the state has changed       meets P2
+//   [P7] its own end, a look  relaxed  nobody else writes to it; whoever looks, looks again
+template <class T>
+class paired_ring {
+ public:
+  static constexpr bool has_own_ends = true;
+
+  /// Throws std::bad_alloc.
+  explicit paired_ring(std::size_t capacity)
+      : slots_(capacity ? new slot<T>[capacity] : nullptr), capacity_(capacity) {}
+  paired_ring(const paired_ring&) = delete;
+  paired_ring& operator=(const paired_ring&) = delete;
+  ~paired_ring() {
+    while (!empty()) static_cast<void>(pop());
+  }
+
+  // ---- of the end of whoever calls, or under the lock ----
+
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] bool empty() noexcept {
+    if (front_.used() != front_.known) [[likely]]
+      return false;
+    front_.look_at(back_);
+    return front_.used() == front_.known;
+  }
+  [[nodiscard]] bool full() noexcept {
+    if (back_.used() - back_.known < 2 * capacity_) [[likely]]
+      return false;
+    back_.look_at(front_);
+    return back_.used() - back_.known == 2 * capacity_;
+  }
+  /// Requires: not full. It leaves the back.
+  void push(T&& value) noexcept {
+    slots_[back_.next].put(std::move(value));
+    back_.move_on(capacity_);
+  }
+  /// The oldest. Requires: not empty. It leaves the front.
+  T pop() noexcept {
+    T taken = slots_[front_.next].take();
+    front_.move_on(capacity_);
+    return taken;
+  }
+
+  // ---- while the ends are apart ----
+
+  /// Returns true if the caller now owns the end, until push() or leave_back(); false if the ends are joined.
+  template <class Word>
+  [[nodiscard]] bool enter_back(const locked_word<Word>& state) noexcept {
+    return back_.enter(state, fence_);
+  }
+  template <class Word>
+  [[nodiscard]] bool enter_front(const locked_word<Word>& state) noexcept {
+    return front_.enter(state, fence_);
+  }
+  void leave_back() noexcept { back_.leave(); }
+  void leave_front() noexcept { front_.leave(); }
+
+  // ---- under the lock ----
+
+  /// Once the state has been 0 and is locked.
+  CORACLE_NOINLINE() void join() noexcept {
+    const std::int64_t begin = nanoseconds();
+    fence_.heavy();
+    const std::int64_t spent = nanoseconds() - begin;
+    back_.wait_until_left();
+    front_.wait_until_left();
+    constexpr std::int64_t lost_by_lock = 8, most = 1024;  // the first by each operation
+    const std::int64_t worth = spent / lost_by_lock;
+    joined_for_ = most_joined_ = static_cast<std::uint32_t>(worth < 1 ? 1 : worth < most ? worth : most);
+  }
+  /// Whether they are to stay joined, which they have to if they are `needed` so.
+  [[nodiscard]] bool stay_joined(bool needed) noexcept {
+    if (needed) {
+      joined_for_ = most_joined_;
+    } else if (joined_for_ != 0) {
+      --joined_for_;
+    }
+    return joined_for_ != 0;
+  }
+  /// A sender that has waited, or a receiver, is woken, perhaps from another executor than its own.
+  void note_sender(bool from_elsewhere) noexcept { back_.looks_first = from_elsewhere; }
+  void note_receiver(bool from_elsewhere) noexcept { front_.looks_first = from_elsewhere && capacity_ != 0; }
+
+  // ---- of the end of whoever calls ----
+
+  /// True: something has been taken, or sent. Watches the other end for about as long as a wait costs, if the owner of that
+  /// belongs to another executor.
+  [[nodiscard]] bool full_no_more() noexcept { return back_.wait_for(front_); }
+  [[nodiscard]] bool empty_no_more() noexcept { return front_.wait_for(back_); }
+
+ private:
+  static std::int64_t nanoseconds() noexcept {
+    if (is_modelled) return 0;
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+  }
+
+  struct end {
+    [[nodiscard]] std::size_t used() const noexcept {
+      return moved.load(memory_order_relaxed) & ~std::size_t{1}; /*P7*/
+    }
+    void look_at(const end& other) noexcept {
+      known = other.moved.load(memory_order_acquire) & ~std::size_t{1}; /*P4*/
+    }
+    void move_on(std::size_t capacity) noexcept {
+      next = next + 1 == capacity ? 0 : next + 1;
+      moved.store(used() + 2, memory_order_release); /*P3*/
+    }
+    template <class Word>
+    [[nodiscard]] bool enter(const locked_word<Word>& state, const asymmetric_fence& fence) noexcept {
+      const std::size_t at = moved.load(memory_order_relaxed); /*P7*/
+      // With checks an exchange, since of two at the same time each could miss the other's store.
+      if constexpr (CORACLE_CHECKS() && !is_modelled) {
+        CORACLE_CHECK(at % 2 == 0 && moved.exchange(at + 1, memory_order_release) == at, /*P1*/
+                      "an spsc_channel is used by two senders or two receivers at the same time");
+      } else {
+        moved.store(at + 1, memory_order_release); /*P1*/
+      }
+      fence.light();
+      if (state.load(memory_order_relaxed) == 0) [[likely]] /*P2*/
+        return true;
+      leave();
+      return false;
+    }
+    void leave() noexcept { moved.store(used(), memory_order_release); } /*P5*/
+    void wait_until_left() const noexcept {
+      for (unsigned pauses = 0; moved.load(memory_order_relaxed) % 2 != 0; ++pauses) { /*P6*/
+        wait_a_moment(pauses);
+      }
+    }
+    bool wait_for(const end& other) noexcept {
+      if (!looks_first) return false;
+      if (in_vain_left != 0) {
+        --in_vain_left;
+        return false;
+      }
+      const unsigned pauses = pauses_a_look;
+      for (unsigned waited = 0; waited < most_pauses; waited += pauses) {
+        for (unsigned i = 0; i != pauses; ++i) spin_pause();
+        if (const std::size_t by = other.used() - known; by != 0) {
+          in_vain = 0;
+          // Each look takes the other's cache line away. So there are fewer of them where more comes at once.
+          if (by == 2) {
+            pauses_a_look = pauses / 2 + pauses % 2;
+          } else if (pauses < most_pauses / 2) {
+            pauses_a_look = 2 * pauses;
+          }
+          return true;
+        }
+      }
+      in_vain_left = in_vain = in_vain < most_in_vain ? 2 * in_vain + 1 : most_in_vain;
+      return false;
+    }
+
+    atomic<std::size_t> moved{0};
+    plain<std::size_t> known = 0;       // so far the other end has moved, or further
+    plain<std::size_t> next = 0;        // slot
+    plain<bool> looks_first = false;    // before it waits: the other end is used by another executor
+    plain<unsigned> pauses_a_look = 1;  // between looks at the other end
+    plain<unsigned> in_vain = 0;        // after waiting for it in vain so many times it does not wait
+    plain<unsigned> in_vain_left = 0;
+  };
+
+  // A pause is some 40 ns of many processors; a fence up to 5 us, and a wake-up at another executor 0.25 and more.
+  static constexpr unsigned most_pauses = is_modelled ? 2 : 128, most_in_vain = is_modelled ? 1 : 31;
+
+  const std::unique_ptr<slot<T>[]> slots_;
+  const std::size_t capacity_;
+  const asymmetric_fence fence_;
+  plain<std::uint32_t> most_joined_ = is_modelled ? 1 : 64;
+  plain<std::uint32_t> joined_for_ = most_joined_;
+  // So that what both read, and each end, is on cache lines of its own. No alignment: a channel may be in a frame.
+  [[maybe_unused]] std::byte before_back_[64];
+  end back_;
+  [[maybe_unused]] std::byte before_front_[64];
+  end front_;
+  [[maybe_unused]] std::byte behind_front_[64];
+};
+}  // namespace coracle::detail

@@ -1,0 +1,180 @@
+// coracle/compose/detail/child.hpp -- an awaitable that is started from plain code, and how it ended.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/result.hpp>
+#include <coracle/core/task.hpp>
+#include <optional>
+
+namespace coracle::detail {
+/// An awaiter that says without an exception that it was cancelled, and then is not asked for its result.
+template <class Awaiter>
+concept says_cancelled = requires(Awaiter& a) {
+  { a.await_cancelled() } noexcept -> std::same_as<stop_reason>;
+};
+
+/// An awaiter that says without an await whether it is carried out; then it has only to be asked for its result.
+template <class Awaiter>
+concept tries_at_once = requires(Awaiter& a) {
+  { a.try_at_once() } noexcept -> std::same_as<bool>;
+};
+
+template <class From, class To>
+CORACLE_COLD()
+void copy_failure(const outcome<From>& from, outcome<To>& to) noexcept {
+  if (from.is_cancelled()) {
+    to.emplace_cancelled(from.reason());
+  } else {
+    to.emplace_error(from.error());
+  }
+}
+
+/// The awaitable, then its awaiter, then its outcome. Called in this order: start(); once it is over, finish(); and
+/// then what gives the outcome, once.
+template <class Awaitable>
+class child {
+  using awaiter_type = awaiter_type_t<Awaitable>;
+
+ public:
+  using result_type = await_result_t<Awaitable>;
+
+  explicit child(Awaitable&& value) : value_(static_cast<Awaitable&&>(value)) {}
+  /// Requires: not started.
+  child(child&& other) : value_(static_cast<Awaitable&&>(other.value_)) {}
+
+  static constexpr bool can_try = tries_at_once<std::remove_reference_t<awaiter_type>> &&
+                                  noexcept(get_awaiter(std::declval<Awaitable>()));
+  /// Returns true if it is over without having started, false if it can still be started.
+  bool try_at_once() noexcept
+    requires can_try
+  {
+    return make_awaiter().get.try_at_once();
+  }
+  /// Returns false if it completed at once; `continuation` will then not be resumed. Otherwise this may be destroyed already.
+  template <class Promise>
+  bool start(std::coroutine_handle<Promise> continuation) noexcept {
+    outcome<bool> waits;
+    waits.emplace_from([this, continuation] {
+      awaiter_slot& slot = make_awaiter();
+      return !slot.get.await_ready() && suspend_into(slot.get, continuation);
+    });
+    if (waits.has_value()) [[likely]]
+      return waits.get();
+    copy_failure(waits, end_);
+    return false;
+  }
+  /// Like start(), but returns what the caller must resume; null if it completed at once.
+  template <class Promise>
+  std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
+    outcome<std::coroutine_handle<>> next;
+    next.emplace_from([this, continuation]() -> std::coroutine_handle<> {
+      awaiter_slot& slot = make_awaiter();
+      if (slot.get.await_ready()) return nullptr;
+      return suspend_and_give(slot.get, continuation);
+    });
+    if (next.has_value()) [[likely]]
+      return next.get();
+    copy_failure(next, end_);
+    return nullptr;
+  }
+  /// Returns true if it has a value; otherwise see failure().
+  bool finish() noexcept {
+    if (end_.has_error() || end_.is_cancelled()) [[unlikely]]
+      return false;
+    if constexpr (says_cancelled<std::remove_reference_t<awaiter_type>>) {
+      if (const stop_reason why = slot_->get.await_cancelled(); why != stop_reason::none) {
+        end_.emplace_cancelled(why);
+        return false;
+      }
+    }
+    end_.emplace_from([this]() -> result_type { return slot_->get.await_resume(); });
+    return end_.has_value();
+  }
+  /// An error, or that it was cancelled.
+  [[nodiscard]] outcome<void> failure() noexcept {
+    outcome<void> bad;
+    copy_failure(end_, bad);
+    return bad;
+  }
+  /// Its error, also if it was not started; null: none.
+  [[nodiscard]] std::exception_ptr error() noexcept { return end_.error(); }
+  result_type result() { return std::move(end_).get(); }
+  outcome<result_type> take_outcome() noexcept(std::is_nothrow_move_constructible_v<outcome<result_type>>) {
+    return std::move(end_);
+  }
+
+ private:
+  // Holds the awaiter whether get_awaiter returns it by value or by reference.
+  struct awaiter_slot {
+    explicit awaiter_slot(Awaitable&& value) : get(get_awaiter(static_cast<Awaitable&&>(value))) {}
+    awaiter_type get;
+  };
+  awaiter_slot& make_awaiter() noexcept(can_try) {
+    if constexpr (can_try) {
+      if (slot_) return *slot_;
+    }
+    return slot_.emplace(static_cast<Awaitable&&>(value_));
+  }
+  Awaitable value_;
+  std::optional<awaiter_slot> slot_;
+  outcome<result_type> end_;
+};
+
+/// A task keeps its awaiter and its result in its own frame: eight bytes a child. `Task` is the task, or a reference to
+/// it.
+template <class T, class Task>
+class task_child {
+  using awaiter_type = awaiter_type_t<task<T>>;
+
+ public:
+  using result_type = T;
+
+  explicit task_child(Task&& value) noexcept : task_(static_cast<Task&&>(value)) {}
+
+  static constexpr bool can_try = false;
+
+  template <class Promise>
+  bool start(std::coroutine_handle<Promise> continuation) noexcept {
+    auto a = std::move(task_).operator co_await();
+    return !a.await_ready() && suspend_into(a, continuation);
+  }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
+    auto a = std::move(task_).operator co_await();
+    if (a.await_ready()) return nullptr;
+    return a.await_suspend(continuation);
+  }
+  bool finish() noexcept { return !ended_awaiter(task_).failed(); }
+  [[nodiscard]] CORACLE_COLD() outcome<void> failure() noexcept {
+    outcome<void> bad;
+    bad.emplace_from([this] { static_cast<void>(result()); });
+    return bad;
+  }
+  [[nodiscard]] std::exception_ptr error() noexcept { return finish() ? nullptr : failure().error(); }
+  /// As the task tells it to a shared_promise.
+  [[nodiscard]] const void* frame() noexcept { return ended_awaiter(task_).frame(); }
+  T result() { return std::move(task_).operator co_await().await_resume(); }
+  outcome<T> take_outcome() noexcept {
+    outcome<T> end;
+    end.emplace_from([this]() -> T { return result(); });
+    return end;
+  }
+
+ protected:
+  [[nodiscard]] task<T>& work() noexcept { return task_; }
+
+ private:
+  struct ended_awaiter : awaiter_type {
+    explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).operator co_await()) {}
+    using awaiter_type::failed;  // false of one that was left out
+    [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }
+  };
+  Task task_;
+};
+template <class T>
+class child<task<T>> : public task_child<T, task<T>> {
+ public:
+  using task_child<T, task<T>>::task_child;
+};
+}  // namespace coracle::detail

@@ -1,0 +1,204 @@
+// coracle/compose/detail/child_group.hpp -- children of one coroutine, which hears of each as it ends.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/atomic.hpp>
+#include <coracle/compose/detail/child.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/nested_starts.hpp>
+#include <coracle/core/detail/subtree.hpp>
+#include <coracle/core/error_group.hpp>
+#include <coracle/core/executor.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace coracle::detail {
+class child_group;
+
+/// A child's place in its group, and what the child continues at its end.
+class group_child : public callback_frame {
+ public:
+  explicit group_child(child_group& group) noexcept;
+
+ private:
+  friend child_group;
+  static void child_ended(callback_frame* self);
+
+  child_group& group_;
+  plain<group_child*> next_ = nullptr;
+};
+
+/// Runs children for the coroutine in whose frame it lives, their parent, and tells it of each that has
+/// ended, in that order. Only the parent calls the members; it takes every child with next() before it goes
+/// on. What a child throws is kept, and stops the others, as a stop request to the parent does.
+//
+// ended_ is empty, the newest of a stack of children that have ended, or parent_waits. A child, its result
+// and its link belong to the child until S2, then to the parent. parent_ belongs to the parent until S1, then
+// to the child that takes parent_waits away, and wakes it.
+//   [S1] empty -> parent_waits     release  publish parent_                    pairs with S2
+//   [S2] push a child              acq_rel  publish its result; see parent_    pairs with S3; S1
+//   [S3] take all                  acquire  see the results                    pairs with S2
+//   [S4] load                      relaxed  a hint: S3 follows
+class child_group {
+ public:
+  /// Requires: `outer` lives longer.
+  explicit child_group(const environment& outer) : inherited_(outer) {}
+  child_group(const child_group&) = delete;
+  child_group& operator=(const child_group&) = delete;
+
+  /// What the children inherit.
+  [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }
+  /// How many have been started and not been taken.
+  [[nodiscard]] std::size_t running() const noexcept { return running_; }
+  /// The children are to stop, and no more are to be started.
+  [[nodiscard]] bool is_stopping() const noexcept { return inherited_.stop.stop_requested(); }
+  void stop(stop_reason why) noexcept { inherited_.request_stop(why); }
+
+  /// Awaitable of nothing, before the parent starts children: where starts run inside one another too deep,
+  /// it goes on when the outermost of them has returned.
+  static auto stack_for_starts() noexcept { return stack_operation{}; }
+  /// Runs a detail::child until it first suspends.
+  template <class Child>
+  void start(group_child& place, Child& work) noexcept {
+    ++running_;
+    const nested_start inside;
+    if (!work.start(place.handle())) push(place);
+  }
+  /// next() would not wait.
+  [[nodiscard]] bool has_ended() const noexcept {
+    return taken_ || ended_.load(memory_order_relaxed) != empty; /*S4*/
+  }
+  class next_operation;
+  /// Awaitable of the place of the next child that has ended. Requires: running() != 0.
+  next_operation next() noexcept;
+
+  /// Keeps an error, or that something was cancelled, and stops the children.
+  void keep(const outcome<void>& failure) noexcept;
+  /// Something was not done, because the children are to stop.
+  void keep_stop() noexcept { cancelled_ = inherited_.stop.reason(); }
+  /// In a catch block: keeps what the parent has caught.
+  void keep_current_exception() noexcept;
+  [[nodiscard]] bool has_failed() const noexcept { return first_error_ || cancelled_ != stop_reason::none; }
+  /// Throws the errors, or operation_cancelled if there are none and something was. Requires: running() == 0.
+  void finish();
+
+ private:
+  friend group_child;
+  class stack_operation : waiter {
+   public:
+    stack_operation() noexcept = default;
+    bool await_ready() const noexcept { return this_thread().starts.depth <= nested_starts::most; }
+    CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> parent) noexcept {
+      suspend(parent);
+      put_off(this_thread().starts, *this);
+    }
+    void await_resume() const noexcept {}
+  };
+  waiter* push(group_child& ended) noexcept;
+  void take_all() noexcept;
+
+  static constexpr std::uintptr_t empty = 0, parent_waits = 1;
+  atomic<std::uintptr_t> ended_{empty};
+  plain<waiter> parent_;
+  group_child* taken_ = nullptr;  // the oldest
+  std::size_t running_ = 0;
+  subtree inherited_;
+  stop_reason cancelled_ = stop_reason::none;
+  std::exception_ptr first_error_;
+  std::vector<std::exception_ptr> other_errors_;
+};
+
+class [[nodiscard]] child_group::next_operation {
+ public:
+  explicit next_operation(child_group& group) noexcept : group_(group) {}
+  bool await_ready() const noexcept { return false; }
+  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> parent) noexcept {
+    child_group& group = group_;
+    group.parent_.suspend(parent);
+    std::uintptr_t seen = empty;
+    if (!group.taken_ && group.ended_.compare_exchange_strong(seen, parent_waits, memory_order_release, /*S1*/
+                                                              memory_order_relaxed)) {
+      return true;
+    }
+    return has_to_give_way() && give_way(group.parent_);
+  }
+  group_child& await_resume() const noexcept {
+    if (!group_.taken_) group_.take_all();
+    --group_.running_;
+    return *std::exchange(group_.taken_, group_.taken_->next_);
+  }
+
+ private:
+  child_group& group_;
+};
+inline child_group::next_operation child_group::next() noexcept {
+  CORACLE_REQUIRE(running_ != 0, "a child_group without children was waited for");
+  return next_operation{*this};
+}
+
+inline group_child::group_child(child_group& group) noexcept
+    : callback_frame(&child_ended, &group.inherited()), group_(group) {}
+inline void group_child::child_ended(callback_frame* self) {
+  auto* const child = static_cast<group_child*>(self);
+  waiter* const parent = child->group_.push(*child);
+  if (!parent) return;
+  if (parent->home == current_executor()) {
+    resume_on_return(parent->handle);
+  } else {
+    parent->wake();
+  }
+}
+
+/// Gives the parent, if it waits, for the caller to continue. Else the child may be gone, and with it the
+/// group.
+inline waiter* child_group::push(group_child& ended) noexcept {
+  const auto mine = reinterpret_cast<std::uintptr_t>(&ended);
+  waiter* const parent = &parent_;
+  std::uintptr_t seen = ended_.load(memory_order_relaxed);
+  do {
+    ended.next_ = seen == parent_waits ? nullptr : reinterpret_cast<group_child*>(seen);
+  } while (!ended_.compare_exchange_weak(seen, mine, memory_order_acq_rel, memory_order_relaxed)); /*S2*/
+  return seen == parent_waits ? parent : nullptr;
+}
+inline void child_group::take_all() noexcept {
+  auto* newest = reinterpret_cast<group_child*>(ended_.exchange(empty, memory_order_acquire)); /*S3*/
+  while (newest) {
+    group_child* const earlier = newest->next_;
+    newest->next_ = taken_;
+    taken_ = newest;
+    newest = earlier;
+  }
+}
+
+inline void child_group::keep(const outcome<void>& failure) noexcept {
+  if (failure.is_cancelled()) {
+    if (cancelled_ == stop_reason::none) cancelled_ = failure.reason();
+    return stop(failure.reason());
+  }
+  if (!first_error_) {
+    first_error_ = failure.error();
+    return stop(stop_reason::sibling_failed);
+  }
+#if CORACLE_EXCEPTIONS()
+  try {
+    other_errors_.push_back(failure.error());
+  } catch (const std::bad_alloc&) {  // the first one is thrown alone
+  }
+#endif
+}
+inline void child_group::keep_current_exception() noexcept {
+#if CORACLE_EXCEPTIONS()
+  outcome<void> failure;
+  failure.emplace_from([] { throw; });
+  keep(failure);
+#endif
+}
+inline void child_group::finish() {
+  if (first_error_) [[unlikely]] {
+    throw_together(first_error_, 1 + other_errors_.size(), [this](std::vector<std::exception_ptr>& errors) {
+      errors.insert(errors.end(), other_errors_.begin(), other_errors_.end());
+    });
+  }
+  if (cancelled_ != stop_reason::none) [[unlikely]]
+    throw_cancelled(cancelled_);
+}
+}  // namespace coracle::detail

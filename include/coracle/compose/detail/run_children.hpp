@@ -1,0 +1,198 @@
+// coracle/compose/detail/run_children.hpp -- a child for each element of a range, so many at a time.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/detail/child_group.hpp>
+#include <deque>
+#include <iterator>
+#include <optional>
+
+namespace coracle::detail {
+template <class Range>
+using range_iterator_t = decltype(std::begin(std::declval<std::remove_reference_t<Range>&>()));
+template <class Range>
+using range_reference_t = decltype(*std::declval<range_iterator_t<Range>&>());
+
+/// Where an element is while its child runs: in the range, if that keeps it at its place; else here.
+template <class Range>
+class element_slot {
+  using reference = range_reference_t<Range>;
+  using value = std::remove_cvref_t<reference>;
+  static constexpr bool stays_in_range =
+      std::is_lvalue_reference_v<reference> && std::forward_iterator<range_iterator_t<Range>>;
+  using passed = std::conditional_t<stays_in_range, reference, value&&>;
+
+ public:
+  template <class Function>
+    requires requires(Function& function, passed element) { function(static_cast<passed>(element)); }
+  decltype(auto) apply(Function& function, reference&& element) {
+    if constexpr (stays_in_range) {
+      return function(element);
+    } else {
+      return function(static_cast<value&&>(kept_.emplace(static_cast<reference&&>(element))));
+    }
+  }
+
+ private:
+  [[no_unique_address]] std::conditional_t<stays_in_range, nothing, std::optional<value>> kept_;
+};
+/// What `Function` returns for an element.
+template <class Range, class Function>
+using made_by_t = decltype(std::declval<element_slot<Range>&>().apply(
+    std::declval<Function&>(), std::declval<range_reference_t<Range>>()));
+template <class Range, class Function>
+concept makes_children = awaitable<made_by_t<Range, std::decay_t<Function>>>;
+
+/// The children for the elements of a range, one after another.
+template <class Range, class Function>
+class range_children {
+  using made = made_by_t<Range, Function>;
+  using child_type =
+      child<std::conditional_t<std::is_lvalue_reference_v<made>, made, std::remove_cvref_t<made>>>;
+
+ public:
+  using result_type = typename child_type::result_type;
+  struct one : group_child {
+    explicit one(child_group& its_group) noexcept : group_child(its_group) {}
+    element_slot<Range> element;
+    std::optional<child_type> work;
+    one* next_free = nullptr;
+  };
+
+  range_children(Range& range, Function& function, const environment& outer)
+      : group(outer), function_(function), at_(std::begin(range)), end_(std::end(range)) {}
+
+  /// Moves on to the next element only here, when it is wanted.
+  [[nodiscard]] bool at_end() {
+    if (std::exchange(used_, false)) ++at_;
+    return at_ == end_;
+  }
+  /// Starts the next ones, in order, until so many run; or one has ended, if `heeds_ends`.
+  void start_until(std::size_t limit, bool heeds_ends) {
+#if CORACLE_EXCEPTIONS()
+    try {
+#endif
+      while (group.running() != limit && !group.is_stopping() && !(heeds_ends && group.has_ended()) &&
+             !at_end()) {
+        start_next();
+      }
+#if CORACLE_EXCEPTIONS()
+    } catch (...) {
+      group.keep_current_exception();
+    }
+#endif
+  }
+  static one& from(group_child& ended) noexcept { return static_cast<one&>(ended); }
+  /// Its place is free for another.
+  void drop(one& ended) noexcept {
+    ended.work.reset();
+    ended.next_free = std::exchange(free_, &ended);
+  }
+
+  child_group group;
+
+ private:
+  void start_next() {
+    if (!free_) free_ = &all_.emplace_back(group);
+    one& next = *free_;
+    used_ = true;
+    next.work.emplace(next.element.apply(function_, *at_));
+    free_ = next.next_free;
+    group.start(next, *next.work);
+  }
+
+  Function& function_;
+  range_iterator_t<Range> at_;
+  decltype(std::end(std::declval<std::remove_reference_t<Range>&>())) end_;
+  bool used_ = false;  // the element at at_ has its child
+  std::deque<one> all_;
+  one* free_ = nullptr;
+};
+
+/// What `take` returns when it is called with the value of a child.
+template <class T, class Take>
+struct taking : std::invoke_result<Take&, T> {};
+template <class Take>
+struct taking<void, Take> : std::invoke_result<Take&> {};
+template <class T, class Take>
+using taking_t = typename taking<T, Take>::type;
+
+/// Gives `take` the value of a child, which has one. True: go on. The coroutine is for a `take` that is to be awaited.
+template <class Child, class Take>
+bool take_now([[maybe_unused]] Child& ended, Take& take) {
+  using value = typename Child::result_type;
+  constexpr bool says = !std::is_void_v<taking_t<value, Take>>;
+  if constexpr (std::is_void_v<value>) {
+    if constexpr (says)
+      return take();
+    else
+      take();
+  } else {
+    if constexpr (says)
+      return take(ended.result());
+    else
+      take(ended.result());
+  }
+  return true;
+}
+template <class Child, class Take>
+task<bool> take_and_wait([[maybe_unused]] Child& ended, Take& take) {
+  using value = typename Child::result_type;
+  constexpr bool says = !std::is_void_v<await_result_t<taking_t<value, Take>>>;
+  if constexpr (std::is_void_v<value>) {
+    if constexpr (says)
+      co_return co_await take();
+    else
+      co_await take();
+  } else {
+    value mine = ended.result();
+    if constexpr (says)
+      co_return co_await take(static_cast<value&&>(mine));
+    else
+      co_await take(static_cast<value&&>(mine));
+  }
+  co_return true;
+}
+
+/// `Range` is a reference where the caller gave an lvalue. `take` is called for each child that succeeds, one
+/// after another; when it gives false the others are stopped.
+template <class Range, class Function, class Take>
+task<> run_children(Range range, std::size_t limit, Function function, Take take) {
+  CORACLE_REQUIRE(limit != 0, "a concurrency limit of 0 never starts a child: it has to be at least 1");
+  co_await this_task::throw_if_stopped();
+  const environment& outer =
+      co_await read_environment([](const environment& here) -> const environment& { return here; });
+  using children_type = range_children<Range, Function>;
+  using taken = taking_t<typename children_type::result_type, Take>;
+  children_type children{range, function, outer};
+  child_group& group = children.group;
+  bool enough = false;
+  for (;;) {
+    co_await child_group::stack_for_starts();
+    children.start_until(limit, !awaitable<taken>);
+    if (group.running() == 0) break;
+    auto& ended = children.from(co_await group.next());
+    if (!ended.work->finish()) {
+      const outcome<void> failure = ended.work->failure();
+      if (!enough || failure.has_error()) group.keep(failure);
+    } else if (!enough && !group.has_failed()) {
+#if CORACLE_EXCEPTIONS()
+      try {
+#endif
+        if constexpr (awaitable<taken>) {
+          enough = !co_await take_and_wait(*ended.work, take);
+        } else {
+          enough = !take_now(*ended.work, take);
+        }
+#if CORACLE_EXCEPTIONS()
+      } catch (...) {
+        group.keep_current_exception();
+      }
+#endif
+      if (enough) group.stop(stop_reason::lost_race);
+    }
+    children.drop(ended);
+  }
+  if (!enough && !group.has_failed() && !children.at_end()) group.keep_stop();
+  group.finish();
+}
+}  // namespace coracle::detail

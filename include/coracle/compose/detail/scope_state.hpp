@@ -1,0 +1,254 @@
+// coracle/compose/detail/scope_state.hpp -- what an async_scope knows of its children.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/intrusive_list.hpp>
+#include <coracle/base/locked_word.hpp>
+#include <coracle/compose/scope_policy.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/nested_starts.hpp>
+#include <coracle/core/detail/subtree.hpp>
+#include <coracle/core/error_group.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <source_location>
+
+namespace coracle::detail {
+class scope_state;
+
+/// A child, from its spawn() to its end; if it has failed, until somebody has its error. It is the continuation of
+/// what it runs; resumed after its end, it disposes of itself.
+struct scope_child : callback_frame, waiter, recycled_frames {
+  scope_child(function* on_resume, scope_state& owner, std::source_location where) noexcept;
+
+  plain<plain<resumption*>*> link;  // what points here, in a list of the scope
+  scope_state& scope;
+  std::source_location spawned_at;
+  std::exception_ptr error;
+};
+inline void dispose(scope_child& ended) { ended.callback_frame::handle().resume(); }
+
+/// A child whose error belongs to a future, until that is dropped or the scope is joined.
+struct scope_future_child : scope_child {
+  using scope_child::scope_child;
+  plain<bool> is_held = false;     // scope's lock: it is in held_
+  plain<bool> is_dropped = false;  // scope's lock: there is no future any more
+  // Somebody has the error. Written and read by those who are joined, one after the other.
+  plain<bool> is_settled = false;
+};
+
+class scope_state {
+ public:
+  scope_state(scope_policy policy, const environment& inherited)
+      : policy_(std::move(policy)), outer_(inherited), children_inherit_(outer_) {}
+  scope_state(const scope_state&) = delete;
+  scope_state& operator=(const scope_state&) = delete;
+  ~scope_state();
+
+  [[nodiscard]] const environment& children_inherit() const noexcept { return children_inherit_; }
+  [[nodiscard]] const stop_token& outer_stop() const noexcept { return outer_.stop; }
+  bool request_stop(stop_reason why) noexcept { return children_inherit_.request_stop(why); }
+  void joiner_stopped(stop_reason why) noexcept { children_inherit_.request_linked(why); }
+
+  // ---- children ----
+
+  /// Before `arriving` is started, or put off; then started() follows.
+  void add(scope_child& arriving, bool starts_now) noexcept {
+    const std::size_t seen = word_.lock();
+    CORACLE_CHECK(
+        seen != 0,
+        "spawn() into an async_scope that has been joined: spawn before that, or from its children");
+    if (starts_now) running_.push(arriving);
+    word_.unlock(seen + one);
+  }
+  void started(scope_child& late) noexcept {
+    const std::size_t seen = word_.lock();
+    running_.push(late);
+    word_.unlock(seen);
+  }
+  /// Whoever calls this disposes of the child, which has no error, or one that somebody has.
+  void ended(scope_child& child, bool was_cancelled) noexcept {
+    const std::size_t seen = word_.lock();
+    running_.remove(child);
+    if (was_cancelled) any_cancelled_ = true;
+    leave(seen);
+  }
+  /// Takes over the child, which has an error.
+  CORACLE_COLD() void failed(scope_child& child) noexcept {
+    std::size_t seen = word_.lock();
+    running_.remove(child);
+    if (!policy_.on_error()) failed_.push(child);
+    word_.unlock(seen);
+    report(child);
+    leave(word_.lock());
+  }
+
+  // ---- children with a future ----
+
+  /// Keeps the error for the future, or for join(); leave() must follow. Returns false if the future was dropped.
+  CORACLE_COLD() bool hold(scope_future_child& child) noexcept {
+    const std::size_t seen = word_.lock();
+    const bool holds = !child.is_dropped;
+    if (holds) {
+      running_.remove(child);
+      held_.push(child);
+      child.is_held = true;
+    }
+    word_.unlock(seen);
+    return holds;
+  }
+  CORACLE_COLD() void leave() noexcept { leave(word_.lock()); }
+  /// The future is dropped: an error that it held becomes the scope's.
+  CORACLE_COLD() void drop_future(scope_future_child& child) noexcept {
+    const std::size_t seen = word_.lock();
+    child.is_dropped = true;
+    const bool failed = std::exchange(child.is_held, false);
+    if (failed) {
+      held_.remove(child);
+      if (!policy_.on_error()) failed_.push(child);
+    }
+    word_.unlock(seen);
+    if (failed) report(child);
+  }
+  /// The future gives its error to who awaits it.
+  CORACLE_COLD() void give_up(scope_future_child& child) noexcept {
+    const std::size_t seen = word_.lock();
+    held_.remove(child);
+    word_.unlock(seen);
+    dispose(child);
+  }
+
+  // ---- the joiner ----
+
+  /// False: there are no children, and it goes on at once.
+  bool join(std::coroutine_handle<> suspended) noexcept {
+    CORACLE_REQUIRE(!joiner_.handle, "join() of an async_scope was awaited twice: await it once");
+    joiner_.suspend(suspended);
+    const std::size_t seen = word_.lock();
+    word_.unlock(seen - one);
+    return seen != one || (has_to_give_way() && give_way(joiner_));
+  }
+  [[nodiscard]] bool has_errors() const noexcept { return !(failed_.empty() && held_.empty()); }
+  [[nodiscard]] bool any_cancelled() const noexcept { return any_cancelled_; }
+  [[noreturn]] void throw_errors();
+
+ private:
+  static constexpr std::size_t one = 2;
+
+  /// Called with the lock, releases it. What follows may be the end of the scope.
+  void leave(std::size_t seen) noexcept {
+    word_.unlock(seen - one);
+    if (seen != one) return;
+    if (joiner_.home == current_executor()) {
+      resume_on_return(joiner_.handle);
+    } else {
+      joiner_.wake();
+    }
+  }
+  void report(scope_child& child) noexcept {
+    if (policy_.on_error()) {
+      policy_.on_error()(child.error);
+      dispose(child);
+    } else if (policy_.stops_siblings()) {
+      request_stop(stop_reason::sibling_failed);
+    }
+  }
+  [[nodiscard]] std::size_t running() const noexcept {
+    return word_.load(memory_order_relaxed) /*C1*/ / one - (joiner_.handle ? 0 : 1);
+  }
+  [[noreturn]] void report_running() noexcept;
+
+  // The word is twice the number of children that have not ended, and two more until join() is awaited. Whoever takes
+  // it to zero continues the joiner; nobody else touches the scope after that.
+  // joiner_ belongs to join() until it releases the lock, then to who takes the word to zero. The lists and
+  // any_cancelled_ belong to the lock, then to the joiner.
+  //   [C1] load   relaxed  for a check in the destructor
+  const scope_policy policy_;
+  const environment outer_;
+  subtree children_inherit_;
+  locked_word<std::size_t> word_{one};
+  intrusive_list<scope_child> running_;
+  intrusive_list<scope_child> failed_;       // oldest error first
+  intrusive_list<scope_future_child> held_;  // whose error a future has
+  waiter joiner_;
+  plain<bool> any_cancelled_ = false;
+  bool reported_ = false;
+};
+
+/// Runs `child` until it first suspends, or puts that off. It may be gone when this returns. A Work is a scope_child
+/// with run() and the callback over().
+template <class Work>
+void start_in_scope(Work& child) noexcept {
+  nested_start nested;
+  const bool now = !nested.too_deep();
+  child.scope.add(child, now);
+  if (now) [[likely]]
+    return child.run();
+  child.set_function([](callback_frame* self) {
+    auto& late = static_cast<Work&>(*self);
+    late.set_function(&Work::over);
+    late.scope.started(late);
+    late.run();
+  });
+  child.suspend(child.callback_frame::handle());
+  nested.put_off(child);
+}
+
+inline scope_child::scope_child(function* on_resume, scope_state& owner, std::source_location where) noexcept
+    : callback_frame(on_resume, &owner.children_inherit()), scope(owner), spawned_at(where) {}
+
+inline scope_state::~scope_state() {
+  if (running() != 0) report_running();
+  if (has_errors() && !reported_)
+    fail("an async_scope was destroyed with an exception in it: co_await its join()");
+  CORACLE_REQUIRE(
+      joiner_.handle,
+      "an async_scope was destroyed without join(): co_await it on every way out of the scope, also "
+      "where an exception leaves it, or use with_scope()");
+  while (!failed_.empty()) dispose(failed_.pop());
+  while (!held_.empty()) dispose(held_.pop());
+}
+
+inline void scope_state::throw_errors() {
+  reported_ = true;
+  std::vector<std::exception_ptr> errors;
+  std::size_t count = 0;
+  std::exception_ptr first;
+  const auto for_each = [this](auto f) {
+    for (auto* each = failed_.front(); each; each = static_cast<scope_child*>(each->next)) f(*each);
+    for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) f(*each);
+  };
+  for (auto* each = held_.front(); each; each = static_cast<scope_future_child*>(each->next)) {
+    each->is_settled = true;
+  }
+  for_each([&](const scope_child& each) {
+    if (count++ == 0) first = each.error;
+  });
+  throw_together(first, count, [&](std::vector<std::exception_ptr>& all) {
+    std::size_t index = 0;
+    for_each([&](const scope_child& each) {
+      if (index++ != 0) all.push_back(each.error);
+    });
+  });
+}
+
+CORACLE_COLD() inline void scope_state::report_running() noexcept {
+  constexpr int most_named = 8;
+  std::fprintf(
+      stderr,
+      "coracle: an async_scope was destroyed while %zu of its children run: co_await its join() on every "
+      "way out of the scope, also where an exception leaves it, or use with_scope(). Spawned at:\n",
+      running());
+  static_cast<void>(word_.lock());
+  int named = 0;
+  for (auto* each = running_.front(); each && named != most_named; ++named) {
+    const std::source_location& at = each->spawned_at;
+    std::fprintf(stderr, "  %s:%u in %s\n", at.file_name(), static_cast<unsigned>(at.line()),
+                 at.function_name());
+    each = static_cast<scope_child*>(each->next);
+  }
+  std::abort();
+}
+}  // namespace coracle::detail

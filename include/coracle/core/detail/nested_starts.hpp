@@ -1,0 +1,66 @@
+// coracle/core/detail/nested_starts.hpp -- children that start children that start ... on a bounded stack.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/executor.hpp>
+
+namespace coracle::detail {
+// What starts a child runs it inside its own call, until the child suspends. The calls that run inside one another
+// on a thread are counted; those that come too deep are put off until the outermost is about to return.
+
+/// Has `late` resumed on its executor by the outermost of the calls on this thread.
+inline void put_off(nested_starts& starts, waiter& late) noexcept {
+  late.next = nullptr;
+  if (starts.first) {
+    starts.last->next = &late;
+  } else {
+    starts.first = &late;
+  }
+  starts.last = &late;
+}
+CORACLE_NOINLINE() inline void run_late_starts(nested_starts& starts) noexcept {
+  while (const auto* const late = static_cast<waiter*>(starts.first)) {
+    starts.first = late->next;
+    const executor_scope at{late->home};
+    resume(late->handle);
+  }
+}
+
+/// While it lives the thread is inside one start more.
+class nested_start {
+ public:
+  nested_start() noexcept : starts_(this_thread().starts) { ++starts_.depth; }
+  nested_start(const nested_start&) = delete;
+  nested_start& operator=(const nested_start&) = delete;
+  ~nested_start() {
+    if (starts_.depth == 1 && starts_.first) [[unlikely]]
+      run_late_starts(starts_);
+    --starts_.depth;
+  }
+  /// What this was to start is to be put off.
+  [[nodiscard]] bool too_deep() const noexcept { return starts_.depth > nested_starts::most; }
+  void put_off(waiter& late) noexcept { detail::put_off(starts_, late); }
+
+ private:
+  nested_starts& starts_;
+};
+
+/// While it lives the calls are counted from 0 again; at its end nothing on this thread is put off any more. For a
+/// thread that is about to block: what it waits for may need what was put off.
+class starts_before_blocking {
+ public:
+  starts_before_blocking() noexcept : outer_(std::exchange(this_thread().starts.depth, 0)) {}
+  starts_before_blocking(const starts_before_blocking&) = delete;
+  starts_before_blocking& operator=(const starts_before_blocking&) = delete;
+  ~starts_before_blocking() {
+    thread_state& thread = this_thread();
+    do {
+      run_late_wakeups(thread);
+      const nested_start outermost;
+    } while (thread.late_head);
+    thread.starts.depth = outer_;
+  }
+
+ private:
+  unsigned outer_;
+};
+}  // namespace coracle::detail

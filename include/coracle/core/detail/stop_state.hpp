@@ -1,0 +1,424 @@
+// coracle/core/detail/stop_state.hpp -- what a stop source, its tokens and their callbacks share.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/locked_word.hpp>
+#include <coracle/base/park.hpp>
+#include <coracle/core/detail/stop_point.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <cstddef>
+
+namespace coracle::detail {
+/// What a source, its tokens and their callbacks share. It may have an outer one, with which it stops, too. To that it
+/// is linked, by a listener there, only once it has a listener itself or somebody keeps it; until then who asks whether
+/// stop is requested asks the outer one, too.
+class stop_state : public stop_point, stop_registration, public recycled_frames {
+ public:
+  /// For its first owner, and so many sources.
+  explicit stop_state(std::uint32_t sources) noexcept
+      : stop_point(*this), stop_registration(&outer_stopped), sources_(sources) {}
+  /// For the source whose place that is.
+  explicit stop_state(stop_point& place) noexcept
+      : stop_point(*this),
+        stop_registration(&outer_stopped),
+        listeners_(place.outer_ ? closed : nobody),
+        sources_(1),
+        outer_(place.outer_) {}
+
+  [[nodiscard]] stop_reason reason_of_state() noexcept {
+    const stop_reason why = reason_.load(memory_order_acquire); /*R1*/
+    if (why != stop_reason::none) return why;
+    stop_point* const outer = outer_.load(memory_order_acquire); /*R8*/
+    if (!outer) return reason_.load(memory_order_acquire);       /*R1*/
+    return outer->requested() ? take_outer_reason_now() : stop_reason::none;
+  }
+  [[nodiscard]] bool has_source() noexcept {
+    return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
+  }
+
+  /// Runs the listeners, oldest first, and those of the states linked to this. Returns false if another thread does or did.
+  /// Requires: the caller has a reference meanwhile.
+  bool request(stop_reason why) noexcept;
+  /// Called by a listener of another state: requests it here, too; where many states are linked in a chain, once the
+  /// listeners of the first have returned. So a chain of any length takes a bounded stack.
+  void request_linked(stop_reason why) noexcept;
+  /// Returns false if stop was already requested; the listener is then not in the list.
+  bool add(stop_listener& listener) noexcept {
+    const std::uintptr_t seen = listeners_.begin_lock();
+    if (seen != nobody) return add_to_list(listener, seen);
+    listeners_.unlock(the_only(listener));
+    return true;
+  }
+  /// Afterwards the listener does not run and will not.
+  void remove(stop_listener& listener) noexcept {
+    const std::uintptr_t seen = listeners_.begin_lock();
+    seen == the_only(listener) ? listeners_.unlock(nobody) : remove_from_list(listener, seen);
+  }
+
+  void add_source() noexcept { sources_.fetch_add(1, memory_order_relaxed); }  /*R3*/
+  void drop_source() noexcept { sources_.fetch_sub(1, memory_order_relaxed); } /*R3*/
+  void keep() noexcept { references_.fetch_add(1, memory_order_relaxed); }     /*R4*/
+  /// As keep(), for one that may live longer than the outer one.
+  void keep_longer() noexcept {
+    if (outer_.load(memory_order_relaxed)) [[unlikely]] /*R10*/
+      link_now();
+    keep();
+  }
+  void drop() noexcept {
+    if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete this; /*R5*/
+  }
+  /// For the holder of the only source: as drop_source() and drop(), for less if it has the only reference, too.
+  void drop_only_source() noexcept {
+    stop_registration::remove();
+    if (references_.load(memory_order_acquire) == 1) { /*R6*/
+      this->stop_state::~stop_state();                 // it is no other, so this need not ask
+      return operator delete(this, sizeof(stop_state));
+    }
+    sources_.store(0, memory_order_relaxed); /*R3*/
+    drop();
+  }
+
+ protected:
+  virtual ~stop_state() = default;
+  /// False: the last reference has gone, and another thread is about to delete this.
+  bool keep_unless_dropped() noexcept {
+    std::uint32_t seen = references_.load(memory_order_relaxed);
+    while (seen != 0) {
+      if (references_.compare_exchange_weak(seen, seen + 1, memory_order_relaxed)) return true; /*R4*/
+    }
+    return false;
+  }
+
+ private:
+  friend stop_point;
+  bool run_listeners(stop_reason why) noexcept;
+  void run_next() noexcept;
+  void append(stop_listener& listener) noexcept {
+    listener.following = nullptr;
+    listener.link = end_;
+    *end_ = &listener;
+    end_ = &listener.following;
+  }
+  CORACLE_SAVES_REGISTERS() bool add_to_list(stop_listener& listener, std::uintptr_t begun) noexcept {
+    if (end_lock(begun) == closed) return link_and_add(listener);
+    append(listener);
+    listeners_.unlock(several);
+    return true;
+  }
+  /// Called with the lock held, which it releases.
+  CORACLE_SAVES_REGISTERS() bool link_and_add(stop_listener& listener) noexcept {
+    const bool in_time = link_to_outer() == stop_reason::none;
+    if (in_time) append(listener);
+    unlock();
+    return in_time;
+  }
+  void remove_from_list(stop_listener& listener, std::uintptr_t begun) noexcept;
+  void remove_called(const stop_listener& listener) noexcept;
+  void link_now() noexcept;
+  stop_reason link_to_outer() noexcept;
+  stop_reason take_outer_reason_now() noexcept;
+  stop_reason take_outer_reason() noexcept;
+  static std::uintptr_t the_only(stop_listener& listener) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&listener);
+  }
+  /// Afterwards all listeners are in the list. Gives `nobody`, `several` or `closed`.
+  std::uintptr_t lock() noexcept { return end_lock(listeners_.begin_lock()); }
+  CORACLE_ALWAYS_INLINE() std::uintptr_t end_lock(std::uintptr_t begun) noexcept {
+    const std::uintptr_t seen = listeners_.end_lock(begun);
+    if (seen <= closed) return seen;
+    append(*reinterpret_cast<stop_listener*>(seen));
+    return several;
+  }
+  void unlock() noexcept { listeners_.unlock(is_closed() ? closed : first_ ? several : nobody); }
+  /// Called with the lock held.
+  [[nodiscard]] bool is_closed() const noexcept {
+    return outer_.load(memory_order_relaxed) ||
+           reason_.load(memory_order_relaxed) != stop_reason::none; /*R7*/
+  }
+  /// For a new state, which nobody else knows yet: its place was requested before.
+  void requested_before(stop_reason why) noexcept {
+    note_in_row();
+    reason_.store(why, memory_order_relaxed); /*R7*/
+    listeners_.unlock(closed);
+  }
+  static void outer_stopped(stop_listener& link) noexcept;
+  static stop_state& out_of_memory() noexcept;
+
+  // reason_ changes once, under the lock, so that a listener is either added before the requester looks at
+  // the list or told that it came too late.
+  //   [R1] load                    acquire  sees what the requester did before   pairs with R2
+  //   [R2] none -> another         release  publishes it                         pairs with R1
+  //   [R3] sources, any access     relaxed  a hint: a count that reaches 0 stays there
+  //   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
+  //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
+  //   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
+  //   [R7] load, or store before P2 relaxed  under the lock, or nobody else knows the state
+  //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
+  //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
+  //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
+  // The lock is held while the outer state's is taken, never the other way round.
+  //
+  // listeners_ is the lock, and says who listens: nobody; one, whose address it is; `several`, all in the list; or,
+  // `closed`, nobody can be added before link_to_outer(), or any more. So one that comes alone takes one atomic operation
+  // to come and one to go.
+  static constexpr std::uintptr_t nobody = 0, several = 2, closed = 4;
+  static_assert(alignof(stop_listener) > closed);
+  exchanged_word<std::uintptr_t> listeners_{nobody};
+  atomic<stop_reason> reason_{stop_reason::none};
+  atomic<std::uint32_t> references_{1};
+  atomic<std::uint32_t> sources_;
+  atomic<stop_point*> outer_{nullptr};  // to which it is not linked yet; it is to be by the stop_registration
+  // What follows belongs to the lock; next_linked_ to the thread that has set linked_reason_.
+  plain<stop_listener*> first_ = nullptr;
+  plain<plain<stop_listener*>*> end_ = &first_;
+  plain<stop_listener*> running_ = nullptr;
+  plain<one_shot*> waits_for_it_ = nullptr;               // a thread that removes the running listener
+  plain<const thread_state*> requester_ = nullptr;        // whose thread runs the listeners, or has
+  plain<stop_reason> linked_reason_ = stop_reason::none;  // it is to be requested by whoever has set this
+  plain<stop_state*> next_linked_ = nullptr;              // written once at most
+};
+
+/// Wake-ups outside any executor that a callback makes wait until the last callback has returned. A coroutine
+/// that ran inside one could deregister a callback that runs on another thread and in turn waits for this one.
+class wake_after_callbacks {
+ public:
+  explicit wake_after_callbacks(thread_state& thread) noexcept
+      : thread_(thread), left_(std::exchange(thread.wakes_left, 0)) {}
+  wake_after_callbacks(const wake_after_callbacks&) = delete;
+  wake_after_callbacks& operator=(const wake_after_callbacks&) = delete;
+  /// Runs what has been put off, unless a callback or 64 wake-ups further out will.
+  ~wake_after_callbacks() {
+    if (left_ != 0) {
+      const executor_scope outside{nullptr};
+      thread_.wakes_left = left_ - 1;
+      run_late_wakeups(thread_);
+    }
+    thread_.wakes_left = left_;
+  }
+
+ private:
+  thread_state& thread_;
+  unsigned left_;
+};
+
+inline bool stop_state::request(stop_reason why) noexcept {
+  CORACLE_REQUIRE(why != stop_reason::none, "a stop was requested with stop_reason::none: give the reason");
+  const wake_after_callbacks put_off{this_thread()};
+  note_in_row();
+  if (!run_listeners(why)) return false;
+  linked_requests& linked = this_thread().requests;
+  while (stop_state* const next = linked.first) {
+    linked.first = next->next_linked_;
+    next->run_listeners(next->linked_reason_);
+    next->drop();
+  }
+  return true;
+}
+inline void stop_state::request_linked(stop_reason why) noexcept {
+  linked_requests& linked = this_thread().requests;
+  note_in_row();
+  keep();
+  if (linked.depth != linked_requests::most) {
+    ++linked.depth;
+    run_listeners(why);
+    --linked.depth;
+    return drop();
+  }
+  lock();
+  const bool is_new =
+      linked_reason_ == stop_reason::none && reason_.load(memory_order_relaxed) == stop_reason::none; /*R7*/
+  if (is_new) linked_reason_ = why;
+  unlock();
+  if (!is_new) return drop();
+  if (linked.first) {
+    linked.last->next_linked_ = this;
+  } else {
+    linked.first = this;
+  }
+  linked.last = this;
+}
+
+inline bool stop_state::run_listeners(stop_reason why) noexcept {
+  lock();
+  if (take_outer_reason() != stop_reason::none) {
+    unlock();
+    return false;
+  }
+  reason_.store(why, memory_order_release); /*R2*/
+  requester_ = &this_thread();
+  while (first_) run_next();
+  unlock();
+  return true;
+}
+
+/// Called with the lock held, which is held again when it returns; not while the listener runs. That may be gone then,
+/// from inside its call.
+inline void stop_state::run_next() noexcept {
+  stop_listener& listener = *first_;
+  first_ = listener.following;
+  (first_ ? first_->link : end_) = &first_;
+  listener.link = nullptr;
+  running_ = &listener;
+  unlock();
+  listener.run(listener);
+  lock();
+  running_ = nullptr;
+  if (one_shot* const waits = std::exchange(waits_for_it_, nullptr)) [[unlikely]] {
+    unlock();
+    waits->set();
+    lock();
+  }
+}
+
+CORACLE_NOINLINE()
+inline void stop_state::remove_from_list(stop_listener& listener, std::uintptr_t begun) noexcept {
+  const std::uintptr_t seen = end_lock(begun);
+  if (!listener.link) [[unlikely]]
+    return remove_called(listener);
+  *listener.link = listener.following;
+  (listener.following ? listener.following->link : end_) = listener.link;
+  listeners_.unlock(seen == closed ? closed : first_ ? several : nobody);
+}
+/// Called with the lock held, which it releases.
+CORACLE_COLD() inline void stop_state::remove_called(const stop_listener& listener) noexcept {
+  one_shot returned;
+  const bool waits = running_ == &listener && requester_ != &this_thread();
+  if (waits) waits_for_it_ = &returned;
+  unlock();
+  if (waits) returned.wait();
+}
+
+CORACLE_ALWAYS_INLINE() bool stop_registration::add_to(stop_state& state) noexcept {
+  state_ = &state;  // not after add(): the listener reads it
+  if (state.add(*this)) return true;
+  state_ = nullptr;
+  return false;
+}
+CORACLE_ALWAYS_INLINE() void stop_registration::remove() noexcept {
+  if (!state_) return;
+  state_->remove(*this);
+  state_ = nullptr;  // not before: the listener, which may run on another thread until here, reads it
+}
+inline stop_reason stop_registration::why() const noexcept { return state_->reason(); }
+
+inline void stop_state::outer_stopped(stop_listener& link) noexcept {
+  auto& mine = static_cast<stop_state&>(static_cast<stop_registration&>(link));
+  mine.request_linked(mine.why());
+}
+/// Called with the lock held. Gives why stop is requested, if it is. Nobody listens yet, where it is not linked.
+inline stop_reason stop_state::link_to_outer() noexcept {
+  stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
+  stop_point* const outer = outer_.load(memory_order_relaxed); /*R7*/
+  if (!outer) return why;
+  if (why == stop_reason::none && !add_to(outer->state())) why = take_outer_reason();
+  outer_.store(nullptr, memory_order_release); /*R9*/
+  return why;
+}
+CORACLE_NOINLINE() inline void stop_state::link_now() noexcept {
+  lock();
+  link_to_outer();
+  unlock();
+}
+CORACLE_NOINLINE() inline stop_reason stop_state::take_outer_reason_now() noexcept {
+  lock();
+  const stop_reason why = take_outer_reason();
+  unlock();
+  return why;
+}
+/// Called with the lock held. Gives why stop is requested, if it is. What has been seen of the outer one, to which it is
+/// not linked, stays true: once it is linked it may learn of the same request later.
+inline stop_reason stop_state::take_outer_reason() noexcept {
+  stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
+  stop_point* const outer = outer_.load(memory_order_relaxed); /*R7*/
+  if (why != stop_reason::none || !outer) return why;
+  why = outer->reason();
+  if (why != stop_reason::none) {
+    is_requested_in_row_.store(true, memory_order_relaxed); /*P3*/
+    reason_.store(why, memory_order_release);               /*R2*/
+  }
+  return why;
+}
+
+inline bool stop_point::possible() noexcept {
+  const std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
+  return !is_state(seen) || as_state(seen).has_source();
+}
+CORACLE_NOINLINE() inline stop_reason stop_point::reason_now() noexcept {
+  std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
+  if (seen == 0) {
+    const stop_reason why = outer_ ? outer_->reason() : stop_reason::none;
+    if (why == stop_reason::none) return why;
+    if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
+      return why;
+  }
+  return is_state(seen) ? as_state(seen).reason_of_state() : reason_of(seen);
+}
+/// True: this was the first request. It may have been made there meanwhile.
+inline bool stop_point::request(stop_reason why) noexcept {
+  note_in_row();
+  if (requested()) return false;
+  std::uintptr_t seen = 0;
+  if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
+    return true;
+  return is_state(seen) && as_state(seen).request(why);
+}
+inline void stop_point::request_linked(stop_reason why) noexcept {
+  note_in_row();
+  if (requested()) return;
+  std::uintptr_t seen = 0;
+  if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
+    return;
+  if (is_state(seen)) as_state(seen).request_linked(why);
+}
+/// It has no memory: that nobody can listen is a reason to stop, and it is known for good.
+inline stop_state& stop_state::out_of_memory() noexcept {
+  alignas(stop_state) static std::byte memory[sizeof(stop_state)];
+  static stop_state* const state = [] {
+    auto* const made = ::new (static_cast<void*>(memory)) stop_state(1);
+    made->requested_before(stop_reason::out_of_memory);
+    return made;
+  }();
+  state->keep();
+  return *state;
+}
+CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
+  stop_state* state;
+  bool has_memory = true;
+#if CORACLE_EXCEPTIONS()
+  try {
+#endif
+    state = new stop_state(*this);
+#if CORACLE_EXCEPTIONS()
+  } catch (...) {
+    note_in_row();
+    state = &stop_state::out_of_memory();
+    has_memory = false;
+  }
+#endif
+  std::uintptr_t seen = 0;
+  while (!word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(state),
+                                        memory_order_acq_rel, /*P2*/
+                                        memory_order_acquire)) {
+    if (is_state(seen)) {
+      state->drop_only_source();
+      return as_state(seen);
+    }
+    // What stop was requested for before stays the reason.
+    if (!has_memory) {
+      state->drop();
+      break;
+    }
+    state->requested_before(reason_of(seen));
+  }
+  return *state;
+}
+inline void stop_point::end_state(std::uintptr_t word) noexcept {
+  if (is_state(word)) as_state(word).drop_only_source();
+}
+inline void stop_point::begin_row() noexcept {
+  stop_state& first = state();
+  first.link_now();
+  row_ = &first;
+  depth_ = 0;
+}
+}  // namespace coracle::detail

@@ -1,0 +1,27 @@
+// coracle/core/detail/subtree.hpp -- the environment of children that can be stopped without their parent.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/detail/linked_stop_source.hpp>
+#include <coracle/core/environment.hpp>
+
+namespace coracle::detail {
+/// As the environment around it, but with a stop token of its own, which also stops when the outer one does.
+class subtree : linked_stop_source, public environment {
+ public:
+  subtree(const subtree&) = delete;
+  subtree& operator=(const subtree&) = delete;
+  CORACLE_ALWAYS_INLINE()
+  /// Requires: `outer` lives longer.
+  explicit subtree(const environment& outer) noexcept
+      : linked_stop_source(outer.stop), environment(lend_token(), outer.deadline, outer.locals) {}
+  /// Makes what waits below listen at, so that none of them finds no memory for that. Throws std::bad_alloc.
+  void prepare_for_waits() {
+    static_cast<void>(stop_registration::state_of(stop));
+    if (stop.reason() == stop_reason::out_of_memory) throw_cancelled(stop_reason::out_of_memory);
+  }
+  ~subtree() { linked_stop_source::take_back(stop); }
+  using linked_stop_source::may_be_requested;
+  using linked_stop_source::request_linked;
+  using linked_stop_source::request_stop;
+};
+}  // namespace coracle::detail

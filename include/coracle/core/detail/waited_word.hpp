@@ -1,0 +1,84 @@
+// coracle/core/detail/waited_word.hpp -- the word of a primitive for which mostly one coroutine waits, or none.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/detail/wait_queue.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// A word, perhaps with more to it, and the queue beside it. The word points to one that waits alone and is no branch of a
+/// choice; others are in the queue. One alone is served without the lock: nothing but the word says so, and its own
+/// state stays `queued`. Values below `waited_for` are the primitive's: nobody waits then who could be served.
+//
+//   [A1] alone -> another      acq_rel  sees the waiter; publishes what its server wrote   pairs with B2; B1, and the
+//                                       primitive's own
+//   [A2] load                  relaxed  a look before A1
+//   [A3] load                  relaxed  nobody uses it meanwhile
+template <class Word = locked_word<std::uintptr_t>>
+class waited_word : public Word {
+ public:
+  static constexpr std::uintptr_t waited_for = 8;  // by those in the queue
+
+  using Word::Word;
+
+  /// Requires: nobody uses it meanwhile.
+  [[nodiscard]] bool is_waited_for() const noexcept {
+    return this->load(memory_order_relaxed) > waited_for || !queue.empty(); /*A3*/
+  }
+  /// Serves who waits alone, for the caller to wake, and leaves `next`. Null: nobody does, or somebody holds the lock.
+  [[nodiscard]] waiter* take_alone(std::uintptr_t next) noexcept {
+    return take_alone(this->load(memory_order_relaxed), next); /*A2*/
+  }
+  /// The same if the word is what it was when it was `seen`.
+  [[nodiscard]] waiter* take_alone(std::uintptr_t seen, std::uintptr_t next) noexcept {
+    queued_waiter* const only = alone(seen & ~this->lock_bit);
+    const bool is_taken =
+        only && this->change_from(reinterpret_cast<std::uintptr_t>(only), next, memory_order_acq_rel); /*A1*/
+    return is_taken ? only : nullptr;
+  }
+  /// Takes the lock. Afterwards all who wait are in the queue. Gives the value that it found, or `waited_for`.
+  std::uintptr_t lock_queue() noexcept { return queue_up(this->lock()); }
+  /// The same with the lock held, which found `seen`.
+  std::uintptr_t queue_up(std::uintptr_t seen) noexcept {
+    queued_waiter* const only = alone(seen);
+    if (only) queue.put(*only);
+    return only ? waited_for : seen;
+  }
+  /// Called with the lock held, which it releases; `seen` was found, `nobody` is the value where nobody waits. False: stop
+  /// was requested on the way here.
+  [[nodiscard]] bool wait(queued_waiter& arriving, std::uintptr_t seen, std::uintptr_t nobody) noexcept {
+    if (!arriving.arrive(queued_waiter::queued)) [[unlikely]] {
+      this->unlock(seen);
+      return false;
+    }
+    this->unlock(with(arriving, seen, nobody));
+    return true;
+  }
+  /// As wait_queue's. Takes the lock.
+  [[nodiscard]] bool withdraw(queued_waiter& waiting, std::uintptr_t nobody) noexcept {
+    return withdraw(waiting, this->lock(), nobody);
+  }
+  /// The same with the lock held, which it releases; `seen` was found.
+  [[nodiscard]] bool withdraw(queued_waiter& waiting, std::uintptr_t seen, std::uintptr_t nobody) noexcept {
+    const bool is_alone = alone(seen) == &waiting;
+    const bool is_served = !is_alone && waiting.is_queued_alone();
+    const bool waited = is_alone ? waiting.cancel() : !is_served && queue.withdraw(waiting);
+    this->unlock(is_alone || (seen == waited_for && queue.empty()) ? nobody : seen);
+    return waited;
+  }
+
+  wait_queue queue;  // belongs to the lock
+
+ private:
+  static queued_waiter* alone(std::uintptr_t word) noexcept {
+    return word > waited_for ? reinterpret_cast<queued_waiter*>(word) : nullptr;
+  }
+  /// The word once `arriving` waits, too.
+  std::uintptr_t with(queued_waiter& arriving, std::uintptr_t seen, std::uintptr_t nobody) noexcept {
+    if (seen == nobody && queue.empty() && !arriving.is_branch()) [[likely]]
+      return reinterpret_cast<std::uintptr_t>(&arriving);
+    if (queued_waiter* const only = alone(seen)) queue.put(*only);
+    queue.put(arriving);
+    return waited_for;
+  }
+};
+}  // namespace coracle::detail

@@ -1,0 +1,291 @@
+// coracle/generators/async_generator.hpp -- a sequence whose elements a coroutine may have to wait for.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <concepts>
+#include <coracle/base/call.hpp>
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/allocated_promise.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+namespace coracle {
+template <class T>
+class async_generator;
+
+namespace detail {
+/// What an async_generator shows: an lvalue, unless `T` itself says otherwise.
+template <class T>
+using shown_by_async = std::conditional_t<std::is_reference_v<T>, T, T&>;
+
+// Body and consumer alternate: who awaits the next element is the parent of the body until that yields or
+// ends, as if it were a task that ends once for each element. So nothing here is atomic.
+template <class T>
+class async_generator_promise : public part::continues_parent,
+                                public part::starts_lazily,
+                                public part::awaits_anything,
+                                public recycled_frames {
+  using object = std::remove_reference_t<T>;
+  static constexpr bool shows_mutable = !std::is_reference_v<T> && !std::is_const_v<T>;
+
+  /// What `co_yield` of a const lvalue awaits where mutable elements are shown: keeps the copy.
+  class yielded_copy : public final_awaiter {
+   public:
+    explicit yielded_copy(const object& value) noexcept(std::is_nothrow_copy_constructible_v<object>)
+        : copy_(value) {}
+    CORACLE_TRANSFER_ABI()
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<async_generator_promise> self) noexcept {
+      self.promise().element_ = __builtin_addressof(copy_);
+      return transfer_to(self.promise().parent());
+    }
+
+   private:
+    object copy_;
+  };
+
+ public:
+  async_generator<T> get_return_object() noexcept;
+  CORACLE_ALWAYS_INLINE() final_awaiter yield_value(shown_by_async<T> value) noexcept {
+    element_ = __builtin_addressof(value);
+    return {};
+  }
+  CORACLE_ALWAYS_INLINE()
+  final_awaiter yield_value(object&& value) noexcept
+    requires shows_mutable
+  {
+    element_ = __builtin_addressof(value);
+    return {};
+  }
+  auto yield_value(const object& value) noexcept(std::is_nothrow_copy_constructible_v<object>)
+    requires shows_mutable && fits_into_frame<object> && std::copy_constructible<object>
+  {
+    return yielded_copy(value);
+  }
+  void return_void() noexcept { element_ = nullptr; }
+  void unhandled_exception() noexcept {
+    element_ = nullptr;
+    error_ = std::current_exception();
+  }
+
+  /// The body is about to be resumed by its consumer.
+  CORACLE_ALWAYS_INLINE() void begin_step() noexcept {
+#if CORACLE_CHECKS()
+    auto* const under_way = reinterpret_cast<object*>(this);  // where no element can be
+    CORACLE_CHECK(
+        element_ != under_way,
+        "an async_generator was asked for an element while another co_await waits for one: it has one "
+        "consumer at a time");
+    element_ = under_way;
+#endif
+  }
+  /// For a step that gives way to others first.
+  resumption& its_turn(std::coroutine_handle<> body) noexcept {
+    turn_.handle = body;
+    return turn_;
+  }
+  /// Null before the first element and after the last.
+  object* element() const noexcept { return element_; }
+  /// What the body did when it was last resumed: its element; null for its end; its exception, thrown once.
+  CORACLE_ALWAYS_INLINE() object* take_step() {
+    if (!element_ && error_) [[unlikely]]
+      rethrow(std::exchange(error_, nullptr));
+    return element_;
+  }
+
+ private:
+  object* element_ = nullptr;
+  std::exception_ptr error_;
+  resumption turn_;
+};
+}  // namespace detail
+
+/// A sequence that a coroutine computes one element at a time, where it may `co_await` between them.
+///
+///     coracle::async_generator<int> lengths(coracle::async_generator<std::string> lines) {
+///       while (const std::string* line = co_await lines.next()) co_yield static_cast<int>(line->size());
+///     }
+///
+/// `async_generator<T>` shows each element as `T&`, where it stands: the consumer may change it, or move it
+/// out. Only a const lvalue that is yielded as a `T` without const is shown as a copy.
+/// Prefer generator where the body never waits.
+/// Order         the body runs inside the await of `begin()`, `++` or `next()`, up to the next `co_yield`. As with every
+///               await, each 128th in a row that is ready lets others on the executor run first.
+/// Resumes on    the consumer on the thread that yielded the element or ended the body, as after a task; the
+///               body on the thread that awaits the next element.
+/// Cancellation  at each await the body inherits the consumer's environment. Destroy the generator to end it
+///               early: its locals are destroyed where it stands.
+/// Exceptions    one that leaves the body is thrown from that await, once, and ends the sequence.
+/// Threads       one consumer at a time; body and consumer may move from thread to thread.
+/// Cost          one frame from the recycler; two transfers for an element, no atomic, constant stack.
+template <class T>
+class [[nodiscard("an async_generator that nobody awaits an element of does nothing")]] async_generator {
+  static_assert(!std::is_void_v<T>, "async_generator<T> needs elements: an object type or a reference");
+  class step;
+  class begin_operation;
+  class increment_operation;
+  class next_operation;
+
+ public:
+  using promise_type = detail::async_generator_promise<T>;
+  class iterator;
+
+  async_generator() noexcept = default;
+  explicit async_generator(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
+  async_generator(async_generator&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  async_generator& operator=(async_generator&& other) noexcept {
+    async_generator(std::move(other)).swap(*this);
+    return *this;
+  }
+  /// Destroys the body where it stands. Requires: it is not running, and nobody is about to resume it.
+  ~async_generator() {
+    if (body_) body_.destroy();
+  }
+
+  void swap(async_generator& other) noexcept { std::swap(body_, other.body_); }
+  friend void swap(async_generator& a, async_generator& b) noexcept { a.swap(b); }
+
+  /// Awaitable of a pointer to the next element; of null, if the generator is empty or has ended. The element
+  /// lives until the next one is awaited.
+  next_operation next() & noexcept { return next_operation{body_}; }
+  /// Awaitable of an iterator to the next element, or of `end()`:
+  /// `for (auto it = co_await g.begin(); it != g.end(); co_await ++it)`.
+  begin_operation begin() & noexcept { return begin_operation{body_}; }
+  iterator end() const noexcept { return iterator{}; }
+
+  template <class Self = async_generator>
+  detail::any_awaiter next() && {
+    static_assert(!sizeof(Self*), "give the async_generator a name: its elements end with it");
+    return {};
+  }
+  template <class Self = async_generator>
+  detail::any_awaiter begin() && {
+    static_assert(!sizeof(Self*), "give the async_generator a name: its elements end with it");
+    return {};
+  }
+
+ private:
+  std::coroutine_handle<promise_type> body_;
+};
+
+/// An element; copied as a pointer is. Equal to `end()` once the body has ended, by an exception too.
+template <class T>
+class async_generator<T>::iterator {
+ public:
+  using difference_type = std::ptrdiff_t;
+  using value_type = std::remove_cvref_t<T>;
+  using reference = detail::shown_by_async<T>;
+  using pointer = std::add_pointer_t<T>;
+
+  iterator() noexcept = default;
+  explicit iterator(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
+
+  reference operator*() const noexcept { return static_cast<reference>(*operator->()); }
+  pointer operator->() const noexcept {
+    CORACLE_CHECK(element(), "the end of an async_generator was dereferenced");
+    return element();
+  }
+  /// Awaitable of this iterator, now at the next element or the end; at the end it stays there.
+  increment_operation operator++() noexcept { return increment_operation{body_, *this}; }
+  friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.element() == b.element(); }
+
+ private:
+  pointer element() const noexcept { return body_ ? body_.promise().element() : nullptr; }
+
+  std::coroutine_handle<promise_type> body_;
+};
+
+/// Runs the body to its next co_yield or its end.
+template <class T>
+class async_generator<T>::step {
+ public:
+  explicit step(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
+  bool await_ready() const noexcept { return !body_ || body_.done(); }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> consumer) noexcept {
+    const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
+    body.promise().begin_step();
+    body.promise().set_parent(consumer);
+    if (detail::has_to_give_way()) [[unlikely]]
+      return give_way_before(body);
+    return transfer_to(body);
+  }
+
+ protected:
+  CORACLE_ALWAYS_INLINE() std::add_pointer_t<T> take() const {
+    return body_ ? body_.promise().take_step() : nullptr;
+  }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_COLD()
+  static std::coroutine_handle<> give_way_before(std::coroutine_handle<promise_type> body) noexcept {
+    return detail::give_way(body.promise().its_turn(body)) ? std::noop_coroutine() : transfer_to(body);
+  }
+  std::coroutine_handle<promise_type> body_;
+};
+template <class T>
+class [[nodiscard("next() does nothing until it is awaited")]] async_generator<T>::next_operation
+    : public step {
+ public:
+  using step::step;
+  CORACLE_ALWAYS_INLINE() std::add_pointer_t<T> await_resume() const { return this->take(); }
+};
+template <class T>
+class [[nodiscard("begin() does nothing until it is awaited")]] async_generator<T>::begin_operation
+    : public step {
+ public:
+  using step::step;
+  CORACLE_ALWAYS_INLINE() iterator await_resume() const {
+    static_cast<void>(this->take());
+    return iterator{this->body_};
+  }
+};
+template <class T>
+class [[nodiscard(
+    "++ does nothing until it is awaited: co_await ++it")]] async_generator<T>::increment_operation
+    : public step {
+ public:
+  explicit increment_operation(std::coroutine_handle<promise_type> body, iterator& position) noexcept
+      : step(body), position_(position) {}
+  CORACLE_ALWAYS_INLINE() iterator& await_resume() const {
+    static_cast<void>(this->take());
+    return position_;
+  }
+
+ private:
+  iterator& position_;
+};
+
+/// The async_generator of `function(element)` for each element of `source`.
+///
+///     auto square = [](int x) { return x * x; };
+///     auto squares = coracle::fmap(square, numbers());
+template <class Function, class T>
+async_generator<std::invoke_result_t<Function&, detail::shown_by_async<T>>> fmap(Function function,
+                                                                                 async_generator<T> source) {
+  while (auto* element = co_await source.next()) {
+    co_yield detail::call(function, static_cast<detail::shown_by_async<T>>(*element));
+  }
+}
+
+namespace detail {
+template <class T>
+async_generator<T> async_generator_promise<T>::get_return_object() noexcept {
+  return async_generator<T>{std::coroutine_handle<async_generator_promise>::from_promise(*this)};
+}
+}  // namespace detail
+}  // namespace coracle
+
+/// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
+/// function or a lambda) takes its frame from a copy of that allocator, or from a `std::pmr::memory_resource*`.
+template <class T, class... Params>
+  requires requires { typename coracle::detail::given_allocator<Params...>::type; }
+struct std::coroutine_traits<coracle::async_generator<T>, Params...> {
+  using promise_type =
+      coracle::detail::allocated_promise<coracle::detail::async_generator_promise<T>,
+                                         typename coracle::detail::given_allocator<Params...>::type>;
+};

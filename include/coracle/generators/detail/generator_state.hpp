@@ -1,0 +1,291 @@
+// coracle/generators/detail/generator_state.hpp -- generators nested in one another, and what the outermost of them shows.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <concepts>
+#include <coracle/core/result.hpp>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace coracle::detail {
+/// An lvalue of this kind is shown from a copy in the promise: a frame without a pointer into itself is one that
+/// the compiler can dissolve into registers.
+template <class Yielded>
+concept copied_into_promise =
+    std::is_rvalue_reference_v<Yielded> && !std::is_volatile_v<std::remove_reference_t<Yielded>> &&
+    std::is_trivially_copy_constructible_v<std::remove_cvref_t<Yielded>> &&
+    std::is_trivially_destructible_v<std::remove_cvref_t<Yielded>> &&
+    sizeof(std::remove_cvref_t<Yielded>) <= 2 * sizeof(void*) &&
+    alignof(std::remove_cvref_t<Yielded>) <= alignof(void*);
+
+/// What a generator shows: an object, or a copy.
+template <class Yielded>
+class shown_element {
+ public:
+  using pointer = std::add_pointer_t<Yielded>;
+  CORACLE_ALWAYS_INLINE() void show(pointer object) noexcept { object_ = object; }
+  CORACLE_ALWAYS_INLINE() pointer shown() noexcept { return object_; }
+
+ private:
+  pointer object_ = nullptr;
+};
+template <copied_into_promise Yielded>
+class shown_element<Yielded> {
+  using value = std::remove_cvref_t<Yielded>;
+
+ public:
+  using pointer = std::add_pointer_t<Yielded>;
+  CORACLE_ALWAYS_INLINE() shown_element() noexcept {}
+  CORACLE_ALWAYS_INLINE() void show(pointer object) noexcept { object_ = object; }
+  CORACLE_ALWAYS_INLINE() void show_copy(const value& original) noexcept {
+    ::new (static_cast<void*>(std::addressof(copy_))) value(original);
+    object_ = nullptr;
+  }
+  CORACLE_ALWAYS_INLINE() pointer shown() noexcept { return object_ ? object_ : std::addressof(copy_); }
+
+ private:
+  pointer object_;  // null: the copy
+  union {
+    value copy_;
+  };
+};
+
+// The root is the generator that somebody iterates over; its iterator resumes the leaf, the innermost nested
+// one, and shows what the leaf shows. Entering and leaving a nested generator transfers to the new leaf where
+// there are tail calls. Elsewhere it suspends, and the iterator goes on with the new leaf; either works with
+// an iterator from a unit compiled the other way.
+//
+// Only a generator that nests gives a pointer to its frame away: the compiler can dissolve the others.
+//
+// The awaiters are members, because argument-dependent lookup completes the template arguments of a class
+// template, but not those of the class around a member: `Yielded` may point to what must not be completed. For
+// the same reason `!`, `&&` and `==` are never applied to a handle.
+template <class Yielded>
+class generator_state : public shown_element<Yielded> {
+ public:
+  using handle = std::coroutine_handle<generator_state>;
+  class nesting;
+  class yielded_copy;
+
+  generator_state() noexcept : place_(nullptr) {}
+  ~generator_state() {}
+
+  /// Of a root: it has not started, or has ended.
+  bool at_rest() const noexcept { return other_end_ == nobody; }
+  /// Requires: it has not started. advance() runs it from there.
+  void start() noexcept { other_end_ = itself; }
+
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE()
+  static auto enter(std::coroutine_handle<> outer, nesting& place) noexcept {
+    const handle nested = place.nested_;
+    const generator_state& parent = at(address_of(outer));
+    const address root = parent.place_ ? parent.other_end_ : address_of(outer);
+    place.parent_ = handle_of(address_of(outer));
+    nested.promise().place_ = &place;
+    nested.promise().other_end_ = root;
+    at(root).other_end_ = address_of(nested) | unless_transferred;
+    return go_on_with(nested);
+  }
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() auto leave() noexcept {
+    if (other_end_ <= error_in_root) {
+      if (other_end_ == itself) other_end_ = nobody;
+      return go_on_with(std::noop_coroutine());
+    }
+    const address root = other_end_;
+    const address next =
+        place_ ? address_of(place_->parent_) : at(root).other_end_;  // handed over where it failed
+    at(root).other_end_ = CORACLE_TAIL_TRANSFER() && next == root ? itself : next | unless_transferred;
+    return go_on_with(handle_of(next));
+  }
+  // Kept here, not thrown on: where an exception may leave the body clang saves more registers at each resumption.
+  void unhandled_exception() noexcept {
+    std::exception_ptr* error = std::addressof(error_);
+    if (place_) {
+      nesting& place = *std::exchange(place_, nullptr);
+      at(other_end_).other_end_ = address_of(place.parent_);
+      error = std::addressof(place.error_);
+    } else {
+      other_end_ = error_in_root;
+    }
+    ::new (static_cast<void*>(error)) std::exception_ptr(std::current_exception());
+  }
+  /// Of a nested generator that has ended: an exception left its body.
+  bool failed() const noexcept { return !place_; }
+
+  /// Runs until the root shows its next element or has ended. Requires: `root` is a root, started and not ended.
+  CORACLE_ALWAYS_INLINE() static void advance(handle root) {
+    generator_state& state = root.promise();
+    if (state.other_end_ == itself) [[likely]] {
+      root.resume();
+      if (state.other_end_ == itself) [[likely]]
+        return;
+      if (state.other_end_ == error_in_root) throw_error(state.take_error());
+      show_leaf(state.other_end_);
+    } else {
+      advance_leaf(state.other_end_);
+    }
+  }
+  /// Destroys the leaf first and the root last, so that depth costs no stack.
+  CORACLE_ALWAYS_INLINE() static void destroy(std::coroutine_handle<> root, generator_state& state) noexcept {
+    if (state.other_end_ > error_in_root) [[unlikely]]
+      destroy_nested(state.other_end_);
+    root.destroy();
+  }
+
+ private:
+  // Of a root, who shows its element: its leaf, by address, or one of these.
+  using address = std::uintptr_t;
+  static constexpr address itself = 0;
+  static constexpr address nobody = 2;         // before the start and behind the end
+  static constexpr address error_in_root = 4;  // until advance() throws it
+  static constexpr address waits = 1;  // a bit of the leaf's address: it shows nothing before it is resumed
+
+#if CORACLE_TAIL_TRANSFER()
+  static constexpr address unless_transferred = 0;
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() static std::coroutine_handle<> go_on_with(std::coroutine_handle<> next) noexcept {
+    return next;
+  }
+#else
+  static constexpr address unless_transferred = waits;
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() static void go_on_with(std::coroutine_handle<>) noexcept {}
+#endif
+
+  static address address_of(std::coroutine_handle<> frame) noexcept {
+    return reinterpret_cast<address>(frame.address());
+  }
+  static handle handle_of(address frame) noexcept {
+    return handle::from_address(reinterpret_cast<void*>(frame));
+  }
+  static generator_state& at(address frame) noexcept { return handle_of(frame).promise(); }
+
+  // Inlined, or the root's address would stay in memory: see below.
+  CORACLE_ALWAYS_INLINE() std::exception_ptr take_error() noexcept {
+    other_end_ = nobody;
+    std::exception_ptr error(std::move(error_));
+    error_.~exception_ptr();
+    return error;
+  }
+  [[noreturn]] CORACLE_COLD() static void throw_error(const std::exception_ptr error) { rethrow(error); }
+
+  // These are not inlined, and get no root: its address would stay in memory, and with it the frame of a generator that the
+  // compiler sees, though there is never a leaf.
+  CORACLE_NOINLINE() static void advance_leaf(address leaf) {
+    const address root = at(leaf).other_end_;
+    handle_of(leaf).resume();
+    show_leaf_or_throw(root);
+  }
+  /// `leaf_of_root` is what the root says of it; one that waits is resumed first.
+  CORACLE_NOINLINE() static void show_leaf(address leaf_of_root) {
+    if (leaf_of_root == nobody) return;
+    const address leaf = leaf_of_root & ~waits;
+    show_leaf_or_throw(at(leaf).place_ ? at(leaf).other_end_ : leaf);
+  }
+  CORACLE_ALWAYS_INLINE() static void show_leaf_or_throw(address root) {
+    generator_state& state = at(root);
+    while (CORACLE_MIXED_TRANSFER() && (state.other_end_ & waits)) {
+      const address leaf = state.other_end_ - waits;
+      state.other_end_ = leaf == root ? itself : leaf;
+      handle_of(leaf).resume();
+    }
+    if (state.other_end_ > error_in_root) [[likely]] {
+      state.show(at(state.other_end_).shown());
+    } else if (state.other_end_ == error_in_root) {
+      throw_error(state.take_error());
+    }
+  }
+  CORACLE_COLD() static void destroy_nested(address leaf) noexcept {
+    while (nesting* const place = at(leaf).place_) {
+      leaf = address_of(place->parent_);
+      std::exchange(place->nested_, nullptr).destroy();
+    }
+  }
+
+  union {
+    nesting* place_;            // null in the root
+    std::exception_ptr error_;  // of a root that failed
+  };
+  address other_end_ = nobody;  // in the root as said above, elsewhere the root
+};
+
+/// The place of a nested generator below the one that yields it: part of the outer one's frame.
+template <class Yielded>
+class [[nodiscard]] generator_state<Yielded>::nesting {
+  friend generator_state;
+
+ public:
+  explicit nesting(handle nested) noexcept : nested_(nested) {}
+  nesting(const nesting&) = delete;
+  nesting& operator=(const nesting&) = delete;
+  CORACLE_ALWAYS_INLINE() ~nesting() {
+    if (nested_) nested_.destroy();
+  }
+
+  bool await_ready() const noexcept { return nested_.address() == nullptr; }
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  auto await_suspend(std::coroutine_handle<Promise> outer) noexcept {
+    return enter(outer, *this);
+  }
+  CORACLE_ALWAYS_INLINE() void await_resume() {
+    if (nested_.address() && nested_.promise().failed()) [[unlikely]]
+      rethrow_error();
+  }
+
+ private:
+  [[noreturn]] CORACLE_COLD() void rethrow_error() {
+    const std::exception_ptr error(std::move(error_));
+    error_.~exception_ptr();
+    rethrow(error);
+  }
+
+  handle nested_;
+  union {
+    handle parent_;             // while the nested generator is active
+    std::exception_ptr error_;  // from when it failed until the parent throws that
+  };
+};
+
+/// What `co_yield lvalue` awaits where the generator shows rvalues: keeps the copy that is shown.
+template <class Yielded>
+class [[nodiscard]] generator_state<Yielded>::yielded_copy {
+  using value = std::remove_cvref_t<Yielded>;
+
+ public:
+  explicit yielded_copy(const value& original) noexcept(std::is_nothrow_copy_constructible_v<value>)
+      : copy_(original) {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  void await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    self.promise().show(std::addressof(copy_));
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  value copy_;
+};
+
+/// A promise begins with its state, so the handle of the one is the handle of the other.
+template <class Yielded>
+std::coroutine_handle<generator_state<Yielded>> as_state(std::coroutine_handle<> body) noexcept {
+  return std::coroutine_handle<generator_state<Yielded>>::from_address(body.address());
+}
+
+struct generator_end {
+  constexpr generator_end() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  auto await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+    return self.promise().leave();
+  }
+  void await_resume() const noexcept {}
+};
+}  // namespace coracle::detail

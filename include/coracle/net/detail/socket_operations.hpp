@@ -1,0 +1,121 @@
+// coracle/net/detail/socket_operations.hpp -- what the members of a socket return, to be awaited.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/detail/io_operation.hpp>
+#include <coracle/net/ip_endpoint.hpp>
+#include <cstddef>
+#include <tuple>
+
+namespace coracle::net {
+class socket;
+
+namespace detail {
+using coracle::detail::io_descriptor;
+using coracle::detail::io_opcode;
+
+/// An operation that gives the kernel an address, or gets one from it.
+class addressed_operation : public coracle::detail::io_operation {
+ public:
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    address = storage_;  // only now: from here on this is not moved
+    return io_operation::await_suspend(self);
+  }
+
+ protected:
+  /// For one that gets an address.
+  template <class Data>
+  addressed_operation(const io_descriptor& descriptor, io_opcode code, Data* data, std::size_t bytes,
+                      stop_token token) noexcept
+      : io_operation(descriptor, code, data, bytes, std::move(token)) {
+    address_size = sizeof storage_;
+  }
+  /// For one that gives an address.
+  void set_address(const ip_endpoint& endpoint) noexcept;
+  /// What the kernel has filled in; `otherwise` if it has not.
+  [[nodiscard]] ip_endpoint address_or(const ip_endpoint& otherwise) const noexcept;
+
+ private:
+  alignas(4) unsigned char storage_[28];  // the larger of sockaddr_in and sockaddr_in6
+};
+}  // namespace detail
+
+class [[nodiscard("nothing is connected until this is awaited")]] socket_connect_operation
+    : public detail::addressed_operation {
+ public:
+  socket_connect_operation(socket& to_connect, const ip_endpoint& remote, stop_token token) noexcept;
+  void await_resume();
+
+ private:
+  socket& socket_;
+  ip_endpoint remote_;
+};
+
+/// Gives the new socket.
+class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_new_operation
+    : public detail::addressed_operation {
+ public:
+  socket_accept_new_operation(socket& listener, stop_token token) noexcept;
+  socket await_resume();
+
+ protected:
+  socket take_accepted(io_service* service);
+
+ private:
+  socket& listener_;
+};
+/// Puts the new socket into the place of another.
+class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_operation
+    : public socket_accept_new_operation {
+ public:
+  socket_accept_operation(socket& listener, socket& accepted, stop_token token) noexcept
+      : socket_accept_new_operation(listener, std::move(token)), accepted_(accepted) {}
+  void await_resume();
+
+ private:
+  socket& accepted_;
+};
+
+class [[nodiscard("nothing is sent until this is awaited")]] socket_send_operation
+    : public coracle::detail::io_operation {
+ public:
+  socket_send_operation(const detail::io_descriptor& descriptor, const void* from, std::size_t bytes,
+                        stop_token token) noexcept
+      : io_operation(descriptor, detail::io_opcode::send, from, bytes, std::move(token)) {}
+  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a socket")); }
+};
+
+class [[nodiscard("nothing is sent until this is awaited")]] socket_send_to_operation
+    : public detail::addressed_operation {
+ public:
+  socket_send_to_operation(const detail::io_descriptor& descriptor, const ip_endpoint& destination,
+                           const void* from, std::size_t bytes, stop_token token) noexcept
+      : addressed_operation(descriptor, detail::io_opcode::send_to, from, bytes, std::move(token)) {
+    set_address(destination);
+  }
+  std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a socket")); }
+};
+
+class [[nodiscard("nothing is received until this is awaited")]] socket_recv_operation
+    : public coracle::detail::io_operation {
+ public:
+  socket_recv_operation(const detail::io_descriptor& descriptor, void* to, std::size_t bytes,
+                        int message_flags, stop_token token) noexcept
+      : io_operation(descriptor, detail::io_opcode::receive, to, bytes, std::move(token)) {
+    flags = message_flags;
+  }
+  std::size_t await_resume();
+};
+
+class [[nodiscard("nothing is received until this is awaited")]] socket_recv_from_operation
+    : public detail::addressed_operation {
+ public:
+  socket_recv_from_operation(const socket& receiver, void* to, std::size_t bytes, int message_flags,
+                             stop_token token) noexcept;
+  std::tuple<std::size_t, ip_endpoint> await_resume();
+
+ private:
+  const socket& receiver_;
+};
+}  // namespace coracle::net

@@ -1,0 +1,169 @@
+// coracle/streams/buffered.hpp -- the stage that runs ahead of its consumer: buffered.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/when_all.hpp>
+#include <coracle/streams/detail/stream_children.hpp>
+#include <coracle/streams/stream.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+#include <coracle/sync/async_semaphore.hpp>
+#include <cstddef>
+#include <memory>
+
+namespace coracle::detail {
+/// An element on its way: an object that is there already.
+template <class E>
+class buffered_element {
+ public:
+  using type = std::remove_cvref_t<E>;
+  void start(E&& element, stream_children&) {
+    value_.emplace(own_element<E>(static_cast<E&&>(element)));
+    ready.set();
+  }
+  type take_element() {
+    type taken = std::move(*value_);
+    value_.reset();
+    return taken;
+  }
+  async_auto_reset_event ready;
+
+ private:
+  std::optional<type> value_;
+};
+/// Or an awaitable, which a child awaits.
+template <class E>
+  requires awaitable<E>
+class buffered_element<E> : public stream_child<buffered_element<E>, E> {
+ public:
+  using type = std::conditional_t<std::is_void_v<await_result_t<E>>, void_value, await_result_t<E>>;
+  void over() noexcept { ready.set(); }
+  type take_element() {
+    if constexpr (std::is_void_v<await_result_t<E>>) {
+      this->take();
+      return {};
+    } else {
+      return this->take();
+    }
+  }
+  async_auto_reset_event ready;
+};
+
+/// Up to `limit` elements ahead of the consumer. A pump starts elements, each as soon as its slot is free,
+/// and the consumer takes them in the same order.
+//
+// A slot is the pump's once that has a permit of `room`, then the element's, and the consumer's once `ready`
+// is set.
+template <class Source>
+class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+buffered_stream {
+  using source_element = typename Source::element_type;
+
+  struct slot : buffered_element<source_element> {
+    std::optional<outcome<void>> end;  // of the source, behind the last element
+  };
+  struct ring : stream_child<ring, task<>> {
+    ring(std::size_t limit, stream_children& all)
+        : slots(new slot[limit]), size(limit), children(all), room(static_cast<std::ptrdiff_t>(limit)) {}
+    slot& at(std::size_t position) const noexcept { return slots[position % size]; }
+    /// The pump has ended. Without room it was stopped, and so is the consumer.
+    void over() noexcept {
+      if (!pump_has_room) return;
+      slot& last = at(started);
+      last.end.emplace(this->how_it_ended());
+      last.ready.set();
+    }
+
+    const std::unique_ptr<slot[]> slots;
+    const std::size_t size;
+    stream_children& children;
+    async_semaphore room;
+    bool pump_has_room = false;
+    std::size_t started = 0;  // the pump's
+    std::size_t taken = 0;    // the consumer's
+  };
+
+ public:
+  using element_type = typename slot::type;
+  static constexpr bool is_concurrent = true;
+
+  buffered_stream(Source&& source, std::size_t limit) : source_(std::move(source)), limit_(limit) {}
+
+  void start(stream_children& children) {
+    if constexpr (Source::is_concurrent) source_.start(children);
+    ring_ = std::make_unique<ring>(limit_, children);
+    ring_->start(pump(source_, *ring_), children);
+  }
+
+  class poll_operation : public awaits_inside<async_auto_reset_event::wait_operation> {
+   public:
+    explicit poll_operation(ring& from)
+        : awaits_inside([&from] { return from.at(from.taken).ready.operator co_await(); }), from_(from) {}
+    stream_step<element_type> await_resume() {
+      this->result();
+      slot& next = from_.at(from_.taken);
+      if (next.end) {
+        std::move(*next.end).get();
+        return stream_step<element_type>::nothing(true);
+      }
+      stream_step<element_type> step(next.take_element());
+      ++from_.taken;
+      from_.room.release();
+      return step;
+    }
+
+   private:
+    ring& from_;
+  };
+  poll_operation poll() { return poll_operation(*ring_); }
+
+ private:
+  static task<> pump(Source& source, ring& into) {
+    for (;;) {
+      if (!into.pump_has_room) co_await into.room.acquire();
+      into.pump_has_room = true;
+      auto step = co_await source.poll();
+      if (step.ended()) co_return;
+      if (!step) continue;
+      into.at(into.started).start(step.take(), into.children);
+      ++into.started;
+      into.pump_has_room = false;
+    }
+  }
+
+  Source source_;
+  std::size_t limit_;
+  std::unique_ptr<ring> ring_;  // from start() on
+};
+
+class buffered_pipe : public stream_pipe {
+ public:
+  explicit buffered_pipe(std::size_t limit) noexcept : limit_(limit) {}
+  template <class Source>
+  auto apply(Source&& source) {
+    return buffered_stream<Source>(std::move(source), limit_);
+  }
+
+ private:
+  std::size_t limit_;
+};
+}  // namespace coracle::detail
+
+namespace coracle::streams {
+/// `source | buffered(n)`: the same elements in the same order, of which up to n are on their way or wait for
+/// the consumer at any moment. If they are awaitables, such as tasks, they are awaited at the same time, and
+/// their results are the elements (void_value for void); if not, the source runs ahead by n elements.
+///
+///     auto pages = urls() | coracle::streams::map(fetch) | coracle::streams::buffered(8);
+///
+/// Elements that are seen by reference are copied, or moved if they cannot be copied. Requires: n is not 0.
+/// Resumes on    what runs ahead starts where the pipeline does, and stays where it goes.
+/// Cancellation  a stop request, an error, or the pipeline's end for another reason stops what runs ahead,
+///               and the pipeline ends once that has been joined. What it had taken from the source by then
+///               is lost.
+/// Exceptions    that of an element comes in its turn. What fails while the pipeline ends is dropped.
+/// Threads       elements may end on any threads.
+/// Cost          three allocations for a run, none for an element beside its own frame.
+[[nodiscard("write source | buffered(n)")]] inline auto buffered(std::size_t limit) noexcept {
+  CORACLE_REQUIRE(limit != 0, "buffered(0): at least one element has to be on its way");
+  return detail::buffered_pipe(limit);
+}
+}  // namespace coracle::streams

@@ -1,0 +1,130 @@
+// coracle/streams/detail/stream_children.hpp -- what runs inside a pipeline between two polls.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/atomic.hpp>
+#include <coracle/compose/detail/child.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/subtree.hpp>
+#include <coracle/core/executor.hpp>
+#include <cstddef>
+#include <optional>
+
+namespace coracle::detail {
+/// All of a pipeline's children. The coroutine at the pipeline's end owns them, and stops and joins them on
+/// every way out, so no stage has to be joined by itself, and no source outlives its pipeline.
+//
+// running_ is the number of children, plus one until join() is awaited. Whoever takes it to zero continues
+// the joiner; nobody else touches this after his own subtraction.
+//   [K1] + 1               relaxed  orders nothing: the caller keeps it above zero
+//   [K2] - 1, a child      acq_rel  publish what it did; the last one sees joiner_       pairs with K2, K3
+//   [K3] - 1, the joiner   acq_rel  publish joiner_; if last, see what the children did  pairs with K2
+class stream_children {
+ public:
+  /// Throws std::bad_alloc. Requires: `outer` lives longer.
+  explicit stream_children(const environment& outer) : inherited_(outer) {
+    // Before anything runs: a pump that found no memory to wait could not tell the consumer.
+    inherited_.prepare_for_waits();
+  }
+  stream_children(const stream_children&) = delete;
+  stream_children& operator=(const stream_children&) = delete;
+  ~stream_children() {
+    CORACLE_REQUIRE(
+        running_.load(memory_order_relaxed) <= 1,
+        "a pipeline was destroyed while something in it runs: await it to its end, which a stop request "
+        "brings early");
+  }
+
+  [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }
+  void one_begins() noexcept { running_.fetch_add(1, memory_order_relaxed); } /*K1*/
+  void one_ended() noexcept {
+    if (running_.fetch_sub(1, memory_order_acq_rel) != 1) return; /*K2*/
+    if (joiner_.home == current_executor()) {
+      resume_on_return(joiner_.handle);
+    } else {
+      joiner_.wake();
+    }
+  }
+  class join_operation;
+  /// Asks all to stop. Awaitable of nothing: they have ended. A stop request does not end that wait.
+  join_operation stop_and_join() noexcept;
+
+ private:
+  atomic<std::size_t> running_{1};
+  plain<waiter> joiner_{};
+  subtree inherited_;
+};
+
+class [[nodiscard]] stream_children::join_operation {
+ public:
+  explicit join_operation(stream_children& children) noexcept : children_(children) {}
+  bool await_ready() const noexcept { return false; }
+  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+    children_.inherited_.request_stop(stop_reason::requested);
+    children_.joiner_.suspend(suspended);
+    return children_.running_.fetch_sub(1, memory_order_acq_rel) != 1; /*K3*/
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  stream_children& children_;
+};
+inline stream_children::join_operation stream_children::stop_and_join() noexcept {
+  return join_operation{*this};
+}
+
+/// A place for one child after the other. `Derived` has over(), which is called when the child has ended and
+/// may let somebody start the next one.
+template <class Derived, class Awaitable>
+class stream_child {
+ public:
+  /// Runs it until it first suspends. Requires: the one before is over.
+  void start(Awaitable&& value, stream_children& all) {
+    running& one = running_.emplace(static_cast<Derived&>(*this), static_cast<Awaitable&&>(value), all);
+    all.one_begins();
+    if (!one.work.start(one.handle())) one.end();
+  }
+  /// What the child gave; throws what it threw. Requires: over.
+  await_result_t<Awaitable> take() {
+    using T = await_result_t<Awaitable>;
+    child<Awaitable>& work = running_->work;
+    static_cast<void>(work.finish());
+    if constexpr (std::is_void_v<T>) {
+      work.result();
+      running_.reset();
+    } else {
+      T taken = work.result();
+      running_.reset();
+      return static_cast<T&&>(taken);
+    }
+  }
+
+  /// For over(): how a child that gives nothing has ended.
+  [[nodiscard]] outcome<void> how_it_ended() noexcept {
+    outcome<void> well;
+    if (!running_->work.finish()) return running_->work.failure();
+    well.emplace();
+    return well;
+  }
+
+ private:
+  struct running : callback_frame {
+    running(Derived& place, Awaitable&& value,
+            stream_children& all) noexcept(std::is_nothrow_move_constructible_v<Awaitable>)
+        : callback_frame(&resumed, &all.inherited()),
+          owner(place),
+          together(all),
+          work(static_cast<Awaitable&&>(value)) {}
+    static void resumed(callback_frame* self) { static_cast<running*>(self)->end(); }
+    void end() noexcept {
+      stream_children& all = together;
+      owner.over();
+      all.one_ended();
+    }
+    Derived& owner;
+    stream_children& together;
+    child<Awaitable> work;
+  };
+  std::optional<running> running_;
+};
+
+}  // namespace coracle::detail

@@ -1,0 +1,187 @@
+// coracle/streams/ends.hpp -- what a pipeline ends in: for_each, fold, collect.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/via.hpp>
+#include <coracle/streams/detail/stream_children.hpp>
+#include <coracle/streams/stream.hpp>
+#include <functional>
+#include <vector>
+
+namespace coracle::detail {
+/// Gives every element to `sink`. Asks between two of them whether it is to stop: a source that never waits
+/// does not.
+template <class Stream, class Sink>
+task<> drain_stream(Stream& stream, Sink& sink) {
+  const stop_token& stop =
+      co_await read_environment([](const environment& here) -> const stop_token& { return here.stop; });
+  for (;;) {
+    if (stop.stop_requested()) [[unlikely]]
+      throw_cancelled(stop.reason());
+    auto step = co_await stream.poll();
+    if (step) {
+      if constexpr (Sink::awaits) {
+        co_await sink.accept(step.take());
+      } else {
+        sink.accept(step.take());
+      }
+    } else if (step.ended()) {
+      co_return;
+    }
+  }
+}
+template <class Stream, class Sink>
+task<> start_and_drain_stream(Stream& stream, Sink& sink, stream_children& children) {
+  stream.start(children);
+  co_await drain_stream(stream, sink);
+}
+template <class Stream, class Sink>
+task<typename Sink::result_type> run_stream(Stream stream, Sink sink) {
+  if constexpr (Stream::is_concurrent) {
+    const environment& here =
+        co_await read_environment([](const environment& e) -> const environment& { return e; });
+    stream_children children{here};
+    outcome<void> end;
+    co_await await_into(end, start_and_drain_stream(stream, sink, children));
+    co_await children.stop_and_join();
+    static_cast<void>(Stream{std::move(stream)});  // what is left in it goes before `children`
+    std::move(end).get();
+  } else {
+    co_await drain_stream(stream, sink);
+  }
+  co_return std::move(sink).result();
+}
+
+template <class Function, class E>
+struct for_each_sink {
+  using result_type = void;
+  static constexpr bool awaits = awaitable<std::invoke_result_t<Function&, E>>;
+  decltype(auto) accept(E&& element) { return std::invoke(function, static_cast<E&&>(element)); }
+  void result() && noexcept {}
+
+  Function function;
+};
+template <class T, class Function, class E>
+struct fold_sink {
+  using result_type = T;
+  using folded = std::invoke_result_t<Function&, T, E>;
+  static constexpr bool awaits = awaitable<folded>;
+
+  void accept(E&& element)
+    requires(!awaits)
+  {
+    value = std::invoke(function, std::move(value), static_cast<E&&>(element));
+  }
+  task<> accept(E&& element)
+    requires awaits
+  {
+    value = co_await std::invoke(function, std::move(value), static_cast<E&&>(element));
+  }
+  T result() && { return std::move(value); }
+
+  T value;
+  Function function;
+};
+template <class E>
+struct collect_sink {
+  using result_type = std::vector<std::remove_cvref_t<E>>;
+  static constexpr bool awaits = false;
+  void accept(E&& element) { elements.push_back(own_element<E>(static_cast<E&&>(element))); }
+  result_type result() && noexcept { return std::move(elements); }
+
+  result_type elements;
+};
+
+template <class Function>
+class for_each_pipe : public stream_pipe {
+ public:
+  explicit for_each_pipe(Function&& function) : function_(std::move(function)) {}
+  template <class Source>
+  CORACLE_CORO_WRAPPER()
+  auto apply(Source&& source) {
+    using E = typename Source::element_type;
+    constexpr bool fits = std::is_invocable_v<Function&, E>;
+    static_assert(fits, "for_each(f): f cannot be called with an element of the stream");
+    if constexpr (fits) {
+      return run_stream(std::move(source), for_each_sink<Function, E>{std::move(function_)});
+    } else {
+      return any_awaiter{};
+    }
+  }
+
+ private:
+  Function function_;
+};
+template <class T, class Function>
+class fold_pipe : public stream_pipe {
+ public:
+  fold_pipe(T&& initial, Function&& function)
+      : initial_(std::move(initial)), function_(std::move(function)) {}
+  template <class Source>
+  CORACLE_CORO_WRAPPER()
+  auto apply(Source&& source) {
+    using E = typename Source::element_type;
+    constexpr bool fits = folds<Function, T, E>();
+    static_assert(
+        fits, "fold(initial, f): f(value, element) cannot be called, or does not give such a value again");
+    if constexpr (fits) {
+      return run_stream(std::move(source),
+                        fold_sink<T, Function, E>{std::move(initial_), std::move(function_)});
+    } else {
+      return any_awaiter{};
+    }
+  }
+
+ private:
+  template <class F, class V, class E>
+  static constexpr bool folds() {
+    if constexpr (std::is_invocable_v<F&, V, E>) {
+      using folded = std::invoke_result_t<F&, V, E>;
+      if constexpr (awaitable<folded>) {
+        return std::is_assignable_v<V&, await_result_t<folded>>;
+      } else {
+        return std::is_assignable_v<V&, folded>;
+      }
+    } else {
+      return false;
+    }
+  }
+  T initial_;
+  Function function_;
+};
+struct collect_pipe : stream_pipe {
+  template <class Source>
+  CORACLE_CORO_WRAPPER()
+  auto apply(Source&& source) {
+    return run_stream(std::move(source), collect_sink<typename Source::element_type>{});
+  }
+};
+}  // namespace coracle::detail
+
+namespace coracle::streams {
+/// `source | for_each(f)`: a task that calls f(element) for each element, and awaits what f returns if that
+/// is awaitable, before it asks for the next.
+///
+///     co_await (orders() | coracle::streams::for_each(ship));
+///
+/// All of this header gives a task<>; it owns the pipeline, and on every way out it first stops and joins
+/// what still runs in it.
+/// Resumes on    where the source gave its end, or where f's task ended.
+/// Cancellation  passed on to the source and to f, and looked at between two elements. No element is taken
+///               from a channel without being given to f.
+/// Exceptions    those of the source, of the stages' functions and of f; the first ends the pipeline.
+/// Cost          two frames for a run, and none for an element. What buffered and merge run has its own.
+template <class Function>
+[[nodiscard("write source | for_each(f)")]] auto for_each(Function function) {
+  return detail::for_each_pipe<Function>(std::move(function));
+}
+/// `source | fold(initial, f)`: a task of f(f(f(initial, first), second), ...). f may return a task of that.
+///
+///     const int sum = co_await (numbers() | coracle::streams::fold(0, std::plus{}));
+template <class T, class Function>
+[[nodiscard("write source | fold(initial, f)")]] auto fold(T initial, Function function) {
+  return detail::fold_pipe<T, Function>(std::move(initial), std::move(function));
+}
+/// `source | collect()`: a task of a std::vector of all elements. Those that are seen by reference are
+/// copied, or moved if they cannot be copied.
+[[nodiscard("write source | collect()")]] inline auto collect() noexcept { return detail::collect_pipe{}; }
+}  // namespace coracle::streams

@@ -1,0 +1,208 @@
+// coracle/streams/merge.hpp -- several streams as one: merge and zip.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/channels/channel.hpp>
+#include <coracle/streams/detail/stream_children.hpp>
+#include <coracle/streams/stream.hpp>
+#include <coracle/sync/async_auto_reset_event.hpp>
+#include <cstddef>
+#include <memory>
+#include <tuple>
+
+namespace coracle::detail {
+template <class... Es>
+struct merged_element : std::common_type<std::remove_cvref_t<Es>...> {};
+template <class E, class... Es>
+  requires(std::is_same_v<E, Es> && ...)
+struct merged_element<E, Es...> {
+  using type = E;
+};
+template <class... Es>
+concept can_merge = requires { typename merged_element<Es...>::type; };
+
+/// Where the pumps of a merge and its consumer meet. Each pump polls one element, shows it, and polls the
+/// next one once the consumer asks for another.
+//
+// A branch belongs to its pump until that announces it, then to the consumer until `seen` is set. For each
+// branch there is room among the announcements.
+template <class E>
+class merge_meeting {
+  struct branch : stream_child<branch, task<>> {
+    /// The pump has ended. While its element is announced it was stopped, and so is the consumer.
+    void over() noexcept {
+      if (is_announced) return;
+      end.emplace(this->how_it_ended());
+      static_cast<void>(announced->try_send(this));
+    }
+    channel<branch*>* announced = nullptr;
+    std::optional<stream_step<E>> element;
+    std::optional<outcome<void>> end;  // in place of an element
+    async_auto_reset_event seen;
+    bool is_announced = false;
+  };
+
+ public:
+  explicit merge_meeting(std::size_t branches)
+      : announced_(branches), branches_(new branch[branches]), running_(branches) {}
+
+  template <class Source>
+  void start(std::size_t index, Source& source, stream_children& children) {
+    if constexpr (Source::is_concurrent) source.start(children);
+    branch& mine = branches_[index];
+    mine.announced = &announced_;
+    mine.start(pump(source, mine), children);
+  }
+  auto next() noexcept { return announced_.recv(); }
+  /// Lets the branch go on whose element the consumer has seen.
+  void release() noexcept {
+    if (shown_) std::exchange(shown_, nullptr)->seen.set();
+  }
+  stream_step<E> take(branch& announced) {
+    if (announced.end) {
+      std::move(*announced.end).get();
+      return stream_step<E>::nothing(--running_ == 0);
+    }
+    shown_ = &announced;
+    return std::move(*announced.element);
+  }
+
+ private:
+  template <class Source>
+  static task<> pump(Source& source, branch& mine) {
+    for (;;) {
+      auto step = co_await source.poll();
+      if (step.ended()) co_return;
+      if (!step) continue;
+      mine.element.emplace(E(step.take()));
+      mine.is_announced = true;
+      static_cast<void>(mine.announced->try_send(&mine));
+      co_await mine.seen;
+      mine.is_announced = false;
+    }
+  }
+
+  channel<branch*> announced_;
+  const std::unique_ptr<branch[]> branches_;
+  std::size_t running_;
+  branch* shown_ = nullptr;
+};
+
+template <class... Sources>
+class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+merged_streams {
+ public:
+  using element_type = typename merged_element<typename Sources::element_type...>::type;
+  static constexpr bool is_concurrent = true;
+
+  explicit merged_streams(Sources&&... sources) : sources_(std::move(sources)...) {}
+
+  void start(stream_children& children) {
+    meeting_ = std::make_unique<meeting>(sizeof...(Sources));
+    std::size_t index = 0;
+    std::apply([&](auto&... source) { (meeting_->start(index++, source, children), ...); }, sources_);
+  }
+
+ private:
+  using meeting = merge_meeting<element_type>;
+  using recv_operation = decltype(std::declval<meeting&>().next());
+
+ public:
+  class poll_operation : public awaits_inside<recv_operation> {
+   public:
+    explicit poll_operation(meeting& at)
+        : awaits_inside<recv_operation>([&at] { return at.next(); }), at_(at) {}
+    template <class Promise>
+    auto await_suspend(std::coroutine_handle<Promise> suspended) {
+      at_.release();
+      return awaits_inside<recv_operation>::await_suspend(suspended);
+    }
+    stream_step<element_type> await_resume() { return at_.take(**this->result()); }
+
+   private:
+    meeting& at_;
+  };
+  poll_operation poll() { return poll_operation(*meeting_); }
+
+ private:
+  std::tuple<Sources...> sources_;
+  std::unique_ptr<meeting> meeting_;  // from start() on
+};
+
+template <class First, class Second>
+class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+zipped_streams {
+ public:
+  using element_type = std::pair<typename First::element_type, typename Second::element_type>;
+  static constexpr bool is_concurrent = First::is_concurrent || Second::is_concurrent;
+
+  zipped_streams(First&& first, Second&& second) : first_(std::move(first)), second_(std::move(second)) {}
+
+  template <class Children>
+  void start(Children& children) {
+    if constexpr (First::is_concurrent) first_.start(children);
+    if constexpr (Second::is_concurrent) second_.start(children);
+  }
+  task<stream_step<element_type>> poll() {
+    for (;;) {
+      auto a = co_await first_.poll();
+      if (a.ended()) co_return stream_step<element_type>::nothing(true);
+      while (a) {
+        auto b = co_await second_.poll();
+        if (b.ended()) co_return stream_step<element_type>::nothing(true);
+        if (b) co_return stream_step<element_type>(element_type(a.take(), b.take()));
+      }
+    }
+  }
+
+ private:
+  First first_;
+  Second second_;
+};
+}  // namespace coracle::detail
+
+namespace coracle::streams {
+/// The elements of all `sources`, each as soon as it is there; ends when all have ended. Of equal type they
+/// are shown as the sources show them, else converted to the common type.
+///
+///     co_await (coracle::streams::merge(commands, ticks()) | coracle::streams::for_each(handle));
+///
+/// Order         that of each source is kept; sources whose elements are there at the same time take turns.
+/// Resumes on    each source runs where it goes; the consumer where it polled.
+/// Cancellation  as buffered: at most one element of each source is taken ahead.
+/// Exceptions    that of a source ends the pipeline, when its turn comes.
+/// Threads       the sources may run on different threads.
+/// Cost          three allocations for a run and a frame for each source, none for an element.
+template <class... Sources>
+auto merge(Sources&&... sources) {
+  static_assert(sizeof...(Sources) != 0, "merge() of nothing: pass at least one stream");
+  if constexpr ((detail::check_stream<Sources>() && ...)) {
+    using namespace detail;
+    constexpr bool fits = can_merge<typename decltype(as_stream(std::declval<Sources>()))::element_type...>;
+    static_assert(fits, "merge(a, b, ...): the elements of the streams have no common type: map them to one");
+    if constexpr (fits) {
+      return merged_streams<decltype(as_stream(std::declval<Sources>()))...>(
+          as_stream(static_cast<Sources&&>(sources))...);
+    } else {
+      return any_awaiter{};
+    }
+  } else {
+    return detail::any_awaiter{};
+  }
+}
+/// Pairs of an element of `first` and one of `second`; ends with the shorter one. Asks `first`, then
+/// `second`. To have both work at the same time: zip(a | buffered(1), b | buffered(1)).
+///
+///     auto numbered = coracle::streams::zip(numbers(), lines());  // std::pair<int&, std::string&>
+///
+/// Cost  a frame for an element.
+template <class First, class Second>
+auto zip(First&& first, Second&& second) {
+  if constexpr (detail::check_stream<First>() && detail::check_stream<Second>()) {
+    auto a = detail::as_stream(static_cast<First&&>(first));
+    auto b = detail::as_stream(static_cast<Second&&>(second));
+    return detail::zipped_streams<decltype(a), decltype(b)>(std::move(a), std::move(b));
+  } else {
+    return detail::any_awaiter{};
+  }
+}
+}  // namespace coracle::streams

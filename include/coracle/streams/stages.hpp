@@ -1,0 +1,209 @@
+// coracle/streams/stages.hpp -- the stages that need no coroutine: map, filter, take, chunk.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/streams/stream.hpp>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace coracle::detail {
+/// A stage that makes of each step of its source one of its own: pass(step). Where finished() is true it asks
+/// for no more.
+template <class Source, class Change>
+class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+changed_stream {
+  using polled = decltype(std::declval<Source&>().poll());
+
+ public:
+  using element_type = typename Change::element_type;
+  static constexpr bool is_concurrent = Source::is_concurrent;
+
+  changed_stream(Source&& source, Change&& change) : source_(std::move(source)), change_(std::move(change)) {}
+
+  class poll_operation : public awaits_inside<polled> {
+   public:
+    CORACLE_ALWAYS_INLINE()
+    explicit poll_operation(changed_stream& stage)
+        : awaits_inside<polled>([&stage] { return stage.source_.poll(); }), change_(stage.change_) {}
+    CORACLE_ALWAYS_INLINE() bool await_ready() {
+      return change_.finished() || awaits_inside<polled>::await_ready();
+    }
+    CORACLE_ALWAYS_INLINE() stream_step<element_type> await_resume() {
+      if (change_.finished()) return stream_step<element_type>::nothing(true);
+      return change_.pass(this->result());
+    }
+
+   private:
+    Change& change_;
+  };
+  CORACLE_ALWAYS_INLINE() poll_operation poll() { return poll_operation(*this); }
+  template <class Children>
+  void start(Children& children) {
+    source_.start(children);
+  }
+
+ private:
+  Source source_;
+  [[no_unique_address]] Change change_;
+};
+
+// A reference to something that is about to end is no element: its object is.
+template <class R>
+using kept_result = std::conditional_t<std::is_lvalue_reference_v<R>, R, std::remove_cvref_t<R>>;
+
+template <class Function, class E>
+class map_change {
+ public:
+  using element_type = kept_result<std::invoke_result_t<Function&, E>>;
+  explicit map_change(Function&& function) : function_(std::move(function)) {}
+  static constexpr bool finished() noexcept { return false; }
+  CORACLE_ALWAYS_INLINE() stream_step<element_type> pass(stream_step<E>&& from) {
+    if (!from) return stream_step<element_type>::nothing(from.ended());
+    return stream_step<element_type>(std::invoke(function_, from.take()));
+  }
+
+ private:
+  [[no_unique_address]] Function function_;
+};
+
+template <class Predicate, class E>
+class filter_change {
+ public:
+  using element_type = E;
+  explicit filter_change(Predicate&& predicate) : predicate_(std::move(predicate)) {}
+  static constexpr bool finished() noexcept { return false; }
+  CORACLE_ALWAYS_INLINE() stream_step<E> pass(stream_step<E>&& from) {
+    if (!from || std::invoke(predicate_, from.show())) return std::move(from);
+    return stream_step<E>::nothing(false);
+  }
+
+ private:
+  [[no_unique_address]] Predicate predicate_;
+};
+
+template <class E>
+class take_change {
+ public:
+  using element_type = E;
+  explicit take_change(std::size_t most) noexcept : left_(most) {}
+  bool finished() const noexcept { return left_ == 0; }
+  CORACLE_ALWAYS_INLINE() stream_step<E> pass(stream_step<E>&& from) {
+    if (from) --left_;
+    return std::move(from);
+  }
+
+ private:
+  std::size_t left_;
+};
+
+template <class E>
+class chunk_change {
+ public:
+  using element_type = std::vector<std::remove_cvref_t<E>>;
+  explicit chunk_change(std::size_t size) noexcept : size_(size) {}
+  bool finished() const noexcept { return finished_; }
+  stream_step<element_type> pass(stream_step<E>&& from) {
+    if (from) chunk_.push_back(own_element<E>(from.take()));
+    finished_ = from.ended();
+    if (chunk_.size() == size_ || (finished_ && !chunk_.empty())) {
+      return stream_step<element_type>(std::exchange(chunk_, {}));
+    }
+    return stream_step<element_type>::nothing(finished_);
+  }
+
+ private:
+  std::size_t size_;
+  element_type chunk_;
+  bool finished_ = false;
+};
+
+template <class Change, class Source, class... Args>
+auto change_stream(Source&& source, Args&&... args) {
+  return changed_stream<Source, Change>(std::move(source), Change(static_cast<Args&&>(args)...));
+}
+
+template <class Function>
+class map_pipe : public stream_pipe {
+ public:
+  explicit map_pipe(Function&& function) : function_(std::move(function)) {}
+  template <class Source>
+  auto apply(Source&& source) {
+    using E = typename Source::element_type;
+    constexpr bool fits = std::is_invocable_v<Function&, E>;
+    static_assert(fits, "map(f): f cannot be called with an element of the stream");
+    if constexpr (fits) {
+      constexpr bool gives = !std::is_void_v<std::invoke_result_t<Function&, E>>;
+      static_assert(gives, "map(f): f gives nothing; for its effect alone end the pipeline in for_each(f)");
+      if constexpr (gives)
+        return change_stream<map_change<Function, E>>(std::move(source), std::move(function_));
+    } else {
+      return any_awaiter{};
+    }
+  }
+
+ private:
+  Function function_;
+};
+template <class Predicate>
+class filter_pipe : public stream_pipe {
+ public:
+  explicit filter_pipe(Predicate&& predicate) : predicate_(std::move(predicate)) {}
+  template <class Source>
+  auto apply(Source&& source) {
+    using E = typename Source::element_type;
+    constexpr bool fits = std::is_invocable_r_v<bool, Predicate&, const std::remove_reference_t<E>&>;
+    static_assert(fits, "filter(f): f cannot be called with a const element of the stream, or gives no bool");
+    if constexpr (fits) {
+      return change_stream<filter_change<Predicate, E>>(std::move(source), std::move(predicate_));
+    } else {
+      return any_awaiter{};
+    }
+  }
+
+ private:
+  Predicate predicate_;
+};
+/// take and chunk.
+template <template <class> class Change>
+class count_pipe : public stream_pipe {
+ public:
+  explicit count_pipe(std::size_t count) noexcept : count_(count) {}
+  template <class Source>
+  auto apply(Source&& source) {
+    return change_stream<Change<typename Source::element_type>>(std::move(source), count_);
+  }
+
+ private:
+  std::size_t count_;
+};
+}  // namespace coracle::detail
+
+namespace coracle::streams {
+/// `source | map(f)`: f(element) for each element. If f returns a task, the tasks are the elements, and
+/// `| buffered(n)` awaits them.
+///
+///     auto pages = urls() | coracle::streams::map(fetch) | coracle::streams::buffered(8);
+///
+/// All of this header: no coroutine and no allocation (chunk: its vectors). An exception that leaves a
+/// function ends the pipeline and leaves its last stage.
+template <class Function>
+[[nodiscard("write source | map(f)")]] auto map(Function function) {
+  return detail::map_pipe<Function>(std::move(function));
+}
+/// `source | filter(f)`: the elements for which f(const element&) is true.
+template <class Predicate>
+[[nodiscard("write source | filter(f)")]] auto filter(Predicate predicate) {
+  return detail::filter_pipe<Predicate>(std::move(predicate));
+}
+/// `source | take(n)`: the first n elements; the source is not asked for another one.
+[[nodiscard("write source | take(n)")]] inline auto take(std::size_t most) noexcept {
+  return detail::count_pipe<detail::take_change>(most);
+}
+/// `source | chunk(n)`: std::vectors of n elements; the last one may be shorter. Elements that are seen by
+/// reference are copied, or moved if they cannot be copied. Requires: n is not 0.
+[[nodiscard("write source | chunk(n)")]] inline auto chunk(std::size_t size) noexcept {
+  CORACLE_REQUIRE(size != 0, "chunk(0): a chunk has at least one element");
+  return detail::count_pipe<detail::chunk_change>(size);
+}
+}  // namespace coracle::streams

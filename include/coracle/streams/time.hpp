@@ -1,0 +1,105 @@
+// coracle/streams/time.hpp -- streams and time: throttle, timeout.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/streams/stream.hpp>
+#include <coracle/time/sleep.hpp>
+#include <coracle/time/timeout.hpp>
+
+namespace coracle::detail {
+template <class Source>
+class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+throttled_stream {
+ public:
+  using element_type = typename Source::element_type;
+  static constexpr bool is_concurrent = Source::is_concurrent;
+
+  throttled_stream(Source&& source, std::chrono::steady_clock::duration interval)
+      : source_(std::move(source)), interval_(interval) {}
+
+  template <class Children>
+  void start(Children& children) {
+    source_.start(children);
+  }
+  task<stream_step<element_type>> poll() {
+    co_await sleep_until(next_);
+    auto step = co_await source_.poll();
+    if (step) next_ = later_by(steady_now(), interval_);
+    co_return std::move(step);
+  }
+
+ private:
+  Source source_;
+  std::chrono::steady_clock::duration interval_;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::time_point::min();
+};
+
+template <class Source>
+class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+limited_stream {
+ public:
+  using element_type = typename Source::element_type;
+  static constexpr bool is_concurrent = Source::is_concurrent;
+
+  limited_stream(Source&& source, std::chrono::steady_clock::duration limit)
+      : source_(std::move(source)), limit_(limit) {}
+
+  template <class Children>
+  void start(Children& children) {
+    source_.start(children);
+  }
+  CORACLE_CORO_WRAPPER() auto poll() { return coracle::timeout(next(source_), limit_); }
+
+ private:
+  static task<stream_step<element_type>> next(Source& source) {
+    for (;;) {
+      auto step = co_await source.poll();
+      if (step || step.ended()) co_return std::move(step);
+    }
+  }
+  Source source_;
+  std::chrono::steady_clock::duration limit_;
+};
+
+/// throttle and timeout.
+template <template <class> class Stage>
+class duration_pipe : public stream_pipe {
+ public:
+  explicit duration_pipe(std::chrono::steady_clock::duration given) noexcept : given_(given) {}
+  template <class Source>
+  auto apply(Source&& source) {
+    return Stage<Source>(std::move(source), given_);
+  }
+
+ private:
+  std::chrono::steady_clock::duration given_;
+};
+}  // namespace coracle::detail
+
+namespace coracle::streams {
+/// `source | throttle(interval)`: at most one element in each interval. An element is asked for when its
+/// moment has come; none is dropped.
+///
+///     co_await (orders() | coracle::streams::throttle(100ms) | coracle::streams::for_each(send));
+///
+/// Both of this header: by the clock of the executor on which the pipeline runs.
+/// Cancellation  ends the sleep at once.
+/// Cost          a frame and a timer for an element.
+template <class Rep, class Period>
+[[nodiscard("write source | throttle(interval)")]] auto throttle(
+    std::chrono::duration<Rep, Period> interval) noexcept {
+  return detail::duration_pipe<detail::throttled_stream>(detail::clock_duration(interval));
+}
+/// `source | timeout(limit)`: throws timed_out, which ends the pipeline, if an element is not there `limit`
+/// after it was asked for. What the consumer does meanwhile does not count.
+///
+///     co_await (replies | coracle::streams::timeout(1s) | coracle::streams::for_each(show));
+///
+/// Cancellation  the source is asked to stop when the time is over, and joined; a source that gives its
+///               element all the same has given it.
+/// Cost          two frames, a stop source and a timer for an element.
+template <class Rep, class Period>
+[[nodiscard("write source | timeout(limit)")]] auto timeout(
+    std::chrono::duration<Rep, Period> limit) noexcept {
+  return detail::duration_pipe<detail::limited_stream>(detail::clock_duration(limit));
+}
+}  // namespace coracle::streams

@@ -1,0 +1,143 @@
+// coracle/sync/detail/event_state.hpp -- what the events have in common: set or not, and who waits.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/detail/waited_word.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// The word of an event. A `Word` is wide enough for what `waited_for` is: a mark, or the one waiter itself.
+//
+// not_set and is_set_now: nobody waits whom set() could let through. Anything else: somebody does. Into and out of that
+// only under the lock; and while that is held the word says nothing else, so who sets it or asks whether it is set waits.
+//   [E1] load  acquire  sees what the setter wrote   pairs with B2
+//   [E4] load  relaxed  nobody uses it meanwhile
+//   [E5] load  relaxed  a look before B3
+template <class Word>
+class event_word : public exchanged_word<Word> {
+ public:
+  static constexpr Word not_set = 0, is_set_now = 2;
+
+  explicit event_word(bool set) noexcept : exchanged_word<Word>(set ? is_set_now : not_set) {}
+
+  [[nodiscard]] bool is_set() const noexcept {
+    return this->load_unlocked(memory_order_acquire) == is_set_now; /*E1*/
+  }
+  /// Sets the event if no coroutine waits, and returns whether it did. Loads first: a single waiter is served without the lock.
+  bool set_unless_waited_for() noexcept {
+    if (!is_free(this->load(memory_order_relaxed))) return false; /*E5*/
+    return this->change_if(&is_free, is_set_now);
+  }
+  /// Returns true if it was set.
+  bool reset() noexcept {
+    return this->change_if([](Word seen) { return seen == is_set_now; }, not_set);
+  }
+  bool reset_if_set() noexcept {
+    return this->load_unlocked(memory_order_relaxed) == is_set_now && reset(); /*E5*/
+  }
+
+ private:
+  static bool is_free(Word seen) noexcept { return seen == not_set || seen == is_set_now; }
+};
+
+/// An event for any number of waiters.
+class event_state {
+ public:
+  explicit event_state(bool set) noexcept : word_(set) {}
+
+  [[nodiscard]] bool is_set() const noexcept { return word_.is_set(); }
+  /// Requires: nobody uses it meanwhile.
+  [[nodiscard]] bool is_waited_for() const noexcept { return word_.is_waited_for(); }
+  bool reset() noexcept { return word_.reset(); }
+  bool reset_if_set() noexcept { return word_.reset_if_set(); }
+  /// All three touch nothing of the event once anybody can see that it is set, or who is let through.
+  /// Sets the event and returns true if no coroutine waits; otherwise changes nothing.
+  bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
+  /// Sets the event and wakes every waiter.
+  CORACLE_NOINLINE() void set_for_all() noexcept {
+    waiter* const only = word_.take_alone(word_.is_set_now);
+    only ? only->wake() : set_for_several();
+  }
+  /// Wakes the first waiter, which consumes the set(); without a waiter the event becomes set.
+  CORACLE_NOINLINE() void set_for_one() noexcept {
+    waiter* const only = word_.take_alone(word_.not_set);
+    only ? only->wake() : set_for_first();
+  }
+  /// True: `arriving` waits. False: it was set, and is not any more if it `closes` behind each waiter; or stop was
+  /// requested.
+  bool enqueue(queued_waiter& arriving, bool closes) noexcept {
+    const std::uintptr_t seen = word_.begin_lock();
+    return seen == word_.not_set ? word_.wait(arriving, word_.not_set, word_.not_set)
+                                 : enqueue_after_others(arriving, seen, closes);
+  }
+  bool withdraw(queued_waiter& waiting) noexcept { return word_.withdraw(waiting, word_.not_set); }
+
+ private:
+  CORACLE_NOINLINE() void set_for_several() noexcept {
+    word_.lock_queue();
+    queued_waiter* const first = word_.queue.take_all();
+    word_.unlock(word_.is_set_now);
+    wake_all(first);
+  }
+  CORACLE_NOINLINE() void set_for_first() noexcept {
+    word_.lock_queue();
+    queued_waiter* const first = word_.queue.claim();
+    word_.unlock(!first ? word_.is_set_now : word_.queue.empty() ? word_.not_set : word_.waited_for);
+    if (first) first->wake();
+  }
+  CORACLE_NOINLINE()
+  bool enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun, bool closes) noexcept {
+    const std::uintptr_t seen = word_.end_lock(begun);
+    if (seen != word_.is_set_now) return word_.wait(arriving, seen, word_.not_set);
+    const bool passes = word_.queue.serve_at_once(arriving);
+    word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+    return false;
+  }
+
+  waited_word<event_word<std::uintptr_t>> word_;
+};
+
+/// An event for one waiter, to which its word then points.
+class single_waiter_event_state {
+ public:
+  explicit single_waiter_event_state(bool set) noexcept : word_(set) {}
+
+  [[nodiscard]] bool is_set() const noexcept { return word_.is_set(); }
+  /// Requires: nobody uses it meanwhile.
+  [[nodiscard]] bool is_waited_for() const noexcept {
+    return word_.load(memory_order_relaxed) > word_.is_set_now; /*E4*/
+  }
+  bool reset() noexcept { return word_.reset(); }
+  bool reset_if_set() noexcept { return word_.reset_if_set(); }
+  /// Both as event_state's; one that `closes` behind its waiter stays not set if that waits.
+  bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
+  waiter* set_for_waiter(bool closes) noexcept {
+    const std::uintptr_t seen = word_.lock();
+    auto* const waiting = seen > word_.is_set_now ? reinterpret_cast<queued_waiter*>(seen) : nullptr;
+    const bool served = waiting && waiting->leave();
+    word_.unlock(served && closes ? word_.not_set : word_.is_set_now);
+    return waiting;
+  }
+  /// As event_state's. Requires: no coroutine is waiting; else the program ends with `misuse`.
+  bool enqueue(queued_waiter& arriving, bool closes, [[maybe_unused]] const char* misuse) noexcept {
+    const std::uintptr_t seen = word_.lock();
+    CORACLE_REQUIRE(seen <= word_.is_set_now, misuse);
+    if (seen == word_.is_set_now) {
+      const bool passes = arriving.arrive(queued_waiter::served);
+      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
+      return false;
+    }
+    const bool waits = arriving.arrive(queued_waiter::queued);
+    word_.unlock(waits ? reinterpret_cast<std::uintptr_t>(&arriving) : seen);
+    return waits;
+  }
+  bool withdraw(queued_waiter& waiting) noexcept {
+    const std::uintptr_t seen = word_.lock();
+    const bool waited = waiting.cancel();
+    word_.unlock(waited ? word_.not_set : seen);
+    return waited;
+  }
+
+ private:
+  event_word<std::uintptr_t> word_;
+};
+}  // namespace coracle::detail

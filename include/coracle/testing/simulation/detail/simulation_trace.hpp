@@ -1,0 +1,61 @@
+// coracle/testing/simulation/detail/simulation_trace.hpp -- what a simulation did: the last lines in words, all of them in a number.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/testing/virtual_clock.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coracle::detail {
+/// From malloc: what a simulation keeps for itself is not among the allocations that a test counts or makes fail.
+template <class T>
+struct uncounted_allocator {
+  using value_type = T;
+  uncounted_allocator() noexcept = default;
+  template <class U>
+  uncounted_allocator(const uncounted_allocator<U>&) noexcept {}
+  T* allocate(std::size_t count) noexcept {
+    void* const memory = std::malloc(count * sizeof(T));
+    if (!memory) fail("a simulation has no memory left");
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
+  friend bool operator==(const uncounted_allocator&, const uncounted_allocator&) noexcept { return true; }
+};
+template <class T>
+using uncounted_vector = std::vector<T, uncounted_allocator<T>>;
+}  // namespace coracle::detail
+
+namespace coracle::testing {
+/// The steps of a simulation. Two that are equal have the same hash(); no address goes into it.
+class simulation_trace {
+ public:
+  enum class event : std::uint8_t { resumed, timer, jump, note };
+
+  /// Remembers the last `lines`.
+  explicit simulation_trace(std::size_t lines) : lines_(lines) {}
+
+  /// `cause` is the step that made it ready; of a jump, nothing.
+  void add(event what, virtual_clock::time_point now, std::uint64_t cause,
+           std::string_view text = {}) noexcept;
+  /// So many so far, each with a number, the first with 1.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  /// The last lines, each with an end of line.
+  [[nodiscard]] std::string tail() const;
+
+ private:
+  struct line {
+    event what = event::note;
+    virtual_clock::time_point at;
+    std::uint64_t step = 0, cause = 0;
+    char text[96] = {};
+  };
+
+  detail::uncounted_vector<line> lines_;
+  std::uint64_t added_ = 0, steps_ = 0, hash_ = 0;
+};
+}  // namespace coracle::testing

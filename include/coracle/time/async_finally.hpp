@@ -1,0 +1,95 @@
+// coracle/time/async_finally.hpp -- clean up by awaiting, however the work ends.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/error_group.hpp>
+#include <coracle/time/timeout.hpp>
+
+namespace coracle {
+namespace detail {
+template <class T>
+void emplace_caught(outcome<T>& end) noexcept {
+  end.emplace_from([]() -> T { throw; });
+}
+template <class Function>
+task<> clean_up(Function& function, subtree_until& here) {
+  co_await replace_environment(here);
+  try {
+    static_cast<void>(co_await function());
+  } catch (const operation_cancelled& cancelled) {
+    here.rethrow(cancelled);
+  }
+}
+
+// `Body` is a reference where the caller gave an lvalue.
+template <class Body, class Cleanup>
+task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
+                                       std::chrono::steady_clock::duration limit) {
+  using value = await_result_t<Body>;
+  environment out_of_reach;
+  out_of_reach.locals = co_await read_environment([](const environment& here) { return here.locals; });
+  // All that takes memory, so that nothing but the clean-up itself can fail once the body has begun.
+  subtree_until until_limit{out_of_reach};
+  until_limit.prepare_for_waits();
+  auto cleaning = clean_up(cleanup, until_limit);
+  outcome<value> worked;
+  try {
+    if constexpr (std::is_void_v<value>) {
+      co_await static_cast<Body&&>(body);
+      worked.emplace();
+    } else {
+      worked.emplace(co_await static_cast<Body&&>(body));
+    }
+  } catch (...) {
+    emplace_caught(worked);
+  }
+  until_limit.begin(moment(limit));
+  outcome<void> cleaned;
+  try {
+    co_await std::move(cleaning);
+    cleaned.emplace();
+  } catch (...) {
+    emplace_caught(cleaned);
+  }
+  if (worked.has_error() && cleaned.has_error()) {
+    throw_together(worked.error(), 2, [&](auto& errors) { errors.push_back(cleaned.error()); });
+  }
+  if (!worked.has_error()) cleaned.get();
+  co_return std::move(worked).get();
+}
+template <class Cleanup>
+concept cleans_up = awaitable<std::invoke_result_t<std::decay_t<Cleanup>&>>;
+}  // namespace detail
+
+/// Awaits `body`; then, whether it has returned, thrown or been cancelled, awaits what `cleanup()` returns,
+/// out of reach of the stop request and the deadline around it, but for no longer than `limit`; and then
+/// gives what `body` gave.
+///
+///     auto say_goodbye = [&] { return connection.send_goodbye(); };
+///     co_await coracle::async_finally(serve(connection), say_goodbye, 5s);
+///
+/// An rvalue `body` is moved in, an lvalue referred to. The function is moved in.
+/// Prefer on_scope_exit where there is nothing to wait for. A coroutine that is destroyed where it waits runs
+/// that, and cannot run this.
+/// Resumes on    `cleanup` is called where `body` has ended.
+/// Cancellation  of `body` only. At `limit` the clean-up is asked to stop, for the reason timed_out, and
+///               joined.
+/// Exceptions    an error of `body` or of the clean-up, timed_out if that took too long; of both, an
+///               error_group with the one of `body` first. An error of the clean-up replaces a value, or that
+///               `body` was cancelled. std::bad_alloc before `body` starts: neither is run.
+/// Cost          two frames and a stop source.
+template <awaitable Body, class Cleanup, class Rep, class Period>
+  requires(detail::cleans_up<Cleanup>)
+CORACLE_CORO_WRAPPER()
+auto async_finally(Body&& body, Cleanup&& cleanup, std::chrono::duration<Rep, Period> limit) {
+  return detail::run_finally<Body, std::decay_t<Cleanup>>(
+      static_cast<Body&&>(body), static_cast<Cleanup&&>(cleanup), detail::clock_duration(limit));
+}
+template <class Body, class Cleanup, class Limit>
+detail::any_awaiter async_finally(Body&&, Cleanup&&, Limit&&) {
+  static_assert(
+      !sizeof(std::decay_t<Body>*),
+      "async_finally(body, cleanup, limit) needs an awaitable, a function that returns an awaitable, such "
+      "as a task, and a std::chrono::duration");
+  return {};
+}
+}  // namespace coracle

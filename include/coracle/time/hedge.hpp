@@ -1,0 +1,153 @@
+// coracle/time/hedge.hpp -- ask a second time where the first answer is late.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/detail/child_group.hpp>
+#include <coracle/time/sleep.hpp>
+#include <deque>
+
+namespace coracle {
+namespace detail {
+/// What `Attempt` returns, called with the attempt's number, from 0, if it takes one.
+template <class Attempt>
+decltype(auto) call_attempt(Attempt& attempt, unsigned number) {
+  if constexpr (std::is_invocable_v<Attempt&, unsigned>) {
+    return attempt(number);
+  } else {
+    return attempt();
+  }
+}
+template <class Attempt>
+using hedged_t = await_result_t<decltype(call_attempt(std::declval<Attempt&>(), 0u))>;
+template <class Attempt>
+concept hedges = (std::is_invocable_v<Attempt&, unsigned> || std::is_invocable_v<Attempt&>) &&
+                 awaitable<decltype(call_attempt(std::declval<Attempt&>(), 0u))>;
+
+template <class Attempt>
+task<hedged_t<Attempt>> await_attempt(Attempt& attempt, unsigned number) {
+  co_return co_await call_attempt(attempt, number);
+}
+
+/// The attempts of one hedge(), and the timer that starts the next.
+template <class Attempt>
+class hedged_attempts {
+  using duration = std::chrono::steady_clock::duration;
+  using result = hedged_t<Attempt>;
+  struct place : group_child {
+    place(child_group& its_group, task<result>&& attempt) noexcept
+        : group_child(its_group), work(std::move(attempt)) {}
+    child<task<result>> work;
+  };
+
+ public:
+  hedged_attempts(const environment& outer, Attempt& attempt, duration delay, unsigned most)
+      : group(outer), delay_(delay), timer_place_(group) {
+    for (unsigned number = 0; number != most; ++number)
+      places_.emplace_back(group, await_attempt(attempt, number));
+    start_next();
+    set_timer();
+  }
+
+  /// What is to be done when a child has ended.
+  void ended(group_child& one) noexcept {
+    if (&one == &timer_place_) {
+      static_cast<void>(timer_->finish());
+      timer_.reset();
+      if (!over() && steady_now() >= due_) start_next();
+    } else if (auto& attempt = static_cast<place&>(one); !attempt.work.finish()) {
+      if (!over()) {
+        start_next();
+      } else if (timer_ && group.running() == 1 && !group.is_stopping()) {
+        all_have_failed_ = true;
+        group.stop(stop_reason::sibling_failed);  // the timer, which nobody waits for any more
+      }
+    } else if (!winner_) {
+      winner_ = &attempt;
+      group.stop(stop_reason::lost_race);
+    }
+    set_timer();
+  }
+  /// Once all have ended.
+  result take() {
+    if (winner_) return winner_->work.result();
+    if (group.is_stopping() && !all_have_failed_) throw_cancelled(group.inherited().stop.reason());
+    for (place& each : places_) group.keep(each.work.failure());
+    group.finish();
+    fail("unreachable");
+  }
+
+  child_group group;
+
+ private:
+  /// No other attempt is to be started.
+  bool over() const noexcept { return started_ == places_.size() || group.is_stopping(); }
+  void start_next() noexcept {
+    due_ = later_by(steady_now(), delay_);
+    place& next = places_[started_++];
+    group.start(next, next.work);
+  }
+  void set_timer() noexcept {
+    if (timer_ || over()) return;
+    timer_.emplace(sleep_until(due_));
+    group.start(timer_place_, *timer_);
+  }
+
+  duration delay_;
+  std::chrono::steady_clock::time_point due_;  // of the next attempt
+  group_child timer_place_;
+  std::optional<child<sleep<std::chrono::steady_clock::time_point>>> timer_;  // while it runs
+  std::deque<place> places_;
+  std::size_t started_ = 0;
+  place* winner_ = nullptr;
+  bool all_have_failed_ = false;  // before the timer was over, which was stopped then
+};
+
+template <class Attempt>
+task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Attempt attempt, unsigned most) {
+  CORACLE_REQUIRE(most != 0, "hedge() was given no attempts: allow at least one");
+  co_await this_task::throw_if_stopped();
+  const environment& outer =
+      co_await read_environment([](const environment& here) -> const environment& { return here; });
+  co_await child_group::stack_for_starts();
+  hedged_attempts<Attempt> attempts{outer, attempt, delay, most};
+  while (attempts.group.running() != 0) {
+    group_child& one = co_await attempts.group.next();
+    attempts.ended(one);
+  }
+  co_return attempts.take();
+}
+}  // namespace detail
+
+/// Awaits what `attempt()` returns, and, if it has not completed after `delay`, the same a second time beside
+/// it, and so on up to `most` times. Gives what the first one to succeed gives; an attempt that fails has the
+/// next one start at once.
+///
+///     auto ask = [&](unsigned n) { return replicas[n].get(key); };  // n: 0, 1 ...; or no parameter
+///     const value v = co_await coracle::hedge(10ms, ask, 2);
+///
+/// It makes the slow answers rare for little more work, if the delay is about the 95th percentile: J. Dean,
+/// L. Barroso, "The Tail at Scale", CACM 56(2), 2013. The attempts must not do harm by being carried out
+/// twice. The function is moved in. Requires: most >= 1.
+/// Order         attempts are started one after another, on the executor of the awaiting coroutine.
+/// Resumes on    the executor of the awaiting coroutine; outside any executor, where an attempt, or the timer, has
+///               ended.
+/// Cancellation  the attempts are stopped and joined; operation_cancelled, unless one has succeeded. The
+///               attempts that lose are stopped for the reason lost_race, and joined.
+/// Exceptions    that of the attempt, if all have failed; of several, an error_group. Where one succeeds the
+///               errors of the others are dropped.
+/// Cost          a stop source, a frame, and for each attempt a frame and 100 bytes.
+template <class Attempt, class Rep, class Period>
+  requires(detail::hedges<std::decay_t<Attempt>>)
+CORACLE_CORO_WRAPPER()
+auto hedge(std::chrono::duration<Rep, Period> delay, Attempt&& attempt, unsigned most = 2) {
+  return detail::run_hedge<std::decay_t<Attempt>>(detail::clock_duration(delay),
+                                                  static_cast<Attempt&&>(attempt), most);
+}
+template <class Delay, class Attempt>
+detail::any_awaiter hedge(const Delay&, Attempt&&, unsigned = 2) {
+  static_assert(
+      !sizeof(std::decay_t<Attempt>*),
+      "hedge(delay, attempt, most) needs a std::chrono::duration and a function that returns an awaitable, "
+      "such as a task");
+  return {};
+}
+}  // namespace coracle

@@ -1,0 +1,76 @@
+// coracle/time/interval.hpp -- again and again, a period apart.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/time/sleep.hpp>
+
+namespace coracle {
+/// What an interval does after a tick that came late, by a period or more: because its executor was busy, or
+/// nobody awaited it in time.
+enum class missed_tick : std::uint8_t {
+  burst,  ///< those that were missed come at once, one after the other, until it has caught up
+  delay,  ///< the next one comes a full period after the late one
+  skip    ///< those that were missed never come; the next one is the first that is not past
+};
+
+/// A rhythm: its ticks are a period apart, however long what is done in between takes.
+///
+///     coracle::interval ticks{10ms, coracle::missed_tick::skip};
+///     for (;;) {
+///       co_await ticks.tick();  // the first one at once
+///       poll();
+///     }
+///
+/// Prefer sleep_for() for a pause between the end of one piece of work and the beginning of the next.
+/// Order         the first tick comes as soon as it is awaited, and sets the rhythm.
+/// Resumes on    as sleep_for().
+/// Cancellation  ends the wait at once; the tick is not used up.
+/// Exceptions    tick(): operation_cancelled.
+/// Threads       one tick at a time, always by the same clock.
+/// Cost          24 bytes; no allocation.
+class interval {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Requires: period > 0.
+  template <class Rep, class Period>
+  explicit interval(std::chrono::duration<Rep, Period> period,
+                    missed_tick after_late = missed_tick::burst) noexcept
+      : period_(detail::clock_duration(period)), after_late_(after_late) {
+    CORACLE_REQUIRE(period_ > period_.zero(),
+                    "an interval was made with a period of 0 or less: give it a longer one");
+  }
+
+  class tick_operation;
+  /// Awaitable of the time at which this tick was due.
+  tick_operation tick() noexcept;
+
+ private:
+  /// Gives the time of the tick that has come, and sets the next.
+  time_point take() noexcept {
+    const time_point now = steady_now();
+    const time_point due = next_ == time_point::min() ? now : next_;
+    const bool is_late = now - due >= period_;
+    next_ = detail::later_by(after_late_ == missed_tick::delay && is_late ? now : due, period_);
+    if (after_late_ == missed_tick::skip && is_late) next_ = now + (period_ - (now - due) % period_);
+    return due;
+  }
+
+  std::chrono::steady_clock::duration period_;
+  time_point next_ = time_point::min();  // min(): as soon as it is awaited
+  missed_tick after_late_;
+};
+
+class [[nodiscard("a tick does nothing until it is awaited")]] interval::tick_operation
+    : public detail::sleep_operation {
+ public:
+  explicit tick_operation(interval& its) noexcept : sleep_operation(its.next_), its_(its) {}
+  time_point await_resume() {
+    finish();
+    return its_.take();
+  }
+
+ private:
+  interval& its_;
+};
+inline interval::tick_operation interval::tick() noexcept { return tick_operation{*this}; }
+}  // namespace coracle

@@ -1,0 +1,201 @@
+// coracle/time/rate_limiter.hpp -- so many in a period, and so many at once.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/small_mutex.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/time/sleep.hpp>
+#include <cstdint>
+#include <limits>
+
+namespace coracle {
+/// Lets so many through in each period, evenly spread; what nobody used is saved up, to a limit.
+///
+///     coracle::rate_limiter limiter{100, 1s, 10};  // 100 a second, 10 of them at once after a pause
+///     co_await limiter.acquire();
+///     co_await send(request);
+///
+/// A token bucket that begins full: in any span of t periods at most `burst` + t * `tokens` go through. It is
+/// the continuous-state leaky bucket of ITU-T I.371, Annex A (GCRA), turned over, and reckons in integers,
+/// without a rounding error however long it runs.
+/// Order         first come, first served, also of those that want more than is there: nobody overtakes.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, the thread of the program's timers.
+/// Cancellation  a stop request ends the wait; nothing is taken, and the next one takes the place.
+/// Exceptions    acquire(): operation_cancelled; std::bad_alloc where it has to wait.
+/// Threads       all members are thread-safe. All who use it go by one clock: see executor::timers().
+/// Cost          no thread, and no timer but for the first waiter. Where it need not wait: a look at the
+///               clock and a lock; else, or as a later branch of a race, a frame.
+class rate_limiter {
+ public:
+  using duration = std::chrono::steady_clock::duration;
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Requires: all greater than 0, and burst * period in nanoseconds less than 2^62.
+  rate_limiter(std::int64_t tokens, duration period, std::int64_t burst) noexcept
+      : burst_(burst),
+        price_(period.count()),
+        full_(product(burst, period.count())),
+        refill_(tokens < full_ ? tokens : full_),
+        level_(full_) {
+    CORACLE_REQUIRE(
+        tokens > 0 && period > duration::zero() && burst > 0,
+        "a rate_limiter was made with tokens, a period or a burst of 0 or less: each has to be greater");
+    CORACLE_REQUIRE(burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
+                    "a rate_limiter was made with too great a burst: times the period it has to be less than "
+                    "2^62 nanoseconds");
+  }
+  rate_limiter(std::int64_t tokens, duration period) noexcept : rate_limiter(tokens, period, tokens) {}
+  rate_limiter(const rate_limiter&) = delete;
+  rate_limiter& operator=(const rate_limiter&) = delete;
+  /// Requires: no coroutine is waiting.
+  ~rate_limiter() {
+    CORACLE_REQUIRE(waiting_ == 0, "a rate_limiter was destroyed while coroutines wait for it");
+  }
+
+  class acquire_operation;
+  /// Awaitable of nothing: afterwards the caller may do `n` things. Requires: 0 <= n <= burst.
+  acquire_operation acquire(std::int64_t n = 1) noexcept;
+  /// Takes `n` tokens if they are available and no one is queued; returns whether it did. Never suspends. Requires: as
+  /// acquire().
+  [[nodiscard("if it returns true the tokens are taken")]] bool try_acquire(std::int64_t n = 1) noexcept {
+    const time_point now = steady_now();
+    const detail::small_mutex_lock locked{guard_};
+    return waiting_ == 0 && take(n, now) == duration::zero();
+  }
+
+ private:
+  /// Wraps around where the constructor goes on to refuse the factors.
+  static std::int64_t product(std::int64_t a, std::int64_t b) noexcept {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  }
+  /// Zero: taken. Else how long until so much is there. Under the lock.
+  duration take(std::int64_t n, time_point now) noexcept;
+  /// One who waits, or is on the way into or out of the queue.
+  class place {
+   public:
+    explicit place(rate_limiter& limiter) noexcept : limiter_(limiter) {
+      const detail::small_mutex_lock locked{limiter.guard_};
+      ++limiter.waiting_;
+    }
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+    ~place() {
+      const detail::small_mutex_lock locked{limiter_.guard_};
+      --limiter_.waiting_;
+    }
+
+   private:
+    rate_limiter& limiter_;
+  };
+
+  // A token is `price_` units, and a nanosecond brings `refill_` of them: no more than there is room for.
+  const std::int64_t burst_;
+  const std::int64_t price_;
+  const std::int64_t full_;
+  const std::int64_t refill_;
+  detail::small_mutex guard_;
+  detail::plain<std::int64_t> level_;       // at looked_at_; guard_
+  time_point looked_at_ = time_point{};     // guard_
+  detail::plain<std::size_t> waiting_ = 0;  // guard_
+  async_mutex turn_;                        // held by the first of those who wait
+};
+
+class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::acquire_operation
+    : resumption {
+ public:
+  acquire_operation(rate_limiter& limiter, std::int64_t n) noexcept : limiter_(limiter), n_(n) {
+    CORACLE_REQUIRE(n >= 0 && n <= limiter.burst_,
+                    "acquire() of more tokens than the burst of a rate_limiter, or of a negative number: "
+                    "raise the burst or ask for fewer");
+  }
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) {
+    const environment* const inherited = detail::environment_of(suspended);
+    if (inherited) refused_ = inherited->stop.reason();
+    if (refused_ != stop_reason::none) return transfer_to(suspended);
+    if constexpr (requires { suspended.promise().get_choice(); }) one_of_ = suspended.promise().get_choice();
+    if (!one_of_ && try_at_once()) {
+      handle = suspended;
+      const bool posted = detail::has_to_give_way() && detail::give_way(*this);
+      return posted ? std::noop_coroutine() : transfer_to(suspended);
+    }
+    try {
+      waiting_ = wait();
+    } catch (const std::bad_alloc&) {
+      fail();
+    }
+    return std::move(waiting_).operator co_await().await_suspend(suspended);
+  }
+  void await_resume() {
+    if (refused_ != stop_reason::none) [[unlikely]]
+      detail::throw_cancelled(refused_);
+    if (waiting_) std::move(waiting_).operator co_await().await_resume();
+  }
+  /// True: the tokens are taken, before it is awaited.
+  bool try_at_once() noexcept { return limiter_.try_acquire(n_); }
+
+ private:
+  task<> wait();
+  duration take(time_point now);
+  /// In a catch block. An error ends a race as a value does: so it is thrown where the race is not over.
+  [[noreturn]] void fail() {
+    if (one_of_ && !one_of_->claim()) detail::throw_cancelled(stop_reason::lost_race);
+    throw;
+  }
+
+  rate_limiter& limiter_;
+  std::int64_t n_;
+  task<> waiting_;
+  detail::choice* one_of_ = nullptr;
+  stop_reason refused_ = stop_reason::none;
+};
+inline rate_limiter::acquire_operation rate_limiter::acquire(std::int64_t n) noexcept {
+  return acquire_operation{*this, n};
+}
+
+inline rate_limiter::duration rate_limiter::take(std::int64_t n, time_point now) noexcept {
+  if (now > looked_at_) {
+    // A waiter wakes at a whole nanosecond, and what it has over, which is less than that brings, is not
+    // lost.
+    const std::int64_t most = waiting_ != 0 ? full_ + refill_ - 1 : full_;
+    const std::int64_t until_full = (most - level_) / refill_;
+    const std::int64_t passed = (now - looked_at_).count();
+    level_ = passed > until_full ? most : level_ + passed * refill_;
+    looked_at_ = now;
+  }
+  const std::int64_t missing = n * price_ - level_;
+  if (missing > 0) return duration{(missing - 1) / refill_ + 1};
+  level_ -= n * price_;
+  return duration::zero();
+}
+
+/// As rate_limiter::take(). A branch of a race that is over takes nothing, and is cancelled.
+inline rate_limiter::duration rate_limiter::acquire_operation::take(time_point now) {
+  {
+    const detail::small_mutex_lock locked{limiter_.guard_};
+    if (!one_of_ || one_of_->hold()) {
+      const duration delay = limiter_.take(n_, now);
+      if (one_of_) one_of_->settle(delay == duration::zero());
+      return delay;
+    }
+  }
+  detail::throw_cancelled(stop_reason::lost_race);
+}
+
+inline task<> rate_limiter::acquire_operation::wait() {
+  try {
+    const place mine{limiter_};
+    const async_mutex_lock first = co_await limiter_.turn_.scoped_lock_async();
+    for (;;) {
+      const time_point now = steady_now();
+      const duration delay = take(now);
+      if (delay == duration::zero()) co_return;
+      co_await sleep_until(now + delay);
+    }
+  } catch (const std::bad_alloc&) {
+    fail();
+  }
+}
+}  // namespace coracle

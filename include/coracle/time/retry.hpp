@@ -1,0 +1,132 @@
+// coracle/time/retry.hpp -- try again after a failure, after a while.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/task.hpp>
+#include <coracle/time/sleep.hpp>
+#include <cstdint>
+
+namespace coracle {
+/// How often to try, and how long to wait in between: after the n-th failure any time from nothing to
+/// `first_delay` * 2^(n-1), but at most `max_delay`, equally likely. So clients that failed together do not
+/// come back together: "full jitter" (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+/// 2015).
+///
+///     co_await coracle::retry({.max_attempts = 5, .first_delay = 50ms}, [&] { return fetch(url); });
+struct retry_policy {
+  using duration = std::chrono::steady_clock::duration;
+
+  unsigned max_attempts = 3;                              ///< at least 1
+  duration first_delay = std::chrono::milliseconds{100};  ///< not negative
+  duration max_delay = std::chrono::seconds{10};          ///< not negative
+  duration max_elapsed = duration::max();  ///< no attempt begins later than so long after the first
+  std::uint64_t seed = 0;                  ///< equal ones give equal delays; 0: unpredictable ones
+};
+
+namespace detail {
+/// A seed that differs from call to call and from process to process.
+[[nodiscard]] std::uint64_t unpredictable_seed() noexcept;
+
+/// The delays of one retry(). SplitMix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014. A number is brought into a range by a multiplication: D. Lemire, "Fast random
+/// integer generation in an interval", 2019, without its second step; here that is off by less than 2^-64 of
+/// the range.
+class backoff {
+ public:
+  explicit backoff(const retry_policy& policy) noexcept
+      : longest_(policy.first_delay),
+        max_(policy.max_delay),
+        random_(policy.seed != 0 ? policy.seed : unpredictable_seed()) {}
+  [[nodiscard]] retry_policy::duration next() noexcept {
+    const auto range = static_cast<std::uint64_t>((longest_ < max_ ? longest_ : max_).count()) + 1;
+    longest_ = longest_ < max_ / 2 ? longest_ * 2 : max_;
+    return retry_policy::duration{static_cast<retry_policy::duration::rep>(high_product(random(), range))};
+  }
+
+ private:
+  std::uint64_t random() noexcept {
+    std::uint64_t z = random_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  static std::uint64_t high_product(std::uint64_t a, std::uint64_t b) noexcept {
+    __extension__ using wide = unsigned __int128;
+    return static_cast<std::uint64_t>(wide{a} * b >> 64);
+  }
+
+  retry_policy::duration longest_;
+  retry_policy::duration max_;
+  std::uint64_t random_;
+};
+
+struct any_error {
+  bool operator()(const std::exception_ptr&) const noexcept { return true; }
+};
+template <class Attempt>
+using attempt_result_t = await_result_t<std::invoke_result_t<Attempt&>>;
+
+template <class Attempt, class RetryIf>
+task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, RetryIf retry_if) {
+  CORACLE_REQUIRE(policy.max_attempts != 0, "retry() was given a policy of no attempts: allow at least one");
+  CORACLE_REQUIRE(
+      policy.first_delay >= policy.first_delay.zero() && policy.max_delay >= policy.max_delay.zero(),
+      "the delays of a retry_policy must not be negative");
+  co_await counted_as_ready{};
+  const auto latest = later_by(steady_now(), policy.max_elapsed);
+  backoff delays{policy};
+  for (unsigned attempts = 1;; ++attempts) {
+    co_await this_task::throw_if_stopped();
+    retry_policy::duration delay;
+    try {
+      co_return co_await attempt();
+    } catch (const operation_cancelled&) {
+      throw;
+    } catch (...) {
+      if (attempts == policy.max_attempts || !retry_if(std::current_exception())) throw;
+      delay = delays.next();
+      if (later_by(steady_now(), delay) > latest) throw;
+    }
+    co_await sleep_for(delay);
+  }
+}
+template <class Attempt, class RetryIf>
+concept retriable = awaitable<std::invoke_result_t<std::decay_t<Attempt>&>> &&
+                    std::is_invocable_r_v<bool, std::decay_t<RetryIf>&, std::exception_ptr>;
+}  // namespace detail
+
+/// Awaits what `attempt()` returns, and does so again, after a delay, if that throws and
+/// `retry_if(exception_ptr)` is true, which it is for every error by default.
+///
+///     auto ask = [&] { return coracle::timeout(server.ask(question), 1s); };
+///     const answer a = co_await coracle::retry({.max_attempts = 4}, ask);
+///
+/// The functions are moved in, or copied, and kept until the last attempt has ended. Time goes by the clock of the current executor.
+/// Resumes on    where the last attempt has ended.
+/// Cancellation  a stop request ends the attempt that runs, or the delay, at once; operation_cancelled is
+///               never retried. To have an attempt that takes too long retried, use timeout(): timed_out is
+///               an error.
+/// Exceptions    that of the last attempt, once there is no other to come; earlier ones are dropped.
+/// Cost          one frame, and what an attempt costs.
+template <class Attempt, class RetryIf = detail::any_error>
+  requires(detail::retriable<Attempt, RetryIf>)
+CORACLE_CORO_WRAPPER()
+auto retry(const retry_policy& policy, Attempt&& attempt, RetryIf&& retry_if = {}) {
+  return detail::run_retry<std::decay_t<Attempt>, std::decay_t<RetryIf>>(
+      policy, static_cast<Attempt&&>(attempt), static_cast<RetryIf&&>(retry_if));
+}
+template <class Attempt, class RetryIf = detail::any_error>
+detail::any_awaiter retry(const retry_policy&, Attempt&&, RetryIf&& = {}) {
+  static_assert(
+      !sizeof(std::decay_t<Attempt>*),
+      "retry(policy, attempt, retry_if) needs a function that returns an awaitable, such as a task, and, if "
+      "given, one that takes a std::exception_ptr and returns a bool");
+  return {};
+}
+template <class Policy, class... Functions>
+  requires(!std::is_convertible_v<Policy, retry_policy>)
+detail::any_awaiter retry(Policy&&, Functions&&...) {
+  static_assert(!sizeof(std::decay_t<Policy>*),
+                "retry(policy, attempt, retry_if) begins with a retry_policy: {.max_attempts = 3}");
+  return {};
+}
+}  // namespace coracle

@@ -1,0 +1,105 @@
+// coracle/time/sleep.hpp -- wait until a moment has come.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/wait_queue.hpp>
+#include <coracle/time/detail/timer_thread.hpp>
+
+namespace coracle {
+namespace detail {
+/// The awaiter of what waits for a moment only.
+class sleep_operation : public stoppable_wait<sleep_operation>, timer {
+  using clock = std::chrono::steady_clock;
+
+ public:
+  explicit sleep_operation(clock::duration delay) noexcept : timer(&wake_up), from_now_(true) { set(delay); }
+  explicit sleep_operation(clock::time_point end) noexcept : timer(&wake_up), from_now_(false) {
+    set(end.time_since_epoch());
+  }
+  sleep_operation(const sleep_operation&) noexcept = default;
+  /// A coroutine may be destroyed in it, if nobody is about to wake it.
+  ~sleep_operation() {
+    if (progress == state::waiting) [[unlikely]]
+      give_up();
+  }
+  void await_resume() { finish(); }
+
+ private:
+  friend stoppable_wait;
+  // Until the timer is added its deadline is the time that was given.
+  void set(clock::duration time) noexcept { deadline = static_cast<std::uint64_t>(time.count()); }
+  [[nodiscard]] clock::duration given() const noexcept {
+    return clock::duration{static_cast<clock::rep>(deadline)};
+  }
+  clock::time_point until() noexcept {
+    if (std::exchange(from_now_, false)) set(later_by(steady_now(), given()).time_since_epoch());
+    return clock::time_point{given()};
+  }
+
+  bool try_now() noexcept { return until() <= steady_now(); }
+  /// One of a choice is never over here: wake_up() decides whether it is the one.
+  bool enqueue() noexcept {
+    if (timers_of(node().home).add(*this, until())) return true;
+    // Not in withdraw(), which may be on another thread, and holds no lock that this one takes.
+    static_cast<void>(node().cancel());
+    return false;
+  }
+  /// Whoever takes the timer out wakes the coroutine: this, or wake_up().
+  bool withdraw() noexcept {
+    const bool waited = timers_of(node().home).remove(*this);
+    if (waited) static_cast<void>(node().cancel());
+    return waited;
+  }
+  static void wake_up(timer& self) noexcept {
+    queued_waiter& mine = static_cast<sleep_operation&>(self).node();
+    mine.leave();
+    mine.wake();
+  }
+  CORACLE_COLD() void give_up() noexcept {
+    node().remove();
+    timers_of(node().home).remove(*this);
+  }
+
+  bool from_now_;
+};
+
+/// What sleep_for() and sleep_until() give. Awaited any number of times.
+template <class Time>
+class [[nodiscard("a sleep does nothing until it is awaited")]] sleep {
+ public:
+  explicit sleep(Time time) noexcept : time_(time) {}
+  sleep_operation operator co_await() const noexcept { return sleep_operation{time_}; }
+
+ private:
+  Time time_;
+};
+}  // namespace detail
+
+/// Awaitable of nothing: goes on once `delay`, counted from the await, is over.
+///
+///     co_await coracle::sleep_for(10ms);
+///
+/// Both of this header: by the clock of the executor on which they are awaited. Never early.
+/// Order         by the moment; equal ones in the order in which they were awaited.
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread of the program's timers.
+/// Cancellation  ends the sleep at once.
+/// Exceptions    operation_cancelled.
+/// Cost          no allocation; O(1). No delay, or one that is past, is over at once, and counts as an await
+///               that need not wait. One that is too long for the clock, or infinite, ends only by a stop request.
+///               Requires: it is a number.
+template <class Rep, class Period>
+[[nodiscard("a sleep does nothing until it is awaited")]] auto sleep_for(
+    std::chrono::duration<Rep, Period> delay) noexcept {
+  return detail::sleep{detail::clock_duration(delay)};
+}
+template <class T>
+detail::any_awaiter sleep_for(T&&) noexcept {
+  static_assert(!sizeof(std::decay_t<T>*), "sleep_for needs a duration, which has a unit, such as 10ms");
+  return {};
+}
+/// Awaitable of nothing: goes on at `time`.
+[[nodiscard("a sleep does nothing until it is awaited")]] inline auto sleep_until(
+    std::chrono::steady_clock::time_point time) noexcept {
+  return detail::sleep{time};
+}
+}  // namespace coracle

@@ -1,0 +1,151 @@
+// coracle/time/timeout.hpp -- work that is to end by a moment.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/detail/subtree.hpp>
+#include <coracle/core/invoke.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/time/detail/timer_thread.hpp>
+
+namespace coracle {
+/// Thrown by timeout(): the work was stopped because its time was over. A failure, not a cancellation.
+class timed_out : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "timed out"; }
+};
+
+namespace detail {
+/// A subtree that a timer stops at a deadline, from begin() on.
+class subtree_until : public subtree, timer {
+ public:
+  /// Requires: `outer` lives longer.
+  explicit subtree_until(const environment& outer) noexcept : subtree(outer), timer(&expire) {}
+  void begin(timer_service::time_point end) noexcept {
+    if (end < environment::deadline) environment::deadline = end;
+    timers_ = &timers_of(current_executor());
+    if (end <= timers_->now()) {
+      expired_ = request_stop(stop_reason::timed_out);
+    } else if (end != timer_service::time_point::max()) {
+      armed_ = true;
+      timers_->add(*this, end);
+    }
+  }
+  subtree_until(const subtree_until&) = delete;
+  subtree_until& operator=(const subtree_until&) = delete;
+  ~subtree_until() { disarm(); }
+
+  /// In a catch block, with what is handled there: throws timed_out if the deadline has requested the stop, and nobody
+  /// before it; else it goes on.
+  [[noreturn]] CORACLE_COLD() void rethrow(const operation_cancelled& cancelled) {
+    disarm();
+    if (cancelled.reason() == stop_reason::timed_out && expired_) throw timed_out{};
+    throw;
+  }
+
+ private:
+  static void expire(timer& self) noexcept {
+    auto& mine = static_cast<subtree_until&>(self);
+    mine.expired_ = mine.request_stop(stop_reason::timed_out);
+    mine.over_.set();
+  }
+  /// Never waits for a coroutine: none runs inside expire(), nor on its thread before it has returned.
+  void disarm() noexcept {
+    if (std::exchange(armed_, false) && !timers_->remove(*this)) over_.wait();
+  }
+
+  timer_service* timers_ = nullptr;
+  one_shot over_;         // expire() has returned, as far as this is concerned
+  bool expired_ = false;  // belongs to expire() until over_ is set
+  bool armed_ = false;
+};
+
+inline std::chrono::steady_clock::time_point moment(std::chrono::steady_clock::time_point time) noexcept {
+  return time;
+}
+inline std::chrono::steady_clock::time_point moment(std::chrono::steady_clock::duration from_now) noexcept {
+  return later_by(steady_now(), from_now);
+}
+
+/// `Awaitable` is a reference where the caller gave an lvalue; `Throws`: timed_out at the deadline.
+template <bool Throws, class Awaitable, class Time>
+task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
+  const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
+  subtree_until mine{*outer};
+  Awaitable below =
+      static_cast<Awaitable&&>(child);  // gone before `mine`, also where it is destroyed while it waits
+  mine.begin(moment(time));
+  co_await replace_environment(mine);
+  if constexpr (Throws) {
+    try {
+      co_return co_await static_cast<Awaitable&&>(below);
+    } catch (const operation_cancelled& cancelled) {
+      mine.rethrow(cancelled);
+    }
+  } else {
+    co_return co_await static_cast<Awaitable&&>(below);
+  }
+}
+}  // namespace detail
+
+/// Awaits `child`, which is asked to stop at `deadline`, for the reason timed_out. It is joined always: what
+/// it gives or throws is given or thrown, also after the deadline. Deadlines nest: the earliest holds.
+///
+///     const reply r = co_await coracle::with_deadline(ask(server), deadline);
+///
+/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to; in place of an awaitable they
+/// take a function that returns one, and keep it until that has ended, as invoke() does. Time goes by the
+/// clock of the executor on which they are awaited.
+/// Resumes on    where `child` does.
+/// Cancellation  passed on to `child`. time_point::max(), or a timeout that is too long for the clock, is no
+///               deadline.
+/// Exceptions    those of `child`, which is cancelled at the deadline; std::bad_alloc.
+/// Cost          one frame and one stop source.
+template <detail::work Work>
+CORACLE_CORO_WRAPPER()
+auto with_deadline(Work&& child, std::chrono::steady_clock::time_point deadline) {
+  return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                    deadline);
+}
+/// The same, with a deadline that is so far from the await.
+template <detail::work Work, class Rep, class Period>
+CORACLE_CORO_WRAPPER()
+auto with_timeout(Work&& child, std::chrono::duration<Rep, Period> from_now) {
+  return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                    detail::clock_duration(from_now));
+}
+/// As with_timeout(), but throws timed_out if `child` was cancelled at this deadline. A cancellation from
+/// outside, or at an earlier deadline around this, stays operation_cancelled.
+///
+///     try { co_await coracle::timeout(ask(server), 100ms); } catch (const coracle::timed_out&) { retry(); }
+template <detail::work Work, class Rep, class Period>
+CORACLE_CORO_WRAPPER()
+auto timeout(Work&& child, std::chrono::duration<Rep, Period> from_now) {
+  return detail::limit<true, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
+                                                   detail::clock_duration(from_now));
+}
+
+namespace detail {
+template <class T>
+any_awaiter not_limited() noexcept {
+  static_assert(is_work<T>,
+                "a timeout needs an awaitable: a call that returns a task, or std::move of a task that has a "
+                "name; or a function that returns one");
+  static_assert(!is_work<T>,
+                "a timeout is a duration with its unit, such as 100ms; a deadline is a time_point of "
+                "std::chrono::steady_clock");
+  return {};
+}
+}  // namespace detail
+template <class T, class Time = std::chrono::steady_clock::time_point>
+auto with_deadline(T&&, Time) {
+  return detail::not_limited<T>();
+}
+template <class T, class Time>
+auto with_timeout(T&&, Time) {
+  return detail::not_limited<T>();
+}
+template <class T, class Time>
+auto timeout(T&&, Time) {
+  return detail::not_limited<T>();
+}
+}  // namespace coracle

@@ -1,0 +1,84 @@
+// coracle/utility/detail/early_result.hpp -- parts of coroutines that return a plain object, such as an optional, and
+// may end before their last line.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <coroutine>
+#include <utility>
+
+namespace coracle::detail {
+/// What get_return_object of such a promise gives. The compiler converts it to the function's return type
+/// once the body has suspended for good; that is where the frame is destroyed.
+///
+/// It has no destructor: clang 22 keeps it in the frame, and destroying the frame would run the destructor.
+/// So where something throws, the frame is left to the compiler's own clean-up. There is one for the body,
+/// and for this conversion: only clang 19 has none for that, and leaks where moving the result throws.
+template <class Promise>
+class early_result {
+ public:
+  using result_type = typename Promise::result_type;
+
+  explicit early_result(std::coroutine_handle<Promise> body) noexcept : body_(body) {}
+  early_result(const early_result&) = delete;
+  early_result& operator=(const early_result&) = delete;
+
+  operator result_type() {
+    const std::coroutine_handle<Promise> body = body_;
+    if (!body.done() && !body.promise().ended_early()) [[unlikely]] {
+      fail("this compiler asks for the result of a coroutine before it runs its body");
+    }
+    result_type result(body.promise().take());
+    body.destroy();
+    return result;
+  }
+
+ private:
+  std::coroutine_handle<Promise> body_;
+};
+
+/// Knows of each `Result` whether there is one, in builds with checks.
+template <class Result>
+class early_state : public result_of_coroutine<Result, part::rethrows_errors> {
+#if CORACLE_CHECKS()
+ public:
+  [[nodiscard]] bool lacks_result() const noexcept { return !returned_; }
+
+ protected:
+  [[nodiscard]] auto& result() noexcept {
+    returned_ = true;
+    return this->result_;
+  }
+
+ private:
+  bool returned_ = false;
+#endif
+};
+template <class Result>
+using early_returns = returns_into<Result, early_state<Result>>;
+
+/// The promise of a coroutine that returns a `Result`, but for await_transform.
+template <class Result, class Returns = early_returns<Result>>
+class early_result_promise : public Returns,
+                             public part::starts_eagerly,
+                             public part::stays_at_end,
+                             public recycled_frames {
+ public:
+  using result_type = Result;
+
+  early_result<early_result_promise> get_return_object() noexcept {
+    using handle = std::coroutine_handle<early_result_promise>;
+    return early_result<early_result_promise>(handle::from_promise(*this));
+  }
+  /// Called in await_suspend: the body is not resumed any more, and the coroutine returns `Result(args...)`.
+  template <class... Args>
+  void end_early(Args&&... args) noexcept(std::is_nothrow_constructible_v<Result, Args...>) {
+    this->result_.emplace(static_cast<Args&&>(args)...);
+    ended_early_ = true;
+  }
+  bool ended_early() const noexcept { return ended_early_; }
+
+ private:
+  bool ended_early_ = false;
+};
+}  // namespace coracle::detail

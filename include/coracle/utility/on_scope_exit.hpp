@@ -1,0 +1,82 @@
+// coracle/utility/on_scope_exit.hpp -- call a function when a scope is left.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/config.hpp>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace coracle {
+namespace detail {
+enum class scope_end { any, failure, success };
+
+/// Calls its function when it is destroyed, unless cancelled.
+template <class Function, scope_end When>
+class [[nodiscard("give the guard a name: without one it ends with this line")]] scope_guard {
+  static constexpr bool may_throw = When == scope_end::success && !std::is_nothrow_invocable_v<Function&>;
+
+ public:
+  explicit scope_guard(Function&& function) noexcept(std::is_nothrow_constructible_v<Function, Function&&>)
+      : function_(static_cast<Function&&>(function)) {}
+  /// `other` calls nothing any more.
+  scope_guard(scope_guard&& other) noexcept(std::is_nothrow_constructible_v<Function, Function&&>)
+      : function_(static_cast<Function&&>(other.function_)),
+        exceptions_(other.exceptions_),
+        active_(std::exchange(other.active_, false)) {}
+  scope_guard& operator=(scope_guard&&) = delete;
+  ~scope_guard() noexcept(!may_throw) {
+    if (active_ && is_due()) function_();
+  }
+
+  /// The function will not be called.
+  void cancel() noexcept { active_ = false; }
+  /// Calls the function now instead of at the end of the scope.
+  void call_now() {
+    active_ = false;
+    function_();
+  }
+
+ private:
+  bool is_due() const noexcept {
+    if constexpr (When == scope_end::any) return true;
+    return (std::uncaught_exceptions() > exceptions_) == (When == scope_end::failure);
+  }
+
+  Function function_;
+  int exceptions_ = std::uncaught_exceptions();
+  bool active_ = true;
+};
+}  // namespace detail
+
+/// A guard that calls `function` when its scope is left, however that happens: at the end, by a return or an
+/// exception, or because the coroutine is destroyed where it waits. A named function object is kept by
+/// reference, a temporary one inside.
+///
+///     auto stop_loop = coracle::on_scope_exit([&] { loop.stop(); });
+///     co_await work();  // then, whatever happens here, the loop stops; unless stop_loop.cancel() was called
+///
+/// Exceptions  one that leaves the function ends the program.
+/// Cost        the function, and two words.
+template <class Function>
+  requires std::is_invocable_v<Function&>
+auto on_scope_exit(Function&& function) {
+  return detail::scope_guard<Function, detail::scope_end::any>{static_cast<Function&&>(function)};
+}
+/// As on_scope_exit, but calls it only where an exception leaves the scope. This is told by the number of
+/// exceptions in flight on the thread: in a coroutine it is wrong where the scope began or ended inside a
+/// destructor that runs because of another exception and resumed the coroutine.
+template <class Function>
+  requires std::is_invocable_v<Function&>
+auto on_scope_failure(Function&& function) {
+  return detail::scope_guard<Function, detail::scope_end::failure>{static_cast<Function&&>(function)};
+}
+/// As on_scope_exit, but does not call it where an exception leaves the scope; told apart as on_scope_failure
+/// does. It is called, too, where the coroutine is destroyed while it waits.
+///
+/// Exceptions  those of the function leave the scope.
+template <class Function>
+  requires std::is_invocable_v<Function&>
+auto on_scope_success(Function&& function) {
+  return detail::scope_guard<Function, detail::scope_end::success>{static_cast<Function&&>(function)};
+}
+}  // namespace coracle

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/testing/simulation/simulated_disk.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "descriptor.hpp"
+
+namespace coracle::detail::simulated {
+/// A file: what is read from it, and what would be there after a loss of power.
+struct stored_file {
+  /// What has been done since the last sync, in order.
+  struct change {
+    std::uint64_t number;
+    std::uint64_t offset;  // the new size, if `is_size`
+    std::string bytes;
+    bool is_size;
+  };
+  std::string now, durable;
+  bool name_is_durable = false;
+  std::vector<change> changes;
+};
+
+class disk {
+ public:
+  explicit disk(testing::simulation& its_simulation) : sim(its_simulation) {}
+
+  /// `flags` as of open(2). Returns null on failure; see `error`.
+  std::shared_ptr<stored_file> open(const std::string& path, int flags, int& error);
+  [[nodiscard]] const stored_file* find(std::string_view path) const;
+  void put(std::string_view path, std::string_view text);
+  void crash();
+
+  // Results as those of the system calls.
+  std::int64_t read(const stored_file& file, std::uint64_t offset, void* to, std::size_t size);
+  std::int64_t write(stored_file& file, std::uint64_t offset, const void* from, std::size_t size);
+  int set_size(stored_file& file, std::uint64_t size);
+  /// Makes the changes below `end` durable.
+  int sync(stored_file& file, std::uint64_t end);
+  /// The number of the next change.
+  [[nodiscard]] std::uint64_t next_change() const noexcept { return next_change_; }
+
+  [[nodiscard]] bool chance(std::uint32_t one_in) { return one_in != 0 && sim.random().one_in(one_in); }
+  [[nodiscard]] testing::simulation::duration latency() {
+    return sim.random().between(faults.least_latency, faults.most_latency);
+  }
+
+  testing::simulation& sim;
+  testing::disk_faults faults;
+
+ private:
+  [[nodiscard]] std::uint64_t used() const noexcept;
+  [[nodiscard]] std::size_t moved(std::size_t possible);
+  bool survive(stored_file& file);
+
+  std::map<std::string, std::shared_ptr<stored_file>, std::less<>> files_;
+  std::uint64_t next_change_ = 0;
+};
+
+class open_file final : public descriptor {
+ public:
+  open_file(disk& its_disk, std::shared_ptr<stored_file> file, int flags)
+      : disk_(its_disk), file_(std::move(file)), flags_(flags) {}
+
+  /// For a request that the device begins with now; try_now() ends it.
+  void begin(io_request& request);
+  std::int64_t try_now(io_request& request) override;
+  std::int64_t fault(const io_request&) override { return -EIO; }
+  void close() override {}
+  void lose_power() override { dead_ = true; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return file_->now.size(); }
+  int set_size(std::uint64_t size);
+  [[nodiscard]] disk& its_disk() const noexcept { return disk_; }
+
+ private:
+  [[nodiscard]] std::int64_t carry_out(io_request& request);
+
+  disk& disk_;
+  const std::shared_ptr<stored_file> file_;
+  const int flags_;
+  bool dead_ = false;
+};
+}  // namespace coracle::detail::simulated

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/net/ip_endpoint.hpp>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "../../exec/turn_order.hpp"
+#include "../../io/io_system.hpp"
+#include "descriptor.hpp"
+#include "disk.hpp"
+#include "network.hpp"
+
+namespace coracle::detail::simulated {
+class socket;
+class stream_socket;
+class datagram_socket;
+
+/// The system under a simulated io_service: descriptors and ports.
+class host final : public io_system {
+ public:
+  host(std::shared_ptr<network> its_network, const net::ip_address& address, disk& its_disk);
+  ~host();
+
+  [[nodiscard]] const net::ip_address& address() const noexcept { return address_; }
+  [[nodiscard]] const std::shared_ptr<network>& net() const noexcept { return network_; }
+  [[nodiscard]] testing::simulation& sim() const noexcept { return network_->sim; }
+
+  /// Throws std::system_error: there is none of that number.
+  [[nodiscard]] std::shared_ptr<descriptor> at(int fd) const;
+  /// Gives its number, or -EMFILE.
+  int add(std::shared_ptr<descriptor> one) noexcept;
+  [[nodiscard]] std::size_t descriptors() const noexcept { return open_.size(); }
+  void limit_descriptors(std::size_t most) noexcept { most_descriptors_ = most; }
+  void crash();
+
+  /// Each socket that has an address, for as long as it has it.
+  void bound(socket& one) { bound_.push_back(&one); }
+  void unbound(const socket& one) noexcept { std::erase(bound_, &one); }
+  [[nodiscard]] bool is_taken(const socket& by_others_than, const net::ip_endpoint& address) const noexcept;
+  [[nodiscard]] std::uint16_t free_port(bool is_stream) noexcept;
+  /// From where `remote` is reached.
+  [[nodiscard]] net::ip_address address_towards(const net::ip_endpoint& remote) const noexcept;
+  [[nodiscard]] bool has(const net::ip_address& address) const noexcept;
+  /// When a datagram that is sent now to this host itself arrives: after those before it.
+  [[nodiscard]] testing::simulation::time_point next_local_arrival();
+  /// Who has this address; null: nobody.
+  [[nodiscard]] socket* find(bool is_stream, const net::ip_endpoint& address) const noexcept;
+
+  std::chrono::steady_clock::time_point now() noexcept override { return sim().now(); }
+  /// Virtual time stands still while turns last: every look at this clock counts.
+  std::uint64_t ticks() noexcept override { return looks_ += turn_order::slice / 64; }
+  std::unique_ptr<io_backend> backend_for(io_loop& loop) override;
+  int open(const std::filesystem::path& path, int flags) noexcept override;
+  int status(int fd, struct ::stat& about) noexcept override;
+  int set_size(int fd, std::uint64_t size) noexcept override;
+  int open_socket(int family, int type) noexcept override;
+  int bind(int fd, const sockaddr* address, socklen_t size) noexcept override;
+  void reuse_address(int) noexcept override {}
+  int listen(int fd, int backlog) noexcept override;
+  int local_address(int fd, sockaddr_storage& address) noexcept override;
+  int shut_down(int fd, int how) noexcept override;
+  int dissolve(int fd) noexcept override;
+  int duplicate(int fd) noexcept override;
+  void close(int fd) noexcept override;
+
+ private:
+  template <class Call>
+  int on(int fd, Call call) noexcept;
+
+  std::shared_ptr<network> network_;
+  const net::ip_address address_;
+  disk& disk_;
+  std::map<int, std::shared_ptr<descriptor>> open_;
+  std::size_t most_descriptors_ = 1024;
+  std::vector<socket*> bound_;
+  std::uint16_t next_port_ = 0;
+  std::uint64_t looks_ = 0;
+  testing::simulation::time_point last_local_arrival_{};
+};
+
+/// What an io_request points to as a sockaddr.
+[[nodiscard]] net::ip_endpoint endpoint_of(const io_request& request) noexcept;
+/// Fills in what accept() and recvfrom() say of the peer.
+void tell_endpoint(io_request& request, const net::ip_endpoint& endpoint) noexcept;
+}  // namespace coracle::detail::simulated

@@ -1,0 +1,44 @@
+// src/time/timer_thread.hpp -- a thread that sleeps until the next deadline.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/small_mutex.hpp>
+#include <coracle/base/thread.hpp>
+#include <coracle/time/detail/timer_queue.hpp>
+
+namespace coracle::detail {
+/// Timers by the steady clock, fired on a thread of their own, which starts with the first of them.
+class timer_thread final : public timer_service {
+ public:
+  /// `when_started` is called each time that add() has started the thread.
+  explicit timer_thread(void (*when_started)()) noexcept : when_started_(when_started) {}
+  time_point now() noexcept override { return steady_now(); }
+  bool add(timer& each, time_point deadline) noexcept override;
+  bool remove(timer& each) noexcept override {
+    const small_mutex_lock lock{mutex_};
+    return queue_.remove(each);
+  }
+  /// As the program ends. Where somebody still sleeps, whom a static destructor may wait for, the thread stays.
+  void end() noexcept;
+
+ private:
+  void start() noexcept;
+  void create_thread() noexcept;
+  static void* enter(void* self) noexcept;
+  void run() noexcept;
+
+  // mutex_ guards all below; what stands last, life_. The thread sleeps while wakes_ is what it was when it
+  // left mutex_. After that and its wake-up, nobody touches a timer that was added, and this object is never
+  // destroyed: coroutines and static destructors may use it at any time.
+  //   [W1] one more   relaxed  under mutex_, which the thread takes next
+  //   [W2] load       relaxed  under mutex_
+  void (*const when_started_)();
+  small_mutex mutex_;
+  atomic<std::uint32_t> wakes_{0};
+  plain<time_point> sleeps_until_ = time_point::min();  // min(): it is awake, and will look
+  plain<bool> running_ = false, ending_ = false;
+  timer_queue queue_{steady_now()};
+
+  small_mutex life_;  // held while the thread is started, or ends
+  plain<thread_handle> thread_{};
+};
+}  // namespace coracle::detail
