@@ -183,6 +183,25 @@ TEST_CASE("async_scope: spawn() allocates one frame for a child, beside the chil
   CHECK(joined);
 }
 
+TEST_CASE("async_scope: spawn() on a scheduler allocates no more than spawn() here" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  coracle::run_loop loop;
+  async_scope scope;
+  int count = 0;
+  auto child = count_one(count);
+  coracle::trim_frame_memory();
+  const auto before = coracle::testing::allocations();
+  scope.spawn(loop, std::move(child));
+  const auto after = coracle::testing::allocations();
+  const bool started = count != 0;
+  loop.run_one();
+  auto by_hand = scope.join();
+  by_hand.await_suspend(std::coroutine_handle<>(std::noop_coroutine()));
+  CHECK(after - before == 1);
+  CHECK(!started);
+  CHECK(count == 1);
+}
+
 TEST_CASE("async_scope: where memory runs out spawn() throws, and the scope stays as it was" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const int failed = coracle::testing::fail_each_allocation([] {

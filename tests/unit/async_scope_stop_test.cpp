@@ -7,10 +7,12 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <coracle/testing/lifetime_probe.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -175,6 +177,66 @@ TEST_CASE("async_scope: spawn() on a scheduler runs the child there") {
   CHECK(ran_on == nullptr);
   CHECK(loop.run_one());
   CHECK(ran_on == &loop);
+  sync_wait(join(scope));
+}
+
+TEST_CASE("async_scope: a child that is stopped on its way to a scheduler is not started, and is destroyed") {
+  run_loop loop;
+  coracle::testing::lifetimes log;
+  log.destroyed.reserve(8);
+  bool ran = false;
+  async_scope scope;
+  const auto work = [&](coracle::testing::lifetime_probe) -> task<> {
+    ran = true;
+    co_return;
+  };
+  scope.spawn(loop, work(coracle::testing::lifetime_probe{log}));
+  scope.request_stop();
+  const int alive_before = log.alive;
+  CHECK(loop.run_one());
+  CHECK(alive_before == 1);
+  CHECK(log.alive == 0);
+  CHECK(!ran);
+  sync_wait(join(scope));
+}
+
+struct refusal {};
+struct refusing_scheduler {
+  int lived_with = 0;
+  decltype(coracle::inline_scheduler{}.schedule()) schedule() {
+    if (lived_with == 7) throw refusal{};
+    return coracle::inline_scheduler{}.schedule();
+  }
+};
+TEST_CASE("async_scope: what schedule() throws is the child's error, and the child is destroyed") {
+  coracle::testing::lifetimes log;
+  log.destroyed.reserve(8);
+  bool ran = false;
+  async_scope scope;
+  const auto work = [&](coracle::testing::lifetime_probe) -> task<> {
+    ran = true;
+    co_return;
+  };
+  scope.spawn(refusing_scheduler{7}, work(coracle::testing::lifetime_probe{log}));
+  CHECK(log.alive == 0);
+  CHECK(!ran);
+  CHECK_THROWS_AS(sync_wait(join(scope)), refusal);
+}
+
+TEST_CASE("async_scope: on a scheduler that goes nowhere a child runs before spawn() returns") {
+  async_scope scope;
+  int ran = 0;
+  const auto work = [&](int number) -> task<> {
+    ran = 10 * ran + number;
+    co_return;
+  };
+  const auto spawns = [&]() -> task<> {
+    scope.spawn(coracle::inline_scheduler{}, work(1));
+    ran = 10 * ran + 2;
+    co_return;
+  };
+  sync_wait(spawns());
+  CHECK(ran == 12);
   sync_wait(join(scope));
 }
 

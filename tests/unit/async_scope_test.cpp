@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/core/sync_wait.hpp>

@@ -10,8 +10,25 @@
 
 #include "../support/abort_message.hpp"
 
+namespace coracle_test {
+// Not in the unnamed namespace: clang gives the functions there another calling convention.
+struct plain_frame : coracle::detail::callback_frame {
+  explicit plain_frame(function* on_resume) noexcept : basic_callback_frame(on_resume, nullptr) {}
+  static void count(basic_callback_frame* self) { ++static_cast<plain_frame*>(self)->calls; }
+  int calls = 0;
+};
+[[gnu::noinline]] int calls_of_new_frame() {
+  plain_frame frame(nullptr);
+  frame.set_function(&plain_frame::count);
+  frame.calls = 41;
+  frame.handle().resume();
+  return frame.calls;
+}
+}  // namespace coracle_test
+
 namespace {
 using coracle::detail::callback_frame;
+using coracle_test::plain_frame;
 
 struct counting_frame : callback_frame {
   explicit counting_frame(const coracle::environment* inherited = nullptr) noexcept
@@ -33,6 +50,43 @@ TEST_CASE("callback_frame: resuming its handle calls the function with the frame
   handle();
   CHECK(first.calls == 3);
   CHECK(second.calls == 0);
+}
+
+// With -O2, clang sees in these two which function is called. It did not call it then.
+TEST_CASE("callback_frame: its function is called also where the compiler sees which one that is") {
+  CHECK(coracle_test::calls_of_new_frame() == 42);
+}
+
+struct coroutine {
+  struct promise_type {
+    coroutine get_return_object() noexcept {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept {}
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+struct starting_frame : plain_frame {
+  starting_frame() noexcept : plain_frame(&start) {}
+  CORACLE_TRANSFER_ABI() static void start(callback_frame* self) {
+    auto& mine = *static_cast<starting_frame*>(self);
+    const auto count_one = [](int& calls) -> coroutine {
+      ++calls;
+      co_return;
+    };
+    mine.child = count_one(mine.calls).handle;
+    CORACLE_RETURN_TO(self, coracle::transfer_to(mine.child));
+  }
+  std::coroutine_handle<> child;
+};
+TEST_CASE("callback_frame: it continues a coroutine that the compiler sees it make") {
+  starting_frame frame;
+  coracle::resume(frame.handle());
+  CHECK(frame.calls == 1);
+  frame.child.destroy();
 }
 
 TEST_CASE("callback_frame: may be resumed from any thread") {

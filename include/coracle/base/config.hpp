@@ -149,6 +149,15 @@
 // From here on the compiler does not know where the pointer came from. No instruction.
 #define CORACLE_HIDES_ORIGIN(pointer) __asm__("" : "+r"(pointer))
 
+// For a function, or a frame, that a coroutine handle resumes and plain code made, or the other way round. clang gives the two
+// kinds of function different calling conventions in its intermediate code. The machine code is the same, but where clang
+// sees the callee of such a call, it treats the call as unreachable and deletes it.
+#if defined(__clang__)
+#define CORACLE_HIDES_RESUMED(pointer) CORACLE_HIDES_ORIGIN(pointer)
+#else
+#define CORACLE_HIDES_RESUMED(pointer) static_cast<void>(0)
+#endif
+
 // A class of one pointer with a destructor is passed and returned as the pointer is, where else its address is: a coroutine
 // then gives its task to its awaiter in a register, not through memory. g++ cannot, so the two compilers' functions that
 // pass one differ, and so do their names: a program that mixes them does not link, and the linker's message says which

@@ -1,50 +1,13 @@
 // coracle/compose/async_scope.hpp -- a nursery: start work now, and wait for all of it later.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/compose/detail/child.hpp>
 #include <coracle/compose/detail/scope_state.hpp>
+#include <coracle/compose/detail/spawned_work.hpp>
 #include <coracle/compose/scope_future.hpp>
-#include <coracle/compose/via.hpp>
 #include <coracle/core/invoke.hpp>
 
 namespace coracle {
 namespace detail {
-/// Runs a child whose result is dropped.
-template <class Awaitable>
-class spawned_work final : public scope_child {
- public:
-  spawned_work(scope_state& owner, std::source_location where, Awaitable&& value)
-      : scope_child(&over, owner, where), work_(static_cast<Awaitable&&>(value)) {}
-  ~spawned_work() {}
-
-  void run() noexcept {
-    if (!work_.start(callback_frame::handle())) over(this);
-  }
-  static void over(callback_frame* self) noexcept {
-    auto& mine = static_cast<spawned_work&>(*self);
-    bool cancelled = false;
-    if (!mine.work_.finish()) [[unlikely]] {
-      const outcome<void> end = mine.work_.failure();
-      cancelled = end.is_cancelled();
-      mine.error = end.error();
-    }
-    mine.work_.~child();
-    if (mine.error) [[unlikely]] {
-      mine.set_function(&delete_this);
-      return mine.scope.failed(mine);
-    }
-    mine.scope.ended(mine, cancelled);
-    delete &mine;
-  }
-
- private:
-  static void delete_this(callback_frame* self) { delete static_cast<spawned_work*>(self); }
-
-  union {
-    child<Awaitable> work_;  // until it is over
-  };
-};
-
 template <class F, class... Args>
 concept call_of_child =
     !awaitable<std::decay_t<F>> && !scheduler<std::remove_reference_t<F>> && returns_awaitable<F, Args...> &&
@@ -104,7 +67,10 @@ class async_scope {
   template <class Scheduler, class Work>
     requires(is_child<Work> && scheduler<std::remove_reference_t<Scheduler>>)
   void spawn(Scheduler&& place, Work&& work, std::source_location where = std::source_location::current()) {
-    spawn(schedule_on(static_cast<Scheduler&&>(place), static_cast<Work&&>(work)), where);
+    using kept = kept_t<Work>;
+    detail::start_in_scope(
+        *new detail::work_spawned_on<Scheduler, kept>(state_, where, static_cast<Scheduler&&>(place),
+                                                      kept(detail::as_awaitable(static_cast<Work&&>(work)))));
   }
   /// Starts what `f(args...)` returns: spawn(invoke(f, args...)), by which name a child that is left behind tells where it
   /// was spawned.

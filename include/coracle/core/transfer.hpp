@@ -80,6 +80,7 @@ namespace coracle::detail {
 template <class Frame>
 CORACLE_CALLS_WITHOUT_TYPE()
 inline void resume_frame(Frame* frame) {
+  CORACLE_HIDES_RESUMED(frame);
   CORACLE_MUST_TAIL()
   return (*static_cast<void (**)(Frame*)>(static_cast<void*>(frame)))(frame);
 }

@@ -29,7 +29,9 @@ class basic_callback_frame {
 
   template <class... Args>
   explicit basic_callback_frame(function* on_resume, Args... for_promise) noexcept
-      : resume_(on_resume), promise_(for_promise...) {}
+      : promise_(for_promise...) {
+    set_function(on_resume);
+  }
   basic_callback_frame(const basic_callback_frame&) = delete;
   basic_callback_frame& operator=(const basic_callback_frame&) = delete;
 
@@ -37,7 +39,10 @@ class basic_callback_frame {
     return std::coroutine_handle<Promise>::from_address(this);
   }
   /// What the handle calls from here on. Requires: nobody resumes it meanwhile.
-  void set_function(function* on_resume) noexcept { resume_ = on_resume; }
+  void set_function(function* on_resume) noexcept {
+    CORACLE_HIDES_RESUMED(on_resume);
+    resume_ = on_resume;
+  }
 
  protected:
   Promise& promise() noexcept { return promise_; }

@@ -1,0 +1,115 @@
+// coracle/compose/detail/spawned_work.hpp -- a child of a scope that nobody awaits, here or on another scheduler.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/compose/detail/child.hpp>
+#include <coracle/compose/detail/scope_state.hpp>
+#include <coracle/core/invoke.hpp>
+
+namespace coracle::detail {
+/// A child whose result is dropped. `Whole`, which derives from it, is what has been allocated.
+template <class Whole, class Awaitable>
+class dropped_work : public scope_child {
+ public:
+  static void over(callback_frame* self) noexcept {
+    auto& mine = static_cast<Whole&>(*self);
+    const bool well = mine.work_.finish();
+    outcome<void> end;
+    if (!well) [[unlikely]]
+      copy_failure(mine.work_.failure(), end);
+    mine.work_.~child();
+    well ? mine.end_well() : mine.end_badly(end);
+  }
+
+ protected:
+  dropped_work(function* on_resume, scope_state& owner, std::source_location where, Awaitable&& value)
+      : scope_child(on_resume, owner, where), work_(static_cast<Awaitable&&>(value)) {}
+  ~dropped_work() {}
+
+  /// Requires: `work_` is destroyed.
+  void end_well() noexcept {
+    scope.ended(*this, false);
+    delete static_cast<Whole*>(this);
+  }
+  CORACLE_COLD() void end_badly(const outcome<void>& end) noexcept {
+    error = end.error();
+    if (error) {
+      set_function([](callback_frame* self) { delete static_cast<Whole*>(self); });
+      return scope.failed(*this);
+    }
+    scope.ended(*this, true);
+    delete static_cast<Whole*>(this);
+  }
+
+  union {
+    child<Awaitable> work_;  // until it is over
+  };
+};
+
+/// Runs a child where it was spawned.
+template <class Awaitable>
+class spawned_work final : public dropped_work<spawned_work<Awaitable>, Awaitable> {
+ public:
+  spawned_work(scope_state& owner, std::source_location where, Awaitable&& value)
+      : dropped_work<spawned_work, Awaitable>(&spawned_work::over, owner, where,
+                                              static_cast<Awaitable&&>(value)) {}
+  void run() noexcept {
+    if (!this->work_.start(this->callback_frame::handle())) this->over(this);
+  }
+};
+
+/// Keeps a scheduler, or refers to one, and gives what is awaited to go there.
+template <class Scheduler>
+struct way_to {
+  explicit way_to(Scheduler&& given) : place(static_cast<Scheduler&&>(given)) {}
+  decltype(auto) operator()() { return place.schedule(); }
+  Scheduler place;
+};
+/// Runs a child on another scheduler.
+template <class Scheduler, class Awaitable>
+class work_spawned_on final : public dropped_work<work_spawned_on<Scheduler, Awaitable>, Awaitable> {
+  using base = dropped_work<work_spawned_on, Awaitable>;
+  using hop = invocation<way_to<Scheduler>>;
+
+ public:
+  work_spawned_on(scope_state& owner, std::source_location where, Scheduler&& place, Awaitable&& value)
+      : base(&arrived, owner, where, static_cast<Awaitable&&>(value)),
+        hop_(hop{std::in_place, way_to<Scheduler>(static_cast<Scheduler&&>(place))}) {}
+  ~work_spawned_on() {}
+
+  void run() noexcept {
+    this->set_function(&arrived);
+    if (hop_.start(this->callback_frame::handle())) return;
+    if (leave_hop() && !this->work_.start(this->callback_frame::handle())) this->over(this);
+  }
+
+ private:
+  CORACLE_TRANSFER_ABI() static void arrived(callback_frame* self) {
+    auto& mine = static_cast<work_spawned_on&>(*self);
+    if (!mine.leave_hop()) return;
+    const std::coroutine_handle<> next = mine.work_.begin(mine.callback_frame::handle());
+    if (!next) return mine.over(self);
+    CORACLE_RETURN_TO(self, next);
+  }
+  /// False: it was cancelled on its way, or the scheduler has failed; the work was not started, and this is gone.
+  bool leave_hop() noexcept {
+    const bool is_there = hop_.finish();
+    if (is_there) [[likely]] {
+      hop_.~child();
+      this->set_function(&work_spawned_on::over);
+    } else {
+      give_up();
+    }
+    return is_there;
+  }
+  CORACLE_COLD() void give_up() noexcept {
+    const outcome<void> end = hop_.failure();
+    hop_.~child();
+    this->work_.~child();
+    this->end_badly(end);
+  }
+
+  union {
+    child<hop> hop_;  // until it has arrived
+  };
+};
+}  // namespace coracle::detail
