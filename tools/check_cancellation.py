@@ -48,7 +48,7 @@ NOT_OPERATIONS = {
     "child_group::stack_operation": NO_WAIT,
     "stream_children::join_operation": STOPPED,
     "async_generator_promise::yielded_copy": NO_WAIT,
-    "continues_parent_as::final_awaiter": NO_WAIT,
+    "continues_parent_by::final_awaiter": NO_WAIT,
     "task_promise::final_awaiter": NO_WAIT,
     "ends_by": NO_WAIT,
     "expected_awaiter": NO_WAIT,

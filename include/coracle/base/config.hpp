@@ -158,14 +158,28 @@
 #define CORACLE_HIDES_RESUMED(pointer) static_cast<void>(0)
 #endif
 
+// 1 where the compiler folds a coroutine that it sees into the one that awaits it (core/detail/folded_body.hpp). g++ never
+// does. CORACLE_ENABLE_BODY_FOLDING=0, for the whole program, switches it off.
+#if defined(__clang__) && (!defined(CORACLE_ENABLE_BODY_FOLDING) || CORACLE_ENABLE_BODY_FOLDING)
+#define CORACLE_FOLDS_BODIES() 1
+#else
+#define CORACLE_FOLDS_BODIES() 0
+#endif
+
 // A class of one pointer with a destructor is passed and returned as the pointer is, where else its address is: a coroutine
 // then gives its task to its awaiter in a register, not through memory. g++ cannot, so the two compilers' functions that
 // pass one differ, and so do their names: a program that mixes them does not link, and the linker's message says which
-// compiler the caller is of: undefined reference to `give[abi:compiled_by_clang]()'.
-#if defined(__clang__)
-#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("compiled_by_clang")]]
-#else
+// compiler the caller is of: undefined reference to `give[abi:compiled_by_clang]()'. The same goes for a program of which
+// only a part folds bodies.
+#if !defined(__clang__)
 #define CORACLE_IN_A_REGISTER() [[gnu::abi_tag("compiled_by_gcc")]]
+#define CORACLE_FOLDING_ABI()
+#elif CORACLE_FOLDS_BODIES()
+#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("compiled_by_clang")]]
+#define CORACLE_FOLDING_ABI()
+#else
+#define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("compiled_by_clang", "without_folding")]]
+#define CORACLE_FOLDING_ABI() [[gnu::abi_tag("without_folding")]]
 #endif
 
 // 1 where g++ makes the coroutines, which then are written for it.
@@ -173,14 +187,6 @@
 #define CORACLE_GCC() 1
 #else
 #define CORACLE_GCC() 0
-#endif
-
-// 1 where the compiler folds a coroutine that it sees into the one that awaits it, so that a frame that the body destroys
-// itself need not be made. g++ never does, and clang before 19 touches a frame after its last suspension.
-#if defined(__clang__) && __clang_major__ >= 19 && defined(__LP64__)
-#define CORACLE_FOLDS_BODIES() 1
-#else
-#define CORACLE_FOLDS_BODIES() 0
 #endif
 
 // With CORACLE_ENABLE_LIFETIME_CHECKS clang warns where a task outlives an argument that it refers to. Off by

@@ -1,0 +1,55 @@
+// coracle/base/tagged_pointer.hpp -- a pointer and a small tag in one word.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+namespace coracle::detail {
+/// The address of a `T` and, in the bits that its alignment leaves 0, a `Tag`: an enumeration whose enumerator `mask` has
+/// all these bits. A tag marks a pointer or, where there is no pointer, is a value of its own. So a word can be a pointer
+/// or one of a few states, and nobody else turns addresses into numbers.
+template <class T, class Tag>
+class tagged_pointer {
+  static_assert(std::is_enum_v<Tag> && std::is_same_v<std::underlying_type_t<Tag>, std::uintptr_t>,
+                "a tag is an enumeration over std::uintptr_t");
+
+ public:
+  static constexpr std::uintptr_t mask = static_cast<std::uintptr_t>(Tag::mask);
+
+  /// Not to be read before it is assigned.
+  tagged_pointer() noexcept = default;
+  /// A tag alone.
+  constexpr tagged_pointer(Tag tag) noexcept : bits_(static_cast<std::uintptr_t>(tag)) {}  // NOLINT
+  explicit tagged_pointer(T* pointer) noexcept : bits_(reinterpret_cast<std::uintptr_t>(pointer)) {}
+  tagged_pointer(T* pointer, Tag tag) noexcept
+      : bits_(reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(tag)) {}
+  /// For a word that is kept as a number, as by a locked_word.
+  [[nodiscard]] static constexpr tagged_pointer from_bits(std::uintptr_t bits) noexcept {
+    return tagged_pointer(static_cast<Tag>(bits));
+  }
+  [[nodiscard]] constexpr std::uintptr_t bits() const noexcept { return bits_; }
+
+  /// Null if there is a tag alone.
+  [[nodiscard]] T* pointer() const noexcept { return at(bits_ & ~mask); }
+  /// The same where the tag is known: without masking.
+  [[nodiscard]] T* pointer_tagged(Tag tag) const noexcept {
+    return at(bits_ - static_cast<std::uintptr_t>(tag));
+  }
+  /// Returns false for a tag alone.
+  [[nodiscard]] constexpr bool has_pointer() const noexcept { return bits_ > mask; }
+  [[nodiscard]] constexpr Tag tag() const noexcept { return static_cast<Tag>(bits_ & mask); }
+  /// Returns true if one of the bits of `mark` is set.
+  [[nodiscard]] constexpr bool has(Tag mark) const noexcept {
+    return (bits_ & static_cast<std::uintptr_t>(mark)) != 0;
+  }
+  void add(Tag mark) noexcept { bits_ |= static_cast<std::uintptr_t>(mark); }
+  void drop_pointer() noexcept { bits_ &= mask; }
+
+  friend constexpr bool operator==(tagged_pointer, tagged_pointer) noexcept = default;
+
+ private:
+  static T* at(std::uintptr_t address) noexcept { return reinterpret_cast<T*>(address); }
+
+  std::uintptr_t bits_;
+};
+}  // namespace coracle::detail

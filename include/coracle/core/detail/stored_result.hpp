@@ -1,0 +1,197 @@
+// coracle/core/detail/stored_result.hpp -- how a promise keeps the result of its body, and what `co_return` does.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/result.hpp>
+#include <exception>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace coracle {
+namespace part {
+struct stores_errors;
+struct rethrows_errors;
+struct terminates_on_error;
+}  // namespace part
+
+namespace detail {
+// ---- storage: an outcome<T> (core/result.hpp) or, where less suffices, one of these -----------------------
+
+/// A value without room for an error; not even a flag where `T` needs no destructor.
+template <class T>
+class value_only {
+  using stored = stored_t<T>;
+  static constexpr bool tracked = !std::is_trivially_destructible_v<stored>;
+
+ public:
+  value_only() noexcept {}
+  value_only(const value_only&) = delete;
+  value_only& operator=(const value_only&) = delete;
+  ~value_only() {
+    if constexpr (tracked) {
+      if (has_value_.set) value_.~stored();
+    }
+  }
+  [[nodiscard]] bool has_value() const noexcept
+    requires tracked
+  {
+    return has_value_.set;
+  }
+  /// Requires: empty.
+  template <class... Args>
+  void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
+    if constexpr (std::is_reference_v<T>) {
+      T bound(static_cast<Args&&>(args)...);
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(__builtin_addressof(bound));
+    } else {
+      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(static_cast<Args&&>(args)...);
+    }
+    if constexpr (tracked) has_value_.set = true;
+  }
+  T get() && {
+    if constexpr (std::is_reference_v<T>) {
+      return static_cast<T>(*value_);
+    } else {
+      return std::move(value_);
+    }
+  }
+
+ private:
+  struct flag {
+    bool set = false;
+  };
+  union {
+    stored value_;
+  };
+  [[no_unique_address]] std::conditional_t<tracked, flag, nothing> has_value_;
+};
+template <>
+class value_only<void> {
+ public:
+  void emplace() noexcept {}
+  void get() && {}
+};
+/// Room for an error only, in one pointer: what a coroutine that returns nothing has to keep.
+class error_only {
+ public:
+  error_only() noexcept : error_(nullptr) {}
+  error_only(const error_only&) = delete;
+  error_only& operator=(const error_only&) = delete;
+  ~error_only() {
+    if (error_) [[unlikely]]
+      drop();
+  }
+  void emplace() noexcept {}
+  CORACLE_COLD() void emplace_current_exception() noexcept { error_ = std::current_exception(); }
+  [[nodiscard]] bool has_error() const noexcept { return static_cast<bool>(error_); }
+  CORACLE_ALWAYS_INLINE() void get() && {
+    if (error_) [[unlikely]]
+      rethrow(error_);
+  }
+
+ private:
+  CORACLE_COLD() void drop() noexcept { error_.~exception_ptr(); }
+  union {
+    std::exception_ptr error_;
+  };
+};
+
+// ---- `co_return` -----------------------------------------------------------------------------------------
+
+/// Whether an lvalue reference `T` that is made of a `U` refers to a temporary: only that binds to an rvalue reference,
+/// too. False for an object of another class, which may convert to a reference, as a std::reference_wrapper does.
+template <class T, class U>
+inline constexpr bool refers_to_temporary =
+    std::is_lvalue_reference_v<T> && std::is_constructible_v<std::remove_reference_t<T>&&, U> &&
+    (!std::is_class_v<std::remove_reference_t<U>> ||
+     std::is_base_of_v<std::remove_cvref_t<T>, std::remove_cvref_t<U>>);
+
+template <class T>
+inline constexpr bool fits_into_frame = alignof(stored_t<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+/// A result that can take the place of an environment.
+template <class T>
+inline constexpr bool fits_into_word =
+    sizeof(stored_t<T>) <= sizeof(void*) && std::is_trivially_destructible_v<stored_t<T>> &&
+    std::is_nothrow_move_constructible_v<stored_t<T>>;
+
+/// `co_return value;` for a `Result` that keeps a `T` in its `result()`.
+template <class T, class Result>
+struct returns_into : Result {
+  template <class U = T>
+  void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
+    constexpr bool fits = std::is_constructible_v<T, U>, lasts = !fits || !refers_to_temporary<T, U>;
+    static_assert(
+        fits_into_frame<T>,
+        "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
+    static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
+    static_assert(
+        lasts,
+        "co_return: this coroutine returns a reference, and this is a temporary, which ends here: return a "
+        "value, or refer to what lives on");
+    if constexpr (fits && lasts && (!fits_into_word<T> || std::is_nothrow_constructible_v<T, U>)) {
+      auto& result = this->result();
+      if constexpr (!std::is_trivially_destructible_v<stored_t<T>>) {
+        // Of a `co_return` before this one, behind which the destructor of a local threw, and the body caught that.
+        if (result.has_value()) [[unlikely]]
+          renew(result);
+      }
+      result.emplace(static_cast<U&&>(value));
+    } else if constexpr (fits && lasts) {
+      // Where this throws, a handler around the co_return may go on, and needs what a result takes the place of.
+      T made(static_cast<U&&>(value));
+      this->result().emplace(static_cast<T&&>(made));
+    }
+  }
+
+ private:
+  template <class Storage>
+  CORACLE_COLD()
+  static void renew(Storage& result) noexcept {
+    result.~Storage();
+    ::new (static_cast<void*>(&result)) Storage;
+  }
+};
+template <class Result>
+struct returns_into<void, Result> : Result {
+  void return_void() noexcept { this->result().emplace(); }
+};
+
+/// The result of a coroutine, kept as its promise's policy of errors, a part, says.
+template <class T, class Errors>
+struct result_of_coroutine {
+  using storage = std::conditional_t<!std::is_same_v<Errors, part::stores_errors>, value_only<T>,
+                                     std::conditional_t<std::is_void_v<T>, error_only, outcome<T>>>;
+
+  void unhandled_exception() noexcept(!std::is_same_v<Errors, part::rethrows_errors>) {
+    if constexpr (std::is_same_v<Errors, part::stores_errors>) {
+      result_.emplace_current_exception();
+    } else if constexpr (std::is_same_v<Errors, part::rethrows_errors>) {
+#if CORACLE_EXCEPTIONS()
+      throw;
+#endif
+    } else {
+      std::terminate();
+    }
+  }
+  /// The result, moved out; throws a stored exception. Requires: the coroutine has finished.
+  T take() { return std::move(result_).get(); }
+  /// take() would throw. Requires: it has finished, and stores errors.
+  [[nodiscard]] bool has_error() const noexcept { return result_.has_error(); }
+  /// The body has ended neither by `co_return` nor by an exception. Known of storage that tells whether it is empty.
+  [[nodiscard]] bool lacks_result() const noexcept
+    requires(requires(const storage& kept) { kept.has_value(); })
+  {
+    if constexpr (std::is_same_v<Errors, part::stores_errors>) {
+      return result_.is_empty();
+    } else {
+      return !result_.has_value();
+    }
+  }
+
+ protected:
+  [[nodiscard]] storage& result() noexcept { return result_; }
+  [[no_unique_address]] storage result_;
+};
+}  // namespace detail
+}  // namespace coracle

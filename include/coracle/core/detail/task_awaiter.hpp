@@ -1,0 +1,108 @@
+// coracle/core/detail/task_awaiter.hpp -- the ways to await a task.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/core/detail/folded_body.hpp>
+#include <coracle/core/detail/task_promise.hpp>
+#include <coracle/core/transfer.hpp>
+#include <coroutine>
+
+namespace coracle::detail {
+inline constexpr char awaited_empty[] =
+    "an empty task was awaited: it was awaited before, moved from, or never held a coroutine";
+inline constexpr char awaited_twice[] =
+    "a task was awaited twice: its result has been moved out; a shared_task keeps it";
+
+/// Starts the body of a task, as the child of the coroutine that awaits.
+template <class T>
+class task_awaiter_base {
+ public:
+  explicit task_awaiter_base(std::coroutine_handle<task_promise<T>> body) noexcept : body_(body) {}
+  bool await_ready() const noexcept { return body_.done(); }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> parent) noexcept {
+    const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
+    body.promise().set_parent(parent);
+    return transfer_to(body);
+  }
+
+ protected:
+  /// Only a body that was started says how it ended.
+  [[nodiscard]] bool failed() const noexcept { return body_.done() && body_.promise().has_error(); }
+
+  std::coroutine_handle<task_promise<T>> body_;
+};
+/// task::when_ready(): the result stays in the task.
+template <class T>
+class task_ready_awaiter : public task_awaiter_base<T> {
+ public:
+  using task_awaiter_base<T>::task_awaiter_base;
+  void await_resume() const noexcept {}
+};
+/// Takes the result of a task that lives on.
+template <class T>
+class task_awaiter : public task_awaiter_base<T> {
+ public:
+  using task_awaiter_base<T>::task_awaiter_base;
+  bool await_ready() const noexcept {
+    const bool is_over = this->body_.done();
+    CORACLE_CHECK(!is_over || this->body_.promise().parent(), awaited_twice);
+    return is_over;
+  }
+  CORACLE_ALWAYS_INLINE() T await_resume() {
+    if constexpr (CORACLE_CHECKS()) mark_taken();
+    return this->body_.promise().take();
+  }
+
+  // For sync_wait(), which checks in every build.
+  void require_body() const noexcept { CORACLE_REQUIRE(this->body_, awaited_empty); }
+  void require_result() const noexcept { CORACLE_REQUIRE(this->body_.promise().parent(), awaited_twice); }
+  void mark_taken() const noexcept { this->body_.promise().forget_parent(); }
+};
+/// Owns what it awaits: nothing refers to the task that it was taken from. What `co_await` of an rvalue is with clang.
+template <class T>
+class awaited_task : public task_awaiter<T>, public fold_slot<T> {
+ public:
+  CORACLE_ALWAYS_INLINE()
+  explicit awaited_task(std::coroutine_handle<task_promise<T>> body) noexcept : task_awaiter<T>(body) {}
+  awaited_task(const awaited_task&) = delete;
+  awaited_task& operator=(const awaited_task&) = delete;
+  CORACLE_ALWAYS_INLINE() ~awaited_task() {
+    if (body_was_folded()) return;
+    if constexpr (task_promise<T>::owner_drops_error) this->body_.promise().drop_untaken_error();
+    this->body_.destroy();
+  }
+
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> parent) noexcept {
+    const auto body = this->body_;
+    body.promise().set_parent(parent);
+    this->offer_to(body, parent);
+    return transfer_to(body);
+  }
+  CORACLE_ALWAYS_INLINE() T await_resume() {
+    if constexpr (may_fold<T>) {
+      if (body_was_folded()) return this->take_result();
+    }
+    return task_awaiter<T>::await_resume();
+  }
+
+ private:
+  friend fold_slot<T>;
+  [[nodiscard]] bool body_was_folded() const noexcept { return may_fold<T> && !this->body_; }
+};
+
+/// Two tasks that stand side by side and are moved together, as a when_all does just after they were made, would be read
+/// by one load, which has to wait until both stores of the one before are done: so the compiler is not to see two.
+template <class Promise>
+CORACLE_ALWAYS_INLINE()
+std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> frame) noexcept {
+  void* address = frame.address();
+  CORACLE_HIDES_ORIGIN(address);
+  return std::coroutine_handle<Promise>::from_address(address);
+}
+}  // namespace coracle::detail

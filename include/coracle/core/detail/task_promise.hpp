@@ -1,0 +1,105 @@
+// coracle/core/detail/task_promise.hpp -- the promise of a task.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/folded_body.hpp>
+#include <coracle/core/detail/task_state.hpp>
+#include <coracle/core/frame_memory.hpp>
+#include <coracle/core/promise_parts.hpp>
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+namespace coracle {
+template <class T = void>
+class CORACLE_IN_A_REGISTER() task;
+
+namespace detail {
+template <class T>
+class new_task;
+
+template <class T>
+struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
+                                            part::starts_lazily,
+                                            part::awaits_anything,
+                                            recycled_frames {
+  static_assert(std::is_void_v<T> || std::is_move_constructible_v<T>,
+                "the result is moved out of a task: return a std::unique_ptr to a type that cannot be moved");
+
+  task_promise() noexcept = default;
+  task_promise(const task_promise&) = delete;
+  task_promise& operator=(const task_promise&) = delete;
+  ~task_promise() {
+    if constexpr (!owner_drops_error) drop_untaken_error();
+  }
+  // g++ joins the stores of constants that it makes into a new frame, unless there is a store through another pointer
+  // between them, as of the task for the caller: so that one comes last.
+  using return_object = std::conditional_t<CORACLE_GCC(), new_task<T>, task<T>>;
+  CORACLE_CORO_WRAPPER() return_object get_return_object() noexcept { return return_object{frame()}; }
+
+  /// Tells a parent that is the continuation of many which of them has failed, while the exception is being handled.
+  CORACLE_COLD() void unhandled_exception() noexcept {
+    this->keep_error();
+    shared_promise::tell(this->parent(), frame().address());
+    this->mark_failed();
+  }
+
+  struct final_awaiter {
+    constexpr final_awaiter() noexcept {}
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    CORACLE_TRANSFER_ABI()
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+      task_promise& promise = self.promise();
+      if constexpr (may_fold<T>) {
+        if (is_folded(promise)) return transfer_to(fold(promise));
+        if (promise.has_fold_slot()) [[unlikely]]
+          return transfer_to(promise.slot().parent());
+      }
+      return transfer_to(promise.parent());
+    }
+    void await_resume() const noexcept {}
+  };
+  final_awaiter final_suspend(body_end end = body_end::here()) const noexcept {
+    end.require_result(*this);
+    return {};
+  }
+
+  /// Moves the result out, or throws the error. Requires: the body has ended.
+  CORACLE_ALWAYS_INLINE() T take() {
+    if (this->has_error()) [[unlikely]]
+      rethrow_error_of(frame().address());
+    return std::move(this->kept_result()).get();
+  }
+  /// An error that nobody has taken is dropped by who destroys the frame, before that, with g++: its body would save a
+  /// register for that call each time it is resumed. With clang the destructor of a task is larger then, and a when_all slower.
+  static constexpr bool owner_drops_error = CORACLE_GCC();
+  void drop_untaken_error() noexcept {
+    // One that has not ended may have no parent yet, and has no error.
+    if (!frame().done()) [[unlikely]]
+      return;
+    if (this->has_error()) [[unlikely]]
+      this->drop_error();
+  }
+
+ private:
+  [[nodiscard]] std::coroutine_handle<task_promise> frame() noexcept {
+    return std::coroutine_handle<task_promise>::from_promise(*this);
+  }
+  // Takes what the caller has in a register.
+  [[noreturn]] CORACLE_COLD() static void rethrow_error_of(void* frame) {
+    std::coroutine_handle<task_promise>::from_address(frame).promise().rethrow_error();
+  }
+};
+/// Becomes the task that a coroutine returns, after all else is done.
+template <class T>
+class new_task {
+ public:
+  explicit new_task(std::coroutine_handle<task_promise<T>> body) noexcept : body_(body) {}
+  operator task<T>() const noexcept { return task<T>{body_}; }
+
+ private:
+  std::coroutine_handle<task_promise<T>> body_;
+};
+}  // namespace detail
+}  // namespace coracle

@@ -1,0 +1,152 @@
+// coracle/core/detail/task_state.hpp -- what a task's promise keeps: two words, and its result where that is larger than one.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/detail/continuation.hpp>
+#include <coracle/core/detail/folded_body.hpp>
+#include <coracle/core/detail/stored_result.hpp>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <type_traits>
+
+// What is not needed any more makes room for what comes next:
+//
+//   when                                 outcome_or_environment           parent_or_awaiter
+//   the task was made                    -                                -
+//   it is awaited: set_parent()          the environment; null: none      the awaiter's frame
+//   its awaiter offers to fold it        "                                the awaited_task, with `folds`
+//   `co_return value`                    the value, if it fits            ", and `has_returned` in a checked build
+//   an exception leaves the body         the error                        ", and `has_failed`
+//   the result was taken, if that is     "                                no frame; the marks stay
+//   checked: sync_wait(), checked builds
+//
+// The coroutine and its awaiter never run at the same time, so nothing here is atomic.
+namespace coracle::detail {
+/// The first word. A coroutine that has ended needs no environment, so its error takes that place, or its `Result`, which
+/// must fit. Not read before it is set.
+template <class Result>
+class outcome_or_environment {
+ public:
+  outcome_or_environment() noexcept {}
+  outcome_or_environment(const outcome_or_environment&) = delete;
+  outcome_or_environment& operator=(const outcome_or_environment&) = delete;
+  ~outcome_or_environment() {}
+
+  [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
+  void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
+
+  /// Of a body that has returned.
+  [[nodiscard]] Result& kept_result() noexcept { return result_; }
+
+ protected:
+  /// environment -> result: an empty one, for `co_return` to fill.
+  [[nodiscard]] Result& result() noexcept { return *::new (static_cast<void*>(&result_)) Result; }
+  /// environment or result -> error: the exception that is being handled.
+  CORACLE_COLD() void keep_error() noexcept {
+    ::new (static_cast<void*>(&error_)) std::exception_ptr(std::current_exception());
+  }
+  /// The error ends. Requires: it is there.
+  CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }
+  /// The error stays. Requires: it is there.
+  [[noreturn]] void rethrow_error() const {
+    const std::exception_ptr error(error_);
+    rethrow(error);
+  }
+
+ private:
+  union {
+    const environment* environment_;
+    Result result_;
+    std::exception_ptr error_;
+  };
+};
+/// With a place of its own for a result that does not fit.
+template <class Result>
+class outcome_or_environment_and : public outcome_or_environment<nothing> {
+ public:
+  [[nodiscard]] Result& kept_result() noexcept { return result_; }
+
+ protected:
+  [[nodiscard]] Result& result() noexcept { return result_; }
+
+ private:
+  [[no_unique_address]] Result result_;
+};
+template <class T>
+using task_outcome = std::conditional_t<fits_into_word<T>, outcome_or_environment<value_only<T>>,
+                                        outcome_or_environment_and<value_only<T>>>;
+
+/// The second word: what the task continues at its end, and how it ended. Not read before it is set.
+template <class T>
+class CORACLE_FOLDING_ABI() parent_or_awaiter {
+ public:
+  enum class mark : std::uintptr_t { has_failed = 1, has_returned = 2, folds = 4, mask = 7 };
+
+  parent_or_awaiter() noexcept {}
+  /// The frame to be continued, which the awaiter knows if it is here instead; null once it was forgotten.
+  [[nodiscard]] std::coroutine_handle<> get() const noexcept {
+    if constexpr (may_fold<T>) {
+      if (has(mark::folds)) [[unlikely]]
+        return slot().parent();
+    }
+    return std::coroutine_handle<>::from_address(word_.pointer());
+  }
+  [[nodiscard]] bool has(mark which) const noexcept { return word_.has(which); }
+  /// Requires: it has `folds`.
+  [[nodiscard]] fold_slot<T>& slot() const noexcept {
+    return *static_cast<awaited_task<T>*>(word_.pointer());
+  }
+
+  void set(std::coroutine_handle<> frame) noexcept { word_ = word(frame.address()); }
+  void set(awaited_task<T>& awaiter) noexcept { word_ = word(__builtin_addressof(awaiter), mark::folds); }
+  void add(mark which) noexcept { word_.add(which); }
+  /// Only the marks stay.
+  void forget() noexcept { word_.drop_pointer(); }
+
+ private:
+  using word = tagged_pointer<void, mark>;
+
+  union {  // not initialised
+    word word_;
+  };
+};
+
+/// Both words as the base of a promise.
+template <class T>
+class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter<T>> {
+  using base = continues_parent_by<task_outcome<T>, parent_or_awaiter<T>>;
+  using mark = typename parent_or_awaiter<T>::mark;
+  static constexpr bool returns_over_environment = fits_into_word<T> && !std::is_void_v<T>;
+
+ public:
+  [[nodiscard]] const environment* get_environment() const noexcept {
+    CORACLE_CHECK(
+        !returns_over_environment || !this->parent_.has(mark::has_returned),
+        "a task went on after `co_return value`: it caught what the destructor of a local threw then");
+    return base::get_environment();
+  }
+  [[nodiscard]] bool has_error() const noexcept { return this->parent_.has(mark::has_failed); }
+  /// In checked builds: it has ended neither by `co_return` nor by an exception.
+  [[nodiscard]] bool lacks_result() const noexcept {
+    return !std::is_void_v<T> && !this->parent_.has(mark::has_returned) && !has_error();
+  }
+  /// From here on parent() is null.
+  void forget_parent() noexcept { this->parent_.forget(); }
+
+  [[nodiscard]] bool has_fold_slot() const noexcept { return may_fold<T> && this->parent_.has(mark::folds); }
+  /// Requires: has_fold_slot().
+  [[nodiscard]] fold_slot<T>& slot() const noexcept { return this->parent_.slot(); }
+  /// Requires: set_parent() was called just before.
+  void take_fold_slot(awaited_task<T>& awaiter) noexcept { this->parent_.set(awaiter); }
+
+ protected:
+  /// Where `co_return` puts the value.
+  [[nodiscard]] auto& result() noexcept {
+    if constexpr (CORACLE_CHECKS()) this->parent_.add(mark::has_returned);
+    return base::result();
+  }
+  void mark_failed() noexcept { this->parent_.add(mark::has_failed); }
+};
+}  // namespace coracle::detail
