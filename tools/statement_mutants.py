@@ -45,8 +45,8 @@ FOLDERS += ["src/exec", "src/io", "src/time"]
 # Of protocols, too, though none of their own accesses is atomic.
 MORE = """core/detail/wait_queue core/detail/choice core/stop core/detail/linked_stop_source sync/single_consumer_event
 sync/single_producer_sequencer channels/broadcast channels/watch channels/detail/channel_buffer compose/async_scope
-compose/single_flight compose/detail/run_children compose/detail/siblings_operation compose/detail/child time/timeout time/sleep
-time/rate_limiter"""
+compose/single_flight compose/detail/run_children compose/detail/siblings compose/detail/siblings_operation compose/detail/race
+compose/detail/child streams/detail/stream_children time/timeout time/sleep time/rate_limiter"""
 # Not yet: the pool and its queues.
 LEFT_OUT = ["static_thread_pool.cpp", "sleepers.hpp", "work_queue.hpp", "lone_entry.hpp", "letterbox.hpp"]
 SAMPLE = """

@@ -40,7 +40,7 @@ when_any_operation<Which, std::tuple<sibling<Awaitables>...>>
   result_type result_of_winner() {
     auto& one = std::get<Index>(this->children());
     if constexpr (Index + 1 != sizeof...(Awaitables)) {
-      if (&one != this->winner()) return result_of_winner<Index + 1>();
+      if (one.name() != this->winner()) return result_of_winner<Index + 1>();
     }
     return result_type{std::in_place_index<Index>, element_of(one)};
   }
@@ -66,19 +66,22 @@ when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
   }
   result_type await_resume() {
     this->throw_failure();
-    auto& one = static_cast<sibling<Awaitable>&>(*this->winner());
-    return result_type{static_cast<std::size_t>(&one - this->children().data()), element_of(one)};
+    children_type& all = this->children();
+    const auto& winner =
+        static_cast<const sibling<Awaitable>&>(*static_cast<const sibling_base*>(this->winner()));
+    const auto index = static_cast<std::size_t>(&winner - all.data());
+    return result_type{index, element_of(all[index])};
   }
 };
 
 template <siblings::rule Which, class... Works>
-auto race(Works&&... each) {
+auto make_race(Works&&... each) {
   using children = std::tuple<sibling<work_t<Works>>...>;
   return when_any_operation<Which, children>{std::in_place,
                                              detail::as_awaitable(static_cast<Works&&>(each))...};
 }
 template <siblings::rule Which, class Range>
-auto race_of_range(Range&& range) {
+auto make_race_of_range(Range&& range) {
   auto children = siblings_from_range<sibling, std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
   return when_any_operation<Which, decltype(children)>{std::in_place, std::move(children)};
 }
@@ -111,13 +114,13 @@ auto race_of_range(Range&& range) {
 template <class... Works>
   requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
 auto when_any(Works&&... each) {
-  return detail::race<detail::siblings::rule::any>(static_cast<Works&&>(each)...);
+  return detail::make_race<detail::siblings::rule::any>(static_cast<Works&&>(each)...);
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
   requires(!detail::work<Range>)
 auto when_any(Range&& range) {
-  return detail::race_of_range<detail::siblings::rule::any>(static_cast<Range&&>(range));
+  return detail::make_race_of_range<detail::siblings::rule::any>(static_cast<Range&&>(range));
 }
 template <class... Ts>
 detail::any_awaiter when_any(Ts&&...) {
@@ -143,13 +146,13 @@ detail::any_awaiter when_any(Ts&&...) {
 template <class... Works>
   requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
 auto when_any_succeeds(Works&&... each) {
-  return detail::race<detail::siblings::rule::success>(static_cast<Works&&>(each)...);
+  return detail::make_race<detail::siblings::rule::success>(static_cast<Works&&>(each)...);
 }
 /// Requires: not empty.
 template <detail::awaitable_range Range>
   requires(!detail::work<Range>)
 auto when_any_succeeds(Range&& range) {
-  return detail::race_of_range<detail::siblings::rule::success>(static_cast<Range&&>(range));
+  return detail::make_race_of_range<detail::siblings::rule::success>(static_cast<Range&&>(range));
 }
 template <class... Ts>
 detail::any_awaiter when_any_succeeds(Ts&&...) {

@@ -88,23 +88,24 @@ CORACLE_COLD() inline bool all_say_no_memory(const std::vector<std::exception_pt
 }
 #endif
 
-/// Throws `first` if it is the only one; else an error_group of it and what `add_others(errors)` appends. Where
-/// there is no memory for the group, or all say that there was none, `first` alone.
+/// Throws `first` if it is the only one; else an error_group of it and what `add_others(errors)` appends, `most` at most in
+/// all. Where there is no memory for the group, or all say that there was none, `first` alone.
 template <class AddOthers>
-[[noreturn]] CORACLE_COLD() void throw_together(std::exception_ptr first, std::size_t count,
+[[noreturn]] CORACLE_COLD() void throw_together(std::exception_ptr first, std::size_t most,
                                                 AddOthers add_others) {
 #if CORACLE_EXCEPTIONS()
-  if (count > 1) {
+  if (most > 1) {
     try {
       std::vector<std::exception_ptr> errors{first};
-      errors.reserve(count);
+      errors.reserve(most);
       add_others(errors);
-      if (!all_say_no_memory(errors)) first = std::make_exception_ptr(error_group(std::move(errors)));
+      if (errors.size() > 1 && !all_say_no_memory(errors))
+        first = std::make_exception_ptr(error_group(std::move(errors)));
     } catch (const std::bad_alloc&) {  // `first` is as it was
     }
   }
 #else
-  static_cast<void>(count), static_cast<void>(add_others);
+  static_cast<void>(most), static_cast<void>(add_others);
 #endif
   rethrow(first);
 }

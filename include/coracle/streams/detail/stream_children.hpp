@@ -1,23 +1,15 @@
 // coracle/streams/detail/stream_children.hpp -- what runs inside a pipeline between two polls.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/base/atomic.hpp>
 #include <coracle/compose/detail/child.hpp>
+#include <coracle/compose/detail/countdown.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/subtree.hpp>
-#include <coracle/core/executor.hpp>
-#include <cstddef>
 #include <optional>
 
 namespace coracle::detail {
 /// All of a pipeline's children. The coroutine at the pipeline's end owns them, and stops and joins them on
 /// every way out, so no stage has to be joined by itself, and no source outlives its pipeline.
-//
-// running_ is the number of children, plus one until join() is awaited. Whoever takes it to zero continues
-// the joiner; nobody else touches this after his own subtraction.
-//   [K1] + 1               relaxed  orders nothing: the caller keeps it above zero
-//   [K2] - 1, a child      acq_rel  publish what it did; the last one sees joiner_       pairs with K2, K3
-//   [K3] - 1, the joiner   acq_rel  publish joiner_; if last, see what the children did  pairs with K2
 class stream_children {
  public:
   /// Throws std::bad_alloc. Requires: `outer` lives longer.
@@ -29,28 +21,22 @@ class stream_children {
   stream_children& operator=(const stream_children&) = delete;
   ~stream_children() {
     CORACLE_REQUIRE(
-        running_.load(memory_order_relaxed) <= 1,
+        running_.left() <= 1,
         "a pipeline was destroyed while something in it runs: await it to its end, which a stop request "
         "brings early");
   }
 
   [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }
-  void one_begins() noexcept { running_.fetch_add(1, memory_order_relaxed); } /*K1*/
+  void one_begins() noexcept { running_.add_one(); }
   void one_ended() noexcept {
-    if (running_.fetch_sub(1, memory_order_acq_rel) != 1) return; /*K2*/
-    if (joiner_.home == current_executor()) {
-      resume_on_return(joiner_.handle);
-    } else {
-      joiner_.wake();
-    }
+    if (running_.count_down(1)) running_.continue_parent();
   }
   class join_operation;
   /// Asks all to stop. Awaitable of nothing: they have ended. A stop request does not end that wait.
   join_operation stop_and_join() noexcept;
 
  private:
-  atomic<std::size_t> running_{1};
-  plain<waiter> joiner_{};
+  countdown running_{1};  // one for join(), until that is awaited
   subtree inherited_;
 };
 
@@ -60,8 +46,8 @@ class [[nodiscard]] stream_children::join_operation {
   bool await_ready() const noexcept { return false; }
   CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
     children_.inherited_.request_stop(stop_reason::requested);
-    children_.joiner_.suspend(suspended);
-    return children_.running_.fetch_sub(1, memory_order_acq_rel) != 1; /*K3*/
+    children_.running_.suspend(suspended);
+    return !children_.running_.count_down(1);
   }
   void await_resume() const noexcept {}
 

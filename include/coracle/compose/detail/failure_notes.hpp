@@ -1,0 +1,45 @@
+// coracle/compose/detail/failure_notes.hpp -- which of several children failed first, and why others gave nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/atomic.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+
+namespace coracle::detail {
+/// Written by children as they end, on any threads; read once all have ended. The errors stay in the children.
+//
+// The countdown orders all of this: each child writes before it counts itself down, and the parent reads after the last one.
+//   [N1] is it the first?  relaxed  of those that come at the same time, any may be the first
+//   [N2] load              relaxed  after the last has been counted down
+class failure_notes {
+ public:
+  failure_notes() noexcept = default;
+  failure_notes(const failure_notes&) = delete;
+  failure_notes& operator=(const failure_notes&) = delete;
+
+  /// `which`: the child that has failed.
+  void note_error(const void* which) noexcept {
+    note_first(first_failed_, which);
+    note_cancelled(stop_reason::sibling_failed);
+  }
+  void note_cancelled(stop_reason why) noexcept { note_first(why_, why); }
+
+  /// Every child has given a value.
+  [[nodiscard]] bool none() const noexcept {
+    return why_.load(memory_order_relaxed) == stop_reason::none; /*N2*/
+  }
+  [[nodiscard]] const void* first_failed() const noexcept {
+    return first_failed_.load(memory_order_relaxed); /*N2*/
+  }
+  /// Why the first of them gave no value; sibling_failed: it failed.
+  [[nodiscard]] stop_reason cancelled() const noexcept { return why_.load(memory_order_relaxed); } /*N2*/
+
+ private:
+  template <class T>
+  static void note_first(atomic<T>& first, T mine) noexcept {
+    if (first.load(memory_order_relaxed) == T{}) first.store(mine, memory_order_relaxed); /*N1*/
+  }
+
+  atomic<const void*> first_failed_{nullptr};
+  atomic<stop_reason> why_{stop_reason::none};
+};
+}  // namespace coracle::detail
