@@ -21,18 +21,9 @@
 
 namespace {
 using coracle::async_latch;
+using coracle_test::await_and_log;
+using coracle_test::await_and_log_on;
 using coracle_test::detached;
-
-detached wait_and_log(const async_latch& latch, std::vector<int>& log, int name) {
-  co_await latch;
-  log.push_back(name);
-}
-/// Logs `name`, or `-name` if it does not run on `loop`.
-detached wait_on(coracle::run_loop& loop, const async_latch& latch, std::vector<int>& log, int name) {
-  co_await loop.schedule();
-  co_await latch;
-  log.push_back(coracle::current_executor() == &loop ? name : -name);
-}
 
 TEST_CASE("async_latch: three parts are waited for by one, as the header shows") {
   std::vector<int> log;
@@ -54,7 +45,7 @@ TEST_CASE("async_latch: a count of zero, or less, is ready at once") {
     const async_latch latch{count};
     CHECK(latch.is_ready());
     std::vector<int> log;
-    wait_and_log(latch, log, 1);
+    await_and_log(latch, log, 1);
     CHECK(log == std::vector{1});
   }
 }
@@ -62,12 +53,12 @@ TEST_CASE("async_latch: a count of zero, or less, is ready at once") {
 TEST_CASE("async_latch: waiters suspend until the count is zero, and are woken first come, first served") {
   async_latch latch{2};
   std::vector<int> log;
-  for (int name = 1; name != 4; ++name) wait_and_log(latch, log, name);
+  for (int name = 1; name != 4; ++name) await_and_log(latch, log, name);
   CHECK(log.empty());
   latch.count_down();
   CHECK(log.empty());
   CHECK_FALSE(latch.is_ready());
-  wait_and_log(latch, log, 4);
+  await_and_log(latch, log, 4);
   latch.count_down();
   CHECK(log == std::vector{1, 2, 3, 4});
   CHECK(latch.is_ready());
@@ -77,15 +68,15 @@ TEST_CASE("async_latch: a waiter that comes after the count reached zero does no
   async_latch latch{1};
   std::vector<int> log;
   latch.count_down();
-  wait_and_log(latch, log, 1);
-  wait_and_log(latch, log, 2);
+  await_and_log(latch, log, 1);
+  await_and_log(latch, log, 2);
   CHECK(log == std::vector{1, 2});
 }
 
 TEST_CASE("async_latch: count_down(n) takes n at once, count_down(0) nothing") {
   async_latch latch{5};
   std::vector<int> log;
-  wait_and_log(latch, log, 1);
+  await_and_log(latch, log, 1);
   latch.count_down(3);
   latch.count_down(0);
   latch.count_down(1);
@@ -99,13 +90,13 @@ TEST_CASE("async_latch: count_down(n) takes n at once, count_down(0) nothing") {
 TEST_CASE("async_latch: a count that goes below zero is ready, and counting on has no effect") {
   async_latch latch{3};
   std::vector<int> log;
-  wait_and_log(latch, log, 1);
+  await_and_log(latch, log, 1);
   latch.count_down(5);
   CHECK(log == std::vector{1});
   latch.count_down();
   latch.count_down(0);
   CHECK(latch.is_ready());
-  wait_and_log(latch, log, 2);
+  await_and_log(latch, log, 2);
   CHECK(log == std::vector{1, 2});
 }
 
@@ -142,9 +133,9 @@ TEST_CASE("async_latch: each waiter is posted to its own executor, count_down() 
   coracle::run_loop first, second;
   async_latch latch{1};
   std::vector<int> log;
-  wait_on(first, latch, log, 1);
-  wait_on(second, latch, log, 2);
-  wait_on(first, latch, log, 3);
+  await_and_log_on(first, latch, log, 1);
+  await_and_log_on(second, latch, log, 2);
+  await_and_log_on(first, latch, log, 3);
   CHECK(first.run_pending() == 2);
   CHECK(second.run_pending() == 1);
   latch.count_down();
@@ -158,7 +149,7 @@ TEST_CASE("async_latch: an await that does not suspend stays on its executor wit
   coracle::run_loop loop;
   const async_latch latch{0};
   std::vector<int> log;
-  wait_on(loop, latch, log, 1);
+  await_and_log_on(loop, latch, log, 1);
   CHECK(loop.run_one());
   CHECK(log == std::vector{1});
   CHECK_FALSE(loop.run_one());
@@ -185,8 +176,8 @@ TEST_CASE("async_latch: stop requested before or during the wait ends it, and th
   coracle::stop_source during, before;
   async_latch latch{2};
   std::vector<int> log;
-  coracle_test::await_and_log(latch, during, log, 1);
-  wait_and_log(latch, log, 2);
+  await_and_log(latch, during, log, 1);
+  await_and_log(latch, log, 2);
   latch.count_down();
   during.request_stop();
   CHECK(log == std::vector{-1});
@@ -195,7 +186,7 @@ TEST_CASE("async_latch: stop requested before or during the wait ends it, and th
   CHECK(latch.is_ready());
   CHECK(log == std::vector{-1, 2});
   before.request_stop();
-  coracle_test::await_and_log(latch, before, log, 3);
+  await_and_log(latch, before, log, 3);
   CHECK(log == std::vector{-1, 2, -3});
 }
 
@@ -207,7 +198,7 @@ TEST_CASE(
   std::vector<int> log;
   const auto wait = [&]() -> detached {
     co_await loop.schedule();
-    coracle_test::await_and_log(latch, source, log, 1);
+    await_and_log(latch, source, log, 1);
   };
   wait();
   loop.run_pending();
@@ -220,7 +211,7 @@ TEST_CASE(
 TEST_CASE("async_latch: the last waiter may destroy it inside count_down()") {
   auto latch = std::make_unique<async_latch>(2);
   std::vector<int> log;
-  wait_and_log(*latch, log, 1);
+  await_and_log(*latch, log, 1);
   const auto wait_and_destroy = [&]() -> detached {
     co_await *latch;
     latch.reset();
@@ -255,7 +246,7 @@ TEST_CASE("async_latch: destroyed while a coroutine waits ends the program and s
   CHECK(coracle_test::abort_message([] {
           const async_latch latch{1};
           std::vector<int> log;
-          wait_and_log(latch, log, 1);
+          await_and_log(latch, log, 1);
         }) == "coracle: an async_latch was destroyed while coroutines wait for it\n");
 }
 
