@@ -3,6 +3,7 @@
 #include <coracle/sync/async_condition_variable.hpp>
 #include <memory>
 
+#include "../support/is_free.hpp"
 #include "model_waits.hpp"
 
 namespace {
@@ -52,10 +53,7 @@ detached wait_once(guarded& at, bool& notified) {
   ++at.items;  // with the lock held
   notified = true;
 }
-void expect_free(async_mutex& mutex) {
-  model_expect(mutex.try_lock(), "nobody holds the lock");
-  mutex.unlock();
-}
+void expect_free(async_mutex& mutex) { model_expect(coracle_test::is_free(mutex), "nobody holds the lock"); }
 
 void notify_one_against_wait() {
   guarded at;

@@ -3,6 +3,7 @@
 #include <coracle/sync/async_mutex.hpp>
 #include <memory>
 
+#include "../support/is_free.hpp"
 #include "model_executor.hpp"
 #include "model_waits.hpp"
 
@@ -10,6 +11,7 @@ namespace {
 using coracle::async_mutex;
 using coracle_test::detached;
 using coracle_test::detached_in_place;
+using coracle_test::is_free;
 using coracle_test::model_executor;
 using coracle_test::model_expect;
 using coracle_test::model_test;
@@ -38,10 +40,7 @@ void try_to_enter(guarded& at, int& entered) {
 }
 /// Nobody holds it and nobody waits: whoever tries gets it, and the next one too.
 void expect_free(async_mutex& mutex) {
-  for (int i = 0; i != 2; ++i) {
-    model_expect(mutex.try_lock(), "it is free");
-    mutex.unlock();
-  }
+  for (int i = 0; i != 2; ++i) model_expect(is_free(mutex), "it is free");
 }
 
 template <unsigned Threads>
@@ -113,9 +112,7 @@ void stopped_before() {
   stoppable_place place;
   wait_end end = wait_end::waits;
   place.request_stop();
-  model_thread other{[&] {
-    if (mutex.try_lock()) mutex.unlock();
-  }};
+  model_thread other{[&] { static_cast<void>(is_free(mutex)); }};
   note_end(place, mutex.lock_async(), end);
   other.join();
   model_expect(end == wait_end::cancelled, "not even a free one is locked");
@@ -300,22 +297,46 @@ void two_woken_on_two_executors() {
   model_expect(at.entered == 2, "both have had it");
   expect_free(at.mutex);
 }
-/// In the model four overtake it at most.
-void overtaken_so_often() {
+/// In the model four overtake a waiter that is on its way: `left` of them after `meanwhile()`, and then the lock is kept for it.
+template <class Meanwhile>
+void overtaken_so_often(int left, Meanwhile meanwhile) {
   guarded at;
   model_executor place;
   int woken = 0, tried = 0;
   model_expect(at.mutex.try_lock(), "it is free");
   start_on(place, [&] { enter_and_count(at, woken); });
   at.mutex.unlock();
+  meanwhile(at.mutex, place);
   model_thread other{[&] {
     for (int i = 0; i != 6; ++i) try_to_enter(at, tried);
   }};
   other.join();
-  model_expect(tried == 4, "then it is kept");
+  model_expect(tried == left, "then it is kept");
   run_until(place, [&] { return woken == 1; });
-  model_expect(at.entered == 5, "it has had it");
+  model_expect(at.entered == 1 + left, "it has had it");
   expect_free(at.mutex);
+}
+void overtaken_four_times() {
+  overtaken_so_often(4, [](async_mutex&, model_executor&) {});
+}
+void overtaken_less_after_a_loss() {
+  overtaken_so_often(2, [](async_mutex& mutex, model_executor& place) {
+    model_expect(mutex.try_lock(), "overtaken once");
+    model_expect(place.run_posted() == 1, "in vain, which counts as another one");
+    mutex.unlock();
+  });
+}
+/// A branch that has lost finds the lock free, and leaves what is counted.
+void overtaken_as_often_beside_a_lost_one() {
+  overtaken_so_often(3, [](async_mutex& mutex, model_executor&) {
+    model_expect(is_free(mutex), "overtaken once");
+    coracle::detail::choice one_of;
+    stoppable_place stops;
+    wait_end end = wait_end::waits;
+    model_expect(one_of.claim(), "by another branch");
+    note_end(stops, one_of, mutex.lock_async(), end);
+    model_expect(end == wait_end::cancelled, "it has lost");
+  });
 }
 /// Comes too late for two holders of whom the second lets go while it goes back into the queue.
 void woken_in_vain() {
@@ -345,6 +366,23 @@ void stop_on_the_way() {
   model_thread stopper{[&] { stops.request_stop(); }};
   run_until(place, [&] { return end != wait_end::waits && second == 1; });
   stopper.join();
+  expect_free(at.mutex);
+}
+/// The request is over before the waiter runs: in the queue or on its way, it is cancelled, and the next one let in.
+void stopped_before_it_runs() {
+  guarded at;
+  model_executor place;
+  stoppable_place stops;
+  wait_end end = wait_end::waits;
+  int second = 0;
+  model_expect(at.mutex.try_lock(), "it is free");
+  start_on(place, [&] { lock_until_stopped(stops, at.mutex, end); });
+  start_on(place, [&] { enter_and_count(at, second); });
+  model_thread stopper{[&] { stops.request_stop(); }};
+  at.mutex.unlock();
+  stopper.join();
+  run_until(place, [&] { return end != wait_end::waits && second == 1; });
+  model_expect(end == wait_end::cancelled, "it takes nothing");
   expect_free(at.mutex);
 }
 void stop_on_the_way_against_try_lock() {
@@ -446,9 +484,12 @@ int main(int argc, char** argv) {
   run.check("mutex: two woken waiters against try_lock", 4, woken_against_try_lock<2>);
   run.check("mutex: a woken waiter against lock", run.all, woken_against_lock);
   run.check("mutex: two woken on two executors", 4, two_woken_on_two_executors);
-  run.check("mutex: overtaken so often", run.all, overtaken_so_often);
+  run.check("mutex: overtaken so often", run.all, overtaken_four_times);
+  run.check("mutex: overtaken less often after a loss", run.all, overtaken_less_after_a_loss);
+  run.check("mutex: overtaken as often beside a lost one", run.all, overtaken_as_often_beside_a_lost_one);
   run.check("mutex: woken in vain", run.all, woken_in_vain);
   run.check("mutex: stop on the way", run.all, stop_on_the_way);
+  run.check("mutex: stopped before it runs", run.all, stopped_before_it_runs);
   run.check("mutex: stop on the way against try_lock", 3, stop_on_the_way_against_try_lock);
   run.check("mutex: stop behind the woken", run.all, stop_behind_the_woken);
   run.check("mutex: stop against start beside the woken", 4, stop_against_start_beside_the_woken);
