@@ -248,7 +248,8 @@ TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds d
                           &scheduled_tree::leaves_by_spawn}) {
     scheduled_tree tree{pool};
     CHECK(sync_wait(coracle::schedule_on(pool, (tree.*walk)(depth))) == leaves);
-    CHECK(tree.most_calls <= 16 * depth);
+    // Breadth first it would be all of them. A few hundred on a busy machine: the oldest entry gets a turn by time, too.
+    CHECK(tree.most_calls <= leaves / 4);
   }
 }
 
