@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs coracle_lint on coracle itself: its headers, tests and examples, and what the documents show.
 
-  lint_coroutines.py [--require-parser]   without libclang it looks at the texts, and says so; --require-parser: it fails
+  lint_coroutines.py [--require-parser] [FILE...]   of all texts, or of these files; without libclang it looks at the texts,
+                                                    and says so; --require-parser: it fails
   lint_coroutines.py [--require-parser] --self-test   runs both forms of the lint on known cases
 """
 import os
@@ -97,13 +98,13 @@ def look(text, flags):
         return [], f"{text.name()}: does not parse: {error}"
 
 
-def lint(require_parser):
+def lint(require_parser, files):
     why = parsed_form.why_missing()
     if why:
         print(f"{'error' if require_parser else 'looking at texts only'}: {why}", file=sys.stderr)
         if require_parser:
             return 2
-    all_of_them, found, wrong = list(texts()), [], []
+    all_of_them, found, wrong = [text for text in texts() if not files or text.name() in files], [], []
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(os.cpu_count()) as pool:
         flags = {}
         if not why:
@@ -125,12 +126,13 @@ def lint(require_parser):
 
 
 def main():
-    options = set(sys.argv[1:])
+    files = {argument for argument in sys.argv[1:] if not argument.startswith("-")}
+    options = set(sys.argv[1:]) - files
     if options - {"--require-parser", "--self-test"}:
         print(__doc__.split("\n\n", 1)[1], end="", file=sys.stderr)
         return 2
     require_parser = "--require-parser" in options
-    return lint_self_test.run(require_parser) if "--self-test" in options else lint(require_parser)
+    return lint_self_test.run(require_parser) if "--self-test" in options else lint(require_parser, files)
 
 
 if __name__ == "__main__":

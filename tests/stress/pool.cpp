@@ -190,8 +190,8 @@ int main(int argc, char** argv) {
   run.expect("single posts to 1 thread", post_while_falling_asleep(1, single), single);
   run.expect("single posts to 2 threads", post_while_falling_asleep(2, single), single);
   run.expect("posts from a busy thread", post_from_a_busy_thread(single), single);
-  run.expect("posts behind hops, of 2 threads", post_behind_hops(2, single), single);
-  run.expect("posts behind hops, of 3 threads", post_behind_hops(3, single), single);
+  run.expect("posts behind hops, of 2 threads", post_behind_hops(2, single / 4), single / 4);
+  run.expect("posts behind hops, of 3 threads", post_behind_hops(3, single / 4), single / 4);
   run.expect("pairs from a busy thread", post_pairs_from_a_busy_thread(single / 4), single / 4);
   run.expect("batons", relay(count / 100), 2LL * (count / 100));
   return run.finish();
