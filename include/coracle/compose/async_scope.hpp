@@ -104,7 +104,7 @@ class async_scope {
   template <class Scheduler, class Work>
     requires(is_child<Work> && scheduler<std::remove_reference_t<Scheduler>>)
   void spawn(Scheduler&& place, Work&& work, std::source_location where = std::source_location::current()) {
-    spawn(schedule_on(static_cast<Scheduler&&>(place), static_cast<Work&&>(work)), where);
+    spawn(schedule_on(static_cast<Work&&>(work), static_cast<Scheduler&&>(place)), where);
   }
   /// Starts what `f(args...)` returns: spawn(invoke(f, args...)), by which name a child that is left behind tells where it
   /// was spawned.
