@@ -14,7 +14,7 @@ coracle::task<std::uint64_t> sum_of(std::uint64_t first, std::uint64_t last) {
 coracle::task<std::uint64_t> parallel_sum(coracle::static_thread_pool& pool, std::uint64_t parts) {
   std::vector<coracle::task<std::uint64_t>> tasks;
   for (std::uint64_t i = 0; i != parts; ++i) {
-    tasks.push_back(coracle::schedule_on(pool, sum_of(i * 1000, (i + 1) * 1000)));
+    tasks.push_back(coracle::schedule_on(sum_of(i * 1000, (i + 1) * 1000), pool));
   }
   std::uint64_t sum = 0;
   for (const std::uint64_t part : co_await coracle::when_all(std::move(tasks))) sum += part;

@@ -19,10 +19,10 @@ coracle::task<> tour(coracle::static_thread_pool& pool) {
   say("after loop.schedule()");
   co_await coracle::via(work(), pool);
   say("after via(work, pool)");
-  co_await coracle::resume_on(pool, work());
-  say("after resume_on(pool, work)");
-  co_await coracle::schedule_on(loop, work());
-  say("after schedule_on(loop, work)");
+  co_await coracle::resume_on(work(), pool);
+  say("after resume_on(work, pool)");
+  co_await coracle::schedule_on(work(), loop);
+  say("after schedule_on(work, loop)");
   loop.stop();
 }
 
@@ -41,6 +41,6 @@ int main() {
 //     work                        on the pool
 //   after via(work, pool)         on the loop
 //     work                        on the loop
-//   after resume_on(pool, work)   on the pool
+//   after resume_on(work, pool)   on the pool
 //     work                        on the loop
-//   after schedule_on(loop, work) on the loop
+//   after schedule_on(work, loop) on the loop

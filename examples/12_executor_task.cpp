@@ -25,7 +25,7 @@ class [[nodiscard]] executor_task {
     }
     template <coracle::awaitable Awaitable>
     auto adapt_await(Awaitable&& value) {
-      return coracle::resume_on(home_, static_cast<Awaitable&&>(value));
+      return coracle::resume_on(static_cast<Awaitable&&>(value), home_);
     }
 
    private:

@@ -24,7 +24,7 @@ int main() {
   std::vector<int> numbers(200'000);
   const auto scatter = [&](std::size_t i) { numbers[i] = static_cast<int>(i * 2654435761 % 1'000'003); };
   coracle::sync_wait(coracle::parallel_for(pool, 0, numbers.size(), scatter));
-  coracle::sync_wait(coracle::schedule_on(pool, sort(numbers)));
+  coracle::sync_wait(coracle::schedule_on(sort(numbers), pool));
   std::printf("%zu numbers, %s\n", numbers.size(),
               std::is_sorted(numbers.begin(), numbers.end()) ? "sorted" : "NOT sorted");
 }

@@ -74,7 +74,7 @@ int main() {
   window_loop window;
   coracle::static_thread_pool pool{2};
   coracle::async_scope scope;
-  scope.spawn(coracle::schedule_on(window, clicked(window, pool)));
+  scope.spawn(coracle::schedule_on(clicked(window, pool), window));
   window.run();
   coracle::sync_wait(scope.join());
 }

@@ -32,7 +32,7 @@ WRONG = {
         "task<> f() { co_await [x]() -> task<> { co_return; }(); }",
         "task<> f() { co_await g([] { return 1; }, [x] { return x; }); }",
         "task<> f() { co_await g({1, 2}, when_all(a(), [=]() -> task<> { co_return; }())); }",
-        "task<> f() { co_return co_await schedule_on(pool, [p = std::move(p)] { return p; }); }",
+        "task<> f() { co_return co_await schedule_on([p = std::move(p)] { return p; }, pool); }",
     ],
     "conditional": [
         "task<> f() { co_await g(c ? make() : other()); }",

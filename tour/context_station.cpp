@@ -84,13 +84,13 @@ task<step> await_via(stage& at) {
 }
 task<step> await_resume_on(stage& at) {
   step seen{at.names.here(), "", ""};
-  co_await coracle::resume_on(at.pool, work(at, seen.inside));
+  co_await coracle::resume_on(work(at, seen.inside), at.pool);
   seen.after = at.names.here();
   co_return seen;
 }
 task<step> await_schedule_on(stage& at) {
   step seen{at.names.here(), "", ""};
-  co_await coracle::schedule_on(at.pool, work(at, seen.inside));
+  co_await coracle::schedule_on(work(at, seen.inside), at.pool);
   seen.after = at.names.here();
   co_return seen;
 }
@@ -110,12 +110,12 @@ task<> walk_through(stage& at) {
   const step event = co_await await_event(at);
   note(at, "co_await event  (set by the pool)", event);
   const step moved = co_await await_resume_on(at);
-  note(at, "co_await resume_on(pool, work())", moved);
+  note(at, "co_await resume_on(work(), pool)", moved);
   const step back{at.names.here(), "", ""};
   co_await at.loop.schedule();
   note(at, "co_await loop.schedule()", {back.before, "-", at.names.here()});
   const step carried = co_await await_schedule_on(at);
-  note(at, "co_await schedule_on(pool, work())", carried);
+  note(at, "co_await schedule_on(work(), pool)", carried);
   co_await at.loop.schedule();
   at.page.add(at.steps);
 

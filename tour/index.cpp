@@ -173,7 +173,7 @@ index_totals index_tree(const std::filesystem::path& root, std::size_t threads,
   coracle::static_thread_pool pool(std::max<std::size_t>(threads, 1));
   std::vector<coracle::task<>> workers;
   for (std::size_t i = 0; i != pool.thread_count(); ++i) {
-    workers.push_back(coracle::schedule_on(pool, count_files(shared)));
+    workers.push_back(coracle::schedule_on(count_files(shared), pool));
   }
   coracle::sync_wait(coracle::when_all(std::move(workers)));
 

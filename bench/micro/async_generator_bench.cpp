@@ -99,7 +99,7 @@ void async_generator_of_10(benchmark::State& state) {
 
 task<> sum_mapped(long n) {
   auto twice = [](long i) { return 2 * i; };
-  auto numbers = coracle::fmap(twice, opaque_numbers(n));
+  auto numbers = coracle::fmap(opaque_numbers(n), twice);
   long sum = 0;
   while (const long* i = co_await numbers.next()) coracle_bench::need(sum += *i);
 }

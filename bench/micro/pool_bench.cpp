@@ -161,7 +161,7 @@ void floor_wake_up_parked_pool(benchmark::State& state) {
 task<long> fibonacci(static_thread_pool& pool, long n) {
   if (n < 2) co_return n;
   const auto [a, b] =
-      co_await coracle::when_all(coracle::schedule_on(pool, fibonacci(pool, n - 1)), fibonacci(pool, n - 2));
+      co_await coracle::when_all(coracle::schedule_on(fibonacci(pool, n - 1), pool), fibonacci(pool, n - 2));
   co_return a + b;
 }
 void fork_join_pool_of_2(benchmark::State& state) {
@@ -169,7 +169,7 @@ void fork_join_pool_of_2(benchmark::State& state) {
   static_thread_pool pool{2};
   coracle_bench::measure_each(state, 20, calls, [&pool](long n) {
     for (long i = 0; i < n; ++i) {
-      benchmark::DoNotOptimize(coracle::sync_wait(coracle::schedule_on(pool, fibonacci(pool, 16))));
+      benchmark::DoNotOptimize(coracle::sync_wait(coracle::schedule_on(fibonacci(pool, 16), pool)));
     }
   });
 }

@@ -36,7 +36,7 @@ void dag_of_tasks(scenario& run) {
   static_thread_pool pool{2};
   std::uint64_t last = 0;
   run.measure(
-      [&] { last = coracle::sync_wait(coracle::schedule_on(pool, compute(pool, run.times(rows_of_dag)))); });
+      [&] { last = coracle::sync_wait(coracle::schedule_on(compute(pool, run.times(rows_of_dag)), pool)); });
   run.expect(last == last_piece(run.times(rows_of_dag)), "what a loop computes");
 }
 void loop_dag_of_tasks(scenario& run) {

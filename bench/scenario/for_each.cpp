@@ -18,7 +18,7 @@ void for_each_small_body(scenario& run) {
     co_return;
   };
   run.measure(
-      [&] { coracle::sync_wait(coracle::schedule_on(pool, coracle::for_each_concurrent(all, 8, body))); });
+      [&] { coracle::sync_wait(coracle::schedule_on(coracle::for_each_concurrent(all, 8, body), pool)); });
   run.expect(is_worked(all), "every element is worked on once");
 }
 /// A plain function for each element, in chunks.

@@ -16,7 +16,7 @@ task<word_counts> count_words_of(std::string_view text) { co_return count_words(
 task<word_counts> count_all(coracle::static_thread_pool& pool, std::string_view all, std::size_t count) {
   std::vector<task<word_counts>> parts;
   for (std::size_t i = 0; i != count; ++i) {
-    parts.push_back(coracle::schedule_on(pool, count_words_of(document(all, i, count))));
+    parts.push_back(coracle::schedule_on(count_words_of(document(all, i, count)), pool));
   }
   word_counts sum;
   const auto add_part = [&sum](word_counts part) { add(sum, part); };
@@ -28,7 +28,7 @@ void map_reduce(scenario& run) {
   const auto count = static_cast<std::size_t>(run.times(documents));
   const std::string all = text_of_documents(count);
   word_counts sum;
-  run.measure([&] { sum = coracle::sync_wait(coracle::schedule_on(pool, count_all(pool, all, count))); });
+  run.measure([&] { sum = coracle::sync_wait(coracle::schedule_on(count_all(pool, all, count), pool)); });
   run.expect(total(sum) == static_cast<long>(count * words_of_document), "each word is counted once");
 }
 void loop_map_reduce(scenario& run) {

@@ -48,7 +48,7 @@ void merge_of_streams(scenario& run) {
   static_thread_pool pool{2};
   merged all;
   run.measure([&] {
-    all = coracle::sync_wait(coracle::schedule_on(pool, merge(pool, run.times(elements_of_source))));
+    all = coracle::sync_wait(coracle::schedule_on(merge(pool, run.times(elements_of_source)), pool));
   });
   run.expect(all.in_order && all.sum == sum_of_sources(run.times(elements_of_source)),
              "all elements in order");

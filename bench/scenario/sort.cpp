@@ -28,7 +28,7 @@ task<> sort_all(std::span<std::uint64_t> all) {
 void parallel_sort(scenario& run) {
   coracle::static_thread_pool pool{2};
   auto all = unsorted(run.times(numbers_to_sort));
-  run.measure([&] { coracle::sync_wait(coracle::schedule_on(pool, sort_all(all))); });
+  run.measure([&] { coracle::sync_wait(coracle::schedule_on(sort_all(all), pool)); });
   run.expect(std::is_sorted(all.begin(), all.end()), "sorted numbers");
 }
 void loop_parallel_sort(scenario& run) {

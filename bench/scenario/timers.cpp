@@ -29,7 +29,7 @@ void tick_on_pool(scenario& run) {
   static_thread_pool pool{tick_threads};
   lateness late;
   run.measure(
-      [&] { coracle::sync_wait(coracle::schedule_on(pool, sleep_to_a_beat(ticks, tick_period, late))); });
+      [&] { coracle::sync_wait(coracle::schedule_on(sleep_to_a_beat(ticks, tick_period, late), pool)); });
   run.waited(late);
 }
 CORACLE_SCENARIO(tick_on_pool);
@@ -40,7 +40,7 @@ task<> acquire(coracle::rate_limiter& limiter, long count) {
 void limit_on_pool(scenario& run, long rate) {
   static_thread_pool pool{busy_threads};
   coracle::rate_limiter limiter{rate, std::chrono::seconds{1}, 1};
-  run.measure([&] { coracle::sync_wait(coracle::schedule_on(pool, acquire(limiter, rate))); });
+  run.measure([&] { coracle::sync_wait(coracle::schedule_on(acquire(limiter, rate), pool)); });
 }
 void limit_on_loop(scenario& run, long rate) {
   io_service io;
@@ -89,7 +89,7 @@ std::vector<task<>> all_crawlers(std::atomic<int>& next) {
 void crawl_on_pool(scenario& run) {
   static_thread_pool pool{crawl_threads};
   std::atomic<int> next{0};
-  run.measure([&] { coracle::sync_wait(coracle::schedule_on(pool, coracle::when_all(all_crawlers(next)))); });
+  run.measure([&] { coracle::sync_wait(coracle::schedule_on(coracle::when_all(all_crawlers(next)), pool)); });
   run.expect(next == pages + crawlers, "every page is fetched once");
 }
 void crawl_on_loop(scenario& run) {

@@ -35,8 +35,8 @@ void tree_by_schedule(scenario& run) {
 task<long> sent(static_thread_pool& pool, long first, long leaves) {
   if (leaves == 1) co_return first;
   const auto [left, right] = co_await coracle::when_all(
-      coracle::schedule_on(pool, sent(pool, first, leaves / 2)),
-      coracle::schedule_on(pool, sent(pool, first + leaves / 2, leaves - leaves / 2)));
+      coracle::schedule_on(sent(pool, first, leaves / 2), pool),
+      coracle::schedule_on(sent(pool, first + leaves / 2, leaves - leaves / 2), pool));
   co_return left + right;
 }
 void tree_by_schedule_on(scenario& run) {
@@ -48,8 +48,8 @@ void tree_by_schedule_on(scenario& run) {
 
 task<long> fib(static_thread_pool& pool, int n) {
   if (n < 2) co_return n;
-  const auto [left, right] = co_await coracle::when_all(coracle::schedule_on(pool, fib(pool, n - 1)),
-                                                        coracle::schedule_on(pool, fib(pool, n - 2)));
+  const auto [left, right] = co_await coracle::when_all(coracle::schedule_on(fib(pool, n - 1), pool),
+                                                        coracle::schedule_on(fib(pool, n - 2), pool));
   co_return left + right;
 }
 void fib_by_schedule_on(scenario& run) {
@@ -94,7 +94,7 @@ void tree_by_scopes(scenario& run) {
   static_thread_pool pool{tree_threads};
   long sum = 0;
   run.measure([&] {
-    coracle::sync_wait(coracle::schedule_on(pool, in_scopes(pool, 0, run.times(tree_leaves), sum)));
+    coracle::sync_wait(coracle::schedule_on(in_scopes(pool, 0, run.times(tree_leaves), sum), pool));
   });
   run.expect(sum == sum_below(run.times(tree_leaves)), "the sum of all leaves");
 }

@@ -4,6 +4,14 @@
 #include <coracle/generators/recursive_generator.hpp>
 #include <cppcoro/generator.hpp>
 
+namespace coracle {
+/// In cppcoro's order of arguments; here, so that an unqualified call finds it.
+template <class Function, class T>
+auto fmap(Function function, recursive_generator<T> source) {
+  return coracle::fmap(std::move(source), std::move(function));
+}
+}  // namespace coracle
+
 namespace cppcoro {
 using coracle::recursive_generator;
 

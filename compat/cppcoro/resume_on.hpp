@@ -7,6 +7,14 @@
 #include <cppcoro/task.hpp>
 #include <utility>
 
+namespace coracle {
+/// In cppcoro's order of arguments; here, so that an unqualified call finds it.
+template <scheduler Scheduler, class T>
+async_generator<T> resume_on(Scheduler& place, async_generator<T> source) {
+  return coracle::resume_on(std::move(source), place);
+}
+}  // namespace coracle
+
 namespace cppcoro {
 using coracle::resume_on;
 

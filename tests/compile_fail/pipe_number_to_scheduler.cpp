@@ -1,5 +1,4 @@
-// expect: schedule_on needs a scheduler
-// expect: and then an awaitable
+// expect: schedule_on needs an awaitable and then a scheduler
 // tests/compile_fail/pipe_number_to_scheduler.cpp -- a number on the left of `| schedule_on(loop)`.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/via.hpp>

@@ -1,4 +1,4 @@
-// expect: schedule_on needs a scheduler
+// expect: schedule_on needs an awaitable and then a scheduler
 // tests/compile_fail/schedule_on_int.cpp -- a number is neither a scheduler nor an awaitable.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/via.hpp>
@@ -7,8 +7,8 @@
 
 coracle::task<int> answer() { co_return 42; }
 coracle::task<> wrong(coracle::run_loop& loop) {
-  co_await coracle::schedule_on(loop, answer());
+  co_await coracle::schedule_on(answer(), loop);
 #ifndef CORACLE_COMPILE_FAIL_CONTROL
-  co_await coracle::schedule_on(42, answer());
+  co_await coracle::schedule_on(answer(), 42);
 #endif
 }

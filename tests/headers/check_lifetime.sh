@@ -14,7 +14,7 @@ coracle::task<> use(coracle::static_thread_pool& pool, std::stop_token token) {
   const std::string text = "kept";
   co_await forward(text);
   co_await size_of("until the end of the expression");
-  co_await coracle::via(coracle::with_stop(coracle::schedule_on(pool, size_of(text)), token), pool);
+  co_await coracle::via(coracle::with_stop(coracle::schedule_on(size_of(text), pool), token), pool);
   co_await coracle::when_all(size_of(text), coracle::make_task(size_of(text)));
 }
 struct server {

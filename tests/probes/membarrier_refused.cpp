@@ -83,12 +83,12 @@ void works_without() {
   if (asymmetric_fence{}.is_free()) std::_Exit(1);
   static_thread_pool pool{3};
   for (int round = 0; round != 20; ++round) {
-    if (coracle::sync_wait(coracle::schedule_on(pool, fibonacci(16))) != 987) std::_Exit(2);
+    if (coracle::sync_wait(coracle::schedule_on(fibonacci(16), pool)) != 987) std::_Exit(2);
   }
   constexpr int count = 20'000;
   coracle::spsc_channel<int> channel{4};
-  auto sender = coracle::schedule_on(pool, send_all(channel, count));
-  auto receiver = coracle::schedule_on(pool, receive_all(channel, count));
+  auto sender = coracle::schedule_on(send_all(channel, count), pool);
+  auto receiver = coracle::schedule_on(receive_all(channel, count), pool);
   const auto results = coracle::sync_wait(coracle::when_all(std::move(receiver), std::move(sender)));
   if (std::get<0>(results) != long{count} * (count - 1) / 2) std::_Exit(3);
 }

@@ -36,7 +36,7 @@ class workers {
   /// May end or fail at once, and then what comes after it is left out.
   task<int> one(int number) {
     if (w.one_in(2)) return work(number);
-    return coracle::schedule_on(w.place(), work(number));
+    return coracle::schedule_on(work(number), w.place());
   }
   std::vector<task<int>> some(unsigned count) {
     std::vector<task<int>> all;
@@ -215,9 +215,9 @@ void races(coracle_test::simulation& sim) {
     }
   };
   const auto all = [&]() -> task<> {
-    co_await coracle::when_all(coracle::schedule_on(w.place(), racer()),
-                               coracle::schedule_on(w.place(), racer()),
-                               coracle::schedule_on(w.place(), racer()), signaller());
+    co_await coracle::when_all(coracle::schedule_on(racer(), w.place()),
+                               coracle::schedule_on(racer(), w.place()),
+                               coracle::schedule_on(racer(), w.place()), signaller());
     w.expect(permits.try_acquire(), "the permit has come back");
     permits.release();
     w.expect(mutex.try_lock(), "the lock is free");

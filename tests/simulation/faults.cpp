@@ -100,9 +100,9 @@ void shared_requests(coracle_test::simulation& sim) {
     answered += answer == 2 * question ? 1 : 0;
   };
   const auto all = [&]() -> task<> {
-    co_await coracle::when_all(coracle::schedule_on(w.place(), one(1)),
-                               coracle::schedule_on(w.place(), one(1)),
-                               coracle::schedule_on(w.place(), one(2)));
+    co_await coracle::when_all(coracle::schedule_on(one(1), w.place()),
+                               coracle::schedule_on(one(1), w.place()),
+                               coracle::schedule_on(one(2), w.place()));
   };
   sim.run(all());
   sim.expect(answered == 3, "all are answered");

@@ -21,7 +21,7 @@ using coracle_test::world;
 template <class Make>
 task<> several(world& w, unsigned count, Make make) {
   std::vector<task<>> all;
-  for (unsigned i = 0; i != count; ++i) all.push_back(coracle::schedule_on(w.place(), make()));
+  for (unsigned i = 0; i != count; ++i) all.push_back(coracle::schedule_on(make(), w.place()));
   co_await coracle::when_all(std::move(all));
 }
 

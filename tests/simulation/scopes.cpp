@@ -173,7 +173,7 @@ void futures(coracle_test::simulation& sim) {
     coracle::async_scope scope{w.one_in(2) ? scope_policy::fail_fast() : scope_policy::collect_all()};
     std::vector<coracle::scope_future<int>> pending;
     for (int i = 0; i != 4; ++i)
-      pending.push_back(scope.spawn_future(coracle::schedule_on(w.place(), work(i))));
+      pending.push_back(scope.spawn_future(coracle::schedule_on(work(i), w.place())));
     for (int i = 0; i != 4; ++i) {
       auto& future = pending[static_cast<std::size_t>(i)];
       if (w.one_in(3)) continue;  // nobody asks for it

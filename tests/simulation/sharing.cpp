@@ -55,7 +55,7 @@ void single_flight(coracle_test::simulation& sim) {
   };
   const auto all = [&]() -> task<> {
     std::vector<task<>> callers;
-    for (int i = 0; i != 4; ++i) callers.push_back(coracle::schedule_on(w.place(), caller()));
+    for (int i = 0; i != 4; ++i) callers.push_back(coracle::schedule_on(caller(), w.place()));
     co_await coracle::when_all(std::move(callers));
   };
   sim.run(all());
@@ -84,7 +84,7 @@ void shared_task(coracle_test::simulation& sim) {
       }
     };
     std::vector<task<>> readers;
-    for (int i = 0; i != 4; ++i) readers.push_back(coracle::schedule_on(w.place(), reader()));
+    for (int i = 0; i != 4; ++i) readers.push_back(coracle::schedule_on(reader(), w.place()));
     co_await coracle::when_all(std::move(readers));
   };
   sim.run(all());
@@ -123,9 +123,9 @@ void broadcast(coracle_test::simulation& sim) {
     w.expect(expected == count, "all values are accounted for");
   };
   const auto all = [&]() -> task<> {
-    co_await coracle::when_all(coracle::schedule_on(w.place(), sender()),
-                               coracle::schedule_on(w.place(), receiver()),
-                               coracle::schedule_on(w.place(), receiver()));
+    co_await coracle::when_all(coracle::schedule_on(sender(), w.place()),
+                               coracle::schedule_on(receiver(), w.place()),
+                               coracle::schedule_on(receiver(), w.place()));
   };
   sim.run(all());
 }
@@ -153,9 +153,9 @@ void watch(coracle_test::simulation& sim) {
     }
   };
   const auto all = [&]() -> task<> {
-    co_await coracle::when_all(coracle::schedule_on(w.place(), writer()),
-                               coracle::schedule_on(w.place(), reader()),
-                               coracle::schedule_on(w.place(), reader()));
+    co_await coracle::when_all(coracle::schedule_on(writer(), w.place()),
+                               coracle::schedule_on(reader(), w.place()),
+                               coracle::schedule_on(reader(), w.place()));
   };
   sim.run(all());
 }

@@ -75,7 +75,7 @@ void buffered(coracle_test::simulation& sim) {
     }
     w.expect(alive.sources == 0 && alive.elements == 0, "source and elements have ended");
   };
-  sim.run(coracle::schedule_on(w.place(), all()));
+  sim.run(coracle::schedule_on(all(), w.place()));
   w.expect(most_at_once <= static_cast<int>(limit), "no more at once than allowed");
   for (std::size_t i = 0; i != seen.size(); ++i) w.expect(seen[i] == static_cast<int>(i), "in order");
 }
@@ -108,7 +108,7 @@ void merged(coracle_test::simulation& sim) {
     }
     w.expect(alive.sources == 0, "the sources have ended");
   };
-  sim.run(coracle::schedule_on(w.place(), all()));
+  sim.run(coracle::schedule_on(all(), w.place()));
   for (const int first : {0, 100, 200}) {
     int next = first;
     for (const int each : seen) {
@@ -132,7 +132,7 @@ void with_limit(coracle_test::simulation& sim) {
     }
     w.expect(alive.sources == 0, "the source has ended");
   };
-  sim.run(coracle::schedule_on(w.place(), all()));
+  sim.run(coracle::schedule_on(all(), w.place()));
 }
 }  // namespace
 

@@ -67,7 +67,7 @@ void nested_timeouts(coracle_test::simulation& sim) {
     for (int i = 0; i != 4; ++i) {
       std::vector<std::chrono::microseconds> limits;
       for (unsigned n = 1 + w.below(4); n != 0; --n) limits.push_back(w.a_while());
-      running.push_back(coracle::schedule_on(w.place(), expired(w.a_while(), limits)));
+      running.push_back(coracle::schedule_on(expired(w.a_while(), limits), w.place()));
     }
     co_await coracle::when_all(std::move(running));
   };
@@ -170,7 +170,7 @@ void rate_limiter(coracle_test::simulation& sim) {
   };
   const auto all = [&]() -> task<> {
     std::vector<task<>> running;
-    for (int i = 0; i != 4; ++i) running.push_back(coracle::schedule_on(w.place(), work()));
+    for (int i = 0; i != 4; ++i) running.push_back(coracle::schedule_on(work(), w.place()));
     co_await coracle::when_all(std::move(running));
     const time_point start = sim.now();
     for (std::int64_t i = 0; i != burst; ++i) co_await limiter.acquire();

@@ -399,7 +399,7 @@ class forest {
       task<std::string> moved = std::move(first);
       if (w.one_in(2)) co_return 1;
       const auto as_it_is = [](std::string one_text) { return one_text; };
-      const std::string text = co_await coracle::fmap(as_it_is, std::move(moved));
+      const std::string text = co_await coracle::fmap(std::move(moved), as_it_is);
       expect_value(text, of[0]);
       co_return 2;
     };
@@ -464,7 +464,7 @@ void tree(coracle_test::simulation& sim) {
     ends.stop_waking();
   };
   const auto both = [&]() -> task<> { co_await coracle::when_all(grow(), ends.wake()); };
-  sim.run(coracle::schedule_on(sim, both()));
+  sim.run(coracle::schedule_on(both(), sim));
   w.expect(trees.alive == 0, "no coroutine is left");
 }
 }  // namespace

@@ -41,7 +41,7 @@ long long sum_on_pools(int count) {
   auto twice = [](long long x) { return 2 * x; };
   std::vector<task<long long>> sums;
   for (int i = 0; i != 4; ++i) {
-    auto source = coracle::fmap(twice, numbers(first, second, count));
+    auto source = coracle::fmap(numbers(first, second, count), twice);
     sums.push_back(add_up(std::move(source), i % 2 == 0 ? &home : nullptr));
   }
   long long sum = 0;

@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   run.expect("failures", failures, right_failures);
   run.expect("astray", w.astray.load(), 0);
   const auto [outside, on_pool] = coracle::sync_wait(
-      when_all(meet(w, run.int_count()), coracle::schedule_on(w.first, meet(w, run.int_count()))));
+      when_all(meet(w, run.int_count()), coracle::schedule_on(meet(w, run.int_count()), w.first)));
   run.expect("meetings", outside + on_pool, 2LL * run.count());
   return run.finish();
 }

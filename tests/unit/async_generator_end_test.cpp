@@ -224,7 +224,7 @@ TEST_CASE("async_generator: in a chain of a hundred, each element passes through
   ints seen;
   CHECK(coracle_test::run_on_stack(128 * 1024, [&] {
     async_generator<int> source = counting(0, 3);
-    for (int i = 0; i != 100; ++i) source = coracle::fmap(add_one, std::move(source));
+    for (int i = 0; i != 100; ++i) source = coracle::fmap(std::move(source), add_one);
     seen = all(std::move(source));
   }));
   CHECK(seen == ints{100, 101, 102});
@@ -285,12 +285,12 @@ TEST_CASE("async_generator: takes its frame from the allocator that it is given,
 
 TEST_CASE("fmap: of an async_generator gives what a function makes of each element") {
   auto square = [](int x) { return x * x; };
-  CHECK(all(coracle::fmap(square, counting(0, 5))) == ints{0, 1, 4, 9, 16});
+  CHECK(all(coracle::fmap(counting(0, 5), square)) == ints{0, 1, 4, 9, 16});
   CHECK(all(counting(0, 3) | coracle::fmap(square)) == ints{0, 1, 4});
   auto name = [](int x) { return std::to_string(x); };
   auto walk = [&]() -> task<std::string> {
     std::string joined;
-    auto names = coracle::fmap(name, counting(8, 11));
+    auto names = coracle::fmap(counting(8, 11), name);
     while (const std::string* each = co_await names.next()) joined += *each + ",";
     co_return joined;
   };
@@ -306,18 +306,18 @@ TEST_CASE("fmap: of an async_generator takes members, references and functions t
     co_yield point{2};
   };
   point first{1};
-  CHECK(all(coracle::fmap(&point::x, points(first))) == ints{1, 2});
+  CHECK(all(coracle::fmap(points(first), &point::x)) == ints{1, 2});
   auto walk = [&]() -> task<> {
-    auto members = coracle::fmap(&point::x, points(first));
+    auto members = coracle::fmap(points(first), &point::x);
     static_assert(std::is_same_v<decltype(members), async_generator<int&>>);
     CHECK(co_await members.next() == &first.x);
   };
   sync_wait(walk());
   auto texts = []() -> async_generator<std::string&&> { co_yield std::string("moved"); };
   auto size_of = [](std::string&& text) { return std::string(std::move(text)).size(); };
-  CHECK(all(coracle::fmap(size_of, texts())) == ints{5});
+  CHECK(all(coracle::fmap(texts(), size_of)) == ints{5});
   auto add = [owned = std::make_unique<int>(10)](int x) { return x + *owned; };
-  CHECK(all(coracle::fmap(std::move(add), counting(0, 2))) == ints{10, 11});
+  CHECK(all(coracle::fmap(counting(0, 2), std::move(add))) == ints{10, 11});
 }
 
 TEST_CASE("fmap: of an async_generator waits with it, and passes its exception on") {
@@ -331,7 +331,7 @@ TEST_CASE("fmap: of an async_generator waits with it, and passes its exception o
   bool failed = false;
   auto negate = [](int x) { return -x; };
   auto consume = [&]() -> detached {
-    auto source = coracle::fmap(negate, produce());
+    auto source = coracle::fmap(produce(), negate);
     try {
       while (int* element = co_await source.next()) seen.push_back(*element);
     } catch (const std::runtime_error&) {

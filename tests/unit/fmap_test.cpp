@@ -34,16 +34,16 @@ task<int> fail() {
 }
 
 TEST_CASE("fmap: gives the function's result of the value") {
-  CHECK(sync_wait(fmap([](int n) { return std::to_string(n + 1); }, give(41))) == "42");
+  CHECK(sync_wait(fmap(give(41), [](int n) { return std::to_string(n + 1); })) == "42");
 }
 
 TEST_CASE("fmap: calls the function without arguments where the awaitable gives nothing") {
-  CHECK(sync_wait(fmap([] { return 7; }, nothing())) == 7);
+  CHECK(sync_wait(fmap(nothing(), [] { return 7; })) == 7);
 }
 
 TEST_CASE("fmap: a function that returns nothing makes an awaitable of nothing") {
   int seen = 0;
-  auto mapped = fmap([&seen](int n) { seen = n; }, give(3));
+  auto mapped = fmap(give(3), [&seen](int n) { seen = n; });
   static_assert(std::is_void_v<coracle::await_result_t<decltype(mapped)>>);
   sync_wait(std::move(mapped));
   CHECK(seen == 3);
@@ -52,7 +52,7 @@ TEST_CASE("fmap: a function that returns nothing makes an awaitable of nothing")
 TEST_CASE("fmap: references go in and out without a copy") {
   std::pair<int, std::string> data{1, "text"};
   const auto second = [](std::pair<int, std::string>& both) -> std::string& { return both.second; };
-  auto mapped = fmap(second, give<std::pair<int, std::string>&>(data));
+  auto mapped = fmap(give<std::pair<int, std::string>&>(data), second);
   static_assert(std::is_same_v<coracle::await_result_t<decltype(mapped)>, std::string&>);
   CHECK(&sync_wait(std::move(mapped)) == &data.second);
 }
@@ -62,14 +62,14 @@ TEST_CASE("fmap: a value that can only be moved is moved in and out") {
     ++*n;
     return n;
   };
-  CHECK(*sync_wait(fmap(grow, give(std::make_unique<int>(1)))) == 2);
+  CHECK(*sync_wait(fmap(give(std::make_unique<int>(1)), grow)) == 2);
 }
 
 TEST_CASE("fmap: a function object that can only be moved is kept until the await ends") {
   coracle::async_manual_reset_event event;
   int result = 0;
   const auto work = [&]() -> detached {
-    auto kept = fmap([owner = std::make_unique<int>(5)] { return *owner; }, event);
+    auto kept = fmap(event, [owner = std::make_unique<int>(5)] { return *owner; });
     result = co_await std::move(kept);
   };
   work();
@@ -84,28 +84,28 @@ struct point {
 
 TEST_CASE("fmap: whatever std::invoke can call, a member pointer too") {
   point named{8};
-  static_assert(std::is_same_v<coracle::await_result_t<decltype(fmap(&point::x, give(named)))>, int>);
+  static_assert(std::is_same_v<coracle::await_result_t<decltype(fmap(give(named), &point::x))>, int>);
   static_assert(
-      std::is_same_v<coracle::await_result_t<decltype(fmap(&point::x, give<point&>(named)))>, int&>);
-  CHECK(sync_wait(fmap(&point::x, give(point{9}))) == 9);
-  CHECK(&sync_wait(fmap(&point::x, give<point&>(named))) == &named.x);
+      std::is_same_v<coracle::await_result_t<decltype(fmap(give<point&>(named), &point::x))>, int&>);
+  CHECK(sync_wait(fmap(give(point{9}), &point::x)) == 9);
+  CHECK(&sync_wait(fmap(give<point&>(named), &point::x)) == &named.x);
 }
 
 TEST_CASE("fmap: nests") {
   const auto twice = [](int n) { return 2 * n; };
-  CHECK(sync_wait(fmap(twice, fmap(twice, fmap(twice, give(5))))) == 40);
+  CHECK(sync_wait(fmap(fmap(fmap(give(5), twice), twice), twice)) == 40);
 }
 
 TEST_CASE("fmap: an exception of the awaitable passes by the function") {
   bool called = false;
-  CHECK_THROWS_WITH_AS(sync_wait(fmap([&called](int) { called = true; }, fail())), "no value",
+  CHECK_THROWS_WITH_AS(sync_wait(fmap(fail(), [&called](int) { called = true; })), "no value",
                        std::runtime_error);
   CHECK_FALSE(called);
 }
 
 TEST_CASE("fmap: an exception of the function is thrown from the await") {
   const auto refuse = [](int) -> int { throw std::logic_error("refused"); };
-  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(fmap(refuse, give(1)))), "refused", std::logic_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(sync_wait(fmap(give(1), refuse))), "refused", std::logic_error);
 }
 
 TEST_CASE(
@@ -116,7 +116,7 @@ TEST_CASE(
   const auto work = [&]() -> detached {
     co_await loop.schedule();
     const auto look = [&ran_on] { ran_on = coracle::current_executor(); };
-    co_await fmap(look, event);
+    co_await fmap(event, look);
   };
   work();
   CHECK(loop.run_one());
@@ -145,7 +145,7 @@ TEST_CASE_TEMPLATE("fmap: suspends as the awaitable does, a named one is used in
   int result = 0;
   const auto work = [&]() -> detached {
     const auto times_seven = [](int n) { return 7 * n; };
-    result = co_await fmap(times_seven, inner);
+    result = co_await fmap(inner, times_seven);
   };
   work();
   CHECK(result == 0);
@@ -160,7 +160,7 @@ TEST_CASE("fmap: the awaitable inherits the environment of the awaiter") {
     co_return token.stop_requested();
   };
   const auto negate = [](bool b) { return !b; };
-  const auto parent = [&]() -> task<bool> { co_return co_await fmap(negate, ask()); };
+  const auto parent = [&]() -> task<bool> { co_return co_await fmap(ask(), negate); };
   coracle::stop_source source;
   source.request_stop();
   CHECK(sync_wait(parent()));
@@ -174,7 +174,7 @@ TEST_CASE("fmap: allocates nothing" * doctest::skip(!coracle::testing::allocatio
     const auto next = [&result] { return ++result; };
     const auto plus = [](int n) { return n + 1; };
     co_await first;
-    result = co_await fmap(plus, fmap(next, second));
+    result = co_await fmap(fmap(second, next), plus);
   };
   work();
   const auto before = coracle::testing::allocations();
@@ -185,12 +185,12 @@ TEST_CASE("fmap: allocates nothing" * doctest::skip(!coracle::testing::allocatio
   CHECK(after == before);
 }
 
-TEST_CASE("fmap: value | fmap(function) is fmap(function, value), and chains") {
+TEST_CASE("fmap: value | fmap(function) is fmap(value, function), and chains") {
   const auto plus = [](int n) { return n + 1; };
   const auto text = [](int n) { return std::to_string(n); };
   CHECK(sync_wait(give(41) | fmap(plus)) == 42);
   CHECK(sync_wait(give(40) | fmap(plus) | fmap(plus) | fmap(text)) == "42");
-  static_assert(std::is_same_v<decltype(give(1) | fmap(plus)), decltype(fmap(plus, give(1)))>);
+  static_assert(std::is_same_v<decltype(give(1) | fmap(plus)), decltype(fmap(give(1), plus))>);
   int result = 0;
   const auto work = [&]() -> task<> { result = co_await (give(1) | fmap(plus)); };
   sync_wait(work());
@@ -229,7 +229,7 @@ TEST_CASE("fmap: a pipe keeps a function with state alive until the await ends")
 struct own_fmap {
   int value;
   template <class Function>
-  friend int fmap(Function&& function, own_fmap self) {
+  friend int fmap(own_fmap self, Function&& function) {
     return function(self.value);
   }
 };

@@ -85,7 +85,7 @@ task<> forgets_a_failure() {
 }
 template <class Scheduler>
 auto on(Scheduler& place, task<int> work) {
-  return coracle::schedule_on(place, std::move(work));
+  return coracle::schedule_on(std::move(work), place);
 }
 }  // namespace
 
@@ -156,7 +156,7 @@ TEST_CASE(
     joined_on = coracle::current_executor();
     co_return sum;
   };
-  CHECK(sync_wait(coracle::schedule_on(pool, work())) == 3);
+  CHECK(sync_wait(coracle::schedule_on(work(), pool)) == 3);
   CHECK(joined_on == &pool);
 }
 
@@ -291,7 +291,7 @@ TEST_CASE("forked: two parents, one above the other, that both fail block the po
       child_goes_on.set();
     };
     sync_wait(
-        coracle::when_all(coracle::schedule_on(elsewhere, sets_all()), coracle::schedule_on(pool, outer())));
+        coracle::when_all(coracle::schedule_on(sets_all(), elsewhere), coracle::schedule_on(outer(), pool)));
   });
   CHECK(written.find("has blocked the thread for a second") != std::string::npos);
 }
@@ -373,7 +373,7 @@ TEST_CASE("forked: an error that comes while the leaving parent waits for its ch
               while (!leaves) std::this_thread::yield();
               event.set();
             }};
-            sync_wait(coracle::schedule_on(pool, forgets()));
+            sync_wait(coracle::schedule_on(forgets(), pool));
             setter.join();
           }).find("a forked child has failed, and its parent has not joined it") != std::string::npos);
   }

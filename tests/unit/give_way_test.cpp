@@ -111,9 +111,9 @@ TEST_CASE("giving way: combinators that are coroutines") {
   CHECK(rounds_beside_others(retry) <= 128);
   const auto hedge = [] { return coracle::hedge(1s, [] { return one(); }); };
   CHECK(rounds_beside_others(hedge) <= 128);
-  const auto resume_on = [] { return coracle::resume_on(coracle::current_scheduler(), nop()); };
+  const auto resume_on = [] { return coracle::resume_on(nop(), coracle::current_scheduler()); };
   CHECK(rounds_beside_others(resume_on) <= 128);
-  const auto schedule_on = [] { return coracle::schedule_on(coracle::current_scheduler(), nop()); };
+  const auto schedule_on = [] { return coracle::schedule_on(nop(), coracle::current_scheduler()); };
   CHECK(rounds_beside_others(schedule_on) <= 128);
 }
 TEST_CASE("giving way: children of scopes and ranges") {

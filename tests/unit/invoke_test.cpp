@@ -88,7 +88,7 @@ struct by_with_value {
 };
 struct by_schedule_on {
   static auto start(auto&& f) {
-    return coracle::schedule_on(inline_scheduler{}, static_cast<given<decltype(f)>>(f));
+    return coracle::schedule_on(static_cast<given<decltype(f)>>(f), inline_scheduler{});
   }
 };
 struct by_via {

@@ -368,9 +368,9 @@ TEST_CASE("recursive_generator: where the k-th allocation fails bad_alloc surfac
 
 TEST_CASE("fmap: of a recursive_generator gives the generator of what a function makes of each element") {
   auto thrice = [](int x) { return 3 * x; };
-  CHECK(all(coracle::fmap(thrice, halves(0, 30))).back() == 87);
+  CHECK(all(coracle::fmap(halves(0, 30), thrice)).back() == 87);
   auto in_place = [](int& x) -> int& { return x; };
-  for (int& element : coracle::fmap(in_place, counting(0, 3))) ++element;  // skips every second one
+  for (int& element : coracle::fmap(counting(0, 3), in_place)) ++element;  // skips every second one
   struct point {
     int x;
   };
@@ -378,9 +378,9 @@ TEST_CASE("fmap: of a recursive_generator gives the generator of what a function
     co_yield point{1};
     co_yield point{2};
   };
-  CHECK(all(coracle::fmap(&point::x, points())) == ints{1, 2});
+  CHECK(all(coracle::fmap(points(), &point::x)) == ints{1, 2});
   auto texts = []() -> recursive_generator<std::string&&> { co_yield std::string("moved"); };
   auto size_of = [](std::string&& text) { return std::string(std::move(text)).size(); };
-  CHECK(all(coracle::fmap(size_of, texts())) == ints{5});
+  CHECK(all(coracle::fmap(texts(), size_of)) == ints{5});
 }
 }  // namespace

@@ -90,7 +90,7 @@ TEST_CASE("round_robin_scheduler: serves where a scheduler is asked for") {
   static_assert(coracle::scheduler<round_robin_scheduler<2>>);
   int result = 0;
   const auto give = []() -> task<int> { co_return 4; };
-  const auto work = [&]() -> detached { result = co_await coracle::schedule_on(ring, give()); };
+  const auto work = [&]() -> detached { result = co_await coracle::schedule_on(give(), ring); };
   work();
   CHECK(result == 0);
   ring.drain();

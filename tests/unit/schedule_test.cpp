@@ -306,7 +306,7 @@ TEST_CASE("via, resume_on: a result that is there is delivered, also if stop is 
   SUBCASE("resume_on") {
     journey = [&]() -> task<> {
       co_await coracle::current_scheduler().schedule();
-      got = co_await coracle::resume_on(abroad, answer_and_stop(source));
+      got = co_await coracle::resume_on(answer_and_stop(source), abroad);
       goes_on = current_executor();
       co_await coracle::shielded(home.schedule());
     };
@@ -332,7 +332,7 @@ TEST_CASE("via, resume_on: so is an exception") {
     journey = coracle::via(fail_and_stop(source), abroad);
     comes_home = true;
   }
-  SUBCASE("resume_on") { journey = coracle::resume_on(abroad, fail_and_stop(source)); }
+  SUBCASE("resume_on") { journey = coracle::resume_on(fail_and_stop(source), abroad); }
   ending seen;
   watch(&home, source, std::move(journey), seen);
   for (int i = 0; i != 3; ++i) {
@@ -355,7 +355,7 @@ TEST_CASE(
   };
   task<> journey;
   bool comes_home = false;
-  SUBCASE("schedule_on") { journey = coracle::schedule_on(abroad, child()); }
+  SUBCASE("schedule_on") { journey = coracle::schedule_on(child(), abroad); }
   SUBCASE("via") {
     journey = coracle::via(child(), abroad);
     comes_home = true;
@@ -398,7 +398,7 @@ TEST_CASE("resume_on a generator: an element that is there is delivered in spite
   stop_source source;
   std::vector<int> got;
   const auto consume = [&]() -> task<> {
-    auto source_here = coracle::resume_on(abroad, numbers(source));
+    auto source_here = coracle::resume_on(numbers(source), abroad);
     while (auto* each = co_await source_here.next()) got.push_back(*each);
   };
   ending seen;
@@ -415,7 +415,7 @@ TEST_CASE("schedule_on a generator: stop requested on the way to the next elemen
   stop_source source;
   int made = 0;
   const auto consume = [&]() -> task<> {
-    auto there = coracle::schedule_on(abroad, endless(made));
+    auto there = coracle::schedule_on(endless(made), abroad);
     while (auto* each = co_await there.next()) {
       if (*each == 3) source.request_stop();
     }

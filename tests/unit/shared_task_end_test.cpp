@@ -298,7 +298,7 @@ TEST_CASE("shared_task: a short chain is gone when the destructor of its last ha
 TEST_CASE("shared_task: goes through fmap") {
   const shared_task<int> one = give(123);
   auto to_text = [](int number) { return std::to_string(number); };
-  auto mapped = [&]() -> task<std::string> { co_return co_await coracle::fmap(to_text, one); };
+  auto mapped = [&]() -> task<std::string> { co_return co_await coracle::fmap(one, to_text); };
   CHECK(sync_wait(mapped()) == "123");
   CHECK(sync_wait(mapped()) == "123");
 }

@@ -225,8 +225,8 @@ struct scheduled_tree {
   task<int> leaves_by_schedule_on(int depth) {
     const counted me{*this};
     if (depth == 0) co_return 1;
-    auto [a, b] = co_await when_all(coracle::schedule_on(pool, leaves_by_schedule_on(depth - 1)),
-                                    coracle::schedule_on(pool, leaves_by_schedule_on(depth - 1)));
+    auto [a, b] = co_await when_all(coracle::schedule_on(leaves_by_schedule_on(depth - 1), pool),
+                                    coracle::schedule_on(leaves_by_schedule_on(depth - 1), pool));
     co_return a + b;
   }
   task<int> leaves_by_spawn(int depth) {
@@ -247,7 +247,7 @@ TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds d
   for (const auto walk : {&scheduled_tree::leaves_by_schedule, &scheduled_tree::leaves_by_schedule_on,
                           &scheduled_tree::leaves_by_spawn}) {
     scheduled_tree tree{pool};
-    CHECK(sync_wait(coracle::schedule_on(pool, (tree.*walk)(depth))) == leaves);
+    CHECK(sync_wait(coracle::schedule_on((tree.*walk)(depth), pool)) == leaves);
     // Breadth first it would be all of them. A few hundred on a busy machine: the oldest entry gets a turn by time, too.
     CHECK(tree.most_calls <= leaves / 4);
   }

@@ -48,7 +48,7 @@ TEST_CASE("schedule_on: runs the awaitable on the scheduler, and the awaiter goe
   journey seen;
   const auto work = [&]() -> detached {
     co_await home.schedule();
-    seen.child_on = co_await coracle::schedule_on(abroad, where());
+    seen.child_on = co_await coracle::schedule_on(where(), abroad);
     seen.after_on = current_executor();
     seen.ended = true;
   };
@@ -67,7 +67,7 @@ TEST_CASE("resume_on: runs the awaitable here, and the awaiter goes on on the sc
   journey seen;
   const auto work = [&]() -> detached {
     co_await home.schedule();
-    seen.child_on = co_await coracle::resume_on(abroad, where());
+    seen.child_on = co_await coracle::resume_on(where(), abroad);
     seen.after_on = current_executor();
     seen.ended = true;
   };
@@ -158,9 +158,9 @@ TEST_CASE("schedule_on, resume_on, via: an exception takes the same way as a res
       co_await home.schedule();
       try {
         if (which == form::schedule_on) {
-          co_await coracle::schedule_on(abroad, fail());
+          co_await coracle::schedule_on(fail(), abroad);
         } else if (which == form::resume_on) {
-          co_await coracle::resume_on(abroad, fail());
+          co_await coracle::resume_on(fail(), abroad);
         } else {
           co_await coracle::via(fail(), abroad);
         }
@@ -184,15 +184,15 @@ TEST_CASE("schedule_on, resume_on, via: values, references and move-only results
   coracle::inline_scheduler here;
   std::string text = "text";
   const auto work = [&]() -> task<> {
-    const auto a = co_await coracle::schedule_on(here, give(1));
+    const auto a = co_await coracle::schedule_on(give(1), here);
     CHECK(a == 1);
-    const auto& b = co_await coracle::resume_on(here, give<std::string&>(text));
+    const auto& b = co_await coracle::resume_on(give<std::string&>(text), here);
     CHECK(&b == &text);
     const auto c = co_await coracle::via(give(std::make_unique<int>(3)), here);
     CHECK(*c == 3);
     const auto& d = co_await coracle::via(give<const std::string&>(text), here);
     CHECK(&d == &text);
-    const auto e = co_await coracle::resume_on(here, give(std::make_unique<int>(4)));
+    const auto e = co_await coracle::resume_on(give(std::make_unique<int>(4)), here);
     CHECK(*e == 4);
     static_assert(std::is_void_v<coracle::await_result_t<decltype(coracle::via(fail(), here))>>);
   };
@@ -211,11 +211,11 @@ struct counting_scheduler {
 TEST_CASE("schedule_on, resume_on, via: keep a named scheduler by reference and a temporary one inside") {
   int copies = 0;
   counting_scheduler place(copies);
-  CHECK(coracle::sync_wait(coracle::schedule_on(place, give(1))) == 1);
-  CHECK(coracle::sync_wait(coracle::resume_on(place, give(2))) == 2);
+  CHECK(coracle::sync_wait(coracle::schedule_on(give(1), place)) == 1);
+  CHECK(coracle::sync_wait(coracle::resume_on(give(2), place)) == 2);
   CHECK(coracle::sync_wait(coracle::via(give(3), place)) == 3);
   CHECK(copies == 0);
-  auto held = coracle::schedule_on(counting_scheduler(copies), give(4));
+  auto held = coracle::schedule_on(give(4), counting_scheduler(copies));
   CHECK(coracle::sync_wait(std::move(held)) == 4);
   CHECK(copies == 0);
 }
@@ -229,8 +229,8 @@ TEST_CASE("schedule_on, resume_on, via: the awaitable inherits the environment o
     if (token == source.get_token()) ++found;
   };
   const auto work = [&]() -> task<> {
-    co_await coracle::schedule_on(here, ask());
-    co_await coracle::resume_on(here, ask());
+    co_await coracle::schedule_on(ask(), here);
+    co_await coracle::resume_on(ask(), here);
     co_await coracle::via(ask(), here);
   };
   coracle::sync_wait(coracle::with_stop(work(), source.get_token()));
@@ -243,8 +243,8 @@ TEST_CASE(
   const auto owner = std::make_shared<int>(1);
   const auto hold = [](std::shared_ptr<int> kept) -> task<int> { co_return *kept; };
   {
-    const auto a = coracle::schedule_on(abroad, hold(owner));
-    const auto b = coracle::resume_on(abroad, hold(owner));
+    const auto a = coracle::schedule_on(hold(owner), abroad);
+    const auto b = coracle::resume_on(hold(owner), abroad);
     const auto c = coracle::via(hold(owner), abroad);
     CHECK(owner.use_count() == 4);
     CHECK_FALSE(abroad.run_one());
@@ -319,7 +319,7 @@ TEST_CASE("schedule_on: each element of an async_generator is computed on the sc
   const auto check = [&]() -> task<int> {
     co_await pool.schedule();
     const std::thread::id there = std::this_thread::get_id();
-    auto seen = coracle::schedule_on(pool, places(3));
+    auto seen = coracle::schedule_on(places(3), pool);
     int count = 0;
     while (const auto* place = co_await seen.next()) {
       count += *place == there;
@@ -342,7 +342,7 @@ TEST_CASE("resume_on: each element of an async_generator, and its exception, are
   const auto check = [&]() -> task<std::string> {
     co_await pool.schedule();
     const std::thread::id here = std::this_thread::get_id();
-    auto seen = coracle::resume_on(pool, throws_after(other, 3));
+    auto seen = coracle::resume_on(throws_after(other, 3), pool);
     std::string met;
     try {
       while (const int* element = co_await seen.next()) {

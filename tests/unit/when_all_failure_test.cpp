@@ -367,7 +367,7 @@ TEST_CASE("when_all: a task that has ended before it with an error stops those t
       co_await coracle::when_all(after(never, 1), std::move(ended), after(never, 2));
     };
     const auto run = [&] {
-      on_pool ? coracle::sync_wait(coracle::schedule_on(pool, work(fail("ended"))))
+      on_pool ? coracle::sync_wait(coracle::schedule_on(work(fail("ended")), pool))
               : coracle::sync_wait(work(fail("ended")));
     };
     CHECK_THROWS_WITH_AS(run(), "ended", std::runtime_error);
@@ -382,7 +382,7 @@ TEST_CASE("when_all: on a pool, what follows a child that fails at once is not s
     co_return 1;
   };
   CHECK_THROWS_WITH_AS(
-      coracle::sync_wait(coracle::schedule_on(pool, coracle::when_all(fail("first"), note(), note()))),
+      coracle::sync_wait(coracle::schedule_on(coracle::when_all(fail("first"), note(), note()), pool)),
       "first", std::runtime_error);
   CHECK_FALSE(started);
 }

@@ -372,7 +372,7 @@ TEST_CASE(
 
 TEST_CASE("when_all: an empty range completes at once on a pool, too") {
   coracle::static_thread_pool pool{1};
-  CHECK(coracle::sync_wait(coracle::schedule_on(pool, coracle::when_all(std::vector<task<int>>{}))).empty());
+  CHECK(coracle::sync_wait(coracle::schedule_on(coracle::when_all(std::vector<task<int>>{}), pool)).empty());
 }
 
 TEST_CASE("when_all: on a pool, a child that ends on another thread before the next is started") {
@@ -386,6 +386,6 @@ TEST_CASE("when_all: on a pool, a child that ends on another thread before the n
     const auto [a, b, c] = co_await coracle::when_all(hop(1), hop(2), give(4));
     co_return a + b + c;
   };
-  CHECK(coracle::sync_wait(coracle::schedule_on(pool, work())) == 7);
+  CHECK(coracle::sync_wait(coracle::schedule_on(work(), pool)) == 7);
 }
 }  // namespace

@@ -6,10 +6,10 @@
 
 namespace coracle {
 namespace detail {
-template <class Function, class Awaitable>
+template <class Awaitable, class Function>
 class fmap_awaiter {
  public:
-  fmap_awaiter(Function& function, Awaitable&& value)
+  fmap_awaiter(Awaitable&& value, Function& function)
       : function_(function), awaiter_(get_awaiter(static_cast<Awaitable&&>(value))) {}
 
   bool await_ready() { return awaiter_.await_ready() ? true : false; }
@@ -39,13 +39,13 @@ class fmap_awaiter {
   awaiter_type_t<Awaitable> awaiter_;
 };
 
-template <class Function, class Awaitable>
+template <class Awaitable, class Function>
 class [[nodiscard("fmap does nothing until it is awaited")]] fmap_awaitable {
  public:
-  fmap_awaitable(Function&& function, Awaitable&& value)
+  fmap_awaitable(Awaitable&& value, Function&& function)
       : function_(static_cast<Function&&>(function)), value_(static_cast<Awaitable&&>(value)) {}
-  fmap_awaiter<Function, Awaitable> operator co_await() && {
-    return fmap_awaiter<Function, Awaitable>{function_, static_cast<Awaitable&&>(value_)};
+  fmap_awaiter<Awaitable, Function> operator co_await() && {
+    return fmap_awaiter<Awaitable, Function>{static_cast<Awaitable&&>(value_), function_};
   }
 
  private:
@@ -57,16 +57,24 @@ class [[nodiscard("fmap does nothing until it is awaited")]] fmap_awaitable {
 /// An awaitable of `function(co_await value)`; of `function()`, if `value` gives nothing.
 ///
 ///     auto size = [](std::string text) { return text.size(); };
-///     std::size_t n = co_await coracle::fmap(size, read_all(path));
+///     std::size_t n = co_await coracle::fmap(read_all(path), size);
 ///
 /// Resumes on    where `value` does. The function runs when the awaiter takes the result: in a coroutine right there;
 ///               under sync_wait on the waiting thread, in when_all where its awaiter goes on.
 /// Cancellation  as `value`.
 /// Exceptions    those of `value`, then the function is not called; those of the function.
 /// Cost          no coroutine, no allocation.
-template <class Function, awaitable Awaitable>
-detail::fmap_awaitable<Function, Awaitable> fmap(Function&& function, Awaitable&& value) {
-  return {static_cast<Function&&>(function), static_cast<Awaitable&&>(value)};
+template <awaitable Awaitable, class Function>
+detail::fmap_awaitable<Awaitable, Function> fmap(Awaitable&& value, Function&& function) {
+  return {static_cast<Awaitable&&>(value), static_cast<Function&&>(function)};
+}
+template <class Value, class Function>
+detail::any_awaiter fmap(Value&&, Function&&) {
+  static_assert(
+      detail::is_awaitable<Value>,
+      "fmap needs an awaitable and then a function: fmap(work(), function), or std::move of a task that "
+      "has a name");
+  return {};
 }
 
 namespace detail {
@@ -81,12 +89,13 @@ class [[nodiscard("write value | fmap(function)")]] fmap_transform {
 // fmap is called unqualified, so that it is found for types that bring their own.
 template <class T, class Function>
 concept mapped_by = requires(T&& value, Function&& function) {
-  fmap(static_cast<Function&&>(function), static_cast<T&&>(value));
+  requires !std::is_same_v<decltype(fmap(static_cast<T&&>(value), static_cast<Function&&>(function))),
+                           any_awaiter>;
 };
 template <class T, class Function>
   requires mapped_by<T, Function>
 auto operator|(T&& value, fmap_transform<Function>&& with) {
-  return fmap(static_cast<Function&&>(with.function), static_cast<T&&>(value));
+  return fmap(static_cast<T&&>(value), static_cast<Function&&>(with.function));
 }
 template <class T, class Function>
   requires mapped_by<T, Function>
@@ -104,7 +113,7 @@ any_awaiter operator|(T&&, const fmap_transform<Function>&) {
 }
 }  // namespace detail
 
-/// For `value | fmap(function)`, which is fmap(function, value).
+/// For `value | fmap(function)`, which is fmap(value, function).
 ///
 ///     std::size_t n = co_await (read_all(path) | coracle::fmap(size));
 template <class Function>

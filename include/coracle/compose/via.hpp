@@ -31,8 +31,8 @@ task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr
 }
 
 // The scheduler parameter is a reference where the caller passed an lvalue, else a value.
-template <class Scheduler, class Awaitable>
-task<await_result_t<Awaitable>> run_on(Scheduler place, Awaitable value) {
+template <class Awaitable, class Scheduler>
+task<await_result_t<Awaitable>> run_on(Awaitable value, Scheduler place) {
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
@@ -41,16 +41,16 @@ inline replace_environment out_of_reach() noexcept {
   return replace_environment{environment_or_empty(nullptr)};
 }
 
-template <class Scheduler, class Awaitable>
-task<await_result_t<Awaitable>> end_on(Scheduler place, Awaitable value) {
+template <class Awaitable, class Scheduler>
+task<await_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
   outcome<await_result_t<Awaitable>> end;
   co_await await_into(end, static_cast<Awaitable&&>(value));
   co_await out_of_reach();
   co_await place.schedule();
   co_return std::move(end).get();
 }
-template <class Scheduler, class Awaitable>
-task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
+template <class Awaitable, class Scheduler>
+task<await_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
   const scheduler_ref home = current_scheduler();
   outcome<await_result_t<Awaitable>> end;
   co_await await_into(end, static_cast<Awaitable&&>(value), __builtin_addressof(place));
@@ -62,7 +62,7 @@ task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
 
 /// Runs `value` on `place`; the awaiter goes on where it ended, so usually on `place`.
 ///
-///     int sum = co_await coracle::schedule_on(pool, add_up(numbers));
+///     int sum = co_await coracle::schedule_on(add_up(numbers), pool);
 ///
 /// A scheduler passed as an lvalue is kept by reference, so it outlives the await. All of this header take a function that
 /// returns an awaitable in its place, and keep it until that has ended: here it is called on `place`.
@@ -70,29 +70,29 @@ task<await_result_t<Awaitable>> visit(Scheduler place, Awaitable value) {
 /// Cancellation  as `place.schedule()`, and then as `value`, which inherits the environment.
 /// Exceptions    those of `value` and of `place.schedule()`.
 /// Cost          one frame.
-template <class Scheduler, detail::work Work>
+template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto schedule_on(Scheduler&& place, Work value) {
-  return detail::run_on<Scheduler, detail::work_t<Work>>(static_cast<Scheduler&&>(place),
-                                                         detail::as_awaitable(static_cast<Work&&>(value)));
+auto schedule_on(Work value, Scheduler&& place) {
+  return detail::run_on<detail::work_t<Work>, Scheduler>(detail::as_awaitable(static_cast<Work&&>(value)),
+                                                         static_cast<Scheduler&&>(place));
 }
 
 /// Runs `value` where the awaiter is; the awaiter goes on on `place`, also after an exception.
 ///
-///     std::string body = co_await coracle::resume_on(pool, download(url));
+///     std::string body = co_await coracle::resume_on(download(url), pool);
 ///
 /// Resumes on    `place`.
 /// Cancellation  `value` inherits the environment; the way to `place` is taken in any case, and a result that is
 ///               there is delivered.
 /// Exceptions    those of `value`, thrown on `place`.
 /// Cost          two frames.
-template <class Scheduler, detail::work Work>
+template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto resume_on(Scheduler&& place, Work value) {
-  return detail::end_on<Scheduler, detail::work_t<Work>>(static_cast<Scheduler&&>(place),
-                                                         detail::as_awaitable(static_cast<Work&&>(value)));
+auto resume_on(Work value, Scheduler&& place) {
+  return detail::end_on<detail::work_t<Work>, Scheduler>(detail::as_awaitable(static_cast<Work&&>(value)),
+                                                         static_cast<Scheduler&&>(place));
 }
 
 /// Runs `value` on `place` and comes back: the awaiter goes on where it was.
@@ -107,8 +107,8 @@ template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
 auto via(Work value, Scheduler&& place) {
-  return detail::visit<Scheduler, detail::work_t<Work>>(static_cast<Scheduler&&>(place),
-                                                        detail::as_awaitable(static_cast<Work&&>(value)));
+  return detail::visit<detail::work_t<Work>, Scheduler>(detail::as_awaitable(static_cast<Work&&>(value)),
+                                                        static_cast<Scheduler&&>(place));
 }
 
 namespace detail {
@@ -128,9 +128,9 @@ template <hop Kind, class Scheduler, class T>
 CORACLE_CORO_WRAPPER()
 auto hopping(Scheduler&& place, T&& value) {
   if constexpr (Kind == hop::schedule_on) {
-    return schedule_on(static_cast<Scheduler&&>(place), static_cast<T&&>(value));
+    return schedule_on(static_cast<T&&>(value), static_cast<Scheduler&&>(place));
   } else if constexpr (Kind == hop::resume_on) {
-    return resume_on(static_cast<Scheduler&&>(place), static_cast<T&&>(value));
+    return resume_on(static_cast<T&&>(value), static_cast<Scheduler&&>(place));
   } else {
     return via(static_cast<T&&>(value), static_cast<Scheduler&&>(place));
   }
@@ -152,7 +152,7 @@ auto operator|(T&& value, const hop_transform<Kind, Scheduler>& to) {
 }
 }  // namespace detail
 
-/// For `value | schedule_on(place)`, which is schedule_on(place, value).
+/// For `value | schedule_on(place)`, which is schedule_on(value, place).
 ///
 ///     int sum = co_await (add_up(numbers) | coracle::schedule_on(pool));
 ///
@@ -162,7 +162,7 @@ template <class Scheduler>
 auto schedule_on(Scheduler&& place) {
   return detail::hop_transform<detail::hop::schedule_on, Scheduler>{static_cast<Scheduler&&>(place)};
 }
-/// For `value | resume_on(place)`, which is resume_on(place, value).
+/// For `value | resume_on(place)`, which is resume_on(value, place).
 template <class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 auto resume_on(Scheduler&& place) {
@@ -177,13 +177,13 @@ auto via(Scheduler&& place) {
 
 /// Every element is computed on `place`, wherever the one before was consumed.
 ///
-///     auto lines = coracle::schedule_on(pool, read_lines(path));
+///     auto lines = coracle::schedule_on(read_lines(path), pool);
 ///
 /// Resumes on  the consumer where the element was computed: `place`, unless `source` moves.
 /// Exceptions  those of `source`.
 /// Cost        a frame, and a hop for each element.
-template <scheduler Scheduler, class T>
-async_generator<T> schedule_on(Scheduler& place, async_generator<T> source) {
+template <class T, scheduler Scheduler>
+async_generator<T> schedule_on(async_generator<T> source, Scheduler& place) {
   co_await place.schedule();
   auto* element = co_await source.next();
   while (element) {
@@ -194,13 +194,13 @@ async_generator<T> schedule_on(Scheduler& place, async_generator<T> source) {
 }
 /// Every element, the end and an exception are met on `place`, wherever they came from.
 ///
-///     auto lines = coracle::resume_on(pool, receive_lines(socket));
+///     auto lines = coracle::resume_on(receive_lines(socket), pool);
 ///
 /// Resumes on  the consumer on `place`; `source` where it was awaited.
 /// Exceptions  those of `source`, thrown on `place`.
 /// Cost        a frame, and a hop for each element.
-template <scheduler Scheduler, class T>
-async_generator<T> resume_on(Scheduler& place, async_generator<T> source) {
+template <class T, scheduler Scheduler>
+async_generator<T> resume_on(async_generator<T> source, Scheduler& place) {
   for (;;) {
     outcome<std::add_pointer_t<T>> next;
 #if CORACLE_EXCEPTIONS()
@@ -223,15 +223,15 @@ async_generator<T> resume_on(Scheduler& place, async_generator<T> source) {
 template <class... Ts>
 detail::any_awaiter schedule_on(Ts&&...) {
   static_assert(sizeof...(Ts) == ~std::size_t{0},
-                "schedule_on needs a scheduler, which has a schedule() to await, and then an awaitable: "
-                "schedule_on(pool, work())");
+                "schedule_on needs an awaitable and then a scheduler, which has a schedule() to await: "
+                "schedule_on(work(), pool)");
   return {};
 }
 template <class... Ts>
 detail::any_awaiter resume_on(Ts&&...) {
   static_assert(sizeof...(Ts) == ~std::size_t{0},
-                "resume_on needs a scheduler, which has a schedule() to await, and then an awaitable: "
-                "resume_on(pool, work())");
+                "resume_on needs an awaitable and then a scheduler, which has a schedule() to await: "
+                "resume_on(work(), pool)");
   return {};
 }
 template <class... Ts>

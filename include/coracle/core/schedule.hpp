@@ -94,7 +94,7 @@ class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_oper
 /// An executor as a scheduler: a pointer that may be copied and kept, to come back to where one was.
 ///
 ///     const coracle::scheduler_ref home = coracle::current_scheduler();
-///     co_await coracle::resume_on(home, foreign_operation());  // a type that knows nothing of coracle
+///     co_await coracle::resume_on(foreign_operation(), home);  // a type that knows nothing of coracle
 ///
 /// Resumes on    its executor; at once, without suspending, if the caller is there already or there is none.
 /// Cancellation  as schedule_operation.

@@ -7,7 +7,7 @@ namespace coracle {
 /// `schedule()` continues at once, on the thread it is awaited on. For code that takes a scheduler and shall
 /// not move.
 ///
-///     co_await coracle::schedule_on(coracle::inline_scheduler{}, work());
+///     co_await coracle::schedule_on(work(), coracle::inline_scheduler{});
 ///
 /// Resumes on    the calling thread, without suspending.
 /// Cancellation  stop requested before: schedule() ends as cancelled.

@@ -62,7 +62,7 @@ class static_thread_pool final : public executor {
   /// The pool for what is more urgent than the rest, or less. Who goes there stays at that level, also when an event
   /// wakes it, until it schedules itself elsewhere.
   ///
-  ///     co_await coracle::schedule_on(pool.with_priority(coracle::priority::low), rebuild_index());
+  ///     co_await coracle::schedule_on(rebuild_index(), pool.with_priority(coracle::priority::low));
   ///
   /// Cost  a lock to post and to take, where priority::normal, which is the pool itself, needs none.
   [[nodiscard]] pool_level with_priority(priority level) noexcept;

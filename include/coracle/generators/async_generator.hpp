@@ -263,10 +263,10 @@ class [[nodiscard(
 /// The async_generator of `function(element)` for each element of `source`.
 ///
 ///     auto square = [](int x) { return x * x; };
-///     auto squares = coracle::fmap(square, numbers());
+///     auto squares = coracle::fmap(numbers(), square);
 template <class Function, class T>
-async_generator<std::invoke_result_t<Function&, detail::shown_by_async<T>>> fmap(Function function,
-                                                                                 async_generator<T> source) {
+async_generator<std::invoke_result_t<Function&, detail::shown_by_async<T>>> fmap(async_generator<T> source,
+                                                                                 Function function) {
   while (auto* element = co_await source.next()) {
     co_yield detail::call(function, static_cast<detail::shown_by_async<T>>(*element));
   }

@@ -156,8 +156,8 @@ class recursive_generator<T>::iterator {
 
 /// The generator of `function(element)` for each element of `source`.
 template <class Function, class T>
-generator<std::invoke_result_t<Function&, detail::shown_by_recursive<T>>> fmap(
-    Function function, recursive_generator<T> source) {
+generator<std::invoke_result_t<Function&, detail::shown_by_recursive<T>>> fmap(recursive_generator<T> source,
+                                                                               Function function) {
   for (auto&& element : source) {
     co_yield detail::call(function, static_cast<decltype(element)>(element));
   }

@@ -9,7 +9,7 @@ namespace coracle::testing {
 /// run in between.
 ///
 ///     coracle::testing::simulated_loop front{sim}, back{sim};
-///     co_await coracle::schedule_on(back, query());
+///     co_await coracle::schedule_on(query(), back);
 ///
 /// Order         first posted, first run.
 /// Resumes on    the simulation's thread; current_executor() is the loop.
