@@ -21,6 +21,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/socket_pair.hpp"
+#include "child_tasks.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -28,14 +29,10 @@ using coracle::current_executor;
 using coracle::io_service;
 using coracle::task;
 using coracle_test::detached;
+using coracle_test::give;
 using coracle_test::io_opcode;
 using coracle_test::raw_operation;
 using coracle_test::socket_pair;
-
-template <class T>
-task<T> give(T value) {
-  co_return static_cast<T&&>(value);
-}
 
 TEST_CASE("io_service::run: gives the result: a value, a reference, what only moves, nothing") {
   io_service io;
