@@ -15,12 +15,12 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
 #include "../support/test_coroutine.hpp"
+#include "async_sources.hpp"
 
 namespace {
 using coracle::async_generator;
@@ -29,22 +29,11 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
+using coracle_test::all;
+using coracle_test::counting;
 using coracle_test::detached;
-using ints = std::vector<int>;
-
-async_generator<int> counting(int from, int to) {
-  for (int i = from; i != to; ++i) co_yield i;
-}
-template <class T>
-task<ints> collect(async_generator<T> source) {
-  ints seen;
-  while (auto* element = co_await source.next()) seen.push_back(static_cast<int>(*element));
-  co_return seen;
-}
-template <class T>
-ints all(async_generator<T> source) {
-  return sync_wait(collect(std::move(source)));
-}
+using coracle_test::elements;
+using coracle_test::ints;
 
 TEST_CASE("async_generator: shows a const lvalue as a copy, made once, destroyed before the body goes on") {
   lifetimes log;

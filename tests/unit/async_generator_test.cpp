@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "async_sources.hpp"
 
 namespace {
 using coracle::async_generator;
@@ -25,22 +26,10 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
+using coracle_test::all;
+using coracle_test::counting;
 using coracle_test::detached;
-using ints = std::vector<int>;
-
-async_generator<int> counting(int from, int to) {
-  for (int i = from; i != to; ++i) co_yield i;
-}
-template <class T>
-task<ints> collect(async_generator<T> source) {
-  ints seen;
-  while (auto* element = co_await source.next()) seen.push_back(static_cast<int>(*element));
-  co_return seen;
-}
-template <class T>
-ints all(async_generator<T> source) {
-  return sync_wait(collect(std::move(source)));
-}
+using coracle_test::ints;
 
 // No outer block here declares a variable: g++ 12 does not run some such coroutines.
 task<> by_next(async_generator<int>& source, ints& seen) {

@@ -18,6 +18,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
+#include "async_scope_children.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -26,41 +27,14 @@ using coracle::current_executor;
 using coracle::operation_cancelled;
 using coracle::run_loop;
 using coracle::scope_policy;
-using coracle::stop_reason;
 using coracle::sync_wait;
 using coracle::task;
+using coracle_test::count_one;
 using coracle_test::detached;
-
-task<> wait_and_count(async_manual_reset_event& event, int& count) {
-  co_await event;
-  ++count;
-}
-task<> fail(const char* why) {
-  throw std::runtime_error(why);
-  co_return;
-}
-struct error_counts {
-  int made = 0;
-  int alive = 0;
-};
-/// Counts its objects.
-struct counted_error {
-  static inline error_counts log;
-  explicit counted_error(int which) : id(which) { ++log.made, ++log.alive; }
-  counted_error(const counted_error& other) : id(other.id) { ++log.alive; }
-  counted_error& operator=(const counted_error&) = delete;
-  ~counted_error() { --log.alive; }
-  int id;
-};
-task<> count_one(int& count) {
-  ++count;
-  co_return;
-}
-task<> join(async_scope& scope) { co_await scope.join(); }
-detached join_and_tell(async_scope& scope, bool& joined) {
-  co_await scope.join();
-  joined = true;
-}
+using coracle_test::fail_at_once;
+using coracle_test::join;
+using coracle_test::join_and_tell;
+using coracle_test::wait_and_count;
 
 task<> spawn_next(async_scope& scope, int left, int& started) {
   ++started;
@@ -258,8 +232,8 @@ TEST_CASE("async_scope: join() tells of a child that is an event, and found no m
 TEST_CASE("async_scope: where there is no memory to put errors together join() throws the first" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   async_scope scope{scope_policy::collect_all()};
-  scope.spawn(fail("first"));
-  scope.spawn(fail("second"));
+  scope.spawn(fail_at_once("first"));
+  scope.spawn(fail_at_once("second"));
   std::string caught;
   const auto wait = [&]() -> detached {
     auto all = scope.join();
@@ -300,7 +274,7 @@ TEST_CASE("async_scope: destroyed while children run it names them, in every bui
 TEST_CASE("async_scope: destroyed with an error in it ends the program, in every build") {
   CHECK(coracle_test::abort_message([] {
           async_scope scope;
-          scope.spawn(fail("lost"));
+          scope.spawn(fail_at_once("lost"));
         }) == "coracle: an async_scope was destroyed with an exception in it: co_await its join()\n");
 }
 

@@ -13,11 +13,10 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
-#include <stdexcept>
-#include <string>
 #include <thread>
 
 #include "../support/detached.hpp"
+#include "async_scope_children.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -29,7 +28,9 @@ using coracle::scope_policy;
 using coracle::stop_reason;
 using coracle::sync_wait;
 using coracle::task;
+using coracle_test::count_one;
 using coracle_test::detached;
+using coracle_test::join;
 
 task<> note_reason(async_manual_reset_event& event, stop_reason& seen) {
   try {
@@ -39,24 +40,6 @@ task<> note_reason(async_manual_reset_event& event, stop_reason& seen) {
     throw;
   }
 }
-struct error_counts {
-  int made = 0;
-  int alive = 0;
-};
-/// Counts its objects.
-struct counted_error {
-  static inline error_counts log;
-  explicit counted_error(int which) : id(which) { ++log.made, ++log.alive; }
-  counted_error(const counted_error& other) : id(other.id) { ++log.alive; }
-  counted_error& operator=(const counted_error&) = delete;
-  ~counted_error() { --log.alive; }
-  int id;
-};
-task<> count_one(int& count) {
-  ++count;
-  co_return;
-}
-task<> join(async_scope& scope) { co_await scope.join(); }
 
 TEST_CASE("async_scope: request_stop() stops the children; that they were cancelled is no error") {
   async_manual_reset_event never;

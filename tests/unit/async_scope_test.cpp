@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "async_scope_children.hpp"
+#include "child_tasks.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -29,47 +31,20 @@ using coracle::scope_policy;
 using coracle::stop_reason;
 using coracle::sync_wait;
 using coracle::task;
+using coracle_test::counted_error;
 using coracle_test::detached;
+using coracle_test::fail_at_once;
+using coracle_test::join;
+using coracle_test::join_and_tell;
+using coracle_test::message_of;
+using coracle_test::wait_and_count;
 
-task<> wait_and_count(async_manual_reset_event& event, int& count) {
-  co_await event;
-  ++count;
-}
-task<> fail(const char* why) {
-  throw std::runtime_error(why);
-  co_return;
-}
-std::string message_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-}
-struct error_counts {
-  int made = 0;
-  int alive = 0;
-};
-/// Counts its objects.
-struct counted_error {
-  static inline error_counts log;
-  explicit counted_error(int which) : id(which) { ++log.made, ++log.alive; }
-  counted_error(const counted_error& other) : id(other.id) { ++log.alive; }
-  counted_error& operator=(const counted_error&) = delete;
-  ~counted_error() { --log.alive; }
-  int id;
-};
 int id_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const counted_error& e) {
     return e.id;
   }
-}
-task<> join(async_scope& scope) { co_await scope.join(); }
-detached join_and_tell(async_scope& scope, bool& joined) {
-  co_await scope.join();
-  joined = true;
 }
 
 TEST_CASE("async_scope: join() of a scope without children does not suspend") {
@@ -200,7 +175,7 @@ TEST_CASE("async_scope: the first error stops the siblings, and join() throws it
   };
   scope.spawn(clean_up_slowly());
   scope.spawn(never.operator co_await());
-  scope.spawn(fail("first"));
+  scope.spawn(fail_at_once("first"));
   CHECK(seen == stop_reason::sibling_failed);
   const auto wait = [&]() -> detached {
     try {
@@ -232,9 +207,9 @@ TEST_CASE("async_scope: with collect_all nobody is stopped, and join() throws al
     throw std::runtime_error("last");
   };
   scope.spawn(fail_later());
-  scope.spawn(fail("first"));
+  scope.spawn(fail_at_once("first"));
   scope.spawn(wait_and_count(event, count));
-  scope.spawn(fail("second"));
+  scope.spawn(fail_at_once("second"));
   wait();
   CHECK(errors.empty());
   event.set();
@@ -249,9 +224,9 @@ TEST_CASE("async_scope: under supervision each error goes to the handler at once
   async_scope scope{
       scope_policy::supervise([&](std::exception_ptr error) { errors.push_back(message_of(error)); })};
   scope.spawn(wait_and_count(event, count));
-  scope.spawn(fail("first"));
+  scope.spawn(fail_at_once("first"));
   CHECK(errors == std::vector<std::string>{"first"});
-  scope.spawn(fail("second"));
+  scope.spawn(fail_at_once("second"));
   CHECK(errors.size() == 2);
   event.set();
   sync_wait(join(scope));

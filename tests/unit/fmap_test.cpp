@@ -16,17 +16,15 @@
 #include <type_traits>
 
 #include "../support/detached.hpp"
+#include "child_tasks.hpp"
 
 namespace {
 using coracle::fmap;
 using coracle::sync_wait;
 using coracle::task;
 using coracle_test::detached;
+using coracle_test::give;
 
-template <class T>
-task<T> give(T value) {
-  co_return static_cast<T&&>(value);
-}
 task<> nothing() { co_return; }
 task<int> fail() {
   throw std::runtime_error("no value");

@@ -12,27 +12,19 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../support/run_on_stack.hpp"
+#include "generator_walks.hpp"
 
 namespace {
 using coracle::elements_of;
 using coracle::generator;
 using coracle::testing::allocator_log;
 using coracle::testing::failing_allocator;
-
-template <class Range>
-std::vector<int> all(Range&& range) {
-  std::vector<int> seen;
-  for (auto&& element : range) seen.push_back(static_cast<int>(element));
-  return seen;
-}
-using ints = std::vector<int>;
-
-generator<int> counting(int from, int to) {
-  for (int i = from; i != to; ++i) co_yield i;
-}
+using coracle_test::all;
+using coracle_test::allocated_walk;
+using coracle_test::counting;
+using coracle_test::ints;
 
 generator<int> nested_failure(int depth, ints& passed) {
   co_yield depth;
@@ -248,16 +240,6 @@ TEST_CASE("generator: an exception climbs ten thousand levels on a small stack")
     }
   }));
   CHECK(caught);
-}
-
-// Opaque, so that no compiler dissolves the frames that are counted.
-CORACLE_NOINLINE()
-generator<int> allocated_walk(std::allocator_arg_t, failing_allocator<int> memory, int from, int to) {
-  if (from == to) co_return;
-  const int middle = (from + to) / 2;
-  co_yield elements_of(allocated_walk(std::allocator_arg, memory, from, middle));
-  co_yield middle;
-  co_yield elements_of(allocated_walk(std::allocator_arg, memory, middle + 1, to));
 }
 
 TEST_CASE("generator: elements_of walks a range in a frame from its allocator") {

@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <coracle/core/sync_wait.hpp>
-#include <coracle/core/task.hpp>
 #include <coracle/generators/generator.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/failing_allocator.hpp>
@@ -19,6 +17,7 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/run_on_stack.hpp"
+#include "generator_walks.hpp"
 
 namespace {
 using coracle::elements_of;
@@ -27,6 +26,10 @@ using coracle::testing::allocator_log;
 using coracle::testing::failing_allocator;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
+using coracle_test::all;
+using coracle_test::allocated_walk;
+using coracle_test::counting;
+using coracle_test::ints;
 
 template <class G>
 using iterator_of = decltype(std::declval<G&>().begin());
@@ -47,18 +50,6 @@ static_assert(has_types<generator<const int&&>, const int&&, int, const int&&>);
 static_assert(has_types<generator<std::string_view, std::string>, std::string_view, std::string,
                         const std::string_view&>);
 static_assert(has_types<generator<std::string&, std::string>, std::string&, std::string, std::string&>);
-
-template <class Range>
-std::vector<int> all(Range&& range) {
-  std::vector<int> seen;
-  for (auto&& element : range) seen.push_back(static_cast<int>(element));
-  return seen;
-}
-using ints = std::vector<int>;
-
-generator<int> counting(int from, int to) {
-  for (int i = from; i != to; ++i) co_yield i;
-}
 
 TEST_CASE("generator: shows each yielded value in order, then ends") {
   CHECK(all(counting(0, 5)) == ints{0, 1, 2, 3, 4});
@@ -317,16 +308,6 @@ TEST_CASE("generator: leaving the loop early destroys it where it stands") {
   }
   CHECK(log.alive == 0);
   CHECK(log.destroyed == ints{10, 20, 30});
-}
-
-// Opaque, so that no compiler dissolves the frames that are counted.
-CORACLE_NOINLINE()
-generator<int> allocated_walk(std::allocator_arg_t, failing_allocator<int> memory, int from, int to) {
-  if (from == to) co_return;
-  const int middle = (from + to) / 2;
-  co_yield elements_of(allocated_walk(std::allocator_arg, memory, from, middle));
-  co_yield middle;
-  co_yield elements_of(allocated_walk(std::allocator_arg, memory, middle + 1, to));
 }
 
 TEST_CASE("generator: takes its frame from the allocator that it is given") {

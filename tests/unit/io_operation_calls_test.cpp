@@ -15,27 +15,10 @@
 #include <cstring>
 #include <string>
 
-#include "../support/socket_pair.hpp"
-#include "../support/test_coroutine.hpp"
+#include "io_operation_fixture.hpp"
 
 namespace {
-using coracle::io_service;
-using coracle::stop_token;
-using coracle_test::io_descriptor;
-using coracle_test::io_descriptor_kind;
-using coracle_test::io_opcode;
-using coracle_test::note;
-using coracle_test::outcome;
 using coracle_test::pipe_ends;
-using coracle_test::raw_operation;
-using coracle_test::receive;
-using coracle_test::send;
-using coracle_test::socket_pair;
-using coracle_test::test_coroutine;
-
-test_coroutine received(const io_descriptor& from, outcome& seen, stop_token token = {}) {
-  co_await note(receive(from, seen.buffer, sizeof seen.buffer, std::move(token)), seen);
-}
 
 TEST_CASE("io_operation: the end of the stream is a result of 0, a broken one an error, and no SIGPIPE") {
   io_service io;
@@ -78,27 +61,6 @@ TEST_CASE("io_operation: who waits at one end of a pipe learns that the other en
   CHECK(io.process_one_event() == 1);
   CHECK(broken.error == EPIPE);
   std::signal(SIGPIPE, SIG_DFL);
-}
-
-/// With an address that travels with it.
-class [[nodiscard]] address_operation : public coracle::detail::io_operation {
- public:
-  address_operation(const io_descriptor& on, io_opcode code, sockaddr_in& with, void* data = nullptr,
-                    std::size_t bytes = 0) noexcept
-      : io_operation(on, code, data, bytes, {}) {
-    address = &with;
-    address_size = sizeof with;
-  }
-  std::int64_t await_resume() { return take_result_or_errno(); }
-};
-sockaddr_in loopback(int fd) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0);
-  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0);
-  return address;
 }
 
 TEST_CASE("io_operation: read and write of a pipe; wait_readable takes nothing") {

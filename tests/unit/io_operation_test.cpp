@@ -17,32 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "../support/socket_pair.hpp"
-#include "../support/test_coroutine.hpp"
+#include "io_operation_fixture.hpp"
 
 namespace {
-using coracle::io_service;
-using coracle::stop_token;
 using coracle::task;
-using coracle_test::io_descriptor;
-using coracle_test::io_descriptor_kind;
-using coracle_test::io_opcode;
-using coracle_test::note;
-using coracle_test::outcome;
-using coracle_test::raw_operation;
-using coracle_test::receive;
-using coracle_test::send;
-using coracle_test::socket_pair;
-using coracle_test::test_coroutine;
-
-test_coroutine received(const io_descriptor& from, outcome& seen, stop_token token = {}) {
-  co_await note(receive(from, seen.buffer, sizeof seen.buffer, std::move(token)), seen);
-}
-/// Sends what the socket can take at once.
-void send_now(const io_descriptor& to, const char* text) {
-  const auto size = std::strlen(text);
-  REQUIRE(::send(to.native_handle(), text, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
-}
 
 TEST_CASE("io_operation: what the system can do at once does not suspend") {
   io_service io;

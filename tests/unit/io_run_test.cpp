@@ -1,7 +1,10 @@
 // tests/unit/io_run_test.cpp -- io_service::run(): an awaitable, and the events it needs, on one thread.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
@@ -21,6 +24,8 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/socket_pair.hpp"
+#include "../support/wait_until_asleep.hpp"
+#include "child_tasks.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -28,14 +33,10 @@ using coracle::current_executor;
 using coracle::io_service;
 using coracle::task;
 using coracle_test::detached;
+using coracle_test::give;
 using coracle_test::io_opcode;
 using coracle_test::raw_operation;
 using coracle_test::socket_pair;
-
-template <class T>
-task<T> give(T value) {
-  co_return static_cast<T&&>(value);
-}
 
 TEST_CASE("io_service::run: gives the result: a value, a reference, what only moves, nothing") {
   io_service io;
@@ -97,9 +98,10 @@ TEST_CASE("io_service::run: an awaitable that is ready at once needs no event") 
 TEST_CASE("io_service::run: ends where the awaitable ended on another thread, though it slept meanwhile") {
   io_service io;
   coracle::static_thread_pool pool{1};
+  const std::atomic<pid_t> runner{::gettid()};
   const auto elsewhere = [&]() -> task<int> {
     co_await pool.schedule();
-    std::this_thread::sleep_for(1ms);
+    coracle_test::wait_until_asleep(runner);
     co_return 5;
   };
   for (int i = 0; i != 20; ++i) CHECK(io.run(elsewhere()) == 5);
@@ -157,12 +159,21 @@ TEST_CASE("io_service::run: a stop() reaches the threads that process events, pa
   for (int round = 0; round != 50; ++round) {
     io_service io;
     coracle::async_manual_reset_event ended;
+    std::array<std::atomic<pid_t>, 3> ids{};
     std::vector<std::thread> runs;
-    for (int i = 0; i != 2; ++i) {
-      runs.emplace_back([&] { io.run(ended); });
+    for (std::size_t i = 0; i != 2; ++i) {
+      runs.emplace_back([&, i] {
+        ids[i] = ::gettid();
+        io.run(ended);
+      });
     }
-    std::thread processes{[&] { io.process_events(); }};
-    if (round % 2 == 0) std::this_thread::sleep_for(200us);
+    std::thread processes{[&] {
+      ids[2] = ::gettid();
+      io.process_events();
+    }};
+    if (round % 2 == 0) {
+      for (const auto& each : ids) coracle_test::wait_until_asleep(each);
+    }
     io.stop();
     processes.join();
     ended.set();

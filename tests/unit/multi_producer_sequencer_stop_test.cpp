@@ -16,35 +16,22 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
+#include "../support/indirect_scheduler.hpp"
 #include "../support/stoppable.hpp"
+#include "sequencer_claims.hpp"
 
 namespace {
 using coracle::multi_producer_sequencer;
 using coracle::run_loop;
 using coracle::sequence_barrier;
-using coracle::task;
+using coracle_test::claim;
+using coracle_test::claim_range;
 using coracle_test::detached;
+using coracle_test::indirect_scheduler;
+using coracle_test::none;
+using coracle_test::numbers;
 using coracle_test::run_stoppable;
-using numbers = std::vector<std::size_t>;
-constexpr std::size_t none = coracle::sequence_traits<std::size_t>::initial_sequence;
-
-detached claim(multi_producer_sequencer<>& sequencer, int count, numbers& claimed) {
-  while (count-- != 0) claimed.push_back(co_await sequencer.claim_one());
-}
-detached claim_range(multi_producer_sequencer<>& sequencer, std::size_t count, numbers& claimed) {
-  const auto range = co_await sequencer.claim_up_to(count);
-  claimed.assign(range.begin(), range.end());
-}
-detached wait(const multi_producer_sequencer<>& sequencer, std::size_t target, std::size_t known,
-              numbers& log) {
-  log.push_back(co_await sequencer.wait_until_published(target, known));
-}
-
-/// A scheduler that is no executor itself.
-struct indirect_scheduler {
-  run_loop& loop;
-  auto schedule() const noexcept { return loop.schedule(); }
-};
+using coracle_test::wait;
 
 TEST_CASE("multi_producer_sequencer: stop requested before the await: nothing is claimed") {
   sequence_barrier<> consumed;

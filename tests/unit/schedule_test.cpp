@@ -7,7 +7,6 @@
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/core/yield.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/round_robin_scheduler.hpp>
@@ -17,12 +16,12 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <functional>
-#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "watched_ending.hpp"
 
 namespace {
 using coracle::current_executor;
@@ -33,35 +32,10 @@ using coracle::stop_reason;
 using coracle::stop_source;
 using coracle::task;
 using coracle_test::detached;
-
-/// How a coroutine ended, and where it was then.
-struct ending {
-  bool over = false;
-  std::optional<stop_reason> cancelled;
-  bool failed = false;
-  const executor* where = nullptr;
-};
-/// Awaits `work` under `source`, from `home` if there is one.
-detached watch(run_loop* home, stop_source& source, task<> work, ending& seen) {
-  if (home) co_await home->schedule();
-  try {
-    co_await coracle::with_stop(std::move(work), source.get_token());
-  } catch (const coracle::operation_cancelled& e) {
-    seen.cancelled = e.reason();
-  } catch (const std::runtime_error&) {
-    seen.failed = true;
-  }
-  seen.where = current_executor();
-  seen.over = true;
-}
-template <class Scheduler>
-task<> go_to(Scheduler& place) {
-  co_await place.schedule();
-}
-void run_all(run_loop& loop) {
-  while (loop.run_one()) {
-  }
-}
+using coracle_test::ending;
+using coracle_test::go_to;
+using coracle_test::run_all;
+using coracle_test::watch;
 
 TEST_CASE("schedule(): stop requested before: it does not move, and ends as cancelled") {
   run_loop loop;

@@ -18,6 +18,8 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/faster_thread.hpp"
+#include "async_scope_children.hpp"
+#include "child_tasks.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -28,21 +30,12 @@ using coracle::scope_policy;
 using coracle::stop_reason;
 using coracle::sync_wait;
 using coracle::task;
+using coracle_test::after;
 using coracle_test::detached;
+using coracle_test::fail;
+using coracle_test::fail_after;
+using coracle_test::join;
 
-task<int> after(async_manual_reset_event& event, int value) {
-  co_await event;
-  co_return value;
-}
-task<int> fail(const char* why) {
-  throw std::runtime_error(why);
-  co_return 0;
-}
-task<int> fail_after(async_manual_reset_event& event, const char* why) {
-  co_await event;
-  throw std::runtime_error(why);
-}
-task<> join(async_scope& scope) { co_await scope.join(); }
 template <class T>
 task<T> take(scope_future<T> future) {
   co_return co_await std::move(future);

@@ -8,20 +8,16 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/indirect_scheduler.hpp"
 #include "../support/stoppable.hpp"
 
 namespace {
 using coracle::run_loop;
 using coracle::sequence_barrier;
 using coracle_test::detached;
+using coracle_test::indirect_scheduler;
 using coracle_test::run_stoppable;
 using coracle_test::run_stoppable_on;
-
-/// A scheduler that is no executor itself.
-struct indirect_scheduler {
-  run_loop& loop;
-  auto schedule() const noexcept { return loop.schedule(); }
-};
 
 TEST_CASE("sequence_barrier: stop requested before the await: it is cancelled, published or not") {
   sequence_barrier<> barrier;

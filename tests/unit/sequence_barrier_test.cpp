@@ -18,6 +18,7 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
+#include "../support/indirect_scheduler.hpp"
 
 namespace {
 using coracle::current_executor;
@@ -25,6 +26,7 @@ using coracle::run_loop;
 using coracle::sequence_barrier;
 using coracle::task;
 using coracle_test::detached;
+using coracle_test::indirect_scheduler;
 
 template <class Sequence>
 detached wait_and_log(const sequence_barrier<Sequence>& barrier, Sequence target, std::vector<int>& log) {
@@ -192,12 +194,6 @@ TEST_CASE("sequence_barrier: with an executor as scheduler a waiter goes on ther
   CHECK(abroad.run_one());
   CHECK(ran_on == &abroad);
 }
-
-/// A scheduler that is no executor itself.
-struct indirect_scheduler {
-  run_loop& loop;
-  auto schedule() const noexcept { return loop.schedule(); }
-};
 
 TEST_CASE("sequence_barrier: with another scheduler a waiter goes there from where it suspended") {
   run_loop home, abroad;

@@ -16,6 +16,7 @@
 
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
+#include "shared_task_bodies.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -24,19 +25,9 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
+using coracle_test::after;
 using coracle_test::detached;
-
-/// Gives `value` once `event` is set; counts how often it was started.
-template <class T>
-shared_task<T> after(async_manual_reset_event& event, int& started, T value) {
-  ++started;
-  co_await event;
-  co_return static_cast<T&&>(value);
-}
-template <class T>
-shared_task<T> give(T value) {
-  co_return static_cast<T&&>(value);
-}
+using coracle_test::give;
 
 using coracle::await_result_t;
 static_assert(std::is_same_v<await_result_t<shared_task<int>&>, int&>);

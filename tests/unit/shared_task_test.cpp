@@ -16,31 +16,21 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
+#include "shared_task_bodies.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
 using coracle::shared_task;
 using coracle::sync_wait;
 using coracle::task;
+using coracle_test::after;
 using coracle_test::detached;
+using coracle_test::give;
 using coracle_test::test_coroutine;
-
-/// Gives `value` once `event` is set; counts how often it was started.
-template <class T>
-shared_task<T> after(async_manual_reset_event& event, int& started, T value) {
-  ++started;
-  co_await event;
-  co_return static_cast<T&&>(value);
-}
-template <class T>
-shared_task<T> give(T value) {
-  co_return static_cast<T&&>(value);
-}
 
 TEST_CASE("shared_task: the body starts at the first await, and runs once for all of them") {
   int started = 0;
@@ -152,18 +142,6 @@ TEST_CASE("shared_task: gives references, move-only values, const values and not
   sync_wait(nothing);
   CHECK(ran == 1);
 }
-
-using coracle::await_result_t;
-static_assert(std::is_same_v<await_result_t<shared_task<int>&>, int&>);
-static_assert(std::is_same_v<await_result_t<shared_task<int>>, int&>);
-static_assert(std::is_same_v<await_result_t<const shared_task<const int>&>, const int&>);
-static_assert(std::is_same_v<await_result_t<shared_task<int&>>, int&>);
-static_assert(std::is_void_v<await_result_t<shared_task<>>>);
-static_assert(std::is_void_v<decltype(sync_wait(std::declval<shared_task<int>&>().when_ready()))>);
-static_assert(sizeof(shared_task<int>) == sizeof(void*));
-static_assert(std::is_nothrow_copy_constructible_v<shared_task<int>> &&
-              std::is_nothrow_move_constructible_v<shared_task<int>> &&
-              std::is_nothrow_copy_assignable_v<shared_task<int>>);
 
 TEST_CASE("shared_task: an exception is thrown from each await, and from no when_ready()") {
   auto fail = []() -> shared_task<int> {

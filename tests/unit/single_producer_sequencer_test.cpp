@@ -17,20 +17,18 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/stoppable.hpp"
+#include "sequencer_claims.hpp"
 
 namespace {
 using coracle::run_loop;
 using coracle::sequence_barrier;
 using coracle::single_producer_sequencer;
 using coracle::task;
+using coracle_test::claim;
 using coracle_test::detached;
+using coracle_test::numbers;
 using coracle_test::run_stoppable;
-using numbers = std::vector<std::size_t>;
 
-/// Claims `count` numbers, one after the other.
-detached claim(single_producer_sequencer<>& sequencer, int count, numbers& claimed) {
-  while (count-- != 0) claimed.push_back(co_await sequencer.claim_one());
-}
 /// Claims up to each of the given counts.
 detached claim_ranges(single_producer_sequencer<>& sequencer, numbers counts, std::vector<numbers>& claimed) {
   for (const std::size_t count : counts) {

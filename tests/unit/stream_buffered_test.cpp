@@ -21,16 +21,19 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
+#include "async_sources.hpp"
 
 namespace {
 namespace streams = coracle::streams;
-using coracle::async_generator;
 using coracle::async_manual_reset_event;
 using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using ints = std::vector<int>;
+using coracle_test::counting;
+using coracle_test::counting_asked;
+using coracle_test::failing_after;
+using coracle_test::ints;
 using streams::buffered;
 using streams::chunk;
 using streams::collect;
@@ -42,20 +45,6 @@ using streams::take;
 
 constexpr auto is_even = [](int n) { return n % 2 == 0; };
 constexpr auto twice = [](int n) -> task<int> { co_return 2 * n; };
-
-async_generator<int> counting(int from, int to) {
-  for (int i = from; i != to; ++i) co_yield i;
-}
-async_generator<int> counting_asked(int& asked) {
-  for (int i = 0;; ++i) {
-    ++asked;
-    co_yield i;
-  }
-}
-async_generator<int> failing_after(int last) {
-  for (int i = 0; i != last; ++i) co_yield i;
-  throw std::runtime_error("the source fails");
-}
 
 /// Elements that end when the test says so.
 struct jobs {

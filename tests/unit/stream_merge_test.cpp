@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "async_sources.hpp"
 
 namespace {
 namespace streams = coracle::streams;
@@ -28,7 +29,10 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using ints = std::vector<int>;
+using coracle_test::counting;
+using coracle_test::counting_asked;
+using coracle_test::failing_after;
+using coracle_test::ints;
 using streams::buffered;
 using streams::collect;
 using streams::for_each;
@@ -38,20 +42,6 @@ using streams::take;
 using streams::zip;
 
 constexpr auto twice = [](int n) -> task<int> { co_return 2 * n; };
-
-async_generator<int> counting(int from, int to) {
-  for (int i = from; i != to; ++i) co_yield i;
-}
-async_generator<int> counting_asked(int& asked) {
-  for (int i = 0;; ++i) {
-    ++asked;
-    co_yield i;
-  }
-}
-async_generator<int> failing_after(int last) {
-  for (int i = 0; i != last; ++i) co_yield i;
-  throw std::runtime_error("the source fails");
-}
 
 TEST_CASE("merge: gives the elements of all streams, each stream's in order, and ends with the last") {
   const ints seen = sync_wait(merge(counting(0, 3), counting(10, 15), counting(20, 20)) | collect());

@@ -18,10 +18,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "async_sources.hpp"
 
 namespace {
 namespace streams = coracle::streams;
@@ -31,7 +31,10 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using ints = std::vector<int>;
+using coracle_test::counting;
+using coracle_test::counting_asked;
+using coracle_test::failing_after;
+using coracle_test::ints;
 using streams::chunk;
 using streams::collect;
 using streams::filter;
@@ -44,23 +47,9 @@ using streams::zip;
 constexpr auto is_even = [](int n) { return n % 2 == 0; };
 constexpr auto twice = [](int n) { return 2 * n; };
 
-async_generator<int> counting(int from, int to) {
-  for (int i = from; i != to; ++i) co_yield i;
-}
-/// Counts how many elements were asked for.
-async_generator<int> counting_asked(int& asked) {
-  for (int i = 0;; ++i) {
-    ++asked;
-    co_yield i;
-  }
-}
 async_generator<std::string> words() {
   co_yield "one";
   co_yield "three";
-}
-async_generator<int> failing_after(int last) {
-  for (int i = 0; i != last; ++i) co_yield i;
-  throw std::runtime_error("the source fails");
 }
 
 // ---- stages and ends -------------------------------------------------------------------------------------

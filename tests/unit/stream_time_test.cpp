@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "async_sources.hpp"
 
 namespace {
 namespace streams = coracle::streams;
@@ -20,18 +21,15 @@ using namespace std::chrono_literals;
 using coracle::async_generator;
 using coracle::task;
 using coracle::testing::virtual_time_loop;
-using ints = std::vector<int>;
+using coracle_test::counting;
+using coracle_test::ints;
 using streams::buffered;
 using streams::collect;
 using streams::filter;
 using streams::for_each;
 using streams::map;
-using streams::take;
 using streams::throttle;
 
-async_generator<int> counting(int to) {
-  for (int i = 0; i != to; ++i) co_yield i;
-}
 /// Element i is there after `times[i]`.
 async_generator<int> after(std::vector<std::chrono::milliseconds> times) {
   int i = 0;
@@ -54,7 +52,7 @@ ints moments(virtual_time_loop& loop, Pipeline pipeline) {
 
 TEST_CASE("throttle: the first element comes at once, each other one an interval after the one before") {
   virtual_time_loop loop;
-  CHECK(moments(loop, counting(4) | throttle(100ms)) == ints{0, 100, 200, 300});
+  CHECK(moments(loop, counting(0, 4) | throttle(100ms)) == ints{0, 100, 200, 300});
 }
 
 TEST_CASE(
@@ -67,7 +65,7 @@ TEST_CASE(
 TEST_CASE("throttle: what a stage before it drops does not count") {
   virtual_time_loop loop;
   const auto is_even = [](int n) { return n % 2 == 0; };
-  CHECK(moments(loop, counting(5) | filter(is_even) | throttle(10ms)) == ints{0, 10, 20});
+  CHECK(moments(loop, counting(0, 5) | filter(is_even) | throttle(10ms)) == ints{0, 10, 20});
 }
 
 TEST_CASE("throttle: the time that the consumer takes counts for the interval") {
@@ -77,7 +75,7 @@ TEST_CASE("throttle: the time that the consumer takes counts for the interval") 
     seen.push_back(static_cast<int>(since_start(loop).count()));
     co_await coracle::sleep_for(60ms);
   };
-  loop.run(counting(3) | throttle(100ms) | for_each(work));
+  loop.run(counting(0, 3) | throttle(100ms) | for_each(work));
   CHECK(seen == ints{0, 100, 200});
 }
 
@@ -159,7 +157,7 @@ TEST_CASE(
   };
   ints seen;
   const auto see = [&](int n) { seen.push_back(n); };
-  CHECK_THROWS_AS(loop.run(counting(4) | map(work) | buffered(4) | streams::timeout(1s) | for_each(see)),
+  CHECK_THROWS_AS(loop.run(counting(0, 4) | map(work) | buffered(4) | streams::timeout(1s) | for_each(see)),
                   coracle::timed_out);
   CHECK(seen == ints{0, 1});
   CHECK(stopped == 1);
@@ -172,7 +170,7 @@ TEST_CASE("buffered: elements that sleep do so at the same time") {
     co_await coracle::sleep_for(std::chrono::milliseconds(100 - 10 * n));
     co_return n;
   };
-  CHECK(loop.run(counting(4) | map(work) | buffered(2) | collect()) == ints{0, 1, 2, 3});
+  CHECK(loop.run(counting(0, 4) | map(work) | buffered(2) | collect()) == ints{0, 1, 2, 3});
   CHECK(since_start(loop) == 180ms);
 }
 }  // namespace

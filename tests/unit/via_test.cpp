@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "../support/detached.hpp"
+#include "child_tasks.hpp"
 
 namespace {
 using coracle::current_executor;
@@ -24,11 +25,10 @@ using coracle::executor;
 using coracle::run_loop;
 using coracle::task;
 using coracle_test::detached;
+using coracle_test::give;
+using coracle_test::run_detached;
+using coracle_test::run_detached_on;
 
-template <class T>
-task<T> give(T value) {
-  co_return static_cast<T&&>(value);
-}
 task<const executor*> where() { co_return current_executor(); }
 task<> fail() {
   throw std::runtime_error("failed there");
@@ -42,17 +42,18 @@ struct journey {
   bool threw = false;
   bool ended = false;
 };
+/// Awaits `work`, which gives where it ran, and notes where it goes on.
+template <class Work>
+task<> look_around(Work work, journey& seen) {
+  seen.child_on = co_await std::move(work);
+  seen.after_on = current_executor();
+  seen.ended = true;
+}
 
 TEST_CASE("schedule_on: runs the awaitable on the scheduler, and the awaiter goes on there") {
   run_loop home, abroad;
   journey seen;
-  const auto work = [&]() -> detached {
-    co_await home.schedule();
-    seen.child_on = co_await coracle::schedule_on(where(), abroad);
-    seen.after_on = current_executor();
-    seen.ended = true;
-  };
-  work();
+  run_detached_on(home, look_around(coracle::schedule_on(where(), abroad), seen));
   CHECK(home.run_one());
   CHECK_FALSE(seen.ended);
   CHECK(abroad.run_one());
@@ -65,13 +66,7 @@ TEST_CASE("schedule_on: runs the awaitable on the scheduler, and the awaiter goe
 TEST_CASE("resume_on: runs the awaitable here, and the awaiter goes on on the scheduler") {
   run_loop home, abroad;
   journey seen;
-  const auto work = [&]() -> detached {
-    co_await home.schedule();
-    seen.child_on = co_await coracle::resume_on(where(), abroad);
-    seen.after_on = current_executor();
-    seen.ended = true;
-  };
-  work();
+  run_detached_on(home, look_around(coracle::resume_on(where(), abroad), seen));
   CHECK(home.run_one());
   CHECK_FALSE(seen.ended);
   CHECK(abroad.run_one());
@@ -83,13 +78,7 @@ TEST_CASE("resume_on: runs the awaitable here, and the awaiter goes on on the sc
 TEST_CASE("via: runs the awaitable on the scheduler, and the awaiter goes on where it was") {
   run_loop home, abroad;
   journey seen;
-  const auto work = [&]() -> detached {
-    co_await home.schedule();
-    seen.child_on = co_await coracle::via(where(), abroad);
-    seen.after_on = current_executor();
-    seen.ended = true;
-  };
-  work();
+  run_detached_on(home, look_around(coracle::via(where(), abroad), seen));
   CHECK(home.run_one());
   CHECK(seen.child_on == nullptr);
   CHECK(abroad.run_one());
@@ -121,12 +110,7 @@ TEST_CASE("via: comes back from wherever the awaitable ended") {
 TEST_CASE("via: an awaiter outside any executor goes on where the awaitable ended") {
   run_loop abroad;
   journey seen;
-  const auto work = [&]() -> detached {
-    seen.child_on = co_await coracle::via(where(), abroad);
-    seen.after_on = current_executor();
-    seen.ended = true;
-  };
-  work();
+  run_detached(look_around(coracle::via(where(), abroad), seen));
   CHECK_FALSE(seen.ended);
   CHECK(abroad.run_one());
   CHECK(seen.ended);

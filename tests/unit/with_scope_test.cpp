@@ -16,6 +16,7 @@
 
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
+#include "async_scope_children.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
@@ -27,6 +28,7 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::with_scope;
 using coracle_test::detached;
+using coracle_test::fail_at_once;
 
 task<> wait_and_log(async_manual_reset_event& event, std::vector<std::string>& log, std::string name) {
   try {
@@ -36,10 +38,6 @@ task<> wait_and_log(async_manual_reset_event& event, std::vector<std::string>& l
     log.push_back(name + " is stopped");
     throw;
   }
-}
-task<> fail(const char* why) {
-  throw std::runtime_error(why);
-  co_return;
 }
 using log_of_names = std::vector<std::string>;
 
@@ -128,8 +126,8 @@ TEST_CASE("with_scope: the policy says what an error does") {
   async_manual_reset_event event;
   const auto body = [&](async_scope& scope) -> task<> {
     scope.spawn(wait_and_log(event, log, "sibling"));
-    scope.spawn(fail("a"));
-    scope.spawn(fail("b"));
+    scope.spawn(fail_at_once("a"));
+    scope.spawn(fail_at_once("b"));
     event.set();
     co_return;
   };

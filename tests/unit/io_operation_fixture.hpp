@@ -1,0 +1,59 @@
+// tests/unit/io_operation_fixture.hpp -- coroutines that await single I/O operations, and operations with an address.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <coracle/io/detail/io_operation.hpp>
+#include <cstring>
+#include <utility>
+
+#include "../support/socket_pair.hpp"
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::io_service;
+using coracle::stop_token;
+using coracle_test::io_descriptor;
+using coracle_test::io_descriptor_kind;
+using coracle_test::io_opcode;
+using coracle_test::note;
+using coracle_test::outcome;
+using coracle_test::raw_operation;
+using coracle_test::receive;
+using coracle_test::send;
+using coracle_test::socket_pair;
+using coracle_test::test_coroutine;
+
+inline test_coroutine received(const io_descriptor& from, outcome& seen, stop_token token = {}) {
+  co_await note(receive(from, seen.buffer, sizeof seen.buffer, std::move(token)), seen);
+}
+/// Sends what the socket can take at once.
+inline void send_now(const io_descriptor& to, const char* text) {
+  const auto size = std::strlen(text);
+  REQUIRE(::send(to.native_handle(), text, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
+}
+
+/// With an address that travels with it.
+class [[nodiscard]] address_operation : public coracle::detail::io_operation {
+ public:
+  address_operation(const io_descriptor& on, io_opcode code, sockaddr_in& with, void* data = nullptr,
+                    std::size_t bytes = 0) noexcept
+      : io_operation(on, code, data, bytes, {}) {
+    address = &with;
+    address_size = sizeof with;
+  }
+  std::int64_t await_resume() { return take_result_or_errno(); }
+};
+/// Binds the socket to a free port.
+inline sockaddr_in loopback(int fd) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0);
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  return address;
+}
+}  // namespace
