@@ -60,6 +60,22 @@ void send_against_recv(std::size_t capacity) {
   sender.join();
   model_expect(seen == 42 && end == sent::well, "the element, and what was written before it");
 }
+/// Who waits first has lost its choice, so the sender, that sees somebody wait, puts the element into the buffer.
+void send_past_a_lost_one_against_recv() {
+  channel<item> ch{1};
+  coracle::detail::choice one_of;
+  stoppable_place stops;
+  wait_end lost = wait_end::waits;
+  int seen = 0;
+  sent end = sent::waits;
+  model_expect(one_of.claim(), "by another branch");
+  note_end(stops, one_of, ch.recv(), lost);
+  model_thread sender{[&] { send(ch, {2, nullptr}, end); }};
+  receive(ch, seen);
+  sender.join();
+  stops.request_stop();
+  model_expect(seen == 2 && end == sent::well && lost == wait_end::cancelled, "the other gets it");
+}
 void send_now_against_recv() {
   unbounded_channel<item> ch;
   plain_int data = 0;
@@ -371,6 +387,7 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("channel: send against recv", run.all, [] { send_against_recv(1); });
   run.check("channel of 0: send against recv", run.all, [] { send_against_recv(0); });
+  run.check("channel: send past a lost receiver against recv", run.all, send_past_a_lost_one_against_recv);
   run.check("unbounded channel: send against recv", run.all, send_now_against_recv);
   run.check("channel: try_send against try_recv", run.all, try_against_try);
   run.check("channel: two sends in order", 4, [] { two_sends_in_order(1); });

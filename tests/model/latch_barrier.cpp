@@ -189,6 +189,18 @@ void stop_against_arrival() {
   stopper.join();
   model_expect(end != wait_end::waits && met, "both go on");
 }
+/// The last to arrive is a branch of a choice, and so does not look before it takes the lock.
+void stop_against_the_last_branch() {
+  async_barrier barrier{2};
+  coracle::detail::choice one_of;
+  stoppable_place place, of_branch;
+  wait_end end = wait_end::waits, branch = wait_end::waits;
+  meet_or_drop(place, barrier, end);
+  model_thread stopper{[&] { place.request_stop(); }};
+  note_end(of_branch, one_of, barrier.arrive_and_wait(), branch);
+  stopper.join();
+  model_expect(end != wait_end::waits && branch == wait_end::carried_out, "both go on");
+}
 void stop_and_last_arrival_against_arrival() {
   async_barrier barrier{2};
   stoppable_place place;
@@ -222,6 +234,7 @@ int main(int argc, char** argv) {
   run.check("barrier: the waiter destroys it", run.all, waiter_destroys_the_barrier);
   run.check("barrier: stop against the last arrival", run.all, stop_against_the_last_arrival);
   run.check("barrier: stop against the arrival of the same", run.all, stop_against_arrival);
+  run.check("barrier: stop against the last arrival, a branch", run.all, stop_against_the_last_branch);
   run.check("barrier: stop and the last arrival, against arrival", 3, stop_and_last_arrival_against_arrival);
   return run.finish();
 }

@@ -159,6 +159,24 @@ void two_removals_against_request() {
   model_expect(kept == 1, "who stays runs once");
   model_expect((a == 2 || a == 3) && (b == 2 || b == 3), "who goes at most once");
 }
+/// Who has waited for the running one removes the next at once, while the requester goes on.
+void removals_in_turn_against_request() {
+  stop_source source;
+  using callback = stop_callback<std::function<void()>>;
+  plain_int a = 0, b = 0;
+  std::optional<callback> first, second;
+  first.emplace(source.get_token(), [&] { ++a; });
+  second.emplace(source.get_token(), [&] { ++b; });
+  model_thread remover{[&] {
+    first.reset();
+    second.reset();
+    a += 2;
+    b += 2;
+  }};
+  source.request_stop();
+  remover.join();
+  model_expect((a == 2 || a == 3) && (b == 2 || b == 3), "each runs once at most");
+}
 /// A callback drops all that keeps the state, inside the request.
 void callback_drops_the_last() {
   std::optional<stop_source> source(std::in_place);
@@ -494,6 +512,7 @@ int main(int argc, char** argv) {
   run.check("stop: a callback removes itself, another goes", run.all, callback_removes_itself);
   run.check("stop: a callback removes the next, the last goes", run.all, callback_removes_the_next);
   run.check("stop: two removals against request", 4, two_removals_against_request);
+  run.check("stop: removals in turn against request", run.all, removals_in_turn_against_request);
   run.check("stop: a callback drops the last reference", run.all, callback_drops_the_last);
   run.check("stop: removed twice", run.all, removed_twice);
   run.check("stop: the last reference of three", run.all, last_reference);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <latch>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -397,6 +398,32 @@ TEST_CASE("recycler: small frames whose list is full share the budget of large o
   CHECK(live_again == live_small);
   CHECK(coracle::detail::this_thread_frames().shared_bytes == 0);
   give_all(small, 104);
+}
+
+TEST_CASE("recycler: large frames displace small ones that share their budget" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  std::vector<void*> small(kept_of(104)), large(full_of(100'000));
+  take_all(small, 104);
+  take_all(large, 100'000);
+  give_all(small, 104);
+  const long long live = live_allocations();
+  give_all(large, 100'000);
+  CHECK(live_allocations() < live);
+  const std::size_t made = coracle::testing::allocations();
+  take_all(large, 100'000);
+  CHECK(coracle::testing::allocations() == made);
+  give_all(large, 100'000);
+}
+
+TEST_CASE("recycler: where there is no memory for a frame of any size, it throws std::bad_alloc" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  for (const std::size_t size :
+       {std::size_t{100}, std::size_t{1000}, std::size_t{20'000}, largest_kept + 1}) {
+    const coracle::testing::failing_allocation failing(1);
+    CHECK_THROWS_AS(static_cast<void>(take(size)), std::bad_alloc);
+  }
 }
 
 TEST_CASE("recycler: 1,000 tasks of 10 KiB each come again without the heap" *
