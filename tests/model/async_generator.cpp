@@ -12,15 +12,7 @@ namespace {
 using coracle::async_auto_reset_event;
 using coracle::async_generator;
 using coracle::async_manual_reset_event;
-using coracle_test::detached;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 /// Waits for `event` before each element; what was written before it comes with the element.
 async_generator<int> elements(async_auto_reset_event& event, plain_int& data, int count) {

@@ -9,14 +9,7 @@ namespace {
 using coracle::blocking;
 using coracle::blocking_pool;
 using coracle::detail::one_shot;
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
+using namespace coracle_test;
 constexpr std::chrono::milliseconds idle_time{5};
 
 /// Where the model runs the coroutine of a call when the call has ended: on the pool's thread.

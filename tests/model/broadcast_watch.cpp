@@ -14,15 +14,7 @@ using coracle::broadcast;
 using coracle::broadcast_subscription;
 using coracle::watch;
 using coracle::watch_observer;
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::together;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 /// A value; what its sender has written arrives with it.
 struct item {

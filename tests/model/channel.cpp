@@ -4,37 +4,27 @@
 #include <coracle/channels/unbounded_channel.hpp>
 #include <memory>
 
+#include "channel_cases.hpp"
 #include "model_executor.hpp"
-#include "model_waits.hpp"
 
 namespace {
 using coracle::channel;
 using coracle::task;
 using coracle::unbounded_channel;
-using coracle_test::detached;
-using coracle_test::detached_in_place;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 /// An element; what its sender has written arrives with it.
 struct item {
-  int value = 0;
-  const plain_int* data = nullptr;
+  item(int its_value, const plain_int* written = nullptr) noexcept : value(its_value), data(written) {}
+  int value;
+  const plain_int* data;
 };
-constexpr int nothing = -1;
 
 template <class Channel>
 detached receive(Channel& from, int& seen) {
   const auto got = co_await from.recv();
   seen = got ? got->value + (got->data ? *got->data : plain_int(0)) : nothing;
 }
-enum class sent { waits, well, refused };
 detached send(channel<item>& to, item what, sent& end) {
   sent how = sent::well;
   try {
@@ -107,8 +97,8 @@ void two_sends_in_order(std::size_t capacity) {
   int first = 0, second = 0;
   sent a = sent::waits, b = sent::waits;
   model_thread sender{[&] {
-    send(ch, {1, nullptr}, a);
-    send(ch, {2, nullptr}, b);
+    send(ch, 1, a);
+    send(ch, 2, b);
   }};
   receive(ch, first);
   receive(ch, second);
@@ -127,7 +117,7 @@ void receiver_on_executor() {
     model_expect(coracle::current_executor() == &place, "it goes on where it was");
     seen = got->value;
   };
-  model_thread sender{[&] { send(ch, {2, nullptr}, end); }};
+  model_thread sender{[&] { send(ch, 2, end); }};
   wait();
   while (seen == 0) place.run(1);
   sender.join();
@@ -143,7 +133,7 @@ void destroyed_by_the_receiver() {
     ch.reset();
   };
   wait();
-  model_thread sender{[to = ch.get()] { to->send({2, nullptr}); }};
+  model_thread sender{[to = ch.get()] { to->send(2); }};
   sender.join();
   model_expect(seen == 2 && !ch, "received");
 }
@@ -154,8 +144,8 @@ void two_senders(std::size_t capacity) {
   channel<item> ch{capacity};
   int first = 0, second = 0;
   sent a = sent::waits, b = sent::waits;
-  model_thread one{[&] { send(ch, {1, nullptr}, a); }};
-  model_thread other{[&] { send(ch, {2, nullptr}, b); }};
+  model_thread one{[&] { send(ch, 1, a); }};
+  model_thread other{[&] { send(ch, 2, b); }};
   receive(ch, first);
   receive(ch, second);
   one.join();
@@ -169,8 +159,8 @@ void two_receivers(std::size_t capacity) {
   sent a = sent::waits, b = sent::waits;
   model_thread one{[&] { receive(ch, first); }};
   model_thread other{[&] { receive(ch, second); }};
-  send(ch, {1, nullptr}, a);
-  send(ch, {2, nullptr}, b);
+  send(ch, 1, a);
+  send(ch, 2, b);
   one.join();
   other.join();
   model_expect(first * second == 2, "each element once");
@@ -182,8 +172,8 @@ void two_and_two() {
   sent a = sent::waits, b = sent::waits;
   model_thread one{[&] { receive(ch, first); }};
   model_thread other{[&] { receive(ch, second); }};
-  model_thread sender{[&] { send(ch, {1, nullptr}, a); }};
-  send(ch, {2, nullptr}, b);
+  model_thread sender{[&] { send(ch, 1, a); }};
+  send(ch, 2, b);
   one.join();
   other.join();
   sender.join();
@@ -193,8 +183,8 @@ void two_and_two() {
 /// Both find that there is no chunk yet.
 void two_senders_grow() {
   unbounded_channel<item> ch;
-  model_thread one{[&] { ch.send({1, nullptr}); }};
-  ch.send({2, nullptr});
+  model_thread one{[&] { ch.send(1); }};
+  ch.send(2);
   one.join();
   const int first = ch.try_recv()->value, second = ch.try_recv()->value;
   model_expect(first * second == 2 && !ch.try_recv(), "each element once");
@@ -231,92 +221,14 @@ void chunk_is_used_again() {
   model_expect(!ch.try_recv(), "each element once");
 }
 
-// ---- the end ----
-
-void close_against_recv() {
-  channel<item> ch{1};
-  plain_int data = 0;
-  int seen = 0;
-  model_thread closer{[&] {
-    data = 7;
-    ch.close();
-  }};
-  receive(ch, seen);
-  if (ch.is_closed()) model_expect(data == 7, "with what was done before it");
-  closer.join();
-  model_expect(seen == nothing, "the receiver learns of the end");
-}
-void close_against_send() {
-  channel<item> ch{1};
-  int seen = 0;
-  sent end = sent::waits;
-  model_thread sender{[&] { send(ch, {2, nullptr}, end); }};
-  ch.close();
-  sender.join();
-  receive(ch, seen);
-  model_expect(seen == (end == sent::well ? 2 : nothing), "what was sent is received, what was refused not");
-}
-void close_against_send_and_recv(std::size_t capacity) {
-  channel<item> ch{capacity};
-  int seen = 0;
-  sent end = sent::waits;
-  model_thread sender{[&] { send(ch, {2, nullptr}, end); }};
-  model_thread closer{[&] { ch.close(); }};
-  receive(ch, seen);
-  sender.join();
-  closer.join();
-  model_expect(end != sent::waits && seen == (end == sent::well ? 2 : nothing),
-               "received if it was sent, else told");
-}
-/// Senders that wait are refused, and what is in the channel is still received.
-void close_against_waiting_sender() {
-  channel<item> ch{1};
-  int first = 0, second = 0;
-  sent a = sent::waits, b = sent::waits;
-  send(ch, {1, nullptr}, a);
-  send(ch, {2, nullptr}, b);
-  model_expect(b == sent::waits, "it is full");
-  model_thread closer{[&] { ch.close(); }};
-  receive(ch, first);
-  closer.join();
-  receive(ch, second);
-  model_expect(first == 1, "what was in it is received");
-  model_expect(second == (b == sent::well ? 2 : nothing) && b != sent::waits, "and what had room");
-}
-
 // ---- stop requests ----
 
-void stop_recv_against_send() {
-  channel<item> ch{1};
-  stoppable_place place;
-  wait_end end = wait_end::waits;
-  note_end(place, ch.recv(), end);
-  model_thread sender{[&] { model_expect(ch.try_send({2, nullptr}), "there is room"); }};
-  place.request_stop();
-  sender.join();
-  model_expect(end != wait_end::waits, "the wait has ended");
-  model_expect(ch.try_recv().has_value() == (end == wait_end::cancelled),
-               "a cancelled recv() has taken nothing");
-}
-void stop_and_send_against_recv() {
-  channel<item> ch{1};
-  stoppable_place place;
-  wait_end end = wait_end::waits;
-  model_thread sender{[&] { model_expect(ch.try_send({2, nullptr}), "there is room"); }};
-  model_thread stopper{[&] { place.request_stop(); }};
-  note_end(place, ch.recv(), end);
-  sender.join();
-  stopper.join();
-  model_expect(end != wait_end::waits, "the wait has ended");
-  model_expect(ch.try_recv().has_value() == (end == wait_end::cancelled),
-               "a cancelled recv() has taken nothing");
-}
 void stop_send_against_recv(std::size_t capacity) {
   channel<item> ch{capacity};
   stoppable_place place;
   wait_end end = wait_end::waits;
-  if (capacity != 0) model_expect(ch.try_send({1, nullptr}), "there is room");
-  note_end(place, ch.send({2, nullptr}), end);
+  if (capacity != 0) model_expect(ch.try_send(1), "there is room");
+  note_end(place, ch.send(2), end);
   int received = 0;
   model_thread receiver{[&] {
     const auto got = ch.try_recv();
@@ -333,7 +245,7 @@ void stop_send_against_start() {
   stoppable_place place;
   wait_end end = wait_end::waits;
   model_thread stopper{[&] { place.request_stop(); }};
-  note_end(place, ch.send({2, nullptr}), end);
+  note_end(place, ch.send(2), end);
   stopper.join();
   model_expect(end == wait_end::cancelled && !ch.try_recv(), "cancelled, and nothing is sent");
 }
@@ -345,27 +257,17 @@ void stop_the_first_of_two() {
   int second = 0;
   note_end(place, ch.recv(), end);
   receive(ch, second);
-  model_thread sender{[&] { model_expect(ch.try_send({2, nullptr}), "there is room"); }};
+  model_thread sender{[&] { model_expect(ch.try_send(2), "there is room"); }};
   place.request_stop();
   sender.join();
   model_expect(end != wait_end::waits, "the wait has ended");
   model_expect((second == 2) == (end == wait_end::cancelled), "one of them has the element");
   ch.close();
 }
-void stop_against_close() {
-  channel<item> ch{1};
-  stoppable_place place;
-  wait_end end = wait_end::waits;
-  note_end(place, ch.recv(), end);
-  model_thread closer{[&] { ch.close(); }};
-  place.request_stop();
-  closer.join();
-  model_expect(end != wait_end::waits, "the wait has ended");
-}
 detached_in_place send_in(const stoppable_place&, channel<item>& to, sent& end) {
   sent how = sent::well;
   try {
-    co_await to.send(item{1, nullptr});
+    co_await to.send(1);
   } catch (const coracle::channel_closed&) {
     how = sent::refused;
   }
@@ -402,18 +304,19 @@ int main(int argc, char** argv) {
   run.check("unbounded channel: two senders", run.all, two_senders_grow);
   run.check("unbounded channel: two senders need another chunk", 3, two_senders_grow_further);
   run.check("unbounded channel: a chunk is used again", run.all, chunk_is_used_again);
-  run.check("channel: close against recv", run.all, close_against_recv);
-  run.check("channel: close against send", run.all, close_against_send);
-  run.check("channel: close against send and recv", 4, [] { close_against_send_and_recv(1); });
-  run.check("channel of 0: close against send and recv", 4, [] { close_against_send_and_recv(0); });
-  run.check("channel: close against a sender that waits", run.all, close_against_waiting_sender);
-  run.check("channel: stop of recv against send", run.all, stop_recv_against_send);
-  run.check("channel: stop and send against recv", 4, stop_and_send_against_recv);
+  run.check("channel: close against recv", run.all, close_against_recv<channel<item>>);
+  run.check("channel: close against send", run.all, close_against_send<channel<item>>);
+  run.check("channel: close against send and recv", 4, close_against_send_and_recv<channel<item>, 1>);
+  run.check("channel of 0: close against send and recv", 4, close_against_send_and_recv<channel<item>, 0>);
+  run.check("channel: close against a sender that waits", run.all,
+            close_against_waiting_sender<channel<item>>);
+  run.check("channel: stop of recv against send", run.all, stop_recv_against_send<channel<item>>);
+  run.check("channel: stop and send against recv", 4, stop_and_send_against_recv<channel<item>>);
   run.check("channel: stop of send against recv", run.all, [] { stop_send_against_recv(1); });
   run.check("channel of 0: stop of send against recv", run.all, [] { stop_send_against_recv(0); });
   run.check("channel of 0: stop of send against its start", run.all, stop_send_against_start);
   run.check("channel: stop of the first of two", run.all, stop_the_first_of_two);
-  run.check("channel: stop against close", run.all, stop_against_close);
+  run.check("channel: stop against close", run.all, stop_against_close<channel<item>>);
   run.check("channel: stop after close", run.all, stop_after_close);
   return run.finish();
 }

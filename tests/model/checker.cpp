@@ -16,9 +16,7 @@
 #include "model_waits.hpp"
 
 namespace {
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 using order = std::memory_order;
 using word = coracle::detail::atomic<int>;
 
@@ -99,10 +97,10 @@ void touch_against_free(Touch touch) {
   other.join();
 }
 /// Its local field is in its frame.
-coracle_test::detached field_in_frame(std::coroutine_handle<>& waits, coracle::detail::plain<int>*& field) {
+detached field_in_frame(std::coroutine_handle<>& waits, coracle::detail::plain<int>*& field) {
   coracle::detail::plain<int> local = 0;
   field = &local;
-  co_await coracle_test::hand_out(waits);
+  co_await hand_out(waits);
 }
 /// Nobody calls its destructor.
 union never_destroyed {
@@ -292,9 +290,7 @@ void memory(model_test& run) {
   });
   run.finds("a coroutine goes on after its end", "crash", model_test::all, [] {
     std::coroutine_handle<> kept;
-    [](std::coroutine_handle<>& where) -> coracle_test::detached {
-      co_await coracle_test::hand_out(where);
-    }(kept);
+    [](std::coroutine_handle<>& where) -> detached { co_await hand_out(where); }(kept);
     model_thread other{[=] { kept.resume(); }};
     kept.resume();
     other.join();
@@ -406,7 +402,7 @@ void schedules(model_test& run) {
 /// A failure is told in the same way again by its string alone, and the schedule names the lines.
 void replays(model_test& run) {
   for (const unsigned bound : {model_test::all, 1U}) {
-    coracle_test::model_limits limits;
+    model_limits limits;
     limits.preemptions = bound;
     const auto found = model_check(limits, lost_wake_up);
     const auto again = model_replay(found.replay, lost_wake_up, limits);
@@ -422,7 +418,7 @@ void replays(model_test& run) {
 }
 /// What needs three interruptions in the right places is found at random; the same seed does the same.
 void random_runs(model_test& run) {
-  coracle_test::model_limits limits;
+  model_limits limits;
   limits.random_seed = 7;
   limits.executions = 2000;
   const auto found = model_check(limits, lost_wake_up);

@@ -6,9 +6,7 @@
 
 namespace {
 using coracle::detail::choice;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 using meeting = choice::meeting;
 
 /// Each arrives where the other waits: one of them has both, the other none; none waits for ever.

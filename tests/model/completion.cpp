@@ -12,16 +12,7 @@
 
 namespace {
 using coracle::completion;
-using coracle_test::detached;
-using coracle_test::hand_out;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 // ---- an eager coroutine that meets its awaiter ----
 

@@ -10,15 +10,7 @@ namespace {
 using coracle::async_condition_variable;
 using coracle::async_mutex;
 using coracle::async_mutex_lock;
-using coracle_test::detached;
-using coracle_test::detached_in_place;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::together;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 /// What is waited for, and what guards it: a data race is reported where two hold the lock at once.
 struct guarded {

@@ -7,10 +7,7 @@
 
 namespace {
 using coracle::error_group;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
+using namespace coracle_test;
 
 struct error {
   plain_int value = 42;

@@ -12,17 +12,7 @@
 #include "model_waits.hpp"
 
 namespace {
-using coracle_test::detached;
-using coracle_test::detached_in_place;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::together;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 template <class Event>
 detached wait_and_look(Event& event, plain_int& data, int& seen) {
@@ -201,7 +191,7 @@ void waiter_destroys_it() {
 /// A coroutine that waits is destroyed, while another thread looks at the event.
 void waiting_coroutine_is_destroyed() {
   coracle::single_consumer_event event;
-  auto waiting = coracle_test::started(event.operator co_await());
+  auto waiting = started(event.operator co_await());
   model_thread other{[&] {
     model_expect(!event.is_set(), "it is not set");
     event.reset();

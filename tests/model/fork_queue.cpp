@@ -12,9 +12,7 @@ using coracle::resumption;
 using coracle::detail::asymmetric_fence;
 using coracle::detail::atomic;
 using coracle::detail::fork_queue;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 namespace orders = coracle::detail;
 
 /// An entry that knows how often it was taken.

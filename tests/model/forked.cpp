@@ -11,11 +11,7 @@
 namespace {
 using coracle::forked;
 using coracle::task;
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::two_workers;
+using namespace coracle_test;
 using plain_int = coracle::detail::plain<int>;
 
 /// Runs `parent` on two workers, of which the second looks once for something to take.

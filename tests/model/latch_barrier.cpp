@@ -9,16 +9,7 @@
 namespace {
 using coracle::async_barrier;
 using coracle::async_latch;
-using coracle_test::detached;
-using coracle_test::detached_in_place;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::together;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 template <unsigned Threads>
 void latch_opens() {
@@ -155,23 +146,23 @@ detached_in_place meet_or_drop(const stoppable_place&, async_barrier<>& barrier,
   }
   if (end == wait_end::cancelled) barrier.arrive_and_drop();
 }
+detached meet(async_barrier<>& barrier, bool& met) {
+  co_await barrier.arrive_and_wait();
+  met = true;
+}
 void stop_against_the_last_arrival() {
   async_barrier barrier{2};
   stoppable_place place;
   wait_end end = wait_end::waits;
   bool met = false;
-  const auto take_part = [&]() -> detached {
-    co_await barrier.arrive_and_wait();
-    met = true;
-  };
   meet_or_drop(place, barrier, end);
-  model_thread other{[&] { take_part(); }};
+  model_thread other{[&] { meet(barrier, met); }};
   place.request_stop();
   other.join();
   model_expect(end != wait_end::waits && met, "both go on");
   if (end == wait_end::carried_out) barrier.arrive_and_drop();
   met = false;
-  take_part();
+  meet(barrier, met);
   model_expect(met, "the next phase ends with those who are still expected");
 }
 void stop_against_arrival() {
@@ -179,11 +170,7 @@ void stop_against_arrival() {
   stoppable_place place;
   wait_end end = wait_end::waits;
   bool met = false;
-  const auto take_part = [&]() -> detached {
-    co_await barrier.arrive_and_wait();
-    met = true;
-  };
-  take_part();
+  meet(barrier, met);
   model_thread stopper{[&] { place.request_stop(); }};
   meet_or_drop(place, barrier, end);
   stopper.join();
@@ -206,12 +193,8 @@ void stop_and_last_arrival_against_arrival() {
   stoppable_place place;
   wait_end end = wait_end::waits;
   bool met = false;
-  const auto take_part = [&]() -> detached {
-    co_await barrier.arrive_and_wait();
-    met = true;
-  };
   model_thread stopper{[&] { place.request_stop(); }};
-  model_thread other{[&] { take_part(); }};
+  model_thread other{[&] { meet(barrier, met); }};
   meet_or_drop(place, barrier, end);
   stopper.join();
   other.join();

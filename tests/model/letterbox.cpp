@@ -10,9 +10,7 @@
 namespace {
 using coracle::resumption;
 using coracle::detail::letterbox;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 
 struct letter : resumption {
   coracle::detail::plain<int> data = 0;

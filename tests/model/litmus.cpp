@@ -7,9 +7,7 @@
 #include "model_test.hpp"
 
 namespace {
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 using order = std::memory_order;
 using word = coracle::detail::atomic<int>;
 using plain = coracle::detail::plain<int>;

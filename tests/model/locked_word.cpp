@@ -7,11 +7,7 @@
 
 namespace {
 using coracle::detail::memory_order_relaxed;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
-using coracle_test::together;
+using namespace coracle_test;
 using locked_word = coracle::detail::locked_word<std::uint32_t>;
 using exchanged_word = coracle::detail::exchanged_word<std::uint32_t>;
 constexpr std::uint32_t one = 2;

@@ -7,9 +7,7 @@
 namespace {
 using coracle::resumption;
 using coracle::detail::lone_entry;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 namespace orders = coracle::detail;
 
 struct entry : resumption {

@@ -14,13 +14,7 @@ using coracle::async_condition_variable;
 using coracle::async_mutex;
 using coracle::stop_source;
 using coracle::stop_token;
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 /// A source that comes and goes on each thread; then the last one goes.
 void sources_come_and_go() {

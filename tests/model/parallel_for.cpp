@@ -7,9 +7,7 @@
 
 namespace {
 using coracle::detail::untaken_numbers;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::together;
+using namespace coracle_test;
 
 template <unsigned Threads>
 void all_take() {

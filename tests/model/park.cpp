@@ -10,10 +10,7 @@
 
 namespace {
 using namespace coracle::detail;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
+using namespace coracle_test;
 
 /// Each sees what the one before it wrote. That the holder stores something on its way lets those who wait look
 /// once more, and find it held.
@@ -27,7 +24,7 @@ void mutex_excludes() {
     data += 1;
     seen.store(data, memory_order_relaxed);
   };
-  coracle_test::together(Threads, [&](unsigned) { add(); });
+  together(Threads, [&](unsigned) { add(); });
   model_expect(data == static_cast<int>(Threads), "each has had the lock once");
 }
 
@@ -49,7 +46,9 @@ void one_shot_is_gone() {
   done.reset();
 }
 
-void condition_is_seen() {
+/// Two wait until there is data, and are told by `notify`.
+template <class Notify>
+void two_wait(Notify notify) {
   mutex lock;
   condition_variable changed;
   plain_int data = 0;
@@ -62,23 +61,14 @@ void condition_is_seen() {
     const std::lock_guard held{lock};
     data = 1;
   }
-  changed.notify_all();
+  notify(changed);
+}
+void condition_is_seen() {
+  two_wait([](condition_variable& changed) { changed.notify_all(); });
 }
 /// One notify_one() for two that wait: one of them sleeps for ever.
 void one_notify_for_two() {
-  mutex lock;
-  condition_variable changed;
-  plain_int data = 0;
-  const auto wait = [&] {
-    std::unique_lock held{lock};
-    changed.wait(held, [&] { return data != 0; });
-  };
-  model_thread one{wait}, two{wait};
-  {
-    const std::lock_guard held{lock};
-    data = 1;
-  }
-  changed.notify_one();
+  two_wait([](condition_variable& changed) { changed.notify_one(); });
 }
 void notify_against_time() {
   mutex lock;

@@ -10,11 +10,7 @@ namespace {
 using coracle::priority;
 using coracle::static_thread_pool;
 using coracle::detail::one_shot;
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
+using namespace coracle_test;
 
 /// Runs once on `place`, and sees what the poster wrote.
 template <class Place>

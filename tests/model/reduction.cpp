@@ -15,9 +15,7 @@ namespace {
 using coracle::testing::model_check;
 using coracle::testing::model::check_with;
 using coracle::testing::model::reduction;
-using coracle_test::model_limits;
-using coracle_test::model_result;
-using coracle_test::model_thread;
+using namespace coracle_test;
 using order = std::memory_order;
 using word = coracle::detail::atomic<std::uint32_t>;
 

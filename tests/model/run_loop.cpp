@@ -7,12 +7,7 @@
 
 namespace {
 using coracle::run_loop;
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
-using coracle_test::together;
+using namespace coracle_test;
 
 detached note_turn(run_loop& loop, plain_int& turns, int& mine) {
   co_await loop.schedule();
@@ -25,8 +20,8 @@ detached stop_after(run_loop& loop, plain_int& data, int& seen) {
   loop.stop();
 }
 
-void post_against_run() {
-  run_loop loop;
+/// Another thread posts what stops the loop.
+void run_until_posted(run_loop& loop) {
   plain_int data = 0;
   int seen = 0;
   model_thread poster{[&] {
@@ -36,6 +31,10 @@ void post_against_run() {
   loop.run();
   poster.join();
   model_expect(seen == 42, "it has run, and seen what was written before");
+}
+void post_against_run() {
+  run_loop loop;
+  run_until_posted(loop);
 }
 /// The stop may come before, between and after the posts; what is posted before it is run.
 void two_posts_and_stop() {
@@ -97,17 +96,9 @@ void two_stops() {
 /// The stop that has ended one run() does not end the next.
 void a_stop_counts_once() {
   run_loop loop;
-  plain_int data = 0;
-  int seen = 0;
   loop.stop();
   loop.run();
-  model_thread poster{[&] {
-    data = 42;
-    stop_after(loop, data, seen);
-  }};
-  loop.run();
-  poster.join();
-  model_expect(seen == 42, "it has run");
+  run_until_posted(loop);
 }
 /// The owner destroys it while the poster may still be inside post().
 void destroyed_behind_a_post() {

@@ -13,22 +13,13 @@
 #include <stdexcept>
 #include <vector>
 
+#include "model_children.hpp"
 #include "model_executor.hpp"
-#include "model_waits.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
 using coracle::task;
-using coracle_test::detached;
-using coracle_test::hand_out;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
+using namespace coracle_test;
 namespace streams = coracle::streams;
 
 // ---- schedule() ----
@@ -98,11 +89,6 @@ void via_and_back() {
 
 // ---- children of a coroutine ----
 
-task<int> later(std::coroutine_handle<>& handle, plain_int& data) {
-  co_await hand_out{handle};
-  data = 7;
-  co_return 1;
-}
 /// Two children end at once: each is taken once, with what it did.
 void two_children() {
   std::vector<std::coroutine_handle<>> handles(2);
@@ -111,17 +97,15 @@ void two_children() {
   const auto run = [&]() -> detached {
     const std::vector<int> both{0, 1};
     const auto child = [&](int i) {
-      return later(handles[static_cast<std::size_t>(i)], data[static_cast<std::size_t>(i)]);
+      return later(handles[static_cast<std::size_t>(i)], data[static_cast<std::size_t>(i)], 7);
     };
     const auto take = [&](int given) { took += given; };
     co_await coracle::detail::run_children(both, 2, child, take);
     sum = data[0] + data[1];
   };
   run();
-  model_thread one{[&] { coracle::resume(handles[0]); }};
-  coracle::resume(handles[1]);
-  one.join();
-  model_expect(took == 2 && sum == 14, "each child is taken once, before it goes on");
+  resume_both(handles[0], handles[1]);
+  model_expect(took == 14 && sum == 14, "each child is taken once, before it goes on");
 }
 /// One child ends while the next is started.
 void child_ends_against_start() {
@@ -133,7 +117,7 @@ void child_ends_against_start() {
     const std::vector<int> both{0, 1};
     const auto child = [&](int i) -> task<int> {
       if (i == 1) one.emplace([&] { coracle::resume(handles[0]); });
-      return later(handles[static_cast<std::size_t>(i)], data[static_cast<std::size_t>(i)]);
+      return later(handles[static_cast<std::size_t>(i)], data[static_cast<std::size_t>(i)], 7);
     };
     const auto take = [&](int given) { took += given; };
     co_await coracle::detail::run_children(both, 2, child, take);
@@ -142,7 +126,7 @@ void child_ends_against_start() {
   run();
   coracle::resume(handles[1]);
   one->join();
-  model_expect(took == 2 && sum == 14, "each child is taken once, before it goes on");
+  model_expect(took == 14 && sum == 14, "each child is taken once, before it goes on");
 }
 void child_fails() {
   std::coroutine_handle<> bad;
@@ -197,9 +181,7 @@ void buffered_elements() {
     ended = true;
   };
   run();
-  model_thread one{[&] { coracle::resume(handles[0]); }};
-  coracle::resume(handles[1]);
-  one.join();
+  resume_both(handles[0], handles[1]);
   model_expect(ended && got == std::vector<int>{0, 1}, "each once, in order");
 }
 /// One element ends while the pump starts the next.

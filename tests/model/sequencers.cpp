@@ -9,17 +9,7 @@
 #include "model_waits.hpp"
 
 namespace {
-using coracle_test::detached;
-using coracle_test::detached_in_place;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::together;
-using coracle_test::wait_end;
+using namespace coracle_test;
 using barrier = coracle::sequence_barrier<>;
 using single_producer = coracle::single_producer_sequencer<>;
 using multi_producer = coracle::multi_producer_sequencer<>;

@@ -7,9 +7,7 @@
 namespace {
 using coracle::detail::plain;
 using coracle::detail::signal_route;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 
 /// Written by handlers, read and freed by its owner: like a descriptor that is closed, and used again.
 struct pipe {

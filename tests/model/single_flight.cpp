@@ -11,17 +11,7 @@ namespace {
 using coracle::async_manual_reset_event;
 using coracle::single_flight;
 using coracle::task;
-using coracle_test::detached;
-using coracle_test::hand_out;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::together;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 using flights = single_flight<int, int>;
 

@@ -8,9 +8,7 @@
 
 namespace {
 using coracle::detail::sleepers;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 namespace detail = coracle::detail;
 
 /// Entries of which only the number counts.

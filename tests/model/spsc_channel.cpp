@@ -4,36 +4,27 @@
 #include <memory>
 #include <utility>
 
+#include "channel_cases.hpp"
 #include "model_executor.hpp"
-#include "model_waits.hpp"
 
 namespace {
-using coracle_test::detached;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
 /// Seen by the checker wherever it is.
 struct item {
-  explicit item(int given) noexcept : value(given) {}
+  item(int given) noexcept : value(given) {}
   item(item&& from) noexcept : value(static_cast<int>(std::exchange(from.value, 0))) {}
   item& operator=(item&&) = delete;
   ~item() = default;
   plain_int value;
 };
-constexpr int nothing = -1;
 
 /// Its ends are apart, as they are once nobody has had to wait for some time.
 struct channel : coracle::spsc_channel<item> {
   explicit channel(std::size_t capacity) : spsc_channel(capacity) {
     model_expect(!try_recv(), "it is empty");
     if (capacity == 0) return;
-    model_expect(try_send(item(9)) && try_recv()->value == 9, "and there is room");
+    model_expect(try_send(9) && try_recv()->value == 9, "and there is room");
   }
 };
 
@@ -48,7 +39,6 @@ int take(channel& from) {
     coracle::detail::spin_pause();
   }
 }
-enum class sent { waits, well, refused };
 detached send(channel& to, int value, sent& end) {
   sent how = sent::well;
   item mine(value);
@@ -75,7 +65,7 @@ void send_against_recv(std::size_t capacity) {
 void try_against_try() {
   channel ch{1};
   bool was_sent = false;
-  model_thread sender{[&] { was_sent = ch.try_send(item(2)); }};
+  model_thread sender{[&] { was_sent = ch.try_send(2); }};
   const auto got = ch.try_recv();
   if (got) model_expect(got->value == 2, "the element");
   sender.join();
@@ -85,7 +75,7 @@ void try_against_try() {
 void waiting_send_against_recv() {
   channel ch{1};
   sent end = sent::waits;
-  model_expect(ch.try_send(item(1)), "there is room");
+  model_expect(ch.try_send(1), "there is room");
   model_thread sender{[&] { send(ch, 2, end); }};
   model_expect(take(ch) == 1, "first sent, first received");
   sender.join();
@@ -139,8 +129,8 @@ void receiver_on_executor() {
   receive_both();
   place.run(1);
   model_thread sender{[&] {
-    model_expect(ch.try_send(item(2)), "to who waits");
-    model_expect(ch.try_send(item(3)), "there is room");
+    model_expect(ch.try_send(2), "to who waits");
+    model_expect(ch.try_send(3), "there is room");
   }};
   while (sum == 0) place.run(1);
   sender.join();
@@ -149,7 +139,7 @@ void receiver_on_executor() {
 /// Whoever has the element may destroy the channel, also if it did not wait.
 void destroyed_by_the_receiver() {
   auto ch = std::make_unique<channel>(1U);
-  model_thread sender{[to = ch.get()] { model_expect(to->try_send(item(2)), "there is room"); }};
+  model_thread sender{[to = ch.get()] { model_expect(to->try_send(2), "there is room"); }};
   const int got = take(*ch);
   ch.reset();
   sender.join();
@@ -158,100 +148,22 @@ void destroyed_by_the_receiver() {
 /// So may the sender, once there is room for more: the receiver has left.
 void destroyed_by_the_sender() {
   auto ch = std::make_unique<channel>(1U);
-  model_expect(ch->try_send(item(1)), "there is room");
+  model_expect(ch->try_send(1), "there is room");
   int got = 0;
   model_thread receiver{[&got, from = ch.get()] { got = take(*from); }};
-  while (!ch->try_send(item(2))) coracle::detail::spin_pause();
+  while (!ch->try_send(2)) coracle::detail::spin_pause();
   ch.reset();
   receiver.join();
   model_expect(got == 1, "received");
 }
 
-// ---- the end ----
-
-void close_against_recv() {
-  channel ch{1};
-  plain_int data = 0;
-  int seen = 0;
-  model_thread closer{[&] {
-    data = 7;
-    ch.close();
-  }};
-  receive(ch, seen);
-  if (ch.is_closed()) model_expect(data == 7, "with what was done before it");
-  closer.join();
-  model_expect(seen == nothing, "the receiver learns of the end");
-}
-void close_against_send() {
-  channel ch{1};
-  int seen = 0;
-  sent end = sent::waits;
-  model_thread sender{[&] { send(ch, 2, end); }};
-  ch.close();
-  receive(ch, seen);
-  sender.join();
-  model_expect(seen == (end == sent::well ? 2 : nothing), "what was sent is received, what was refused not");
-}
-void close_against_send_and_recv(std::size_t capacity) {
-  channel ch{capacity};
-  int seen = 0;
-  sent end = sent::waits;
-  model_thread sender{[&] { send(ch, 2, end); }};
-  model_thread closer{[&] { ch.close(); }};
-  receive(ch, seen);
-  sender.join();
-  closer.join();
-  model_expect(end != sent::waits && seen == (end == sent::well ? 2 : nothing),
-               "received if it was sent, else told");
-}
-void close_against_waiting_sender() {
-  channel ch{1};
-  int first = 0, second = 0;
-  sent a = sent::waits, b = sent::waits;
-  send(ch, 1, a);
-  send(ch, 2, b);
-  model_expect(b == sent::waits, "it is full");
-  model_thread closer{[&] { ch.close(); }};
-  receive(ch, first);
-  closer.join();
-  receive(ch, second);
-  model_expect(first == 1, "what was in it is received");
-  model_expect(second == (b == sent::well ? 2 : nothing) && b != sent::waits, "and what had room");
-}
-
 // ---- stop requests, choices ----
 
-void stop_recv_against_send() {
-  channel ch{1};
-  stoppable_place place;
-  wait_end end = wait_end::waits;
-  note_end(place, ch.recv(), end);
-  model_thread sender{[&] { model_expect(ch.try_send(item(2)), "there is room"); }};
-  place.request_stop();
-  sender.join();
-  model_expect(end != wait_end::waits, "the wait has ended");
-  model_expect(ch.try_recv().has_value() == (end == wait_end::cancelled),
-               "a cancelled recv() has taken nothing");
-}
-/// The request comes while the receiver may not have begun to wait.
-void stop_and_send_against_recv() {
-  channel ch{1};
-  stoppable_place place;
-  wait_end end = wait_end::waits;
-  model_thread sender{[&] { model_expect(ch.try_send(item(2)), "there is room"); }};
-  model_thread stopper{[&] { place.request_stop(); }};
-  note_end(place, ch.recv(), end);
-  sender.join();
-  stopper.join();
-  model_expect(end != wait_end::waits, "the wait has ended");
-  model_expect(ch.try_recv().has_value() == (end == wait_end::cancelled),
-               "a cancelled recv() has taken nothing");
-}
 void stop_send_against_recv(std::size_t capacity) {
   channel ch{capacity};
   stoppable_place place;
   wait_end end = wait_end::waits;
-  if (capacity != 0) model_expect(ch.try_send(item(1)), "there is room");
+  if (capacity != 0) model_expect(ch.try_send(1), "there is room");
   item mine(2);
   note_end(place, ch.send(std::move(mine)), end);
   int received = 0;
@@ -266,23 +178,13 @@ void stop_send_against_recv(std::size_t capacity) {
   model_expect(is_sent == (end == wait_end::carried_out), "a cancelled send() has sent nothing");
   model_expect((mine.value == 2) == (end == wait_end::cancelled), "and its value is as it was");
 }
-void stop_against_close() {
-  channel ch{1};
-  stoppable_place place;
-  wait_end end = wait_end::waits;
-  note_end(place, ch.recv(), end);
-  model_thread closer{[&] { ch.close(); }};
-  place.request_stop();
-  closer.join();
-  model_expect(end != wait_end::waits, "the wait has ended");
-}
 /// Another branch of the receiver may win, and then it is stopped, as when_any() does.
 void choice_against_send() {
   channel ch{1};
   stoppable_place place;
   coracle::detail::choice one_of;
   wait_end end = wait_end::waits;
-  model_thread sender{[&] { model_expect(ch.try_send(item(2)), "there is room"); }};
+  model_thread sender{[&] { model_expect(ch.try_send(2), "there is room"); }};
   bool is_taken = false;
   model_thread other{[&] { is_taken = one_of.claim(); }};
   note_end(place, one_of, ch.recv(), end);
@@ -308,16 +210,17 @@ int main(int argc, char** argv) {
   run.check("spsc channel: a receiver on an executor", 4, receiver_on_executor);
   run.check("spsc channel: destroyed by the receiver", run.all, destroyed_by_the_receiver);
   run.check("spsc channel: destroyed by the sender", run.all, destroyed_by_the_sender);
-  run.check("spsc channel: close against recv", run.all, close_against_recv);
-  run.check("spsc channel: close against send", run.all, close_against_send);
-  run.check("spsc channel: close against send and recv", 3, [] { close_against_send_and_recv(1); });
-  run.check("spsc channel of 0: close against send and recv", 3, [] { close_against_send_and_recv(0); });
-  run.check("spsc channel: close against a sender that waits", run.all, close_against_waiting_sender);
-  run.check("spsc channel: stop of recv against send", run.all, stop_recv_against_send);
-  run.check("spsc channel: stop and send against recv", 3, stop_and_send_against_recv);
+  run.check("spsc channel: close against recv", run.all, close_against_recv<channel>);
+  run.check("spsc channel: close against send", run.all, close_against_send<channel>);
+  run.check("spsc channel: close against send and recv", 3, close_against_send_and_recv<channel, 1>);
+  run.check("spsc channel of 0: close against send and recv", 3, close_against_send_and_recv<channel, 0>);
+  run.check("spsc channel: close against a sender that waits", run.all,
+            close_against_waiting_sender<channel>);
+  run.check("spsc channel: stop of recv against send", run.all, stop_recv_against_send<channel>);
+  run.check("spsc channel: stop and send against recv", 3, stop_and_send_against_recv<channel>);
   run.check("spsc channel: stop of send against recv", run.all, [] { stop_send_against_recv(1); });
   run.check("spsc channel of 0: stop of send against recv", run.all, [] { stop_send_against_recv(0); });
-  run.check("spsc channel: stop against close", run.all, stop_against_close);
+  run.check("spsc channel: stop against close", run.all, stop_against_close<channel>);
   run.check("spsc channel: a branch of a choice against send", 3, choice_against_send);
   return run.finish();
 }

@@ -17,11 +17,7 @@ using coracle::stop_token;
 using coracle::detail::linked_stop_source;
 using coracle::detail::plain;
 using coracle::detail::subtree;
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
+using namespace coracle_test;
 
 /// Two requests at once: one of them is the first, and it returns after the callback.
 void two_requests() {

@@ -8,13 +8,7 @@
 
 namespace {
 using coracle::strand;
-using coracle_test::detached;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
-using coracle_test::together;
+using namespace coracle_test;
 
 /// Two accesses to `turns` that nothing orders are a data race.
 detached note_turn(strand& alone, plain_int& turns, int& mine) {

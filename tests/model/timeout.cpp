@@ -11,12 +11,7 @@
 #include "model_waits.hpp"
 
 namespace {
-using coracle_test::detached;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
-using coracle_test::wait_end;
+using namespace coracle_test;
 using time_point = coracle::timer_service::time_point;
 using namespace std::chrono_literals;
 
@@ -69,7 +64,7 @@ class place final : public coracle::executor {
   played_clock clock;
 
  private:
-  coracle_test::model_executor queue_;
+  model_executor queue_;
 };
 
 template <class Awaitable>
@@ -186,26 +181,16 @@ void end_and_stop_against_deadline() {
   model_expect(end != ' ' && ended == 1, "it ends, once");
 }
 
-detached take_one(coracle::rate_limiter& limiter, coracle::stop_token token, wait_end& end,
-                  plain_int& ended) {
-  try {
-    co_await coracle::with_stop(limiter.acquire(), std::move(token));
-    end = wait_end::carried_out;
-  } catch (const coracle::operation_cancelled&) {
-    end = wait_end::cancelled;
-  }
-  ++ended;
-}
 /// There is one token; time brings the next.
 void time_against_acquire() {
   place at;
   coracle::rate_limiter limiter{1, 5s, 1};
   wait_end first = wait_end::waits, second = wait_end::waits;
   plain_int ended = 0, also_ended = 0;
-  at.begin([&] { take_one(limiter, {}, first, ended); });
+  at.begin([&] { note(limiter.acquire(), {}, first, ended); });
   model_expect(first == wait_end::carried_out, "the first is there");
   model_thread time{[&] { at.clock.come(9); }};
-  at.begin([&] { take_one(limiter, {}, second, also_ended); });
+  at.begin([&] { note(limiter.acquire(), {}, second, also_ended); });
   time.join();
   at.clock.come(99);
   at.run_until(also_ended);
@@ -230,9 +215,9 @@ void acquire_against_acquire() {
   plain_int ended = 0, also_ended = 0;
   at.begin([&] {
     model_expect(limiter.try_acquire(), "there is one");
-    take_one(limiter, {}, first, ended);
+    note(limiter.acquire(), {}, first, ended);
   });
-  model_thread other{[&] { at.begin([&] { take_one(limiter, {}, second, also_ended); }); }};
+  model_thread other{[&] { at.begin([&] { note(limiter.acquire(), {}, second, also_ended); }); }};
   at.clock.come(9);
   at.run_until(ended);
   other.join();
@@ -249,7 +234,7 @@ void stop_of_acquire() {
   plain_int ended = 0;
   at.begin([&] {
     model_expect(limiter.try_acquire(), "the first is there");
-    take_one(limiter, source.get_token(), end, ended);
+    note(limiter.acquire(), source.get_token(), end, ended);
   });
   model_thread time{[&] { at.clock.come(9); }};
   source.request_stop();

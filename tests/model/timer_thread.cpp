@@ -10,10 +10,7 @@ namespace {
 using coracle::detail::one_shot;
 using coracle::detail::timer;
 using coracle::detail::timer_thread;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::plain_int;
+using namespace coracle_test;
 using time_point = coracle::timer_service::time_point;
 
 constexpr time_point at(int seconds) { return time_point{std::chrono::seconds{seconds}}; }
@@ -93,22 +90,11 @@ void remove_against_add() {
   timers.end();
   model_expect(one.rings == (added && !removed ? 1 : 0), "once, unless it was removed");
 }
-/// A timer that is due comes as the thread ends.
-void due_one_against_end() {
-  timer_thread timers{&nothing};
-  alarm one{timers, 0}, other{timers, 0};
-  one.add();
-  one.rung.wait();
-  model_thread adder{[&] { other.add(); }};
-  timers.end();
-  other.rung.wait();
-  adder.join();
-  timers.end();
-}
-/// A timer that comes as the thread ends keeps it, or starts another.
+/// A timer comes as the thread ends, keeps it, or starts another; it may be due already.
+template <int First, int Second>
 void add_against_end() {
   timer_thread timers{&nothing};
-  alarm one{timers, 5}, other{timers, 6};
+  alarm one{timers, First}, other{timers, Second};
   one.add();
   one.rung.wait();
   model_thread adder{[&] { other.add(); }};
@@ -146,9 +132,9 @@ int main(int argc, char** argv) {
   run.check("timer_thread: two threads add", 3, two_threads_add);
   run.check("timer_thread: remove against fire", 4, remove_against_fire);
   run.check("timer_thread: remove against add", 4, remove_against_add);
-  run.check("timer_thread: add against its end", 3, add_against_end);
+  run.check("timer_thread: add against its end", 3, add_against_end<5, 6>);
   run.check("timer_thread: the first add against its end", 3, first_add_against_end);
-  run.check("timer_thread: one that is due against its end", 3, due_one_against_end);
+  run.check("timer_thread: one that is due against its end", 3, add_against_end<0, 0>);
   run.check("timer_thread: its end against a timer", 4, end_against_fire);
   return run.finish();
 }

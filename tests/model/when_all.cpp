@@ -1,40 +1,19 @@
 // tests/model/when_all.cpp -- children that end on several threads, and whoever awaits all of them.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/error_group.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <optional>
 #include <stdexcept>
 
-#include "model_test.hpp"
-#include "model_waits.hpp"
+#include "model_children.hpp"
 #include "two_workers.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
 using coracle::task;
-using coracle_test::detached;
-using coracle_test::hand_out;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::two_workers;
-using coracle_test::wait_end;
+using namespace coracle_test;
 
-task<int> later(std::coroutine_handle<>& handle, plain_int& data, int value) {
-  co_await hand_out{handle};
-  data = value;
-  co_return value;
-}
 task<int> now(int value) { co_return value; }
-task<int> fails(std::coroutine_handle<>& handle) {
-  co_await hand_out{handle};
-  throw std::runtime_error("failed");
-}
 /// Its thread starts inside the await, so the child may end while its siblings are still being started.
 class on_thread {
  public:
@@ -64,9 +43,7 @@ void two_ends() {
     sum = x + y + 10 * (first + second);
   };
   wait();
-  model_thread thread{[&] { coracle::resume(a); }};
-  coracle::resume(b);
-  thread.join();
+  resume_both(a, b);
   model_expect(sum == 33, "it goes on once, with what both did");
 }
 void three_ends() {
@@ -86,25 +63,13 @@ void three_ends() {
   model_expect(sum == 66, "it goes on once, with what all did");
 }
 /// The children end while they are started.
-void ends_against_start() {
+template <class Await>
+void ends_against_start(Await await_both) {
   std::optional<model_thread> one, other;
   plain_int first = 0, second = 0;
   int sum = 0;
   const auto wait = [&]() -> detached {
-    co_await coracle::when_all(on_thread(one, first), on_thread(other, second), now(1));
-    sum = first + second;
-  };
-  wait();
-  one->join();
-  other->join();
-  model_expect(sum == 14, "it goes on once, with what both did");
-}
-void ready_against_start() {
-  std::optional<model_thread> one, other;
-  plain_int first = 0, second = 0;
-  int sum = 0;
-  const auto wait = [&]() -> detached {
-    co_await coracle::when_all_ready(on_thread(one, first), on_thread(other, second));
+    co_await await_both(on_thread(one, first), on_thread(other, second));
     sum = first + second;
   };
   wait();
@@ -150,25 +115,6 @@ void failure_stops_sibling() {
   setter.join();
   model_expect(failed == 1, "it throws the error, once");
 }
-/// No error is lost.
-void two_failures() {
-  std::coroutine_handle<> a, b;
-  int failed = 0;
-  const auto wait = [&]() -> detached {
-    std::size_t errors = 0;
-    try {
-      co_await coracle::when_all(fails(a), fails(b));
-    } catch (const coracle::error_group& all) {
-      errors = all.errors().size();
-    }
-    failed += static_cast<int>(errors);
-  };
-  wait();
-  model_thread thread{[&] { coracle::resume(a); }};
-  coracle::resume(b);
-  thread.join();
-  model_expect(failed == 2, "both errors arrive");
-}
 void two_failures_ready() {
   std::coroutine_handle<> a, b;
   int failed = 0;
@@ -177,9 +123,7 @@ void two_failures_ready() {
     failed = x.has_error() + y.has_error();
   };
   wait();
-  model_thread thread{[&] { coracle::resume(a); }};
-  coracle::resume(b);
-  thread.join();
+  resume_both(a, b);
   model_expect(failed == 2, "both errors arrive");
 }
 
@@ -255,6 +199,12 @@ void stop_against_start() {
 
 // ---- on a pool ----
 
+void run_with_help(two_workers& pool) {
+  model_thread helper{[&] { pool.help(); }};
+  pool.run_some();
+  helper.join();
+  pool.run_some();
+}
 /// Each child starts on one thread or the other, and the parent goes on where the last one ended.
 template <int Children>
 void children_on_pool() {
@@ -278,10 +228,7 @@ void children_on_pool() {
     sum += data[1] + data[2];
   };
   parent();
-  model_thread helper{[&] { pool.help(); }};
-  pool.run_some();
-  helper.join();
-  pool.run_some();
+  run_with_help(pool);
   model_expect(sum == 17, "it goes on once, with what all did");
 }
 /// The first child has children of its own, which are younger than its sibling.
@@ -303,10 +250,7 @@ void nested_on_pool() {
     sum += a + b + data[2];
   };
   parent();
-  model_thread helper{[&] { pool.help(); }};
-  pool.run_some();
-  helper.join();
-  pool.run_some();
+  run_with_help(pool);
   model_expect(sum == 24, "it goes on once, with what all did");
 }
 /// One child waits for what another does, and both are joined.
@@ -328,10 +272,7 @@ void child_waits_for_the_next() {
     sum += a + b;
   };
   parent();
-  model_thread helper{[&] { pool.help(); }};
-  pool.run_some();
-  helper.join();
-  pool.run_some();
+  run_with_help(pool);
   model_expect(sum == 3, "it goes on once, with both results");
 }
 /// The first fails: the rest is not started, or it was already, and is joined.
@@ -353,10 +294,7 @@ void failure_on_pool() {
     failed += has_failed;
   };
   parent();
-  model_thread helper{[&] { pool.help(); }};
-  pool.run_some();
-  helper.join();
-  pool.run_some();
+  run_with_help(pool);
   model_expect(failed == 1, "the error, once");
 }
 
@@ -393,11 +331,16 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("when_all: two ends", run.all, two_ends);
   run.check("when_all: three ends", run.all, three_ends);
-  run.check("when_all: ends against start", run.all, ends_against_start);
-  run.check("when_all_ready: ends against start", run.all, ready_against_start);
+  run.check("when_all: ends against start", run.all, [] {
+    ends_against_start([](auto one, auto other) { return coracle::when_all(one, other, now(1)); });
+  });
+  run.check("when_all_ready: ends against start", run.all, [] {
+    ends_against_start([](auto one, auto other) { return coracle::when_all_ready(one, other); });
+  });
   run.check("when_all_ready: the parent on an executor", run.all, parent_on_executor);
   run.check("when_all: a failure stops a sibling that may end", run.all, failure_stops_sibling);
-  run.check("when_all: two failures", run.all, two_failures);
+  run.check("when_all: two failures", run.all,
+            [] { two_failures([](auto... each) { return coracle::when_all(std::move(each)...); }); });
   run.check("when_all_ready: two failures", run.all, two_failures_ready);
   run.check("when_all: stop against end", 4, stop_against_end);
   run.check("when_all: stop between two starts", run.all, stop_between_starts);

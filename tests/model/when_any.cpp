@@ -3,40 +3,20 @@
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_any.hpp>
-#include <coracle/core/error_group.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <optional>
 #include <stdexcept>
 
+#include "model_children.hpp"
 #include "model_executor.hpp"
-#include "model_waits.hpp"
 
 namespace {
 using coracle::async_auto_reset_event;
 using coracle::async_manual_reset_event;
 using coracle::channel;
 using coracle::task;
-using coracle_test::detached;
-using coracle_test::hand_out;
-using coracle_test::model_executor;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
-using coracle_test::note_end;
-using coracle_test::plain_int;
-using coracle_test::stoppable_place;
-using coracle_test::wait_end;
-
-task<int> later(std::coroutine_handle<>& handle, plain_int& data, int value) {
-  co_await hand_out{handle};
-  data = value;
-  co_return value;
-}
-task<int> fails(std::coroutine_handle<>& handle) {
-  co_await hand_out{handle};
-  throw std::runtime_error("failed");
-}
+using namespace coracle_test;
 
 constexpr auto when_any = [](auto... each) { return coracle::when_any(std::move(each)...); };
 constexpr auto when_any_succeeds = [](auto... each) {
@@ -57,9 +37,7 @@ void two_ends(Race race) {
     model_expect(first == 1 && second == 2, "both have ended");
   };
   wait();
-  model_thread thread{[&] { coracle::resume(a); }};
-  coracle::resume(b);
-  thread.join();
+  resume_both(a, b);
   model_expect(ended == 1 && won != 0, "it goes on once");
 }
 void value_against_error() {
@@ -75,29 +53,8 @@ void value_against_error() {
     ++ended;
   };
   wait();
-  model_thread thread{[&] { coracle::resume(a); }};
-  coracle::resume(b);
-  thread.join();
+  resume_both(a, b);
   model_expect(failed == 1 && ended == 1, "no error is lost, whoever wins");
-}
-template <class Race>
-void two_errors(Race race) {
-  std::coroutine_handle<> a, b;
-  std::size_t failed = 0;
-  const auto wait = [&]() -> detached {
-    std::size_t errors = 0;
-    try {
-      co_await race(fails(a), fails(b));
-    } catch (const coracle::error_group& all) {
-      errors = all.errors().size();
-    }
-    failed += errors;
-  };
-  wait();
-  model_thread thread{[&] { coracle::resume(a); }};
-  coracle::resume(b);
-  thread.join();
-  model_expect(failed == 2, "both errors arrive");
 }
 
 /// Only values win.
@@ -110,9 +67,7 @@ void success_against_error() {
     won = static_cast<int>(one.index()) + std::get<0>(one) + data;
   };
   wait();
-  model_thread thread{[&] { coracle::resume(a); }};
-  coracle::resume(b);
-  thread.join();
+  resume_both(a, b);
   model_expect(won == 2, "the value is given, and the error dropped");
 }
 
@@ -132,7 +87,7 @@ bool take(async_auto_reset_event& event) {
 void two_events() {
   async_auto_reset_event a, b;
   int index = -1;
-  coracle_test::run_detached(either(a, b, index));
+  run_detached(either(a, b, index));
   model_thread setter{[&] { a.set(); }};
   b.set();
   setter.join();
@@ -146,7 +101,7 @@ void events_against_start() {
     a.set();
     b.set();
   }};
-  coracle_test::run_detached(either(a, b, index));
+  run_detached(either(a, b, index));
   setter.join();
   model_expect(index != -1, "it goes on");
   model_expect(take(a) == (index == 1) && take(b) == (index == 0), "one event is taken, the other is not");
@@ -279,10 +234,10 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("when_any: two ends", run.all, [] { two_ends(when_any); });
   run.check("when_any: a value against an error", run.all, value_against_error);
-  run.check("when_any: two errors", run.all, [] { two_errors(when_any); });
+  run.check("when_any: two errors", run.all, [] { two_failures(when_any); });
   run.check("when_any_succeeds: two ends", run.all, [] { two_ends(when_any_succeeds); });
   run.check("when_any_succeeds: a value against an error", run.all, success_against_error);
-  run.check("when_any_succeeds: two errors", run.all, [] { two_errors(when_any_succeeds); });
+  run.check("when_any_succeeds: two errors", run.all, [] { two_failures(when_any_succeeds); });
   run.check("when_any: two events", run.all, two_events);
   run.check("when_any: events against start", 4, events_against_start);
   run.check("when_any: an event against a stop request", 3, event_against_stop);

@@ -11,9 +11,7 @@
 namespace {
 using coracle::resumption;
 using coracle::detail::work_queue;
-using coracle_test::model_expect;
-using coracle_test::model_test;
-using coracle_test::model_thread;
+using namespace coracle_test;
 
 /// Entries that know how often they were taken.
 struct entry : resumption {

@@ -16,6 +16,19 @@ using coracle_test::scenario_error;
 using coracle_test::task;
 using coracle_test::world;
 
+/// How many errors are in what was thrown; 0: it was cancelled.
+int count_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const scenario_error&) {
+    return 1;
+  } catch (const coracle::error_group& group) {
+    return static_cast<int>(group.errors().size());
+  } catch (const coracle::operation_cancelled&) {
+    return 0;
+  }
+}
+
 /// Work of which it is known how often it began, ended, failed and was cancelled.
 class workers {
  public:
@@ -47,6 +60,14 @@ class workers {
     w.expect(begun == static_cast<int>(ended.size()) + failed + cancelled, "all that began has ended");
   }
 
+  /// Of `thrown`, in which the work of all has ended.
+  void expect_all_errors(const std::exception_ptr& thrown, const coracle::stop_token& token) const {
+    expect_joined();
+    const int errors = count_of(thrown);
+    w.expect(errors == failed, "each error arrives");
+    if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+  }
+
   [[noreturn]] void fail(int number) {
     ++failed;
     throw scenario_error(number);
@@ -56,19 +77,6 @@ class workers {
   int begun = 0, failed = 0, cancelled = 0;
   std::vector<int> ended;
 };
-
-/// How many errors are in what was thrown; 0: it was cancelled.
-int count_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const scenario_error&) {
-    return 1;
-  } catch (const coracle::error_group& group) {
-    return static_cast<int>(group.errors().size());
-  } catch (const coracle::operation_cancelled&) {
-    return 0;
-  }
-}
 
 void when_all(coracle_test::simulation& sim) {
   world w{sim};
@@ -83,10 +91,7 @@ void when_all(coracle_test::simulation& sim) {
       w.expect(results.size() == count && team.ended.size() == count, "all results are there");
       for (unsigned i = 0; i != count; ++i) w.expect(results[i] == static_cast<int>(i), "each at its place");
     } catch (...) {
-      team.expect_joined();
-      const int errors = count_of(std::current_exception());
-      w.expect(errors == team.failed, "each error arrives");
-      if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+      team.expect_all_errors(std::current_exception(), token);
     }
   };
   sim.run(all());
@@ -103,10 +108,7 @@ void when_all_of_three(coracle_test::simulation& sim) {
       team.expect_joined();
       w.expect(team.ended.size() == 3 && a == 0 && b == 1 && c == 2, "each result at its place");
     } catch (...) {
-      team.expect_joined();
-      const int errors = count_of(std::current_exception());
-      w.expect(errors == team.failed, "each error arrives");
-      if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+      team.expect_all_errors(std::current_exception(), token);
     }
   };
   sim.run(all());
@@ -146,10 +148,7 @@ void when_any(coracle_test::simulation& sim) {
       w.expect(!team.ended.empty() && team.ended.front() == first.value, "the first to end wins");
       w.expect(static_cast<int>(first.index) == first.value, "its index is its own");
     } catch (...) {
-      team.expect_joined();
-      const int errors = count_of(std::current_exception());
-      w.expect(errors == team.failed, "each error arrives");
-      if (errors == 0) w.expect(token.stop_requested(), "who is cancelled was asked to stop");
+      team.expect_all_errors(std::current_exception(), token);
     }
   };
   sim.run(all());
