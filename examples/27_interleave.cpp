@@ -32,7 +32,7 @@ struct query {
 };
 
 // One of those that take turns. It asks for queries until there are none left.
-coracle::lookup find_all(auto& queries, const table& in) {
+coracle::interleaved find_all(auto& queries, const table& in) {
   while (query* each = queries.next()) {
     const node* at = *co_await coracle::prefetch(in.bucket_of(each->key));
     while (at) {

@@ -29,7 +29,7 @@ class price_index {
   struct query {
     unsigned id = 0, price = 0;
   };
-  coracle::lookup find_all(auto& queries) const {
+  coracle::interleaved find_all(auto& queries) const {
     while (query* each = queries.next()) {
       std::size_t at = 0;
       for (const auto& level : levels_) {

@@ -28,7 +28,7 @@ class settings_file {
 };
 
 /// Sets what has changed, and nothing else, so that nobody is woken in vain. Ends when it is stopped.
-coracle::task<> reload(const settings_file& file, coracle::watch<settings>& current) {
+coracle::task<> reload(const settings_file& file, coracle::watched_value<settings>& current) {
   coracle::interval seconds{1s};
   for (;;) {
     co_await seconds.tick();
@@ -37,7 +37,7 @@ coracle::task<> reload(const settings_file& file, coracle::watch<settings>& curr
   }
 }
 
-coracle::task<> greet(guests& arriving, coracle::watch_observer<settings> observed) {
+coracle::task<> greet(guests& arriving, coracle::value_observer<settings> observed) {
   auto current = observed.get();  // stays as it is while this is kept
   for (;;) {
     // Of two that are ready the first one wins: a change is seen before the next guest.
@@ -63,7 +63,7 @@ coracle::task<> arrive(guests& arriving) {
 
 coracle::task<> party() {
   const settings_file file;
-  coracle::watch<settings> current{file.read()};
+  coracle::watched_value<settings> current{file.read()};
   guests arriving{1};
   auto work = coracle::when_all(greet(arriving, current.observe()), arrive(arriving));
   co_await coracle::when_any(std::move(work), reload(file, current));  // the first to end stops the other

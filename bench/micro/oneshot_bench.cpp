@@ -3,7 +3,7 @@
 #include <atomic>
 #include <coracle/channels/broadcast.hpp>
 #include <coracle/channels/oneshot.hpp>
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -93,18 +93,18 @@ void broadcast_send_then_recv(benchmark::State& state) {
   coracle_bench::measure_each(state, 65536, 16, [](long n) { sync_wait(send_and_drain(n)); });
 }
 
-waiting observe(coracle::watch_observer<long> mine) {
+waiting observe(coracle::value_observer<long> mine) {
   while (const auto value = co_await mine.changed()) coracle_bench::need(*value);
 }
 void watch_set_and_see(benchmark::State& state) {
-  coracle::watch<long> value{0};
+  coracle::watched_value<long> value{0};
   observe(value.observe());
   measure(state, 1'000'000, [&](long n) {
     for (long i = 0; i < n; ++i) value.set(i);
   });
 }
 void watch_get(benchmark::State& state) {
-  coracle::watch<long> value{0};
+  coracle::watched_value<long> value{0};
   measure(state, 1'000'000, [&](long n) {
     for (long i = 0; i < n; ++i) coracle_bench::need(*value.get());
   });

@@ -182,7 +182,7 @@ task<> yield(coracle::pool_level level, long n) {
 void hop_high_pool_of_1(benchmark::State& state) {
   static_thread_pool pool{1};
   coracle_bench::measure(state, 1'000'000, [&pool](long n) {
-    coracle::sync_wait(yield(pool.with_priority(coracle::priority::high), n));
+    coracle::sync_wait(yield(pool.with_priority(coracle::static_thread_pool::priority::high), n));
   });
 }
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace cache_misses {
-using coracle::lookup;
+using coracle::interleaved;
 using coracle::prefetch;
 using number = std::uint64_t;
 
@@ -114,7 +114,7 @@ class hash_table {
     const node* at = nullptr;
   };
   template <class Elements>
-  static lookup find_all(Elements& elements, const hash_table& in) {
+  static interleaved find_all(Elements& elements, const hash_table& in) {
     while (query* each = elements.next()) {
       const number key = each->key;
       const node* at = *co_await prefetch(in.bucket_of(key));
@@ -180,7 +180,7 @@ class sorted_array {
     std::size_t left = 0;
   };
   template <class Elements>
-  static lookup find_all(Elements& elements, const sorted_array& in) {
+  static interleaved find_all(Elements& elements, const sorted_array& in) {
     while (query* each = elements.next()) {
       const number key = each->key;
       const number* base = in.all_.data();
@@ -249,7 +249,7 @@ class linked_list {
     int hop = 0;
   };
   template <class Elements>
-  static lookup find_all(Elements& elements, const linked_list& in) {
+  static interleaved find_all(Elements& elements, const linked_list& in) {
     while (query* each = elements.next()) {
       const node* at = &in.all_[each->key];
       number sum = 0;
@@ -356,7 +356,7 @@ class indexed_rows {
     const row* found = nullptr;
   };
   template <class Elements>
-  static lookup find_all(Elements& elements, const indexed_rows& in) {
+  static interleaved find_all(Elements& elements, const indexed_rows& in) {
     while (query* each = elements.next()) {
       const number key = each->key;
       std::size_t at = 0;

@@ -5,7 +5,7 @@
 #include <coracle/channels/channel.hpp>
 #include <coracle/channels/oneshot.hpp>
 #include <coracle/channels/unbounded_channel.hpp>
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <coracle/compose/as_completed.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/fmap.hpp>

@@ -8,6 +8,8 @@
 namespace coracle::detail {
 /// First in, first out at each priority, under one lock. Whether anything waits is seen without it.
 class alignas(64) shared_queues {
+  using priority = static_thread_pool::priority;
+
  public:
   /// Calls `then()` before anybody can take `item`, which may end the last use of the pool that these queues belong to.
   template <class Then>

@@ -3,7 +3,7 @@
 #pragma once
 #include <coracle/channels/broadcast.hpp>
 #include <coracle/channels/oneshot.hpp>
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <coracle/core/sync_wait.hpp>
 
 #include "cancellation_case.hpp"
@@ -48,14 +48,14 @@ class watch_case final : public cancellation_case {
     return seen_ == 7 && *mine_.get() == 7;
   }
 
-  coracle::watch<int> value_{1};
-  coracle::watch_observer<int> mine_ = value_.observe();
+  coracle::watched_value<int> value_{1};
+  coracle::value_observer<int> mine_ = value_.observe();
   int seen_ = 0;
 };
 
 inline std::vector<cancellation_entry> broadcast_cases() {
   return {{"oneshot_receiver::recv_operation", &make_case<oneshot_case>},
           {"broadcast_subscription::recv_operation", &make_case<broadcast_case>},
-          {"watch_observer::changed_operation", &make_case<watch_case>}};
+          {"value_observer::changed_operation", &make_case<watch_case>}};
 }
 }  // namespace coracle_test

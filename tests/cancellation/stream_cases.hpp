@@ -61,7 +61,8 @@ struct throttled_pipeline {
 };
 struct limited_pipeline {
   static auto make(coracle::channel<int>& from, int& seen) {
-    return from | streams::timeout(std::chrono::hours{1}) | streams::take(1) | streams::for_each(adds(seen));
+    return from | streams::timeout_each(std::chrono::hours{1}) | streams::take(1) |
+           streams::for_each(adds(seen));
   }
 };
 struct buffered_pipeline {
@@ -96,7 +97,7 @@ inline std::vector<cancellation_entry> stream_cases() {
           {"changed_stream::poll_operation", &make_case<stream_case<staged_pipeline>>},
           {"zip()", &make_case<stream_case<zipped_pipeline>>},
           {"throttle()", &make_case<stream_case<throttled_pipeline>>},
-          {"streams::timeout()", &make_case<stream_case<limited_pipeline>>, joins},
+          {"streams::timeout_each()", &make_case<stream_case<limited_pipeline>>, joins},
           {"buffered_stream::poll_operation", &make_case<stream_case<buffered_pipeline, true>>, joins},
           {"buffered()", &make_case<stream_case<pipeline_of_tasks, true>>, joins},
           {"merged_streams::poll_operation", &make_case<stream_case<merged_pipeline, true>>, joins}};

@@ -161,12 +161,12 @@ class deadline_case : public cancellation_case {
 class timeout_case final : public deadline_case {
   coracle::task<> operation() override { co_await coracle::timeout(event_, std::chrono::hours(1)); }
 };
-class with_timeout_case final : public deadline_case {
-  coracle::task<> operation() override { co_await coracle::with_timeout(event_, std::chrono::hours(1)); }
+class stop_after_case final : public deadline_case {
+  coracle::task<> operation() override { co_await coracle::stop_after(event_, std::chrono::hours(1)); }
 };
-class with_deadline_case final : public deadline_case {
+class stop_at_case final : public deadline_case {
   coracle::task<> operation() override {
-    co_await coracle::with_deadline(event_, coracle::steady_now() + std::chrono::hours(1));
+    co_await coracle::stop_at(event_, coracle::steady_now() + std::chrono::hours(1));
   }
 };
 
@@ -176,7 +176,7 @@ inline std::vector<cancellation_entry> time_cases() {
           {"interval::tick_operation", &make_case<tick_case>, at_once, true},
           {"io_service::timed_schedule_operation", &make_case<io_timer_case>, at_once, true},
           {"timeout()", &make_case<timeout_case>, joins},
-          {"with_timeout()", &make_case<with_timeout_case>, joins},
-          {"with_deadline()", &make_case<with_deadline_case>, joins}};
+          {"stop_after()", &make_case<stop_after_case>, joins},
+          {"stop_at()", &make_case<stop_at_case>, joins}};
 }
 }  // namespace coracle_test

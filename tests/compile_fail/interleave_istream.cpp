@@ -7,7 +7,7 @@
 
 void wrong(std::istream& from) {
   auto numbers = std::ranges::subrange(std::istream_iterator<int>(from), std::istream_iterator<int>());
-  auto make = [](auto& elements) -> coracle::lookup {
+  auto make = [](auto& elements) -> coracle::interleaved {
     while (elements.next()) co_await coracle::prefetch(&elements);
   };
 #ifndef CORACLE_COMPILE_FAIL_CONTROL

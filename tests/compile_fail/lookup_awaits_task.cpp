@@ -6,7 +6,7 @@
 
 coracle::task<> work() { co_return; }
 
-coracle::lookup wrong() {
+coracle::interleaved wrong() {
 #ifndef CORACLE_COMPILE_FAIL_CONTROL
   co_await work();
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/channels/broadcast.hpp>
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <optional>
@@ -66,7 +66,7 @@ struct broadcasting {
 
 /// Only the last value is there, and nobody is told of the others.
 struct watching {
-  using reader = coracle::watch_observer<std::uint64_t>;
+  using reader = coracle::value_observer<std::uint64_t>;
   explicit watching(fuzz_input&) {}
 
   reader read() { return its->observe(); }
@@ -88,7 +88,7 @@ struct watching {
     return std::exchange(seen, count) == count ? found{} : found{ending::received, count - 1};
   }
 
-  std::optional<coracle::watch<std::uint64_t>> its{std::in_place, 1000u};
+  std::optional<coracle::watched_value<std::uint64_t>> its{std::in_place, 1000u};
 };
 
 template <class Publication>

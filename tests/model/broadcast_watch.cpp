@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/channels/broadcast.hpp>
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <optional>
 #include <vector>
 
@@ -12,8 +12,8 @@
 namespace {
 using coracle::broadcast;
 using coracle::broadcast_subscription;
-using coracle::watch;
-using coracle::watch_observer;
+using coracle::value_observer;
+using coracle::watched_value;
 using namespace coracle_test;
 
 /// A value; what its sender has written arrives with it.
@@ -158,12 +158,12 @@ void stop_and_send_against_start() {
 
 // ---- watch ----
 
-detached follow(watch_observer<item>& from, int& seen) {
+detached follow(value_observer<item>& from, int& seen) {
   const auto latest = co_await from.changed();
   seen = latest ? latest->value + (latest->data ? *latest->data : plain_int(0)) : nothing;
 }
 void set_against_changed() {
-  watch<item> value{item{}};
+  watched_value<item> value{item{}};
   auto mine = value.observe();
   plain_int data = 0;
   int seen = 0;
@@ -176,7 +176,7 @@ void set_against_changed() {
   model_expect(seen == 42, "the value, and what was written before it");
 }
 void two_sets_against_changed() {
-  watch<item> value{item{}};
+  watched_value<item> value{item{}};
   auto mine = value.observe();
   int first = 0;
   model_thread setter{[&] {
@@ -190,7 +190,7 @@ void two_sets_against_changed() {
 }
 void set_against_get() {
   plain_int data = 0;
-  watch<item> value{item{}};
+  watched_value<item> value{item{}};
   model_thread setter{[&] {
     data = 40;
     value.set({2, &data});
@@ -200,8 +200,8 @@ void set_against_get() {
   setter.join();
 }
 void end_against_changed() {
-  std::optional<watch<item>> value(std::in_place, item{});
-  std::optional<watch_observer<item>> mine(value->observe());
+  std::optional<watched_value<item>> value(std::in_place, item{});
+  std::optional<value_observer<item>> mine(value->observe());
   int first = 0, second = 0;
   model_thread ender{[&] {
     value->set({1, nullptr});
@@ -214,7 +214,7 @@ void end_against_changed() {
   model_expect(first == 1 && second == nothing, "the last value, then the end");
 }
 void stop_against_set() {
-  watch<item> value{item{}};
+  watched_value<item> value{item{}};
   auto mine = value.observe();
   stoppable_place place;
   wait_end end = wait_end::waits;
@@ -243,10 +243,10 @@ int main(int argc, char** argv) {
   run.check("broadcast: its end against recv", run.all, end_against_recv);
   run.check("broadcast: stop against send", run.all, stop_against_send);
   run.check("broadcast: stop and send against start", 4, stop_and_send_against_start);
-  run.check("watch: set against changed", run.all, set_against_changed);
-  run.check("watch: two sets against changed", run.all, two_sets_against_changed);
-  run.check("watch: set against get", run.all, set_against_get);
-  run.check("watch: its end against changed", run.all, end_against_changed);
-  run.check("watch: stop against set", run.all, stop_against_set);
+  run.check("watched_value: set against changed", run.all, set_against_changed);
+  run.check("watched_value: two sets against changed", run.all, two_sets_against_changed);
+  run.check("watched_value: set against get", run.all, set_against_get);
+  run.check("watched_value: its end against changed", run.all, end_against_changed);
+  run.check("watched_value: stop against set", run.all, stop_against_set);
   return run.finish();
 }

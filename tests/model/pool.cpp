@@ -7,7 +7,7 @@
 #include "model_waits.hpp"
 
 namespace {
-using coracle::priority;
+using priority = coracle::static_thread_pool::priority;
 using coracle::static_thread_pool;
 using coracle::detail::one_shot;
 using namespace coracle_test;

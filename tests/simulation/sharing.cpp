@@ -1,7 +1,7 @@
 // tests/simulation/sharing.cpp -- one result for many: single_flight, shared_task, broadcast, watch.
 // SPDX-License-Identifier: MIT
 #include <coracle/channels/broadcast.hpp>
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/single_flight.hpp>
 #include <coracle/compose/when_all.hpp>
@@ -133,7 +133,7 @@ void broadcast(coracle_test::simulation& sim) {
 /// An observer may skip values, never goes back, and sees the last.
 void watch(coracle_test::simulation& sim) {
   world w{sim};
-  coracle::watch<int> level{0};
+  coracle::watched_value<int> level{0};
   constexpr int last = 6;
   const auto writer = [&]() -> task<> {
     for (int i = 1; i <= last; ++i) {

@@ -125,7 +125,7 @@ void with_limit(coracle_test::simulation& sim) {
   const auto note = [&](int) { ++seen; };
   const auto all = [&]() -> task<> {
     try {
-      co_await (numbers(w, alive, 0, 6) | streams::timeout(4us) | streams::for_each(note));
+      co_await (numbers(w, alive, 0, 6) | streams::timeout_each(4us) | streams::for_each(note));
       w.expect(seen == 6, "all elements have come");
     } catch (const coracle::timed_out&) {
       w.expect(seen < 6, "not after the last element");

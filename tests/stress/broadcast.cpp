@@ -3,7 +3,7 @@
 #include <atomic>
 #include <coracle/channels/broadcast.hpp>
 #include <coracle/channels/oneshot.hpp>
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
@@ -129,9 +129,9 @@ long long broadcast_to_all(int values) {
 /// Observers see values that grow, each whole, and the last one.
 long long watch_grow(int values) {
   coracle::static_thread_pool pool{2};
-  auto value = std::make_unique<coracle::watch<std::vector<int>>>(std::vector<int>(8, 0));
+  auto value = std::make_unique<coracle::watched_value<std::vector<int>>>(std::vector<int>(8, 0));
   std::atomic<long long> wrong{0}, ended{0};
-  const auto observe = [&](coracle::watch_observer<std::vector<int>> mine, bool on_pool) -> detached {
+  const auto observe = [&](coracle::value_observer<std::vector<int>> mine, bool on_pool) -> detached {
     if (on_pool) co_await pool.schedule();
     int last = 0;
     while (const auto latest = co_await mine.changed()) {

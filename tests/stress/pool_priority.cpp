@@ -14,7 +14,7 @@
 #include "../support/stress.hpp"
 
 namespace {
-using coracle::priority;
+using priority = coracle::static_thread_pool::priority;
 using coracle::static_thread_pool;
 using coracle::sync_wait;
 using coracle::task;

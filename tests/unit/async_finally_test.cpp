@@ -69,7 +69,7 @@ TEST_CASE("async_finally: after a cancellation, out of reach of the stop request
   virtual_time_loop loop;
   work mine;
   const auto begin = loop.now();
-  auto all = coracle::with_timeout(async_finally(mine.succeed(), mine.clean(1s), 2s), 3ms);
+  auto all = coracle::stop_after(async_finally(mine.succeed(), mine.clean(1s), 2s), 3ms);
   CHECK_THROWS_WITH_AS(loop.run(std::move(all)), "operation cancelled: its deadline has passed",
                        coracle::operation_cancelled);
   CHECK(mine.log == lines{"cleans", "cleaned"});
@@ -101,7 +101,7 @@ TEST_CASE("async_finally: the clean-up has its own deadline, whatever is around 
   work mine;
   std::chrono::steady_clock::time_point seen;
   const auto clean = [&]() -> task<> { seen = co_await coracle::this_task::deadline(); };
-  loop.run(coracle::with_timeout(async_finally(mine.succeed(), clean, 1h), 1s));
+  loop.run(coracle::stop_after(async_finally(mine.succeed(), clean, 1h), 1s));
   CHECK(seen - virtual_time_loop::start == 1h + 10ms);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("async_finally: an error of the clean-up replaces a value or a cancell
   work mine;
   CHECK_THROWS_WITH_AS(loop.run(async_finally(mine.succeed(), mine.fail_to_clean(), 1s)),
                        "the clean-up failed", std::runtime_error);
-  auto stopped = coracle::with_timeout(async_finally(mine.succeed(), mine.fail_to_clean(), 1s), 1ms);
+  auto stopped = coracle::stop_after(async_finally(mine.succeed(), mine.fail_to_clean(), 1s), 1ms);
   CHECK_THROWS_WITH_AS(loop.run(std::move(stopped)), "the clean-up failed", std::runtime_error);
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("async_finally: clean-ups nest, the inner first, while all is being st
     };
   };
   auto nested = async_finally(async_finally(mine.succeed(), note("inner"), 1s), note("outer"), 1s);
-  CHECK_THROWS_AS(loop.run(coracle::with_timeout(std::move(nested), 1ms)), coracle::operation_cancelled);
+  CHECK_THROWS_AS(loop.run(coracle::stop_after(std::move(nested), 1ms)), coracle::operation_cancelled);
   CHECK(mine.log == lines{"inner", "outer"});
 }
 

@@ -95,7 +95,7 @@ TEST_CASE("giving way: combinators whose children are ready") {
 TEST_CASE("giving way: combinators that are coroutines") {
   const auto timeout = [] { return coracle::timeout(nop(), 1s); };
   CHECK(rounds_beside_others(timeout) <= 128);
-  const auto deadline = [] { return coracle::with_timeout(nop(), 1s); };
+  const auto deadline = [] { return coracle::stop_after(nop(), 1s); };
   CHECK(rounds_beside_others(deadline) <= 128);
   const auto shielded = [] { return coracle::shielded(nop()); };
   CHECK(rounds_beside_others(shielded) <= 128);

@@ -14,7 +14,7 @@
 #include <vector>
 
 using coracle::interleave;
-using coracle::lookup;
+using coracle::interleaved;
 using coracle::prefetch;
 
 namespace {
@@ -31,8 +31,8 @@ struct chain {
   }
 };
 template <class Elements>
-lookup follow_all(Elements& elements, const chain& links, std::vector<std::size_t>& found,
-                  const std::size_t* first) {
+interleaved follow_all(Elements& elements, const chain& links, std::vector<std::size_t>& found,
+                       const std::size_t* first) {
   while (const std::size_t* each = elements.next()) {
     std::size_t at = 0;
     for (std::size_t hops = *each; hops != 0; --hops) {
@@ -73,7 +73,7 @@ TEST_CASE("interleave: with a group that it finds by itself the same is found") 
 }
 
 TEST_CASE("interleave: no element, and a list") {
-  const auto sum_all = [](auto& elements, long& sum) -> lookup {
+  const auto sum_all = [](auto& elements, long& sum) -> interleaved {
     while (const int* each = elements.next()) {
       co_await prefetch(each);
       sum += *each;
@@ -91,7 +91,7 @@ TEST_CASE("interleave: no element, and a list") {
 
 TEST_CASE("interleave: a prefetch gives back the address that it was given, valid or not") {
   std::vector<const int*> given;
-  const auto ask = [&given](auto& elements) -> lookup {
+  const auto ask = [&given](auto& elements) -> interleaved {
     while (const int* each = elements.next()) {
       given.push_back(co_await prefetch(each + *each));
       CHECK(co_await prefetch(static_cast<const void*>(nullptr)) == nullptr);
@@ -104,7 +104,7 @@ TEST_CASE("interleave: a prefetch gives back the address that it was given, vali
 
 TEST_CASE("interleave: they take turns at each prefetch, in a circle") {
   std::string order;
-  const auto steps = [&order](auto& elements, char name) -> lookup {
+  const auto steps = [&order](auto& elements, char name) -> interleaved {
     while (const int* each = elements.next()) {
       for (int i = 0; i != *each; ++i) {
         order += name;
@@ -121,7 +121,7 @@ TEST_CASE("interleave: they take turns at each prefetch, in a circle") {
 TEST_CASE("interleave: an error is thrown once the others have finished what they have") {
   const std::vector<int> all(100, 2);
   int finished = 0;
-  const auto fails = [&finished](auto& elements) -> lookup {
+  const auto fails = [&finished](auto& elements) -> interleaved {
     while (const int* each = elements.next()) {
       for (int i = 0; i != *each; ++i) co_await prefetch(each);
       if (++finished == 5) throw std::runtime_error("the fifth");
@@ -134,7 +134,7 @@ TEST_CASE("interleave: an error is thrown once the others have finished what the
 TEST_CASE("interleave: a lookup allocates once, not for each element" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const std::vector<int> all(1000, 1);
-  const auto steps = [](auto& elements) -> lookup {
+  const auto steps = [](auto& elements) -> interleaved {
     while (const int* each = elements.next()) co_await prefetch(each);
   };
   interleave(8, all, steps);  // fills the recycler
@@ -147,7 +147,7 @@ TEST_CASE("interleave: a lookup allocates once, not for each element" *
 TEST_CASE("interleave: a lookup that returns early leaves the rest to the others") {
   const std::vector<int> all(10, 1);
   std::string order;
-  const auto takes = [&order](auto& elements, char name, int most) -> lookup {
+  const auto takes = [&order](auto& elements, char name, int most) -> interleaved {
     for (const int* each = nullptr; most != 0 && (each = elements.next()); --most) {
       order += name;
       co_await prefetch(each);
@@ -162,10 +162,10 @@ TEST_CASE("interleave: a lookup that returns early leaves the rest to the others
 TEST_CASE("interleave: runs inside a lookup of another") {
   const std::vector<int> inner_all(5, 1), outer_all(7, 1);
   int sum = 0;
-  const auto inner = [&sum](auto& elements) -> lookup {
+  const auto inner = [&sum](auto& elements) -> interleaved {
     while (const int* each = elements.next()) sum += *co_await prefetch(each);
   };
-  const auto outer = [&](auto& elements) -> lookup {
+  const auto outer = [&](auto& elements) -> interleaved {
     while (const int* each = elements.next()) {
       co_await prefetch(each);
       interleave(2, inner_all, inner);
@@ -177,7 +177,7 @@ TEST_CASE("interleave: runs inside a lookup of another") {
 
 TEST_CASE("interleave: of several errors the first is thrown, and what make() throws") {
   const std::vector<int> all{1, 2, 3};
-  const auto fails = [](auto& elements) -> lookup {
+  const auto fails = [](auto& elements) -> interleaved {
     const int number = *co_await prefetch(elements.next());
     throw std::runtime_error(std::to_string(number));
   };
@@ -193,7 +193,7 @@ TEST_CASE("interleave: of several errors the first is thrown, and what make() th
 TEST_CASE("interleave: an error before the first prefetch ends it as one behind that does") {
   const std::vector<int> all{2, 2, 0, 2, 2};
   int finished = 0, made = 0;
-  const auto fails_at_zero = [&finished](auto& elements) -> lookup {
+  const auto fails_at_zero = [&finished](auto& elements) -> interleaved {
     while (const int* each = elements.next()) {
       if (*each == 0) throw std::runtime_error("zero");
       for (int i = 0; i != *each; ++i) co_await prefetch(each);
@@ -215,7 +215,7 @@ TEST_CASE("interleave: an error before the first prefetch ends it as one behind 
 TEST_CASE("interleave: of several errors behind each other the first is thrown, and all others finish") {
   const std::vector<int> all{3, 1, 2, 4};
   int finished = 0;
-  const auto fails_if_odd = [&finished](auto& elements) -> lookup {
+  const auto fails_if_odd = [&finished](auto& elements) -> interleaved {
     while (const int* each = elements.next()) {
       for (int i = 0; i != *each; ++i) co_await prefetch(each);
       if (*each % 2 == 1) throw std::runtime_error(std::to_string(*each));
@@ -227,7 +227,7 @@ TEST_CASE("interleave: of several errors behind each other the first is thrown, 
 }
 
 // Opaque, so that no compiler dissolves the frames.
-CORACLE_NOINLINE() lookup sum_into(auto& elements, int& sum) {
+CORACLE_NOINLINE() interleaved sum_into(auto& elements, int& sum) {
   while (const int* each = elements.next()) sum += *co_await prefetch(each);
 }
 
@@ -251,7 +251,7 @@ TEST_CASE("interleave: where memory runs out at any allocation, bad_alloc surfac
 TEST_CASE("interleave: elements may be changed and moved from") {
   std::vector<std::unique_ptr<int>> owners, taken;
   for (int i = 0; i != 10; ++i) owners.push_back(std::make_unique<int>(i));
-  const auto take = [&taken](auto& elements) -> lookup {
+  const auto take = [&taken](auto& elements) -> interleaved {
     while (std::unique_ptr<int>* each = elements.next()) {
       co_await prefetch(each->get());
       taken.push_back(std::move(*each));

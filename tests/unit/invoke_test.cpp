@@ -70,10 +70,9 @@ struct by_select {
 struct by_timeout {
   static auto start(auto&& f) { return coracle::timeout(static_cast<given<decltype(f)>>(f), no_limit); }
 };
-struct by_with_deadline {
+struct by_stop_at {
   static auto start(auto&& f) {
-    return coracle::with_deadline(static_cast<given<decltype(f)>>(f),
-                                  std::chrono::steady_clock::time_point::max());
+    return coracle::stop_at(static_cast<given<decltype(f)>>(f), std::chrono::steady_clock::time_point::max());
   }
 };
 struct by_stop_when {
@@ -110,7 +109,7 @@ struct by_hedge {
 };
 #define EACH_WAY                                                                                      \
   by_invoke, by_make_task, by_when_all, by_when_all_ready, by_when_any, by_select, by_timeout,        \
-      by_with_deadline, by_stop_when, by_with_value, by_schedule_on, by_via, by_with_scope, by_retry, \
+      by_stop_at, by_stop_when, by_with_value, by_schedule_on, by_via, by_with_scope, by_retry, \
       by_hedge
 
 TEST_CASE_TEMPLATE("invoke: a lambda and its captures live until its coroutine has ended", Way, EACH_WAY) {

@@ -181,20 +181,20 @@ TEST_CASE("io_service::run: a stop() reaches the threads that process events, pa
   }
 }
 
-TEST_CASE("with_timeout: ends a receive that gets nothing; what comes later is still there") {
+TEST_CASE("stop_after: ends a receive that gets nothing; what comes later is still there") {
   io_service io;
   const socket_pair pair{io};
   const auto work = [&]() -> task<char> {
     char byte = 0;
     bool late = false;
     try {
-      co_await coracle::with_timeout(raw_operation(pair.second, io_opcode::receive, &byte, 1), 2ms);
+      co_await coracle::stop_after(raw_operation(pair.second, io_opcode::receive, &byte, 1), 2ms);
     } catch (const coracle::operation_cancelled& e) {
       late = e.reason() == coracle::stop_reason::timed_out;
     }
     CHECK(late);
     co_await raw_operation(pair.first, io_opcode::send, "y", 1);
-    co_await coracle::with_timeout(raw_operation(pair.second, io_opcode::receive, &byte, 1), 10s);
+    co_await coracle::stop_after(raw_operation(pair.second, io_opcode::receive, &byte, 1), 10s);
     co_return byte;
   };
   CHECK(io.run(work()) == 'y');

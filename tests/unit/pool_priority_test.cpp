@@ -21,7 +21,7 @@
 namespace {
 using coracle::current_executor;
 using coracle::executor;
-using coracle::priority;
+using priority = coracle::static_thread_pool::priority;
 using coracle::static_thread_pool;
 using coracle::sync_wait;
 using coracle::task;

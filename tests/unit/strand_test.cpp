@@ -151,7 +151,7 @@ TEST_CASE("strand: two strands on one executor know nothing of each other") {
 
 TEST_CASE("strand: on a strand, and on a level of a pool") {
   coracle::static_thread_pool pool{2};
-  strand below{pool.with_priority(coracle::priority::low)};
+  strand below{pool.with_priority(coracle::static_thread_pool::priority::low)};
   strand place{coracle::scheduler_ref{&below}};
   const auto work = [&]() -> task<> {
     co_await place.schedule();

@@ -104,46 +104,47 @@ TEST_CASE("throttle: a stop request ends the sleep, and the element stays where 
   CHECK(numbers.try_recv() == 2);
 }
 
-TEST_CASE("streams::timeout: elements that come in time pass; one that does not ends the pipeline") {
+TEST_CASE("streams::timeout_each: elements that come in time pass; one that does not ends the pipeline") {
   virtual_time_loop loop;
-  CHECK(loop.run(after({10ms, 99ms, 0ms}) | streams::timeout(100ms) | collect()) == ints{0, 1, 2});
+  CHECK(loop.run(after({10ms, 99ms, 0ms}) | streams::timeout_each(100ms) | collect()) == ints{0, 1, 2});
   ints seen;
   const auto see = [&](int n) { seen.push_back(n); };
-  CHECK_THROWS_AS(loop.run(after({10ms, 200ms, 0ms}) | streams::timeout(100ms) | for_each(see)),
+  CHECK_THROWS_AS(loop.run(after({10ms, 200ms, 0ms}) | streams::timeout_each(100ms) | for_each(see)),
                   coracle::timed_out);
   CHECK(seen == ints{0});
   CHECK(since_start(loop) == 109ms + 110ms);
 }
 
-TEST_CASE("streams::timeout: what a stage before it drops takes of the same time") {
+TEST_CASE("streams::timeout_each: what a stage before it drops takes of the same time") {
   virtual_time_loop loop;
   const auto is_last = [](int n) { return n == 3; };
   CHECK_THROWS_AS(
-      loop.run(after({40ms, 40ms, 40ms, 40ms}) | filter(is_last) | streams::timeout(100ms) | collect()),
+      loop.run(after({40ms, 40ms, 40ms, 40ms}) | filter(is_last) | streams::timeout_each(100ms) | collect()),
       coracle::timed_out);
   CHECK(since_start(loop) == 100ms);
 }
 
-TEST_CASE("streams::timeout: the time that the consumer takes does not count") {
+TEST_CASE("streams::timeout_each: the time that the consumer takes does not count") {
   virtual_time_loop loop;
   int elements = 0;
   const auto work = [&](int) -> task<> {
     ++elements;
     co_await coracle::sleep_for(1h);
   };
-  loop.run(after({10ms, 10ms}) | streams::timeout(100ms) | for_each(work));
+  loop.run(after({10ms, 10ms}) | streams::timeout_each(100ms) | for_each(work));
   CHECK(elements == 2);
 }
 
-TEST_CASE("streams::timeout: a stop request from outside stays a cancellation") {
+TEST_CASE("streams::timeout_each: a stop request from outside stays a cancellation") {
   virtual_time_loop loop;
-  CHECK_THROWS_AS(loop.run(coracle::with_timeout(after({1h}) | streams::timeout(2h) | collect(), 10ms)),
+  CHECK_THROWS_AS(loop.run(coracle::stop_after(after({1h}) | streams::timeout_each(2h) | collect(), 10ms)),
                   coracle::operation_cancelled);
   CHECK(since_start(loop) == 10ms);
 }
 
 TEST_CASE(
-    "streams::timeout: behind buffered it limits the wait for each result, and stops what is on its way") {
+    "streams::timeout_each: behind buffered it limits the wait for each result, and stops what is on its "
+    "way") {
   virtual_time_loop loop;
   int stopped = 0;
   const auto work = [&](int n) -> task<int> {
@@ -157,7 +158,7 @@ TEST_CASE(
   };
   ints seen;
   const auto see = [&](int n) { seen.push_back(n); };
-  CHECK_THROWS_AS(loop.run(counting(0, 4) | map(work) | buffered(4) | streams::timeout(1s) | for_each(see)),
+  CHECK_THROWS_AS(loop.run(counting(0, 4) | map(work) | buffered(4) | streams::timeout_each(1s) | for_each(see)),
                   coracle::timed_out);
   CHECK(seen == ints{0, 1});
   CHECK(stopped == 1);

@@ -35,7 +35,7 @@ TEST_CASE("timeout: a when_all() and a when_any() directly below it") {
   async_manual_reset_event never;
   CHECK_THROWS_AS(loop.run(coracle::timeout(when_all(never, wait(never)), 1s)), timed_out);
   CHECK_THROWS_AS(loop.run(coracle::timeout(coracle::when_any(wait(never), never), 1s)), timed_out);
-  CHECK_THROWS_AS(loop.run(coracle::with_timeout(when_all(wait(never)), 1s)), operation_cancelled);
+  CHECK_THROWS_AS(loop.run(coracle::stop_after(when_all(wait(never)), 1s)), operation_cancelled);
   CHECK_THROWS_AS(loop.run(coracle::timeout(when_all(when_all(never), wait(never)), 1s)), timed_out);
 }
 

@@ -21,13 +21,13 @@ namespace {
 using namespace std::chrono_literals;
 using coracle::operation_cancelled;
 using coracle::sleep_for;
+using coracle::stop_after;
+using coracle::stop_at;
 using coracle::stop_reason;
 using coracle::stop_source;
 using coracle::task;
 using coracle::timed_out;
 using coracle::timeout;
-using coracle::with_deadline;
-using coracle::with_timeout;
 using coracle::testing::virtual_time_loop;
 using steady = std::chrono::steady_clock;
 constexpr auto start = virtual_time_loop::start;
@@ -67,8 +67,8 @@ char run(virtual_time_loop& loop, Awaitable work) {
 TEST_CASE("timeout: what ends in time gives its result, and the clock goes no further") {
   virtual_time_loop loop;
   CHECK(loop.run(timeout(number_after(1s), 2s)) == 42);
-  CHECK(loop.run(with_timeout(number_after(1s), 2s)) == 42);
-  CHECK(loop.run(with_deadline(number_after(1s), start + 4s)) == 42);
+  CHECK(loop.run(stop_after(number_after(1s), 2s)) == 42);
+  CHECK(loop.run(stop_at(number_after(1s), start + 4s)) == 42);
   CHECK(loop.now() == start + 3s);
 }
 
@@ -76,9 +76,9 @@ TEST_CASE("timeout: at the deadline the work is cancelled; timeout() says timed_
   virtual_time_loop loop;
   CHECK(run(loop, timeout(number_after(3s), 2s)) == 't');
   CHECK(loop.now() == start + 2s);
-  CHECK(run(loop, with_timeout(number_after(3s), 2s)) == 'd');
+  CHECK(run(loop, stop_after(number_after(3s), 2s)) == 'd');
   CHECK(loop.now() == start + 4s);
-  CHECK(run(loop, with_deadline(number_after(3s), start + 5s)) == 'd');
+  CHECK(run(loop, stop_at(number_after(3s), start + 5s)) == 'd');
   CHECK(loop.now() == start + 5s);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("timeout: results are values, references, none, or move-only") {
   const auto pointer = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(7); };
   CHECK(&loop.run(timeout(reference(), 1s)) == &number);
   CHECK(*loop.run(timeout(pointer(), 1s)) == 7);
-  CHECK(*loop.run(with_deadline(pointer(), start + 1s)) == 7);
+  CHECK(*loop.run(stop_at(pointer(), start + 1s)) == 7);
   loop.run(timeout(sleep_for(1ms), 1s));
   static_assert(std::is_same_v<coracle::await_result_t<decltype(timeout(reference(), 1s))>, int&>);
 }
@@ -117,7 +117,7 @@ TEST_CASE("timeout: an exception of the work is let out as it is, also after the
   };
   for (const bool at_once : {true, false}) {
     CHECK_THROWS_WITH_AS(loop.run(timeout(fail(at_once), 1s)), "wrong", std::runtime_error);
-    CHECK_THROWS_WITH_AS(loop.run(with_timeout(fail(at_once), 1s)), "wrong", std::runtime_error);
+    CHECK_THROWS_WITH_AS(loop.run(stop_after(fail(at_once), 1s)), "wrong", std::runtime_error);
   }
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("timeout: work that ends at the very moment of the deadline is not los
     event.set();
   };
   const auto wait = [&](steady::time_point end) -> task<char> {
-    co_return co_await ending_of(with_deadline(event, end));
+    co_return co_await ending_of(stop_at(event, end));
   };
   char how = 0;
   const auto note = [&]() -> task<> { how = co_await wait(start + 1s); };
@@ -158,9 +158,9 @@ TEST_CASE("timeout: no time at all, a negative one, and a deadline that is past:
   CHECK(run(loop, timeout(number_after(1s), 0s)) == 't');
   CHECK(run(loop, timeout(number_after(1s), -1s)) == 't');
   CHECK(run(loop, timeout(number_after(0s), 0s)) == 't');
-  CHECK(run(loop, with_timeout(number_after(1s), std::chrono::hours::min())) == 'd');
-  CHECK(run(loop, with_deadline(number_after(1s), start)) == 'd');
-  CHECK(run(loop, with_deadline(number_after(1s), steady::time_point::min())) == 'd');
+  CHECK(run(loop, stop_after(number_after(1s), std::chrono::hours::min())) == 'd');
+  CHECK(run(loop, stop_at(number_after(1s), start)) == 'd');
+  CHECK(run(loop, stop_at(number_after(1s), steady::time_point::min())) == 'd');
   CHECK(loop.now() == start);
   const auto no_await = []() -> task<int> { co_return 1; };
   CHECK(loop.run(timeout(no_await(), 0s)) == 1);
@@ -169,8 +169,8 @@ TEST_CASE("timeout: no time at all, a negative one, and a deadline that is past:
 TEST_CASE("timeout: one that is too long for the clock is none") {
   virtual_time_loop loop;
   CHECK(loop.run(timeout(number_after(24h * 365), std::chrono::hours::max())) == 42);
-  CHECK(loop.run(with_deadline(number_after(1s), steady::time_point::max())) == 42);
-  CHECK(loop.run(with_timeout(number_after(1s), std::chrono::duration<double>(1e300))) == 42);
+  CHECK(loop.run(stop_at(number_after(1s), steady::time_point::max())) == 42);
+  CHECK(loop.run(stop_after(number_after(1s), std::chrono::duration<double>(1e300))) == 42);
 }
 
 TEST_CASE("timeout: it counts from the await") {
@@ -182,7 +182,7 @@ TEST_CASE("timeout: it counts from the await") {
 
 // ---- what is below sees ---------------------------------------------------------------------------------
 
-TEST_CASE("with_deadline: what is below sees the earlier of the deadlines, and the values bound around it") {
+TEST_CASE("stop_at: what is below sees the earlier of the deadlines, and the values bound around it") {
   virtual_time_loop loop;
   const coracle::task_local<int> local{0};
   const auto below = [&]() -> task<> {
@@ -191,15 +191,15 @@ TEST_CASE("with_deadline: what is below sees the earlier of the deadlines, and t
     const auto token = co_await coracle::this_task::stop_token();
     CHECK(token.stop_possible());
   };
-  loop.run(coracle::with_value(with_deadline(with_deadline(below(), start + 1s), start + 2s), local, 5));
-  loop.run(coracle::with_value(with_deadline(with_deadline(below(), start + 2s), start + 1s), local, 5));
+  loop.run(coracle::with_value(stop_at(stop_at(below(), start + 1s), start + 2s), local, 5));
+  loop.run(coracle::with_value(stop_at(stop_at(below(), start + 2s), start + 1s), local, 5));
 }
 
-TEST_CASE("with_deadline: of nested deadlines the earlier one ends the work, in both orders") {
+TEST_CASE("stop_at: of nested deadlines the earlier one ends the work, in both orders") {
   virtual_time_loop loop;
-  CHECK(run(loop, with_deadline(with_deadline(number_after(1h), start + 1s), start + 2s)) == 'd');
+  CHECK(run(loop, stop_at(stop_at(number_after(1h), start + 1s), start + 2s)) == 'd');
   CHECK(loop.now() == start + 1s);
-  CHECK(run(loop, with_deadline(with_deadline(number_after(1h), start + 5s), start + 3s)) == 'd');
+  CHECK(run(loop, stop_at(stop_at(number_after(1h), start + 5s), start + 3s)) == 'd');
   CHECK(loop.now() == start + 3s);
 }
 
@@ -276,7 +276,7 @@ TEST_CASE("timeout: what is cancelled for another reason, after the deadline, st
   CHECK(run(loop, timeout(give_up(), 1s)) == 'r');
 }
 
-TEST_CASE("with_timeout: what is shielded goes on after the deadline") {
+TEST_CASE("stop_after: what is shielded goes on after the deadline") {
   virtual_time_loop loop;
   CHECK(loop.run(timeout(coracle::shielded(number_after(1h)), 1s)) == 42);
   CHECK(loop.now() == start + 1h);

@@ -58,7 +58,7 @@ struct broadcast_state : publication {
 ///     prices.send({"ACME", 12.5});
 ///     while (auto p = co_await mine.recv()) show(*p);  // until it is closed and drained
 ///
-/// Prefer watch if only the latest value matters, and a channel for each subscriber if no value may be lost.
+/// Prefer watched_value if only the latest value matters, and a channel for each subscriber if no value may be lost.
 /// Order         all subscribers see the values in the order in which they were sent.
 /// Resumes on    recv(): the executor on which the subscriber suspended; outside any executor, inside send(), on its
 ///               thread.

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace coracle {
-class lookup;
+class interleaved;
 template <class T>
 class prefetch;
 
@@ -70,7 +70,7 @@ class lookup_promise : public recycled_frames {
   lookup_promise() noexcept : error(nullptr) {}
   ~lookup_promise() {}
 
-  lookup get_return_object() noexcept;
+  interleaved get_return_object() noexcept;
   // As far as its first prefetch a lookup runs while it is made. With a suspension before that clang loads and tests at each
   // prefetch where the body goes on, if it has but one: a binary search in 1 GiB took 1.06 times as long (Zen 4).
   std::suspend_never initial_suspend() const noexcept { return {}; }
@@ -113,14 +113,14 @@ class lookup_promise : public recycled_frames {
 
 /// A coroutine for interleave(): it looks up one element after the other, and gives its turn away at each prefetch().
 /// It awaits nothing else.
-class [[nodiscard("a lookup goes on only inside interleave()")]] lookup {
+class [[nodiscard("a lookup goes on only inside interleave()")]] interleaved {
  public:
   using promise_type = detail::lookup_promise;
 
-  explicit lookup(detail::lookup_handle body) noexcept : body_(body) {}
-  lookup(lookup&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
-  lookup& operator=(lookup&&) = delete;
-  ~lookup() {
+  explicit interleaved(detail::lookup_handle body) noexcept : body_(body) {}
+  interleaved(interleaved&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  interleaved& operator=(interleaved&&) = delete;
+  ~interleaved() {
     if (!body_) return;
     std::destroy_at(&body_.promise().error);
     body_.destroy();
@@ -131,8 +131,8 @@ class [[nodiscard("a lookup goes on only inside interleave()")]] lookup {
  private:
   detail::lookup_handle body_;
 };
-inline lookup detail::lookup_promise::get_return_object() noexcept {
-  return lookup{lookup_handle::from_promise(*this)};
+inline interleaved detail::lookup_promise::get_return_object() noexcept {
+  return interleaved{lookup_handle::from_promise(*this)};
 }
 
 /// Awaitable of the same address, in a lookup: asks the processor for the cache line there, and lets the others go on
@@ -191,7 +191,7 @@ concept elements_stay = requires(Range& range) {
 };
 template <class Function, class Range>
 concept makes_lookups = elements_stay<Range> && requires(Function& f, lookup_elements_of<Range>& elements) {
-  { f(elements) } -> std::same_as<lookup>;
+  { f(elements) } -> std::same_as<interleaved>;
 };
 
 template <class Iterator, class Function>
@@ -205,7 +205,7 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
     elements.hand_out_nothing_more();
     return true;
   };
-  std::vector<lookup> ring;
+  std::vector<interleaved> ring;
   ring.reserve(group);
   for (std::size_t i = 0; i != group && !first_error; ++i) {
     ring.push_back(make(elements));
@@ -224,7 +224,7 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
   while (next) {
     resume(next);  // comes back when all have ended, or one has failed
     next = nullptr;
-    for (const lookup& each : ring) {
+    for (const interleaved& each : ring) {
       lookup_promise& ended = each.body().promise();
       if (failed(ended) && ended.previous != each.body()) next = ended.next;
     }
@@ -236,7 +236,7 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 /// Runs `group` lookups at the same time on this thread, until all have ended: each goes on while next() gives it elements.
 /// One that returns before leaves the rest to the others. Requires: `group` is at least 1.
 ///
-///     coracle::lookup find_all(auto& keys, const table& in, std::vector<value>& found) {
+///     coracle::interleaved find_all(auto& keys, const table& in, std::vector<value>& found) {
 ///       while (const key* each = keys.next()) {
 ///         const node* at = co_await coracle::prefetch(in.bucket_of(*each));  // the others go on meanwhile
 ///         ...
@@ -293,6 +293,6 @@ template <class... Ts>
 void interleave(Ts&&...) {
   static_assert(sizeof...(Ts) == ~std::size_t{0},
                 "interleave needs a group size (or none), a range whose elements stay where they are, and a "
-                "function that takes the lookup_elements and returns a coracle::lookup");
+                "function that takes the lookup_elements and returns a coracle::interleaved");
 }
 }  // namespace coracle

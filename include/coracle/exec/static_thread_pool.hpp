@@ -8,9 +8,6 @@
 #include <memory>
 
 namespace coracle {
-/// Which of those that wait for a thread of a pool goes first.
-enum class priority : std::uint8_t { high, normal, low };
-
 /// One priority of a pool as a scheduler: `schedule()` goes behind what is queued at that level, also from there, as the pool's
 /// own does.
 class pool_level : public scheduler_ref {
@@ -59,10 +56,12 @@ class static_thread_pool final : public executor {
   schedule_operation schedule() noexcept { return schedule_operation{*this}; }
   void post(resumption& item) noexcept override;
   void post_scheduled(resumption& item) noexcept override;
+  /// Which of those that wait for a thread goes first.
+  enum class priority : std::uint8_t { high, normal, low };
   /// The pool for what is more urgent than the rest, or less. Who goes there stays at that level, also when an event
   /// wakes it, until it schedules itself elsewhere.
   ///
-  ///     co_await coracle::schedule_on(rebuild_index(), pool.with_priority(coracle::priority::low));
+  ///     co_await coracle::schedule_on(rebuild_index(), pool.with_priority(static_thread_pool::priority::low));
   ///
   /// Cost  a lock to post and to take, where priority::normal, which is the pool itself, needs none.
   [[nodiscard]] pool_level with_priority(priority level) noexcept;

@@ -1,4 +1,4 @@
-// coracle/streams/time.hpp -- streams and time: throttle, timeout.
+// coracle/streams/time.hpp -- streams and time: throttle, timeout_each.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/streams/stream.hpp>
@@ -60,7 +60,7 @@ limited_stream {
   std::chrono::steady_clock::duration limit_;
 };
 
-/// throttle and timeout.
+/// throttle and timeout_each.
 template <template <class> class Stage>
 class duration_pipe : public stream_pipe {
  public:
@@ -89,16 +89,16 @@ template <class Rep, class Period>
     std::chrono::duration<Rep, Period> interval) noexcept {
   return detail::duration_pipe<detail::throttled_stream>(detail::clock_duration(interval));
 }
-/// `source | timeout(limit)`: throws timed_out, which ends the pipeline, if an element is not there `limit`
-/// after it was asked for. What the consumer does meanwhile does not count.
+/// `source | timeout_each(limit)`: throws timed_out, which ends the pipeline, if an element is not there `limit` after it was
+/// asked for. coracle::timeout() around a pipeline limits the whole. What the consumer does meanwhile does not count.
 ///
-///     co_await (replies | coracle::streams::timeout(1s) | coracle::streams::for_each(show));
+///     co_await (replies | coracle::streams::timeout_each(1s) | coracle::streams::for_each(show));
 ///
 /// Cancellation  the source is asked to stop when the time is over, and joined; a source that gives its
 ///               element all the same has given it.
 /// Cost          two frames, a stop source and a timer for an element.
 template <class Rep, class Period>
-[[nodiscard("write source | timeout(limit)")]] auto timeout(
+[[nodiscard("write source | timeout_each(limit)")]] auto timeout_each(
     std::chrono::duration<Rep, Period> limit) noexcept {
   return detail::duration_pipe<detail::limited_stream>(detail::clock_duration(limit));
 }

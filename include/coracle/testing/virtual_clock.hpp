@@ -5,7 +5,7 @@
 #include <coracle/time/detail/timer_queue.hpp>
 
 namespace coracle::testing {
-/// What sleep_for(), with_timeout() and all else that needs time goes by, on an executor whose timers() it is.
+/// What sleep_for(), stop_after() and all else that needs time goes by, on an executor whose timers() it is.
 ///
 ///     coracle::testing::virtual_clock clock;
 ///     clock.advance(10ms);  // fires each timer at its moment

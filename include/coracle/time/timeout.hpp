@@ -1,4 +1,4 @@
-// coracle/time/timeout.hpp -- work that is to end by a moment.
+// coracle/time/timeout.hpp -- stop work at a deadline, or after a time; timeout() also says so.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/subtree.hpp>
@@ -87,11 +87,13 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
 }
 }  // namespace detail
 
-/// Awaits `child`, which is asked to stop at `deadline`, for the reason timed_out. It is joined always: what
-/// it gives or throws is given or thrown, also after the deadline. Deadlines nest: the earliest holds.
+/// Awaits `child`, which is asked to stop at `deadline`, for the reason timed_out. It is always joined: what it returns or
+/// throws is passed on, also after the deadline; stopped, it ends as cancelled work does, by operation_cancelled. Deadlines
+/// nest: the earliest holds.
 ///
-///     const reply r = co_await coracle::with_deadline(ask(server), deadline);
+///     const reply r = co_await coracle::stop_at(ask(server), deadline);
 ///
+/// Prefer timeout() where whoever awaits it handles the timeout, and stop_when() to stop at a stop token.
 /// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to; in place of an awaitable they
 /// take a function that returns one, and keep it until that has ended, as invoke() does. Time goes by the
 /// clock of the executor on which they are awaited.
@@ -102,18 +104,18 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
 /// Cost          one frame and one stop source.
 template <detail::work Work>
 CORACLE_CORO_WRAPPER()
-auto with_deadline(Work&& child, std::chrono::steady_clock::time_point deadline) {
+auto stop_at(Work&& child, std::chrono::steady_clock::time_point deadline) {
   return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
                                                     deadline);
 }
-/// The same, with a deadline that is so far from the await.
+/// The same, with the deadline that far from the await.
 template <detail::work Work, class Rep, class Period>
 CORACLE_CORO_WRAPPER()
-auto with_timeout(Work&& child, std::chrono::duration<Rep, Period> from_now) {
+auto stop_after(Work&& child, std::chrono::duration<Rep, Period> from_now) {
   return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
                                                     detail::clock_duration(from_now));
 }
-/// As with_timeout(), but throws timed_out if `child` was cancelled at this deadline. A cancellation from
+/// As stop_after(), but a failure, not a cancellation: throws timed_out if `child` was cancelled at this deadline. A cancellation from
 /// outside, or at an earlier deadline around this, stays operation_cancelled.
 ///
 ///     try { co_await coracle::timeout(ask(server), 100ms); } catch (const coracle::timed_out&) { retry(); }
@@ -137,11 +139,11 @@ any_awaiter not_limited() noexcept {
 }
 }  // namespace detail
 template <class T, class Time = std::chrono::steady_clock::time_point>
-auto with_deadline(T&&, Time) {
+auto stop_at(T&&, Time) {
   return detail::not_limited<T>();
 }
 template <class T, class Time>
-auto with_timeout(T&&, Time) {
+auto stop_after(T&&, Time) {
   return detail::not_limited<T>();
 }
 template <class T, class Time>

@@ -1,4 +1,4 @@
-// coracle/channels/watch.hpp -- the latest value, and the wait for a newer one.
+// coracle/channels/watched_value.hpp -- the latest value, and the wait for a newer one.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/channels/detail/publication.hpp>
@@ -6,12 +6,12 @@
 
 namespace coracle {
 template <class T>
-class watch_observer;
+class value_observer;
 
 namespace detail {
 template <class T>
-struct watch_state : publication {
-  explicit watch_state(T&& initial) : value(make_published(std::move(initial))) {}
+struct watched_state : publication {
+  explicit watched_state(T&& initial) : value(make_published(std::move(initial))) {}
 
   plain<std::shared_ptr<const T>> value;  // belongs to the lock of the publication
 };
@@ -20,10 +20,10 @@ struct watch_state : publication {
 /// A value that one side sets and any number of observers follow. A slow observer skips values that were replaced in the
 /// meantime, and always sees the latest.
 ///
-///     coracle::watch<settings> current{load()};
+///     coracle::watched_value<settings> current{load()};
 ///     auto mine = current.observe();
 ///     apply(*mine.get());
-///     while (auto changed = co_await mine.changed()) apply(*changed);  // until the watch is destroyed
+///     while (auto changed = co_await mine.changed()) apply(*changed);  // until it is destroyed
 ///
 /// Prefer broadcast if every value matters.
 /// Resumes on    changed(): the executor on which the observer suspended; outside any executor, inside set(), on its
@@ -31,18 +31,20 @@ struct watch_state : publication {
 /// Cancellation  a stop request ends the wait of changed(); a change that came meanwhile is seen by the next.
 /// Exceptions    set(): std::bad_alloc, what moving a T throws. changed(): operation_cancelled.
 /// Threads       all members are thread-safe; an observer belongs to one thread at a time. Observers outlive
-///               the watch: its end wakes them, and the last value stays.
+///               the watched_value: its end wakes them, and the last value stays.
 /// Cost          set(): one allocation, from the recycler. Readers share the value, by a std::shared_ptr:
 ///               nothing is copied, and no lock is held while anybody looks at a value or destroys it.
 template <class T>
-class watch {
-  static_assert(std::is_object_v<T>, "a watch holds an object: use a pointer in place of a reference");
+class watched_value {
+  static_assert(std::is_object_v<T>,
+                "a watched_value holds an object: use a pointer in place of a reference");
 
  public:
-  explicit watch(T initial) : state_(std::make_shared<detail::watch_state<T>>(std::move(initial))) {}
-  watch(const watch&) = delete;
-  watch& operator=(const watch&) = delete;
-  ~watch() { state_->end(); }
+  explicit watched_value(T initial)
+      : state_(std::make_shared<detail::watched_state<T>>(std::move(initial))) {}
+  watched_value(const watched_value&) = delete;
+  watched_value& operator=(const watched_value&) = delete;
+  ~watched_value() { state_->end(); }
 
   void set(T value) {
     auto latest = detail::make_published(std::move(value));
@@ -55,17 +57,17 @@ class watch {
     return latest;
   }
   /// One to which the present value is not new.
-  [[nodiscard("an observer that is dropped observes nothing")]] watch_observer<T> observe() const noexcept {
-    return watch_observer<T>{state_};
+  [[nodiscard("an observer that is dropped observes nothing")]] value_observer<T> observe() const noexcept {
+    return value_observer<T>{state_};
   }
 
  private:
-  const std::shared_ptr<detail::watch_state<T>> state_;
+  const std::shared_ptr<detail::watched_state<T>> state_;
 };
 
-/// An observer of a watch. A copy continues independently from what this one has seen.
+/// An observer of a watched_value. A copy continues independently from what this one has seen.
 template <class T>
-class watch_observer {
+class value_observer {
  public:
   /// The latest value, which is not new any more; it stays as it is while this is kept.
   [[nodiscard]] std::shared_ptr<const T> get() noexcept {
@@ -79,23 +81,23 @@ class watch_observer {
 
   class changed_operation;
   /// Awaitable of std::shared_ptr<const T>: the latest value once there is one that is new to this observer;
-  /// null once the watch has ended and its last value was seen. One at a time.
+  /// null once the watched_value has ended and its last value was seen. One at a time.
   changed_operation changed() noexcept { return changed_operation{*this}; }
 
  private:
-  friend watch<T>;
-  explicit watch_observer(const std::shared_ptr<detail::watch_state<T>>& from) noexcept
+  friend watched_value<T>;
+  explicit value_observer(const std::shared_ptr<detail::watched_state<T>>& from) noexcept
       : state_(from), seen_(from->count()) {}
 
-  std::shared_ptr<detail::watch_state<T>> state_;
+  std::shared_ptr<detail::watched_state<T>> state_;
   std::uint64_t seen_;  // how many values had been set at the last look
 };
 
 template <class T>
-class [[nodiscard("a change is waited for only when this is awaited")]] watch_observer<T>::changed_operation
+class [[nodiscard("a change is waited for only when this is awaited")]] value_observer<T>::changed_operation
     : public detail::wait_for_more {
  public:
-  explicit changed_operation(watch_observer& observer) noexcept
+  explicit changed_operation(value_observer& observer) noexcept
       : wait_for_more(*observer.state_, observer.seen_), observer_(&observer) {}
   std::shared_ptr<const T> await_resume() {
     finish();
@@ -106,6 +108,6 @@ class [[nodiscard("a change is waited for only when this is awaited")]] watch_ob
   }
 
  private:
-  watch_observer* observer_;
+  value_observer* observer_;
 };
 }  // namespace coracle

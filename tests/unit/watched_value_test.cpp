@@ -1,8 +1,8 @@
-// tests/unit/watch_test.cpp -- the latest value.
+// tests/unit/watched_value_test.cpp -- the latest value.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <coracle/channels/watch.hpp>
+#include <coracle/channels/watched_value.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -20,25 +20,25 @@
 namespace {
 using coracle::sync_wait;
 using coracle::task;
-using coracle::watch;
-using coracle::watch_observer;
+using coracle::value_observer;
+using coracle::watched_value;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
 using coracle_test::detached;
 using ints = std::vector<int>;
 
-int changed(watch_observer<int>& observer) {
+int changed(value_observer<int>& observer) {
   const auto value = sync_wait(observer.changed());
   return value ? *value : -1;
 }
-detached follow(watch_observer<int> observer, ints& seen) {
+detached follow(value_observer<int> observer, ints& seen) {
   while (const auto value = co_await observer.changed()) seen.push_back(*value);
   seen.push_back(-1);
 }
 
-TEST_CASE("watch: what it holds at first can be read by all, and is new to nobody") {
+TEST_CASE("watched_value: what it holds at first can be read by all, and is new to nobody") {
   ints seen;
-  watch<int> value{1};
+  watched_value<int> value{1};
   auto mine = value.observe();
   CHECK(*value.get() == 1);
   CHECK(*mine.get() == 1);
@@ -46,8 +46,8 @@ TEST_CASE("watch: what it holds at first can be read by all, and is new to nobod
   CHECK(seen.empty());
 }
 
-TEST_CASE("watch: a change is seen once by each observer, and skips what it replaced") {
-  watch<int> value{1};
+TEST_CASE("watched_value: a change is seen once by each observer, and skips what it replaced") {
+  watched_value<int> value{1};
   auto first = value.observe();
   auto second = value.observe();
   value.set(2);
@@ -62,9 +62,9 @@ TEST_CASE("watch: a change is seen once by each observer, and skips what it repl
   CHECK(changed(first) == 6);
 }
 
-TEST_CASE("watch: what get() has shown is not new any more") {
+TEST_CASE("watched_value: what get() has shown is not new any more") {
   ints seen;
-  watch<int> value{1};
+  watched_value<int> value{1};
   auto mine = value.observe();
   value.set(2);
   CHECK(*mine.get() == 2);
@@ -75,8 +75,9 @@ TEST_CASE("watch: what get() has shown is not new any more") {
 }
 
 TEST_CASE(
-    "watch: observers that wait are woken in the order of their arrival, inside set() outside any executor") {
-  watch<int> value{0};
+    "watched_value: observers that wait are woken in the order of their arrival, inside set() outside any "
+    "executor") {
+  watched_value<int> value{0};
   ints seen;
   const auto wait = [&](int name) -> detached {
     auto mine = value.observe();
@@ -89,9 +90,10 @@ TEST_CASE(
   CHECK(seen == ints{11, 21});
 }
 
-TEST_CASE("watch: a woken observer sees the value of the moment in which it resumes, on its executor") {
+TEST_CASE(
+    "watched_value: a woken observer sees the value of the moment in which it resumes, on its executor") {
   coracle::run_loop loop;
-  watch<int> value{0};
+  watched_value<int> value{0};
   ints seen;
   const auto wait = [&]() -> task<> {
     auto mine = value.observe();
@@ -106,8 +108,8 @@ TEST_CASE("watch: a woken observer sees the value of the moment in which it resu
   CHECK(seen == ints{2});
 }
 
-TEST_CASE("watch: its end wakes the observers; the last value is seen first, and stays") {
-  auto value = std::make_optional<watch<int>>(1);
+TEST_CASE("watched_value: its end wakes the observers; the last value is seen first, and stays") {
+  auto value = std::make_optional<watched_value<int>>(1);
   auto mine = value->observe();
   ints seen;
   follow(value->observe(), seen);
@@ -119,8 +121,8 @@ TEST_CASE("watch: its end wakes the observers; the last value is seen first, and
   CHECK(*mine.get() == 2);
 }
 
-TEST_CASE("watch: the last observer to be woken may destroy it") {
-  auto value = std::make_optional<watch<int>>(1);
+TEST_CASE("watched_value: the last observer to be woken may destroy it") {
+  auto value = std::make_optional<watched_value<int>>(1);
   const auto wait = [&](bool is_last) -> detached {
     auto mine = value->observe();
     static_cast<void>(co_await mine.changed());
@@ -132,10 +134,10 @@ TEST_CASE("watch: the last observer to be woken may destroy it") {
   CHECK_FALSE(value.has_value());
 }
 
-TEST_CASE("watch: a value that somebody keeps stays as it was, and ends with the last who keeps it") {
+TEST_CASE("watched_value: a value that somebody keeps stays as it was, and ends with the last who keeps it") {
   lifetimes log;
   {
-    watch<lifetime_probe> value{lifetime_probe(log, 1)};
+    watched_value<lifetime_probe> value{lifetime_probe(log, 1)};
     auto kept = value.get();
     value.set(lifetime_probe(log, 2));
     CHECK(kept->id() == 1);
@@ -149,25 +151,26 @@ TEST_CASE("watch: a value that somebody keeps stays as it was, and ends with the
   CHECK(log.alive == 0);
 }
 
-TEST_CASE("watch: a value may look at its own watch while it is destroyed: no lock is held then") {
+TEST_CASE(
+    "watched_value: a value may look at its own watched_value while it is destroyed: no lock is held then") {
   struct nosy {
-    explicit nosy(watch<std::shared_ptr<int>>* observed) : of(observed) {}
+    explicit nosy(watched_value<std::shared_ptr<int>>* observed) : of(observed) {}
     nosy(nosy&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
     ~nosy() {
       if (of) ++**of->get();
     }
-    watch<std::shared_ptr<int>>* of;
+    watched_value<std::shared_ptr<int>>* of;
   };
-  watch<std::shared_ptr<int>> counted{std::make_shared<int>(0)};
+  watched_value<std::shared_ptr<int>> counted{std::make_shared<int>(0)};
   {
-    watch<nosy> value{nosy(&counted)};
+    watched_value<nosy> value{nosy(&counted)};
     value.set(nosy(&counted));
   }
   CHECK(**counted.get() == 2);
 }
 
-TEST_CASE("watch: a stop request ends the wait, and the change that comes then is seen by the next") {
-  watch<int> value{1};
+TEST_CASE("watched_value: a stop request ends the wait, and the change that comes then is seen by the next") {
+  watched_value<int> value{1};
   auto mine = value.observe();
   coracle::stop_source source;
   bool cancelled = false;
@@ -187,8 +190,8 @@ TEST_CASE("watch: a stop request ends the wait, and the change that comes then i
   CHECK(changed(mine) == 2);
 }
 
-TEST_CASE("watch: a value that can only be moved, set by another thread") {
-  watch<std::unique_ptr<int>> value{nullptr};
+TEST_CASE("watched_value: a value that can only be moved, set by another thread") {
+  watched_value<std::unique_ptr<int>> value{nullptr};
   auto mine = value.observe();
   std::thread setter([&] { value.set(std::make_unique<int>(3)); });
   const auto latest = sync_wait(mine.changed());
@@ -196,11 +199,11 @@ TEST_CASE("watch: a value that can only be moved, set by another thread") {
   setter.join();
 }
 
-TEST_CASE("watch: reading allocates nothing; a failed allocation leaves the value as it was" *
+TEST_CASE("watched_value: reading allocates nothing; a failed allocation leaves the value as it was" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   CHECK(coracle::testing::fail_each_allocation([] {
           try {
-            watch<int> value{1};
+            watched_value<int> value{1};
             try {
               value.set(2);
             } catch (const std::bad_alloc&) {
@@ -209,7 +212,7 @@ TEST_CASE("watch: reading allocates nothing; a failed allocation leaves the valu
           } catch (const std::bad_alloc&) {
           }
         }) == 3);
-  watch<int> value{1};
+  watched_value<int> value{1};
   auto mine = value.observe();
   value.set(2);
   const auto before = coracle::testing::allocations();
@@ -219,8 +222,8 @@ TEST_CASE("watch: reading allocates nothing; a failed allocation leaves the valu
   CHECK(after == before);
 }
 
-static_assert(!std::is_copy_constructible_v<watch<int>>);
-static_assert(std::is_copy_constructible_v<watch_observer<int>>);
-static_assert(std::is_same_v<coracle::await_result_t<watch_observer<int>::changed_operation>,
+static_assert(!std::is_copy_constructible_v<watched_value<int>>);
+static_assert(std::is_copy_constructible_v<value_observer<int>>);
+static_assert(std::is_same_v<coracle::await_result_t<value_observer<int>::changed_operation>,
                              std::shared_ptr<const int>>);
 }  // namespace

@@ -1,11 +1,11 @@
 // expect: a timeout needs an awaitable
-// tests/compile_fail/with_deadline_lvalue_task.cpp -- a task with a name is awaited as std::move(name).
+// tests/compile_fail/stop_at_lvalue_task.cpp -- a task with a name is awaited as std::move(name).
 // SPDX-License-Identifier: MIT
 #include <coracle/time/timeout.hpp>
 
 coracle::task<> wrong(coracle::task<> child) {
 #ifndef CORACLE_COMPILE_FAIL_CONTROL
-  co_await coracle::with_deadline(child, {});
+  co_await coracle::stop_at(child, {});
 #endif
   co_await std::move(child);
 }
