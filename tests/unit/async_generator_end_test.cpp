@@ -29,11 +29,11 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using coracle_test::all;
-using coracle_test::counting;
 using coracle_test::detached;
-using coracle_test::elements;
-using coracle_test::ints;
+using coracle_test::async_sources::all;
+using coracle_test::async_sources::counting;
+using coracle_test::async_sources::elements;
+using coracle_test::async_sources::ints;
 
 TEST_CASE("async_generator: shows a const lvalue as a copy, made once, destroyed before the body goes on") {
   lifetimes log;

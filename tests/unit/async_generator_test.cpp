@@ -26,10 +26,10 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using coracle_test::all;
-using coracle_test::counting;
 using coracle_test::detached;
-using coracle_test::ints;
+using coracle_test::async_sources::all;
+using coracle_test::async_sources::counting;
+using coracle_test::async_sources::ints;
 
 // No outer block here declares a variable: g++ 12 does not run some such coroutines.
 task<> by_next(async_generator<int>& source, ints& seen) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace coracle_test {
+namespace coracle_test::async_sources {
 using ints = std::vector<int>;
 
 inline coracle::async_generator<int> counting(int from, int to) {
@@ -36,4 +36,4 @@ template <class T>
 ints all(coracle::async_generator<T> source) {
   return coracle::sync_wait(elements(std::move(source)));
 }
-}  // namespace coracle_test
+}  // namespace coracle_test::async_sources

@@ -21,10 +21,10 @@ using coracle::elements_of;
 using coracle::generator;
 using coracle::testing::allocator_log;
 using coracle::testing::failing_allocator;
-using coracle_test::all;
-using coracle_test::allocated_walk;
-using coracle_test::counting;
-using coracle_test::ints;
+using coracle_test::generator_walks::all;
+using coracle_test::generator_walks::allocated_walk;
+using coracle_test::generator_walks::counting;
+using coracle_test::generator_walks::ints;
 
 generator<int> nested_failure(int depth, ints& passed) {
   co_yield depth;

@@ -26,10 +26,10 @@ using coracle::testing::allocator_log;
 using coracle::testing::failing_allocator;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using coracle_test::all;
-using coracle_test::allocated_walk;
-using coracle_test::counting;
-using coracle_test::ints;
+using coracle_test::generator_walks::all;
+using coracle_test::generator_walks::allocated_walk;
+using coracle_test::generator_walks::counting;
+using coracle_test::generator_walks::ints;
 
 template <class G>
 using iterator_of = decltype(std::declval<G&>().begin());

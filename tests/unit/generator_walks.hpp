@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace coracle_test {
+namespace coracle_test::generator_walks {
 using ints = std::vector<int>;
 
 template <class Range>
@@ -31,4 +31,4 @@ inline coracle::generator<int> allocated_walk(std::allocator_arg_t,
   co_yield middle;
   co_yield coracle::elements_of(allocated_walk(std::allocator_arg, memory, middle + 1, to));
 }
-}  // namespace coracle_test
+}  // namespace coracle_test::generator_walks

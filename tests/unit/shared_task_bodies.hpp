@@ -3,7 +3,7 @@
 #include <coracle/core/shared_task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 
-namespace coracle_test {
+namespace coracle_test::shared_task_bodies {
 /// Gives `value` once `event` is set; counts how often it was started.
 template <class T>
 coracle::shared_task<T> after(coracle::async_manual_reset_event& event, int& started, T value) {
@@ -15,4 +15,4 @@ template <class T>
 coracle::shared_task<T> give(T value) {
   co_return static_cast<T&&>(value);
 }
-}  // namespace coracle_test
+}  // namespace coracle_test::shared_task_bodies

@@ -25,9 +25,9 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using coracle_test::after;
 using coracle_test::detached;
-using coracle_test::give;
+using coracle_test::shared_task_bodies::after;
+using coracle_test::shared_task_bodies::give;
 
 using coracle::await_result_t;
 static_assert(std::is_same_v<await_result_t<shared_task<int>&>, int&>);

@@ -27,10 +27,10 @@ using coracle::async_manual_reset_event;
 using coracle::shared_task;
 using coracle::sync_wait;
 using coracle::task;
-using coracle_test::after;
 using coracle_test::detached;
-using coracle_test::give;
 using coracle_test::test_coroutine;
+using coracle_test::shared_task_bodies::after;
+using coracle_test::shared_task_bodies::give;
 
 TEST_CASE("shared_task: the body starts at the first await, and runs once for all of them") {
   int started = 0;
