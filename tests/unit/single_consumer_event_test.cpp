@@ -5,6 +5,7 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
@@ -249,6 +250,20 @@ TEST_CASE(
     CHECK(log == std::vector{1});
   }
   SUBCASE("destroyed") {}
+}
+
+TEST_CASE(
+    "single_consumer_event: a coroutine destroyed while it waits does not hear of a later stop request") {
+  single_consumer_event event;
+  coracle::stop_source stop;
+  coracle::testing::lifetimes lives;
+  {
+    const auto waiting =
+        coracle_test::started(coracle::with_stop(wait_with_local(event, lives), stop.get_token()));
+    CHECK(lives.alive == 1);
+  }
+  CHECK(lives.alive == 0);
+  stop.request_stop();
 }
 
 TEST_CASE(
