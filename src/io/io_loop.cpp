@@ -122,7 +122,6 @@ bool io_loop::remove(timer& each) noexcept {
 bool io_loop::start(io_timer& each, time_point deadline) noexcept {
   if (deadline > now()) return add(each, deadline);
   const small_mutex_lock lock{mutex_};
-  if (each.progress == timer::state::removed) return false;
   each.progress = timer::state::fired;
   list(each);
   balance();

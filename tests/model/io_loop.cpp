@@ -212,6 +212,15 @@ void work_begins_against_reset() {
   model_expect(at.io.is_stop_requested(), "that was the last");
 }
 
+void look_against_reset() {
+  place at;
+  at.io.stop();
+  model_thread other{[&] { at.io.reset(); }};
+  static_cast<void>(at.io.is_stop_requested());
+  other.join();
+  model_expect(!at.io.is_stop_requested(), "it is reset");
+}
+
 /// Waits until somebody resumes it.
 struct handed_over {
   atomic<void*>& to;
@@ -317,6 +326,33 @@ void timer_fires() {
   model_expect(ends == 1, "once");
   clock.join();
 }
+/// Who fires the timer holds the lock again when the post comes.
+void timer_fires_against_post() {
+  place at;
+  plain_int ends = 0, done = 0;
+  wait_for_timer(at, {}, ends);
+  model_thread clock{[&] {
+    at.system.time.store(9, order::relaxed);
+    at.system.backend->ring();
+    hop(at.io, done);
+  }};
+  at.io.process_one_event();
+  at.io.process_one_event();
+  model_expect(ends == 1 && done == 1, "both have come");
+  clock.join();
+}
+void two_timers_start() {
+  place at;
+  plain_int first = 0, second = 0;
+  model_thread other{[&] { wait_for_timer(at, {}, first); }};
+  wait_for_timer(at, {}, second);
+  other.join();
+  at.system.time.store(9, order::relaxed);
+  at.system.backend->ring();
+  at.io.process_one_event();
+  at.io.process_one_event();
+  model_expect(first == 1 && second == 1, "both have come");
+}
 /// They come on two threads, and so does the time of one.
 void two_timers_come() {
   place at;
@@ -408,6 +444,7 @@ int main(int argc, char** argv) {
   run.check("io_service: stop of two sleepers", 4, stop_of_two_sleepers);
   run.check("io_service: the last work ends", 4, work_ends);
   run.check("io_service: work begins against reset()", run.all, work_begins_against_reset);
+  run.check("io_service: a look against reset()", run.all, look_against_reset);
   run.check("io_service: the end against run()", run.all, end_against_run);
   run.check("io_service: a stop and the end, each its thread", 4, [] { stop_and_end(0); });
   run.check("io_service: the same, where a wake-up goes astray", 3, [] { stop_and_end(1); });
@@ -415,6 +452,8 @@ int main(int argc, char** argv) {
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
   run.check("io_service: a completion and a post for two", 4, completion_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);
+  run.check("io_service: a timer fires against a post", 3, timer_fires_against_post);
+  run.check("io_service: two timers start on two threads", run.all, two_timers_start);
   run.check("io_service: two timers come on two threads", 3, two_timers_come);
   run.check("io_service: stop against a timer that is past", run.all, stop_against_past_timer);
   run.check("io_service: two timers in turn", 4, two_timers_in_turn);

@@ -4,6 +4,7 @@
 
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
@@ -472,6 +473,21 @@ TEST_CASE_TEMPLATE(
     CHECK(log == std::vector{1});
   }
   SUBCASE("destroyed") {}
+}
+
+TEST_CASE_TEMPLATE(
+    "event for one: a coroutine destroyed while it waits does not hear of a later stop request", Event,
+    CORACLE_EVENTS_FOR_ONE) {
+  Event event;
+  coracle::stop_source stop;
+  coracle::testing::lifetimes lives;
+  {
+    const auto waiting =
+        coracle_test::started(coracle::with_stop(wait_with_local(event, lives), stop.get_token()));
+    CHECK(lives.alive == 1);
+  }
+  CHECK(lives.alive == 0);
+  stop.request_stop();
 }
 
 TEST_CASE_TEMPLATE("event for one: a coroutine destroyed at a later await has nothing to do with it any more",

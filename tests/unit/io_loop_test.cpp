@@ -12,6 +12,7 @@
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/exec/run_loop.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coroutine>
 #include <cstdlib>
@@ -45,6 +46,7 @@ constexpr std::uint64_t slice = coracle::detail::turn_order::slice;
 /// The system, as the test plays it: what happens in each sleep, one after the other, and how often it was asked.
 struct script {
   std::function<void()> in_sleep[3];
+  std::function<void()> in_look;
   int sleeps = 0;
   int looks = 0;  ///< which did not wait
   int wakes = 0;
@@ -72,6 +74,7 @@ class scripted_backend final : public coracle_test::inert_io_backend {
     if (!wait) {
       // A loop that spins would never end.
       if (++script_.looks == 100) std::abort();
+      if (script_.in_look) script_.in_look();
     } else {
       REQUIRE(script_.sleeps != 3);
       if (const auto& happens = script_.in_sleep[script_.sleeps++]) happens();
@@ -266,6 +269,23 @@ TEST_CASE("io_service: a stop() does not wake who sleeps inside run(), nor keep 
   CHECK(system.its.wakes == 1);  // by the end
 }
 
+TEST_CASE("io_service: a wake-up that reaches who is not to leave is passed on before it polls again") {
+  scripted_system system;
+  io_service io{system};
+  std::coroutine_handle<> handle;
+  int wakes_before_look = 0;
+  // While one sleeps until the stop(), another sleeps inside run(), whom the wake-up reaches.
+  system.its.in_sleep[0] = [&] { io.run(kept{handle}); };
+  system.its.in_sleep[1] = [&] { io.stop(); };
+  system.its.in_look = [&] {
+    if (system.its.looks == 1) wakes_before_look = system.its.wakes;
+    handle.resume();
+    system.its.in_look = nullptr;
+  };
+  io.process_events();
+  CHECK(wakes_before_look == 2);
+}
+
 TEST_CASE(
     "io_service: a timer whose time has come is not cancelled any more, though it has not gone on yet") {
   scripted_system system;
@@ -348,6 +368,117 @@ TEST_CASE("io_service: a timer beside operations that are always ready is late b
     CHECK(late.count() <= static_cast<std::int64_t>(2 * slice + 2 * takes));
     CHECK(reads != 0);
   }
+}
+
+TEST_CASE("io_service: a turn begins when the system has been asked, not with the turn before a sleep") {
+  scripted_system system;
+  io_service io{system};
+  const io_descriptor file{io, 0, io_descriptor_kind::file};
+  int hops = 0, hops_before_read = -1;
+  const auto hop = [&]() -> detached {
+    co_await io.schedule();
+    ++hops;
+  };
+  const auto work = [&]() -> coracle::task<> {
+    char byte = 0;
+    co_await io.schedule();
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    system.its.spend(2 * slice);
+    co_await io.schedule_after(5ms);
+    hop();
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    hops_before_read = hops;
+  };
+  io.run(work());
+  CHECK(system.its.sleeps == 1);
+  CHECK(hops_before_read == 0);
+  io.process_pending_events();
+}
+
+TEST_CASE("io_service: a loop that has run inside another leaves that its turn") {
+  scripted_system system, inner;
+  io_service io{system};
+  const io_descriptor file{io, 0, io_descriptor_kind::file};
+  int hops = 0, hops_before_read = -1;
+  const auto hop = [&]() -> detached {
+    co_await io.schedule();
+    ++hops;
+  };
+  const auto work = [&]() -> coracle::task<> {
+    char byte = 0;
+    co_await io.schedule();
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    io_service{inner}.process_pending_events();
+    system.its.spend(2 * slice);
+    hop();
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    hops_before_read = hops;
+  };
+  io.run(work());
+  CHECK(hops_before_read == 1);
+}
+
+TEST_CASE("io_service: a coroutine of another executor that gives way to the loop goes on where it was") {
+  scripted_system system;
+  io_service io{system};
+  const io_descriptor file{io, 0, io_descriptor_kind::file};
+  coracle::run_loop other;
+  coracle::executor* resumed_on = nullptr;
+  const auto read = [&]() -> detached {
+    char byte = 0;
+    co_await other.schedule();
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    resumed_on = coracle::current_executor();
+  };
+  bool gave_way = false;
+  const auto work = [&]() -> coracle::task<> {
+    char byte = 0;
+    co_await io.schedule();
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    system.its.spend(2 * slice);
+    read();
+    CHECK(other.run_one());
+    gave_way = resumed_on == nullptr;
+  };
+  io.run(work());
+  io.process_pending_events();
+  CHECK(gave_way);
+  CHECK(other.run_one());
+  CHECK(resumed_on == &other);
+}
+
+TEST_CASE(
+    "io_service: a loop that begins, or wakes after long, runs what is ready before it asks the system") {
+  scripted_system system;
+  io_service io{system};
+  coracle::stop_source source;
+  int hops = 0;
+  const auto hop = [&]() -> detached {
+    co_await io.schedule();
+    ++hops;
+  };
+  // While there is a timer, the system may have something to tell.
+  const auto wait = [&]() -> detached {
+    try {
+      co_await io.schedule_at(time_point{1h}, source.get_token());
+    } catch (const coracle::operation_cancelled&) {
+    }
+  };
+  wait();
+  hop();
+  io.process_one_event();
+  std::coroutine_handle<> handle;
+  system.its.in_sleep[0] = [&] {
+    system.its.spend(2 * slice);
+    hop();
+    hop();
+  };
+  system.its.in_sleep[1] = [&] { handle.resume(); };
+  io.run(kept{handle});
+  CHECK(hops == 3);
+  CHECK(system.its.looks == 0);
+  source.request_stop();
+  io.process_pending_events();
 }
 
 TEST_CASE(

@@ -18,6 +18,7 @@
 #include <csignal>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -184,16 +185,19 @@ TEST_CASE("signal_set: its handler lets system calls go on, and no other signal 
 
 TEST_CASE("signal_set: one that the system refuses to catch is refused each time, and leaves no descriptor") {
   io_service io;
-  const int lowest_free = ::dup(0);
-  ::close(lowest_free);
+  const auto lowest_free = [] {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    for (const int each : ends) ::close(each);
+    return std::pair(ends[0], ends[1]);
+  };
+  const auto before = lowest_free();
   for (int i = 0; i != 2; ++i) {
     CHECK(error_of(io, {SIGKILL}).value() == EINVAL);
     {
       const signal_set signals{io, {SIGUSR1}};
     }
   }
-  const int still_free = ::dup(0);
-  ::close(still_free);
-  CHECK(still_free == lowest_free);
+  CHECK(lowest_free() == before);
 }
 }  // namespace

@@ -233,6 +233,22 @@ TEST_CASE("sleep_for: a coroutine that is destroyed in it is forgotten") {
   loop.advance(2s);
 }
 
+TEST_CASE("sleep_for: a coroutine that is destroyed in it does not hear of a later stop request") {
+  virtual_time_loop loop;
+  stop_source source;
+  const auto sleep = [&]() -> coracle_test::test_coroutine {
+    co_await loop.schedule();
+    co_await coracle::with_stop(sleep_for(1s), source.get_token());
+  };
+  {
+    auto sleeping = sleep();
+    sleeping.resume();
+    loop.run_pending();
+  }
+  source.request_stop();
+  loop.advance(2s);
+}
+
 TEST_CASE("sleep_for: of a when_any: once it has won, another branch takes nothing any more") {
   for (const bool sleep_is_set_first : {true, false}) {
     virtual_time_loop loop;

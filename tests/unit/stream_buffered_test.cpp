@@ -278,6 +278,38 @@ TEST_CASE("buffered: each result is moved along and destroyed once") {
   CHECK(log.alive == 0);
 }
 
+TEST_CASE("buffered: what the coroutine of an element owns is gone once the element is taken") {
+  lifetimes lives;
+  const auto owning = [](lifetime_probe, int n) -> task<int> { co_return n; };
+  const auto owning_only = [](lifetime_probe) -> task<> { co_return; };
+  int taken = 0, alive_at_last = -1;
+  const auto count = [&](auto&&) {
+    if (++taken == 4) alive_at_last = lives.alive;
+  };
+  SUBCASE("of a value") {
+    sync_wait(counting(0, 4) | map([&](int n) { return owning(lifetime_probe(lives, n), n); }) | buffered(2) |
+              for_each(count));
+  }
+  SUBCASE("of nothing") {
+    sync_wait(counting(0, 4) | map([&](int n) { return owning_only(lifetime_probe(lives, n)); }) |
+              buffered(2) | for_each(count));
+  }
+  CHECK(taken == 4);
+  CHECK(alive_at_last == 0);
+}
+
+TEST_CASE("buffered: the error of an element that gives nothing comes in its turn") {
+  const auto fail_at_two = [](int n) -> task<> {
+    if (n == 2) throw std::runtime_error("the element fails");
+    co_return;
+  };
+  int taken = 0;
+  CHECK_THROWS_WITH_AS(sync_wait(counting(0, 4) | map(fail_at_two) | buffered(2) |
+                                 for_each([&](coracle::void_value) { ++taken; })),
+                       "the element fails", std::runtime_error);
+  CHECK(taken == 2);
+}
+
 TEST_CASE("buffered: a pipeline that is destroyed while it runs ends the program and says so") {
   CHECK(coracle_test::abort_message([] {
           coracle::channel<int> never{1};

@@ -15,10 +15,13 @@
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/utility/on_scope_exit.hpp>
+#include <coroutine>
+#include <new>
 #include <stdexcept>
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/test_coroutine.hpp"
 #include "async_sources.hpp"
 
 namespace {
@@ -180,5 +183,38 @@ TEST_CASE("buffered and merge: a failed allocation leaves the pipeline as an err
           } catch (const std::bad_alloc&) {
           }
         }) > 10);
+}
+
+/// Suspends its coroutine, which somebody else resumes.
+struct suspended_at {
+  std::coroutine_handle<>& handle;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> self) const noexcept { handle = self; }
+  void await_resume() const noexcept {}
+};
+
+TEST_CASE("buffered: where there is no memory to wait for room, the pipeline ends all the same" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  CHECK(coracle::testing::fail_each_allocation([] {
+          std::coroutine_handle<> first;
+          const auto element = [&](int n) -> task<int> {
+            if (n == 0) co_await suspended_at{first};
+            co_return n;
+          };
+          bool over = false;
+          const auto run = [&]() -> task<> {
+            try {
+              co_await (counting(0, 3) | map(element) | buffered(1) | collect());
+            } catch (const std::bad_alloc&) {
+            }
+            over = true;
+          };
+          try {
+            const auto running = coracle_test::started(run());
+            if (first) coracle::resume(first);
+            CHECK(over);
+          } catch (const std::bad_alloc&) {
+          }
+        }) > 5);
 }
 }  // namespace

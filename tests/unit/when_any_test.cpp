@@ -11,6 +11,7 @@
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_semaphore.hpp>
+#include <coracle/sync/single_consumer_event.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/run_on_stack.hpp"
+#include "../support/test_coroutine.hpp"
 #include "child_tasks.hpp"
 
 namespace {
@@ -120,6 +122,29 @@ TEST_CASE("when_any: once a child is over the rest is not started") {
   for (int i = 0; i != 3; ++i) tasks.push_back(start(i));
   CHECK(sync_wait(when_any(std::move(tasks))).index == 0);
   CHECK(started == 2);
+}
+
+TEST_CASE("when_any: a coroutine destroyed while the branches wait frees all" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  coracle::single_consumer_event one, other;
+  const auto wait = [](coracle::single_consumer_event& event) -> task<> { co_await event; };
+  coracle::trim_frame_memory();
+  const long long live = coracle::testing::live_allocations();
+  for (const bool is_race : {true, false}) {
+    coracle::stop_source stop;
+    const auto both = [&]() -> task<> {
+      if (is_race) {
+        co_await when_any(wait(one), wait(other));
+      } else {
+        co_await coracle::when_all(wait(one), wait(other));
+      }
+    };
+    const auto waiting = coracle_test::started(coracle::with_stop(both(), stop.get_token()));
+    CHECK_FALSE(waiting.done());
+  }
+  coracle::trim_frame_memory();
+  const long long live_after = coracle::testing::live_allocations();
+  CHECK(live_after == live);
 }
 
 TEST_CASE("when_any: what a loser gives all the same is destroyed, once, when it returns") {
