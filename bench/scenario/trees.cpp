@@ -16,11 +16,12 @@ using namespace coracle_bench;
 
 // ---- each call starts with schedule(): what users of cppcoro write ---------------------------------------
 
-task<long> scheduled(static_thread_pool& pool, long first, long leaves) {
-  co_await pool.schedule();
+template <class Scheduler>
+task<long> scheduled(Scheduler& place, long first, long leaves) {
+  co_await place.schedule();
   if (leaves == 1) co_return first;
   const auto [left, right] = co_await coracle::when_all(
-      scheduled(pool, first, leaves / 2), scheduled(pool, first + leaves / 2, leaves - leaves / 2));
+      scheduled(place, first, leaves / 2), scheduled(place, first + leaves / 2, leaves - leaves / 2));
   co_return left + right;
 }
 void tree_by_schedule(scenario& run) {
@@ -28,6 +29,15 @@ void tree_by_schedule(scenario& run) {
   long sum = 0;
   run.measure([&] { sum = coracle::sync_wait(scheduled(pool, 0, run.times(tree_leaves))); });
   run.expect(sum == sum_below(run.times(tree_leaves)), "the sum of all leaves");
+}
+
+/// First come, first served, and so breadth first: memory for the tree's width.
+void tree_on_strand(scenario& run) {
+  static_thread_pool pool{tree_threads};
+  coracle::strand strand{pool};
+  long sum = 0;
+  run.measure([&] { sum = coracle::sync_wait(scheduled(strand, 0, run.times(strand_tree_leaves))); });
+  run.expect(sum == sum_below(run.times(strand_tree_leaves)), "the sum of all leaves");
 }
 
 // ---- each child is sent to the pool by its parent ----------------------------------------------------------
@@ -117,6 +127,7 @@ void spawn_onto_pool(scenario& run) {
 }
 
 CORACLE_GROWING_SCENARIO(tree_by_schedule);
+CORACLE_GROWING_SCENARIO(tree_on_strand);
 CORACLE_GROWING_SCENARIO(tree_by_schedule_on);
 CORACLE_SCENARIO(fib_by_schedule_on);
 CORACLE_GROWING_SCENARIO(skynet_by_schedule);

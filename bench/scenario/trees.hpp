@@ -4,6 +4,7 @@
 
 namespace coracle_bench {
 constexpr long tree_leaves = 1 << 20;
+constexpr long strand_tree_leaves = 1 << 18;
 constexpr long spawned_children = 1'000'000;
 constexpr int scheduled_fib_of = 27;
 constexpr long scheduled_fib = 196'418;

@@ -16,6 +16,7 @@
 #include <coracle/testing/allocations.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -99,6 +100,29 @@ TEST_CASE("strand: what is posted while it runs comes behind what is queued, and
   CHECK(loop.run_one());
   CHECK(log == "abAB");
   CHECK_FALSE(loop.run_one());
+}
+
+TEST_CASE("strand: what is posted from inside comes behind what another thread has posted before") {
+  run_loop loop;
+  strand place{loop};
+  std::string log;
+  const auto note = [&](char letter) -> detached {
+    co_await place.schedule();
+    log += letter;
+  };
+  const auto first = [&]() -> detached {
+    co_await place.schedule();
+    note('a');
+    std::thread([&] { note('b'); }).join();
+    note('c');
+    std::thread([&] { note('d'); }).join();
+    co_await place.schedule();
+    log += 'e';
+  };
+  first();
+  while (loop.run_one()) {
+  }
+  CHECK(log == "abcde");
 }
 
 TEST_CASE("strand: after 64 in a row the underlying executor has its turn; the order is kept") {

@@ -18,7 +18,9 @@ class strand_state;
 /// A coroutine holds it until it suspends, not across an await: what must not be interleaved with others in between
 /// is what async_mutex is for.
 /// Prefer async_mutex where a section is short and stays in one coroutine: it moves nobody.
-/// Order         first posted, first run. After 64 in a row it lets the underlying executor run something else.
+/// Order         first posted, first run. After 64 in a row it lets the underlying executor run something else. So a tree whose
+///               calls each schedule() themselves here unfolds breadth first, and takes memory for its width, not its
+///               depth: let the calls of one computation await each other without schedule().
 /// Resumes on    a thread of the underlying executor; current_executor() is the strand.
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::bad_alloc. One that leaves a coroutine's own promise ends the program.
