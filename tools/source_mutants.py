@@ -23,11 +23,11 @@ SECONDS = 300
 # header below include/coracle, or source that the program includes; program; what is wrong then; text; text instead
 MUTANTS = [
     ("core/shared_task.hpp", "shared_task", "nothing", "    if (starts) add_handle();\n", "    if (starts) add_handle();\n"),
-    ("core/detail/wait_queue.hpp", "events", "the end of a wait does not wait for its stop listener",
+    ("core/detail/stoppable_wait.hpp", "events", "the end of a wait does not wait for its stop listener",
      "      return true;\n    node_.remove();\n", "      return true;\n"),
-    ("core/detail/wait_queue.hpp", "semaphore", "a wait that was stopped on the way into the queue is queued",
+    ("core/detail/queued_waiter.hpp", "semaphore", "a wait that was stopped on the way into the queue is queued",
      "    if (progress() == cancelled) return false;\n    const bool lost", "    const bool lost"),
-    ("core/detail/wait_queue.hpp", "semaphore", "a stop request withdraws who has been served",
+    ("core/detail/queued_waiter.hpp", "semaphore", "a stop request withdraws who has been served",
      "    if (before == served || before == cancelled) return false;\n", "    if (before == cancelled) return false;\n"),
     ("core/detail/wait_queue.hpp", "mutex", "a waiter is served although another branch has been",
      "    while (each && !each->claim()) each = after(*each);\n", ""),
@@ -52,8 +52,8 @@ MUTANTS = [
      "running_ == &listener && requester_ != &this_thread()", "running_ == &listener"),
     ("core/detail/stop_state.hpp", "stop", "callbacks run before the reason is there",
      "  reason_.store(why, memory_order_release); /*R2*/\n  requester_ = &this_thread();\n"
-     "  while (first_) run_next();\n",
-     "  requester_ = &this_thread();\n  while (first_) run_next();\n"
+     "  while (!listeners_.empty()) run_next();\n",
+     "  requester_ = &this_thread();\n  while (!listeners_.empty()) run_next();\n"
      "  reason_.store(why, memory_order_release); /*R2*/\n"),
     ("core/shared_task.hpp", "shared_task", "the body has no handle of its own",
      "    if (starts) add_handle();\n", ""),

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <coracle/core/detail/linked_stop_source.hpp>
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

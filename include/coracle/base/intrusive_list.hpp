@@ -26,7 +26,7 @@ class intrusive_list {
   void push_front(Node& node) noexcept {
     node.next = first_;
     node.link = &first_;
-    (node.next ? static_cast<Node*>(node.next)->link : end_) = &node.next;
+    link_back(static_cast<Node*>(node.next), &node.next);
     first_ = &node;
   }
   /// Requires: not empty.
@@ -37,8 +37,9 @@ class intrusive_list {
   }
   /// Requires: `node` is in this list.
   void remove(Node& node) noexcept {
-    *node.link = node.next;
-    (node.next ? static_cast<Node*>(node.next)->link : end_) = node.link;
+    pointer* const link = node.link;
+    *link = node.next;
+    link_back(static_cast<Node*>(node.next), link);
   }
   /// All of them as a chain, oldest first, that ends in null.
   Node* take_all() noexcept {
@@ -48,6 +49,15 @@ class intrusive_list {
 
  private:
   using pointer = decltype(Node::next);  // plain<Node*>, or of a base of it
+
+  /// Tells `node`, or the end of the chain, what points to it now.
+  void link_back(Node* node, pointer* link) noexcept {
+    if (node) {
+      node->link = link;
+    } else {
+      end_ = link;
+    }
+  }
 
   pointer first_ = nullptr;
   plain<pointer*> end_ = &first_;  // the null at the end of the chain

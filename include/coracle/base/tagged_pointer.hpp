@@ -5,6 +5,14 @@
 #include <type_traits>
 
 namespace coracle::detail {
+/// The address as a number, to be compared or combined with others.
+inline std::uintptr_t address_of(const void* object) noexcept {
+  return reinterpret_cast<std::uintptr_t>(object);
+}
+
+/// For a word that is a pointer or a number below every address.
+enum class no_tag : std::uintptr_t { none = 0, mask = 0 };
+
 /// The address of a `T` and, in the bits that its alignment leaves 0, a `Tag`: an enumeration whose enumerator `mask` has
 /// all these bits. A tag marks a pointer or, where there is no pointer, is a value of its own. So a word can be a pointer
 /// or one of a few states, and nobody else turns addresses into numbers.
@@ -34,6 +42,10 @@ class tagged_pointer {
   /// The same where the tag is known: without masking.
   [[nodiscard]] T* pointer_tagged(Tag tag) const noexcept {
     return at(bits_ - static_cast<std::uintptr_t>(tag));
+  }
+  /// Null for a number of at most `greatest`, which no address is.
+  [[nodiscard]] T* pointer_above(std::uintptr_t greatest) const noexcept {
+    return bits_ > greatest ? at(bits_) : nullptr;
   }
   /// Returns false for a tag alone.
   [[nodiscard]] constexpr bool has_pointer() const noexcept { return bits_ > mask; }

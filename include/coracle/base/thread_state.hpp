@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>
+#include <coracle/base/tagged_pointer.hpp>
 #include <coroutine>
 #include <cstdint>
 
@@ -114,8 +115,7 @@ struct thread_state {
 
   /// Both in one comparison.
   [[nodiscard]] bool has_something_left() const noexcept {
-    const auto late = reinterpret_cast<std::uintptr_t>(late_head);
-    return (reinterpret_cast<std::uintptr_t>(next.address()) | late) != 0;
+    return (address_of(next.address()) | address_of(late_head)) != 0;
   }
   /// The running coroutine belongs to the pool from whose `forks` others take. One comparison; `forks` is not null then.
   [[nodiscard]] bool may_fork() const noexcept { return current == forks_for; }

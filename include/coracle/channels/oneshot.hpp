@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/broken_promise.hpp>
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>

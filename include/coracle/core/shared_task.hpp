@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/broken_promise.hpp>
 #include <coracle/core/detail/allocated_promise.hpp>
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/frame_memory.hpp>
@@ -83,13 +85,12 @@ class shared_end {
     return std::coroutine_handle<shared_end>::from_promise(*this);
   }
   CORACLE_COLD() void destroy_later(shared_destructions& thread) noexcept {
-    handles_.store(reinterpret_cast<std::uintptr_t>(std::exchange(thread.first, this)),
-                   memory_order_relaxed); /*H4*/
+    handles_.store(count_or_next(std::exchange(thread.first, this)).bits(), memory_order_relaxed); /*H4*/
   }
   CORACLE_COLD() static void destroy_those_put_off(shared_destructions& thread) noexcept {
     while (shared_end* const each = thread.first) {
       const std::uintptr_t next = each->handles_.load(memory_order_relaxed); /*H4*/
-      thread.first = reinterpret_cast<shared_end*>(next);
+      thread.first = count_or_next::from_bits(next).pointer();
       each->frame().destroy();
     }
   }
@@ -99,6 +100,8 @@ class shared_end {
   static constexpr std::uint32_t unstarted = 0, running = 2, ended = 4;
   locked_word<std::uint32_t> state_{unstarted};
   wait_queue waiters_;
+  // How many handles there are; of a frame that waits to be destroyed, where there is none any more, the next such one.
+  using count_or_next = tagged_pointer<shared_end, no_tag>;
   // Who drops the last handle frees the frame. The body has one of its own while it runs.
   //   [H1] load                      acquire  see what the others did before they dropped  pairs with H2
   //   [H2] drop one                  acq_rel  publish what this one did, see the others'   pairs with H1, H2

@@ -121,7 +121,7 @@ struct transfer_to_itself {
   [[gnu::noinline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<> self) const noexcept {
     char here = 0;
     asm volatile("" : : "r"(&here) : "memory");
-    position_ = reinterpret_cast<std::uintptr_t>(&here);
+    position_ = address_of(&here);
     return self;
   }
   void await_resume() const noexcept {}

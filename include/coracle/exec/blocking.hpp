@@ -4,6 +4,7 @@
 #include <concepts>
 #include <coracle/base/chrono.hpp>
 #include <coracle/core/awaitable.hpp>
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/result.hpp>
 #include <cstddef>

@@ -74,7 +74,7 @@ class async_generator_promise : public part::continues_parent,
   /// The body is about to be resumed by its consumer.
   CORACLE_ALWAYS_INLINE() void begin_step() noexcept {
 #if CORACLE_CHECKS()
-    auto* const under_way = reinterpret_cast<object*>(this);  // where no element can be
+    auto* const under_way = static_cast<object*>(static_cast<void*>(this));  // where no element can be
     CORACLE_CHECK(
         element_ != under_way,
         "an async_generator was asked for an element while another co_await waits for one: it has one "

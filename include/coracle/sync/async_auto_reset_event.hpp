@@ -1,6 +1,7 @@
 // coracle/sync/async_auto_reset_event.hpp -- a gate that closes behind each one it lets through.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {

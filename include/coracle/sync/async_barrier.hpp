@@ -1,6 +1,7 @@
 // coracle/sync/async_barrier.hpp -- where a fixed number of coroutines meet, again and again.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstddef>
 #include <cstdint>

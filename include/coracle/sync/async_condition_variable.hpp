@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coracle/sync/async_mutex.hpp>

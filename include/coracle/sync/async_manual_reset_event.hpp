@@ -1,6 +1,7 @@
 // coracle/sync/async_manual_reset_event.hpp -- a gate: closed it suspends, set it lets everybody through.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {

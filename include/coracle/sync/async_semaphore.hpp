@@ -1,6 +1,7 @@
 // coracle/sync/async_semaphore.hpp -- so many at a time.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstddef>
 #include <cstdint>

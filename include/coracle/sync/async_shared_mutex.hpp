@@ -1,6 +1,7 @@
 // coracle/sync/async_shared_mutex.hpp -- many readers or one writer, held across co_await; fair to writers.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstdint>
 #include <type_traits>

@@ -1,6 +1,7 @@
 // coracle/sync/multi_producer_sequencer.hpp -- many producers' places in one ring buffer.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/sync/sequence_barrier.hpp>
 #include <coracle/sync/sequence_range.hpp>
 #include <memory>

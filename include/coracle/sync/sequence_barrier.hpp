@@ -1,6 +1,7 @@
 // coracle/sync/sequence_barrier.hpp -- a number that one coroutine moves on and others wait for.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/sequence_traits.hpp>

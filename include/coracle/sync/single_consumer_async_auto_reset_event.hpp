@@ -1,6 +1,7 @@
 // coracle/sync/single_consumer_async_auto_reset_event.hpp -- a gate for one coroutine, that closes behind it.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {

@@ -1,6 +1,7 @@
 // coracle/sync/single_consumer_event.hpp -- a gate for one coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {

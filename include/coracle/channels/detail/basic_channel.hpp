@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <coracle/channels/channel_closed.hpp>
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // coracle/channels/detail/publication.hpp -- a count that grows, and the coroutines that wait for it to grow.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/recycled_allocator.hpp>
 #include <cstddef>

@@ -76,7 +76,7 @@ struct allocated_promise : Promise {
     return allocate_from(given, size);
   }
   static void operator delete(void* frame, std::size_t size) noexcept {
-    auto* const kept = reinterpret_cast<unit_allocator*>(static_cast<std::byte*>(frame) + kept_at(size));
+    auto* const kept = static_cast<unit_allocator*>(behind(frame, size));
     unit_allocator allocator(std::move(*kept));
     kept->~unit_allocator();
     allocator.deallocate(static_cast<unit*>(frame), units(size));
@@ -93,6 +93,9 @@ struct allocated_promise : Promise {
 
   static constexpr std::size_t kept_at(std::size_t size) noexcept {
     return (size + alignof(unit_allocator) - 1) / alignof(unit_allocator) * alignof(unit_allocator);
+  }
+  static void* behind(void* frame, std::size_t size) noexcept {
+    return static_cast<std::byte*>(frame) + kept_at(size);
   }
   static constexpr std::size_t units(std::size_t size) noexcept {
     return (kept_at(size) + sizeof(unit_allocator) + sizeof(unit) - 1) / sizeof(unit);
@@ -114,7 +117,7 @@ struct allocated_promise : Promise {
   CORACLE_NOINLINE() static void* allocate(std::size_t size, const Allocator& given) {
     unit_allocator allocator(given);
     unit* const frame = allocator.allocate(units(size));
-    ::new (reinterpret_cast<std::byte*>(frame) + kept_at(size)) unit_allocator(std::move(allocator));
+    ::new (behind(frame, size)) unit_allocator(std::move(allocator));
     return frame;
   }
 };

@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/config.hpp>
 #include <coracle/base/park.hpp>
+#include <coracle/base/tagged_pointer.hpp>
 #include <cstdint>
 
 namespace coracle::detail {
@@ -60,7 +61,7 @@ class choice {
   enum state : std::uint32_t { open, busy, taken };
 
   static bool stands_before(const choice& one, const choice& other) noexcept {
-    return reinterpret_cast<std::uintptr_t>(&one) < reinterpret_cast<std::uintptr_t>(&other);
+    return address_of(&one) < address_of(&other);
   }
   static meeting claim_two(choice& mine, choice& other) noexcept {
     for (unsigned tries = 0;; ++tries) {

@@ -5,7 +5,6 @@
 #include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/transfer.hpp>
 #include <coroutine>
-#include <cstdint>
 
 namespace coracle {
 class environment;
@@ -54,7 +53,6 @@ class parent_frame {
 
  private:
   // No pointer, as the environment is one: g++ joins the stores of two into a vector, which takes two instructions more.
-  enum class no_tag : std::uintptr_t { mask = 0 };
   using word = tagged_pointer<void, no_tag>;
 
   union {  // not initialised

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/detail/listener_list.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <cstdint>
 
@@ -9,18 +11,30 @@ namespace coracle {
 class stop_token;
 
 namespace detail {
-/// A registered callback: a link in its state's list, inside the stop_callback.
-struct stop_listener {
-  using callback = void(stop_listener&) noexcept;
-  explicit stop_listener(callback* on_stop) noexcept : run(on_stop) {}
-
-  callback* run;
-  // These belong to the state's lock. A listener is in the list, or it runs, or it has run.
-  plain<stop_listener*> following;
-  plain<plain<stop_listener*>*> link;  // what points here; null: not in the list any more
-};
-
 class stop_state;
+
+/// What a stop_point knows: nothing yet; that stop was requested, and why; or the state, which knows that from then on. It
+/// changes once, but for a state that is made after a request, because somebody keeps a token.
+class stop_word {
+ public:
+  constexpr stop_word() noexcept : word_(tag::nothing) {}
+  explicit constexpr stop_word(stop_reason why) noexcept : word_(static_cast<tag>(why)) {}
+  explicit stop_word(stop_state& made) noexcept : word_(&made) {}
+
+  [[nodiscard]] bool knows_nothing() const noexcept { return word_ == tag::nothing; }
+  [[nodiscard]] bool has_state() const noexcept { return word_.has_pointer(); }
+  /// Requires: has_state().
+  [[nodiscard]] stop_state& state() const noexcept { return *word_.pointer_tagged(tag::nothing); }
+  /// None if nothing is known yet. Requires: no state.
+  [[nodiscard]] stop_reason reason() const noexcept { return static_cast<stop_reason>(word_.tag()); }
+
+ private:
+  /// A stop_reason in the place of a pointer.
+  enum class tag : std::uintptr_t { nothing = static_cast<std::uintptr_t>(stop_reason::none), mask = 7 };
+  static_assert(static_cast<std::uintptr_t>(stop_reason::out_of_memory) <= 7, "every reason is below 8");
+
+  tagged_pointer<stop_state, tag> word_;
+};
 
 /// What a token refers to: a stop_state, or the place of one below another that nobody has needed yet. It is made for the
 /// first listener, or for a token that is kept. Most work ends without either, and then its place costs a few stores.
@@ -28,10 +42,8 @@ class stop_state;
 /// Places one below the other are a row, which begins with a state: that is told of a request to any of them. So one look
 /// there says in most cases that none is to stop, and only else is each asked.
 //
-// word_ is 0, a reason for which stop was requested, or the address of the state, which knows the reason then. It is set once
-// but for a state that is made after a request, because somebody keeps a token.
 //   [P1] load                    acquire  sees the state, or what the requester did before   pairs with P2
-//   [P2] 0 -> reason or state    acq_rel or, not set, acquire  publishes it                  pairs with P1, P2
+//   [P2] nothing -> reason or state    acq_rel or, not set, acquire  publishes it                  pairs with P1, P2
 //   [P3] somebody in the row     relaxed  set before P2 or R2, so whoever knows of that sees it; then P1 of each
 //   [P4] load                    relaxed  the state was made before the token was taken back for which it was
 class stop_point {
@@ -50,8 +62,8 @@ class stop_point {
   [[nodiscard]] inline bool possible() noexcept;
   /// Made, if there is none. Where there is no memory, that is a reason to stop.
   [[nodiscard]] stop_state& state() noexcept {
-    const std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
-    return is_state(seen) ? as_state(seen) : make_state_now();
+    const stop_word seen = word_.load(memory_order_acquire); /*P1*/
+    return seen.has_state() ? seen.state() : make_state_now();
   }
   /// Two tokens see the same source.
   [[nodiscard]] static bool are_same(const stop_point* one, const stop_point* other) noexcept {
@@ -61,11 +73,14 @@ class stop_point {
  protected:
   /// Of a state.
   explicit stop_point(stop_state& self) noexcept
-      : word_(reinterpret_cast<std::uintptr_t>(&self)), row_(this), outer_(nullptr), depth_(0) {}
+      : word_(stop_word(self)), row_(this), outer_(nullptr), depth_(0) {}
   /// Of a place below `outer`, which lives longer; null: it has none.
   CORACLE_ALWAYS_INLINE()
   explicit stop_point(stop_point* outer) noexcept
-      : word_(0), row_(outer ? outer->row_ : this), outer_(outer), depth_(outer ? outer->depth_ + 1 : 0) {
+      : word_(stop_word()),
+        row_(outer ? outer->row_ : this),
+        outer_(outer),
+        depth_(outer ? outer->depth_ + 1 : 0) {
     if (depth_ > longest_row) [[unlikely]]
       have_row_begun();
   }
@@ -75,8 +90,8 @@ class stop_point {
   void request_linked(stop_reason why) noexcept;
   /// Afterwards no token refers to this. Not for a state.
   CORACLE_ALWAYS_INLINE() void end() noexcept {
-    const std::uintptr_t seen = word_.load(memory_order_relaxed); /*P4*/
-    if (seen != 0) [[unlikely]]
+    const stop_word seen = word_.load(memory_order_relaxed); /*P4*/
+    if (!seen.knows_nothing()) [[unlikely]]
       have_state_ended(seen);
   }
   void note_in_row() noexcept { row_->is_requested_in_row_.store(true, memory_order_relaxed); /*P3*/ }
@@ -84,26 +99,24 @@ class stop_point {
  private:
   friend stop_state;
   static constexpr unsigned longest_row = is_modelled ? 2 : 32;
-  static bool is_state(std::uintptr_t word) noexcept { return word != 0 && (word & 1) == 0; }
-  static stop_state& as_state(std::uintptr_t word) noexcept { return *reinterpret_cast<stop_state*>(word); }
-  static std::uintptr_t word_of(stop_reason why) noexcept {
-    return static_cast<std::uintptr_t>(why) << 1 | 1;
-  }
-  static stop_reason reason_of(std::uintptr_t word) noexcept { return static_cast<stop_reason>(word >> 1); }
   [[nodiscard]] const void* made() const noexcept {
-    const std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
-    return is_state(seen) ? static_cast<const void*>(&as_state(seen)) : this;
+    const stop_word seen = word_.load(memory_order_acquire); /*P1*/
+    return seen.has_state() ? static_cast<const void*>(&seen.state()) : this;
+  }
+  /// From what was `seen` to `next`. Returns false if it is another by now, which `seen` is then.
+  bool learn(stop_word& seen, stop_word next) noexcept {
+    return word_.compare_exchange_strong(seen, next, memory_order_acq_rel, memory_order_acquire); /*P2*/
   }
   stop_reason reason_now() noexcept;
   stop_state& make_state() noexcept;
   // What is rare is out of line, and saves the registers itself.
-  CORACLE_SAVES_REGISTERS() static void have_state_ended(std::uintptr_t word) noexcept { end_state(word); }
+  CORACLE_SAVES_REGISTERS() static void have_state_ended(stop_word word) noexcept { end_state(word); }
   CORACLE_SAVES_REGISTERS() void have_row_begun() noexcept { begin_row(); }
   CORACLE_SAVES_REGISTERS() stop_state& make_state_now() noexcept { return make_state(); }
-  static void end_state(std::uintptr_t word) noexcept;
+  static void end_state(stop_word word) noexcept;
   void begin_row() noexcept;
 
-  atomic<std::uintptr_t> word_;
+  atomic<stop_word> word_;
   stop_point* row_;  // where it begins: a state is its own
   stop_point* const outer_;
   unsigned depth_;  // in the row

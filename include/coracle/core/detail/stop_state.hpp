@@ -1,8 +1,9 @@
 // coracle/core/detail/stop_state.hpp -- what a stop source, its tokens and their callbacks share.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/base/locked_word.hpp>
+#include <coracle/base/atomic.hpp>
 #include <coracle/base/park.hpp>
+#include <coracle/core/detail/listener_list.hpp>
 #include <coracle/core/detail/stop_point.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/frame_memory.hpp>
@@ -12,16 +13,31 @@ namespace coracle::detail {
 /// What a source, its tokens and their callbacks share. It may have an outer one, with which it stops, too. To that it
 /// is linked, by a listener there, only once it has a listener itself or somebody keeps it; until then who asks whether
 /// stop is requested asks the outer one, too.
+//
+// A request takes the lock of the list, sets the reason, and then runs the listeners one by one, oldest first, with the lock
+// released during each call. reason_ changes once, under the lock, so that a listener is either added before the requester
+// looks at the list or told that it came too late. From then on, and while an outer state is not linked, the list is closed.
+// The lock is held while the outer state's is taken, never the other way round.
+//   [R1] load                    acquire  sees what the requester did before   pairs with R2
+//   [R2] none -> another         release  publishes it                         pairs with R1
+//   [R3] sources, any access     relaxed  a hint: a count that reaches 0 stays there
+//   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
+//   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
+//   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
+//   [R7] load, or store before P2 relaxed  under the lock, or nobody else knows the state
+//   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
+//   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
+//   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
 class stop_state : public stop_point, stop_registration, public recycled_frames {
  public:
   /// For its first owner, and so many sources.
   explicit stop_state(std::uint32_t sources) noexcept
-      : stop_point(*this), stop_registration(&outer_stopped), sources_(sources) {}
+      : stop_point(*this), stop_registration(&outer_stopped), listeners_(false), sources_(sources) {}
   /// For the source whose place that is.
   explicit stop_state(stop_point& place) noexcept
       : stop_point(*this),
         stop_registration(&outer_stopped),
-        listeners_(place.outer_ ? closed : nobody),
+        listeners_(place.outer_ != nullptr),
         sources_(1),
         outer_(place.outer_) {}
 
@@ -44,15 +60,15 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   void request_linked(stop_reason why) noexcept;
   /// Returns false if stop was already requested; the listener is then not in the list.
   bool add(stop_listener& listener) noexcept {
-    const std::uintptr_t seen = listeners_.begin_lock();
-    if (seen != nobody) return add_to_list(listener, seen);
-    listeners_.unlock(the_only(listener));
+    const listener_list::word begun = listeners_.begin_lock();
+    if (!begun.is_nobody()) return add_beside_others(listener, begun);
+    listeners_.unlock_with_only(listener);
     return true;
   }
   /// Afterwards the listener does not run and will not.
   void remove(stop_listener& listener) noexcept {
-    const std::uintptr_t seen = listeners_.begin_lock();
-    seen == the_only(listener) ? listeners_.unlock(nobody) : remove_from_list(listener, seen);
+    const listener_list::word begun = listeners_.begin_lock();
+    begun.is_only(listener) ? listeners_.unlock_empty() : remove_from_others(listener, begun);
   }
 
   void add_source() noexcept { sources_.fetch_add(1, memory_order_relaxed); }  /*R3*/
@@ -93,43 +109,28 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   friend stop_point;
   bool run_listeners(stop_reason why) noexcept;
   void run_next() noexcept;
-  void append(stop_listener& listener) noexcept {
-    listener.following = nullptr;
-    listener.link = end_;
-    *end_ = &listener;
-    end_ = &listener.following;
-  }
-  CORACLE_SAVES_REGISTERS() bool add_to_list(stop_listener& listener, std::uintptr_t begun) noexcept {
-    if (end_lock(begun) == closed) return link_and_add(listener);
-    append(listener);
-    listeners_.unlock(several);
+  CORACLE_SAVES_REGISTERS()
+  bool add_beside_others(stop_listener& listener, listener_list::word begun) noexcept {
+    if (listeners_.end_lock(begun).is_closed()) return link_and_add(listener);
+    listeners_.append(listener);
+    listeners_.unlock(false);
     return true;
   }
   /// Called with the lock held, which it releases.
   CORACLE_SAVES_REGISTERS() bool link_and_add(stop_listener& listener) noexcept {
     const bool in_time = link_to_outer() == stop_reason::none;
-    if (in_time) append(listener);
+    if (in_time) listeners_.append(listener);
     unlock();
     return in_time;
   }
-  void remove_from_list(stop_listener& listener, std::uintptr_t begun) noexcept;
+  void remove_from_others(stop_listener& listener, listener_list::word begun) noexcept;
   void remove_called(const stop_listener& listener) noexcept;
   void link_now() noexcept;
   stop_reason link_to_outer() noexcept;
   stop_reason take_outer_reason_now() noexcept;
   stop_reason take_outer_reason() noexcept;
-  static std::uintptr_t the_only(stop_listener& listener) noexcept {
-    return reinterpret_cast<std::uintptr_t>(&listener);
-  }
-  /// Afterwards all listeners are in the list. Gives `nobody`, `several` or `closed`.
-  std::uintptr_t lock() noexcept { return end_lock(listeners_.begin_lock()); }
-  CORACLE_ALWAYS_INLINE() std::uintptr_t end_lock(std::uintptr_t begun) noexcept {
-    const std::uintptr_t seen = listeners_.end_lock(begun);
-    if (seen <= closed) return seen;
-    append(*reinterpret_cast<stop_listener*>(seen));
-    return several;
-  }
-  void unlock() noexcept { listeners_.unlock(is_closed() ? closed : first_ ? several : nobody); }
+  void lock() noexcept { static_cast<void>(listeners_.lock()); }
+  void unlock() noexcept { listeners_.unlock(is_closed()); }
   /// Called with the lock held.
   [[nodiscard]] bool is_closed() const noexcept {
     return outer_.load(memory_order_relaxed) ||
@@ -139,38 +140,17 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   void requested_before(stop_reason why) noexcept {
     note_in_row();
     reason_.store(why, memory_order_relaxed); /*R7*/
-    listeners_.unlock(closed);
+    listeners_.unlock(true);
   }
   static void outer_stopped(stop_listener& link) noexcept;
   static stop_state& out_of_memory() noexcept;
 
-  // reason_ changes once, under the lock, so that a listener is either added before the requester looks at
-  // the list or told that it came too late.
-  //   [R1] load                    acquire  sees what the requester did before   pairs with R2
-  //   [R2] none -> another         release  publishes it                         pairs with R1
-  //   [R3] sources, any access     relaxed  a hint: a count that reaches 0 stays there
-  //   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
-  //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
-  //   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
-  //   [R7] load, or store before P2 relaxed  under the lock, or nobody else knows the state
-  //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
-  //   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
-  //   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
-  // The lock is held while the outer state's is taken, never the other way round.
-  //
-  // listeners_ is the lock, and says who listens: nobody; one, whose address it is; `several`, all in the list; or,
-  // `closed`, nobody can be added before link_to_outer(), or any more. So one that comes alone takes one atomic operation
-  // to come and one to go.
-  static constexpr std::uintptr_t nobody = 0, several = 2, closed = 4;
-  static_assert(alignof(stop_listener) > closed);
-  exchanged_word<std::uintptr_t> listeners_{nobody};
+  listener_list listeners_;
   atomic<stop_reason> reason_{stop_reason::none};
   atomic<std::uint32_t> references_{1};
   atomic<std::uint32_t> sources_;
   atomic<stop_point*> outer_{nullptr};  // to which it is not linked yet; it is to be by the stop_registration
   // What follows belongs to the lock; next_linked_ to the thread that has set linked_reason_.
-  plain<stop_listener*> first_ = nullptr;
-  plain<plain<stop_listener*>*> end_ = &first_;
   plain<stop_listener*> running_ = nullptr;
   plain<one_shot*> waits_for_it_ = nullptr;               // a thread that removes the running listener
   plain<const thread_state*> requester_ = nullptr;        // whose thread runs the listeners, or has
@@ -246,7 +226,7 @@ inline bool stop_state::run_listeners(stop_reason why) noexcept {
   }
   reason_.store(why, memory_order_release); /*R2*/
   requester_ = &this_thread();
-  while (first_) run_next();
+  while (!listeners_.empty()) run_next();
   unlock();
   return true;
 }
@@ -254,10 +234,7 @@ inline bool stop_state::run_listeners(stop_reason why) noexcept {
 /// Called with the lock held, which is held again when it returns; not while the listener runs. That may be gone then,
 /// from inside its call.
 inline void stop_state::run_next() noexcept {
-  stop_listener& listener = *first_;
-  first_ = listener.following;
-  (first_ ? first_->link : end_) = &first_;
-  listener.link = nullptr;
+  stop_listener& listener = listeners_.take_first();
   running_ = &listener;
   unlock();
   listener.run(listener);
@@ -271,13 +248,12 @@ inline void stop_state::run_next() noexcept {
 }
 
 CORACLE_NOINLINE()
-inline void stop_state::remove_from_list(stop_listener& listener, std::uintptr_t begun) noexcept {
-  const std::uintptr_t seen = end_lock(begun);
+inline void stop_state::remove_from_others(stop_listener& listener, listener_list::word begun) noexcept {
+  const bool closed = listeners_.end_lock(begun).is_closed();
   if (!listener.link) [[unlikely]]
     return remove_called(listener);
-  *listener.link = listener.following;
-  (listener.following ? listener.following->link : end_) = listener.link;
-  listeners_.unlock(seen == closed ? closed : first_ ? several : nobody);
+  listeners_.take_out(listener);
+  listeners_.unlock(closed);
 }
 /// Called with the lock held, which it releases.
 CORACLE_COLD() inline void stop_state::remove_called(const stop_listener& listener) noexcept {
@@ -340,35 +316,32 @@ inline stop_reason stop_state::take_outer_reason() noexcept {
 }
 
 inline bool stop_point::possible() noexcept {
-  const std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
-  return !is_state(seen) || as_state(seen).has_source();
+  const stop_word seen = word_.load(memory_order_acquire); /*P1*/
+  return !seen.has_state() || seen.state().has_source();
 }
 CORACLE_NOINLINE() inline stop_reason stop_point::reason_now() noexcept {
-  std::uintptr_t seen = word_.load(memory_order_acquire); /*P1*/
-  if (seen == 0) {
+  stop_word seen = word_.load(memory_order_acquire); /*P1*/
+  if (seen.knows_nothing()) {
     const stop_reason why = outer_ ? outer_->reason() : stop_reason::none;
     if (why == stop_reason::none) return why;
-    if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
-      return why;
+    if (learn(seen, stop_word(why))) return why;
   }
-  return is_state(seen) ? as_state(seen).reason_of_state() : reason_of(seen);
+  return seen.has_state() ? seen.state().reason_of_state() : seen.reason();
 }
 /// True: this was the first request. It may have been made there meanwhile.
 inline bool stop_point::request(stop_reason why) noexcept {
   note_in_row();
   if (requested()) return false;
-  std::uintptr_t seen = 0;
-  if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
-    return true;
-  return is_state(seen) && as_state(seen).request(why);
+  stop_word seen;
+  if (learn(seen, stop_word(why))) return true;
+  return seen.has_state() && seen.state().request(why);
 }
 inline void stop_point::request_linked(stop_reason why) noexcept {
   note_in_row();
   if (requested()) return;
-  std::uintptr_t seen = 0;
-  if (word_.compare_exchange_strong(seen, word_of(why), memory_order_acq_rel, memory_order_acquire)) /*P2*/
-    return;
-  if (is_state(seen)) as_state(seen).request_linked(why);
+  stop_word seen;
+  if (learn(seen, stop_word(why))) return;
+  if (seen.has_state()) seen.state().request_linked(why);
 }
 /// It has no memory: that nobody can listen is a reason to stop, and it is known for good.
 inline stop_state& stop_state::out_of_memory() noexcept {
@@ -395,25 +368,23 @@ CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
     has_memory = false;
   }
 #endif
-  std::uintptr_t seen = 0;
-  while (!word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(state),
-                                        memory_order_acq_rel, /*P2*/
-                                        memory_order_acquire)) {
-    if (is_state(seen)) {
+  stop_word seen;
+  while (!learn(seen, stop_word(*state))) {
+    if (seen.has_state()) {
       state->drop_only_source();
-      return as_state(seen);
+      return seen.state();
     }
     // What stop was requested for before stays the reason.
     if (!has_memory) {
       state->drop();
       break;
     }
-    state->requested_before(reason_of(seen));
+    state->requested_before(seen.reason());
   }
   return *state;
 }
-inline void stop_point::end_state(std::uintptr_t word) noexcept {
-  if (is_state(word)) as_state(word).drop_only_source();
+inline void stop_point::end_state(stop_word word) noexcept {
+  if (word.has_state()) word.state().drop_only_source();
 }
 inline void stop_point::begin_row() noexcept {
   stop_state& first = state();

@@ -1,10 +1,16 @@
 // coracle/core/detail/waited_word.hpp -- the word of a primitive for which mostly one coroutine waits, or none.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/locked_word.hpp>
+#include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/detail/queued_waiter.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstdint>
 
 namespace coracle::detail {
+/// The address of a waiter or, below every address, a value of the primitive's.
+using waiter_or_value = tagged_pointer<queued_waiter, no_tag>;
+
 /// A word, perhaps with more to it, and the queue beside it. The word points to one that waits alone and is no branch of a
 /// choice; others are in the queue. One alone is served without the lock: nothing but the word says so, and its own
 /// state stays `queued`. Values below `waited_for` are the primitive's: nobody waits then who could be served.
@@ -31,8 +37,7 @@ class waited_word : public Word {
   /// The same if the word is what it was when it was `seen`.
   [[nodiscard]] waiter* take_alone(std::uintptr_t seen, std::uintptr_t next) noexcept {
     queued_waiter* const only = alone(seen & ~this->lock_bit);
-    const bool is_taken =
-        only && this->change_from(reinterpret_cast<std::uintptr_t>(only), next, memory_order_acq_rel); /*A1*/
+    const bool is_taken = only && this->change_from(word_of(*only), next, memory_order_acq_rel); /*A1*/
     return is_taken ? only : nullptr;
   }
   /// Takes the lock. Afterwards all who wait are in the queue. Gives the value that it found, or `waited_for`.
@@ -69,13 +74,15 @@ class waited_word : public Word {
   wait_queue queue;  // belongs to the lock
 
  private:
+  /// Null: `word` is `waited_for`, or one of the primitive's values.
   static queued_waiter* alone(std::uintptr_t word) noexcept {
-    return word > waited_for ? reinterpret_cast<queued_waiter*>(word) : nullptr;
+    return waiter_or_value::from_bits(word).pointer_above(waited_for);
   }
+  static std::uintptr_t word_of(queued_waiter& only) noexcept { return waiter_or_value(&only).bits(); }
   /// The word once `arriving` waits, too.
   std::uintptr_t with(queued_waiter& arriving, std::uintptr_t seen, std::uintptr_t nobody) noexcept {
     if (seen == nobody && queue.empty() && !arriving.is_branch()) [[likely]]
-      return reinterpret_cast<std::uintptr_t>(&arriving);
+      return word_of(arriving);
     if (queued_waiter* const only = alone(seen)) queue.put(*only);
     queue.put(arriving);
     return waited_for;

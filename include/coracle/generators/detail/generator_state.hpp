@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/result.hpp>
 #include <coroutine>
 #include <cstdint>
@@ -63,6 +64,18 @@ class shown_element<Yielded> {
 // The awaiters are members, because argument-dependent lookup completes the template arguments of a class
 // template, but not those of the class around a member: `Yielded` may point to what must not be completed. For
 // the same reason `!`, `&&` and `==` are never applied to a handle.
+
+/// What a generator knows of the other end of its nest. A root: who shows its element, that is its leaf, which `waits` if it
+/// shows nothing before it is resumed, or one of the other tags. A nested generator: the frame of its root.
+enum class nest_tag : std::uintptr_t {
+  itself = 0,         ///< the root
+  waits = 1,          ///< a mark of the leaf
+  nobody = 2,         ///< before the start and after the end
+  error_in_root = 4,  ///< until advance() throws it
+  mask = 7
+};
+using nest_end = tagged_pointer<void, nest_tag>;
+
 template <class Yielded>
 class generator_state : public shown_element<Yielded> {
  public:
@@ -74,43 +87,44 @@ class generator_state : public shown_element<Yielded> {
   ~generator_state() {}
 
   /// Of a root: it has not started, or has ended.
-  bool at_rest() const noexcept { return other_end_ == nobody; }
+  bool at_rest() const noexcept { return other_end_ == nest_tag::nobody; }
   /// Requires: it has not started. advance() runs it from there.
-  void start() noexcept { other_end_ = itself; }
+  void start() noexcept { other_end_ = nest_tag::itself; }
 
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE()
   static auto enter(std::coroutine_handle<> outer, nesting& place) noexcept {
     const handle nested = place.nested_;
-    const generator_state& parent = at(address_of(outer));
-    const address root = parent.place_ ? parent.other_end_ : address_of(outer);
-    place.parent_ = handle_of(address_of(outer));
+    const generator_state& parent = at(outer.address());
+    void* const root = parent.place_ ? frame_at(parent.other_end_) : outer.address();
+    place.parent_ = handle::from_address(outer.address());
     nested.promise().place_ = &place;
-    nested.promise().other_end_ = root;
-    at(root).other_end_ = address_of(nested) | unless_transferred;
+    nested.promise().other_end_ = nest_end(root);
+    at(root).other_end_ = nest_end(nested.address(), unless_transferred);
     return go_on_with(nested);
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() auto leave() noexcept {
-    if (other_end_ <= error_in_root) {
-      if (other_end_ == itself) other_end_ = nobody;
+    if (!other_end_.has_pointer()) {
+      if (other_end_ == nest_tag::itself) other_end_ = nest_tag::nobody;
       return go_on_with(std::noop_coroutine());
     }
-    const address root = other_end_;
-    const address next =
-        place_ ? address_of(place_->parent_) : at(root).other_end_;  // handed over where it failed
-    at(root).other_end_ = CORACLE_TAIL_TRANSFER() && next == root ? itself : next | unless_transferred;
-    return go_on_with(handle_of(next));
+    void* const root = frame_at(other_end_);
+    void* const next =
+        place_ ? place_->parent_.address() : frame_at(at(root).other_end_);  // handed over where it failed
+    at(root).other_end_ = CORACLE_TAIL_TRANSFER() && next == root ? nest_end(nest_tag::itself)
+                                                                  : nest_end(next, unless_transferred);
+    return go_on_with(handle::from_address(next));
   }
   // Kept here, not thrown on: where an exception may leave the body clang saves more registers at each resumption.
   void unhandled_exception() noexcept {
     std::exception_ptr* error = std::addressof(error_);
     if (place_) {
       nesting& place = *std::exchange(place_, nullptr);
-      at(other_end_).other_end_ = address_of(place.parent_);
+      at(frame_at(other_end_)).other_end_ = nest_end(place.parent_.address());
       error = std::addressof(place.error_);
     } else {
-      other_end_ = error_in_root;
+      other_end_ = nest_tag::error_in_root;
     }
     ::new (static_cast<void*>(error)) std::exception_ptr(std::current_exception());
   }
@@ -120,54 +134,43 @@ class generator_state : public shown_element<Yielded> {
   /// Runs until the root shows its next element or has ended. Requires: `root` is a root, started and not ended.
   CORACLE_ALWAYS_INLINE() static void advance(handle root) {
     generator_state& state = root.promise();
-    if (state.other_end_ == itself) [[likely]] {
+    if (state.other_end_ == nest_tag::itself) [[likely]] {
       root.resume();
-      if (state.other_end_ == itself) [[likely]]
+      if (state.other_end_ == nest_tag::itself) [[likely]]
         return;
-      if (state.other_end_ == error_in_root) throw_error(state.take_error());
+      if (state.other_end_ == nest_tag::error_in_root) throw_error(state.take_error());
       show_leaf(state.other_end_);
     } else {
-      advance_leaf(state.other_end_);
+      advance_leaf(frame_at(state.other_end_));
     }
   }
   /// Destroys the leaf first and the root last, so that depth costs no stack.
   CORACLE_ALWAYS_INLINE() static void destroy(std::coroutine_handle<> root, generator_state& state) noexcept {
-    if (state.other_end_ > error_in_root) [[unlikely]]
-      destroy_nested(state.other_end_);
+    if (state.other_end_.has_pointer()) [[unlikely]]
+      destroy_nested(frame_at(state.other_end_));
     root.destroy();
   }
 
  private:
-  // Of a root, who shows its element: its leaf, by address, or one of these.
-  using address = std::uintptr_t;
-  static constexpr address itself = 0;
-  static constexpr address nobody = 2;         // before the start and behind the end
-  static constexpr address error_in_root = 4;  // until advance() throws it
-  static constexpr address waits = 1;  // a bit of the leaf's address: it shows nothing before it is resumed
-
 #if CORACLE_TAIL_TRANSFER()
-  static constexpr address unless_transferred = 0;
+  static constexpr nest_tag unless_transferred = nest_tag::itself;
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() static std::coroutine_handle<> go_on_with(std::coroutine_handle<> next) noexcept {
     return next;
   }
 #else
-  static constexpr address unless_transferred = waits;
+  static constexpr nest_tag unless_transferred = nest_tag::waits;
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() static void go_on_with(std::coroutine_handle<>) noexcept {}
 #endif
 
-  static address address_of(std::coroutine_handle<> frame) noexcept {
-    return reinterpret_cast<address>(frame.address());
-  }
-  static handle handle_of(address frame) noexcept {
-    return handle::from_address(reinterpret_cast<void*>(frame));
-  }
-  static generator_state& at(address frame) noexcept { return handle_of(frame).promise(); }
+  /// Requires: a frame without a mark.
+  static void* frame_at(nest_end end) noexcept { return end.pointer_tagged(nest_tag::itself); }
+  static generator_state& at(void* frame) noexcept { return handle::from_address(frame).promise(); }
 
   // Inlined, or the root's address would stay in memory: see below.
   CORACLE_ALWAYS_INLINE() std::exception_ptr take_error() noexcept {
-    other_end_ = nobody;
+    other_end_ = nest_tag::nobody;
     std::exception_ptr error(std::move(error_));
     error_.~exception_ptr();
     return error;
@@ -176,33 +179,33 @@ class generator_state : public shown_element<Yielded> {
 
   // These are not inlined, and get no root: its address would stay in memory, and with it the frame of a generator that the
   // compiler sees, though there is never a leaf.
-  CORACLE_NOINLINE() static void advance_leaf(address leaf) {
-    const address root = at(leaf).other_end_;
-    handle_of(leaf).resume();
+  CORACLE_NOINLINE() static void advance_leaf(void* leaf) {
+    void* const root = frame_at(at(leaf).other_end_);
+    handle::from_address(leaf).resume();
     show_leaf_or_throw(root);
   }
-  /// `leaf_of_root` is what the root says of it; one that waits is resumed first.
-  CORACLE_NOINLINE() static void show_leaf(address leaf_of_root) {
-    if (leaf_of_root == nobody) return;
-    const address leaf = leaf_of_root & ~waits;
-    show_leaf_or_throw(at(leaf).place_ ? at(leaf).other_end_ : leaf);
+  /// `end_of_root` is what the root knows; a leaf that waits is resumed first.
+  CORACLE_NOINLINE() static void show_leaf(nest_end end_of_root) {
+    if (end_of_root == nest_tag::nobody) return;
+    void* const leaf = end_of_root.pointer();
+    show_leaf_or_throw(at(leaf).place_ ? frame_at(at(leaf).other_end_) : leaf);
   }
-  CORACLE_ALWAYS_INLINE() static void show_leaf_or_throw(address root) {
+  CORACLE_ALWAYS_INLINE() static void show_leaf_or_throw(void* root) {
     generator_state& state = at(root);
-    while (CORACLE_MIXED_TRANSFER() && (state.other_end_ & waits)) {
-      const address leaf = state.other_end_ - waits;
-      state.other_end_ = leaf == root ? itself : leaf;
-      handle_of(leaf).resume();
+    while (CORACLE_MIXED_TRANSFER() && state.other_end_.has(nest_tag::waits)) {
+      void* const leaf = state.other_end_.pointer_tagged(nest_tag::waits);
+      state.other_end_ = leaf == root ? nest_end(nest_tag::itself) : nest_end(leaf);
+      handle::from_address(leaf).resume();
     }
-    if (state.other_end_ > error_in_root) [[likely]] {
-      state.show(at(state.other_end_).shown());
-    } else if (state.other_end_ == error_in_root) {
+    if (state.other_end_.has_pointer()) [[likely]] {
+      state.show(at(frame_at(state.other_end_)).shown());
+    } else if (state.other_end_ == nest_tag::error_in_root) {
       throw_error(state.take_error());
     }
   }
-  CORACLE_COLD() static void destroy_nested(address leaf) noexcept {
+  CORACLE_COLD() static void destroy_nested(void* leaf) noexcept {
     while (nesting* const place = at(leaf).place_) {
-      leaf = address_of(place->parent_);
+      leaf = place->parent_.address();
       std::exchange(place->nested_, nullptr).destroy();
     }
   }
@@ -211,7 +214,7 @@ class generator_state : public shown_element<Yielded> {
     nesting* place_;            // null in the root
     std::exception_ptr error_;  // of a root that failed
   };
-  address other_end_ = nobody;  // in the root as said above, elsewhere the root
+  nest_end other_end_ = nest_tag::nobody;
 };
 
 /// The place of a nested generator below the one that yields it: part of the outer one's frame.

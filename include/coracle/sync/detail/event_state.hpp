@@ -112,7 +112,7 @@ class single_waiter_event_state {
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
   waiter* set_for_waiter(bool closes) noexcept {
     const std::uintptr_t seen = word_.lock();
-    auto* const waiting = seen > word_.is_set_now ? reinterpret_cast<queued_waiter*>(seen) : nullptr;
+    queued_waiter* const waiting = waiter_or_value::from_bits(seen).pointer_above(word_.is_set_now);
     const bool served = waiting && waiting->leave();
     word_.unlock(served && closes ? word_.not_set : word_.is_set_now);
     return waiting;
@@ -127,7 +127,7 @@ class single_waiter_event_state {
       return false;
     }
     const bool waits = arriving.arrive(queued_waiter::queued);
-    word_.unlock(waits ? reinterpret_cast<std::uintptr_t>(&arriving) : seen);
+    word_.unlock(waits ? waiter_or_value(&arriving).bits() : seen);
     return waits;
   }
   bool withdraw(queued_waiter& waiting) noexcept {

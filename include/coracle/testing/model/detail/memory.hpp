@@ -12,6 +12,11 @@
 #include <source_location>
 #include <type_traits>
 
+namespace coracle::detail {
+template <class T, class Tag>
+class tagged_pointer;
+}  // namespace coracle::detail
+
 namespace coracle::testing::model {
 using site = std::source_location;
 
@@ -255,11 +260,13 @@ class model_atomic {
   mutable model_location location_;
 };
 
-/// What can be a model_plain: numbers, pointers and the handles of coroutines.
+/// What can be a model_plain: numbers, pointers, also with a tag, and the handles of coroutines.
 template <class T>
 inline constexpr bool is_model_field = std::is_scalar_v<T>;
 template <class Promise>
 inline constexpr bool is_model_field<std::coroutine_handle<Promise>> = true;
+template <class T, class Tag>
+inline constexpr bool is_model_field<detail::tagged_pointer<T, Tag>> = true;
 
 /// A plain field that a protocol hands from thread to thread: the engine reports two accesses that nothing orders, the
 /// field's end among them.

@@ -1,0 +1,193 @@
+// coracle/core/detail/stoppable_wait.hpp -- an awaiter that waits in a queue, unless it is stopped.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/choice.hpp>
+#include <coracle/core/detail/queued_waiter.hpp>
+#include <coracle/core/environment.hpp>
+#include <coracle/core/executor.hpp>
+#include <coracle/core/stop.hpp>
+#include <coroutine>
+#include <new>
+#include <type_traits>
+
+namespace coracle::detail {
+/// Base of an awaiter that waits in a wait_queue and obeys the contract of cancellation. `Operation` has
+///
+///     bool try_now() noexcept;    // true: carried out, without waiting
+///     bool enqueue() noexcept;    // true: node() is in the queue; false: it was carried out on the way there,
+///                                 // as serve_at_once() has allowed, or push() or serve_at_once() refused
+///     bool withdraw() noexcept;   // stop is requested: what wait_queue::withdraw(node()) says, under the lock
+///     T await_resume();           // begins with finish()
+///
+/// and makes this class its friend. `Node` is what stands in the queue: a class derived from queued_waiter where
+/// whoever serves it has to know more about it.
+//
+//   1. The listener is registered, then the waiter is queued. A stop request in between marks it cancelled, and the
+//      queue refuses it.
+//   2. As soon as the lock is released after push(), the coroutine may go on elsewhere and end: await_suspend touches
+//      nothing any more.
+//   3. Who serves a waiter, or withdraws it, releases the lock first and then wakes it.
+//   4. The end of the wait begins with finish(): it deregisters the listener, and waits for one that runs on another
+//      thread. So a listener may use the operation and the primitive until it returns. It never waits for more than
+//      the lock, since no coroutine runs inside it; so neither does finish().
+//   5. So a primitive lives until each await of it has ended; that a waiter is woken is not enough. A coroutine that is
+//      destroyed while it waits leaves a dangling waiter: only an operation that calls abandon() allows it.
+template <class Operation, class Node = queued_waiter>
+class stoppable_wait {
+ public:
+  ~stoppable_wait()
+    requires(std::is_trivially_destructible_v<Node>)
+  = default;
+  /// The model checker's fields have an end.
+  ~stoppable_wait() {
+    if (has_node()) node_.~Node();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
+    const environment* const inherited = environment_of(suspended);
+    if constexpr (requires { suspended.promise().get_choice(); }) {
+      if (choice* const one_of = suspended.promise().get_choice())
+        return wait_as_branch(suspended, inherited, *one_of);
+    }
+    if (has_to_give_way()) [[unlikely]]
+      return start_after_others(suspended, inherited);
+    return start(suspended, inherited);
+  }
+  /// Once the wait is over: why the operation was not carried out, and then await_resume() need not be called,
+  /// which would throw it; none: it was.
+  [[nodiscard]] stop_reason await_cancelled() noexcept {
+    if (finish_quietly()) return stop_reason::none;
+    return node_.reason();
+  }
+
+ protected:
+  stoppable_wait() noexcept { has_no_node(); }
+  /// Requires: not awaited yet. So an operation can be handed to when_all() and the like.
+  stoppable_wait(const stoppable_wait& other) noexcept {
+    CORACLE_CHECK(!other.has_node(), "an operation was moved while it was awaited");
+    static_cast<void>(other);
+    has_no_node();
+  }
+  stoppable_wait& operator=(const stoppable_wait&) = delete;
+
+  /// True: carried out, before it is awaited; then it is not awaited any more. An operation that needs nothing of
+  /// whoever awaits it makes this public for when_any(), which so finds out whether it has to wait at all.
+  bool try_at_once() noexcept { return operation().try_now(); }
+  /// Throws operation_cancelled if the operation was not carried out.
+  CORACLE_ALWAYS_INLINE() void finish() {
+    if (!finish_quietly()) [[unlikely]]
+      throw_cancelled(node_.reason());
+  }
+  /// Returns false if cancelled.
+  CORACLE_ALWAYS_INLINE() bool finish_quietly() noexcept {
+    if (!has_node()) [[likely]]
+      return true;
+    node_.remove();
+    return node_.progress() != queued_waiter::cancelled;
+  }
+  /// For the destructor of an operation whose coroutine may be destroyed while it waits. Not for one in a list.
+  void abandon() noexcept {
+    if (node_.progress() != queued_waiter::queued) [[likely]]
+      return;
+    node_.remove();
+    static_cast<void>(operation().withdraw());
+  }
+  /// Exists once enqueue() is called.
+  Node& node() noexcept { return node_; }
+  /// The operation of which `node` is the node, which is its first member. Each object is accessed as what it is, so no
+  /// rule of aliasing is at stake; that the first member has its object's address is the ABI's promise.
+  static Operation& operation_of(Node& node) noexcept {
+    return static_cast<Operation&>(*static_cast<stoppable_wait*>(static_cast<void*>(&node)));
+  }
+
+ private:
+  Operation& operation() noexcept { return static_cast<Operation&>(*this); }
+  // `link` is there before the rest of node_ is.
+  [[nodiscard]] bool has_node() const noexcept { return !node_.is_unused(); }
+  void has_no_node() noexcept { node_.mark_unused(); }
+  void make_node(std::coroutine_handle<> suspended) noexcept {
+    ::new (static_cast<void*>(&node_)) Node(suspended, &stop_requested);
+  }
+  static stop_state* stops_of(const environment* inherited) noexcept {
+    return inherited ? stop_registration::state_of(inherited->stop) : nullptr;
+  }
+
+ protected:
+  /// The listener comes first: once the waiter is in the queue, this object may be gone.
+  CORACLE_NOINLINE()
+  bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    stop_state* const stops = stops_of(inherited);
+    make_node(suspended);
+    others_have_run();
+    return node_.listen(stops) ? operation().enqueue() : refuse(*inherited);
+  }
+  /// There is no try_now() before: it does not know that another branch may have been served.
+  CORACLE_NOINLINE()
+  bool wait_as_branch(std::coroutine_handle<> suspended, const environment* inherited,
+                      choice& one_of) noexcept {
+    stop_state* const stops = stops_of(inherited);
+    make_node(suspended);
+    others_have_run();
+    return node_.listen(stops, one_of) ? operation().enqueue() : refuse(*inherited);
+  }
+  /// As start(); without an executor there are no others.
+  CORACLE_COLD()
+  bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited)) ||
+           start(suspended, inherited);
+  }
+  CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
+    make_node(nullptr);
+    node_.cancel_for(inherited.stop.reason());
+    return false;
+  }
+
+ private:
+  /// Is posted in place of the coroutine, and starts the operation when its turn comes. To start it before would be to
+  /// keep others out meanwhile: of a mutex they would all queue up, and from then on each would find it held.
+  struct late_start : resumption, callback_frame {
+    late_start(stoppable_wait& operation, std::coroutine_handle<> suspended,
+               const environment* inherited) noexcept
+        : callback_frame(&run, inherited), self(operation), coroutine(suspended) {
+      resumption::handle = callback_frame::handle();
+    }
+    static void run(callback_frame* frame) {
+      const auto& late = static_cast<late_start&>(*frame);
+      const std::coroutine_handle<> coroutine = late.coroutine;
+      if (!late.self.start(coroutine, late.promise().get_environment())) resume_on_return(coroutine);
+    }
+    stoppable_wait& self;
+    const std::coroutine_handle<> coroutine;
+  };
+
+  /// Returns true if it waits.
+  CORACLE_ALWAYS_INLINE()
+  bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
+    if (inherited && stop_registration::may_be_late(inherited->stop)) [[unlikely]]
+      return start_or_refuse(suspended, *inherited);
+    return !operation().try_now() && wait(suspended, inherited);
+  }
+  CORACLE_COLD()
+  bool start_or_refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
+    if (inherited.stop.stop_requested()) return refuse(inherited);
+    return !operation().try_now() && wait(suspended, &inherited);
+  }
+  static void stop_requested(stop_listener& listener) noexcept {
+    auto& node = static_cast<Node&>(listener);
+    if (operation_of(node).withdraw()) node.wake();
+  }
+
+  // First, so that operation_of() finds the object. Each is made when it is needed; node_ when the operation has to
+  // wait, or is refused.
+  static_assert(sizeof(late_start) <= sizeof(queued_waiter) - sizeof(queued_waiter::link),
+                "late_ leaves link alone");
+  union {
+    Node node_;
+    late_start late_;
+  };
+};
+}  // namespace coracle::detail
