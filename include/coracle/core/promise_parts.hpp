@@ -325,7 +325,7 @@ class continues_parent_as : public Inherited {
   template <class Promise>
   void set_parent(std::coroutine_handle<Promise> parent) noexcept {
     parent_ = reinterpret_cast<std::uintptr_t>(parent.address());
-    if constexpr (requires { parent.promise().get_environment(); }) {
+    if constexpr (hands_down_environment<Promise>) {
       this->set_environment(parent.promise().get_environment());
     } else {
       this->set_environment(nullptr);

@@ -281,7 +281,7 @@ class stoppable_wait {
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = environment_of(suspended);
-    if constexpr (requires { suspended.promise().get_choice(); }) {
+    if constexpr (offers_choice<Promise>) {
       if (choice* const one_of = suspended.promise().get_choice())
         return wait_as_branch(suspended, inherited, *one_of);
     }
