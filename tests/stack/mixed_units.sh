@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A program may mix units with and without tail calls: coroutines of both, and inline ones that both instantiate,
 # await one another a million times on a stack of 256 KiB, whichever version the linker keeps. Those of two compilers
-# exchange tasks, or do not link, and the linker's message names the compiler of the caller.
+# exchange tasks, or do not link, and the linker's message names the compiler of the caller. Those of two language levels, of
+# which one has std::expected, do not link where one gives the other an expected.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -63,6 +64,29 @@ check "takes.cpp clang++-22, gives.cpp clang++-19" "$work"/{takes-clang++-22,giv
 check "takes.cpp clang++-19, gives.cpp clang++-22" "$work"/{takes-clang++-19,gives-clang++-22}.o
 check_refused g++-12 clang++-22 clang
 check_refused clang++-22 g++-12 gcc
+
+# std::expected is there from -std=c++23 on.
+for level in 20 23; do
+  for unit in gives takes; do
+    g++-12 -O2 -std=c++$level -Iinclude -c "tests/stack/mixed/${unit}_expected.cpp" -o "$work/$unit-expected-$level.o" &
+  done
+done
+wait
+check_levels_refused() { # GIVES TAKES MESSAGE
+  if g++-12 -pthread "$work/gives-expected-$1.o" "$work/takes-expected-$2.o" -o "$work/refused" 2>"$work/refused.log"; then
+    echo "FAIL  takes_expected.cpp by -std=c++$2 was linked with gives_expected.cpp by -std=c++$1"
+  elif grep -qF "undefined reference to \`$3'" "$work/refused.log"; then
+    touch "$work/refused-$1-$2.passed"
+    echo "pass  takes_expected.cpp by -std=c++$2 does not link with gives_expected.cpp by -std=c++$1"
+  else
+    cat "$work/refused.log"
+  fi
+}
+count=$((count + 4))
+check "expected, -std=c++20" "$work"/{takes,gives}-expected-20.o
+check "expected, -std=c++23" "$work"/{takes,gives}-expected-23.o
+check_levels_refused 23 20 "give[abi:without_std_expected]()"
+check_levels_refused 20 23 "give()"
 
 passed=$(find "$work" -name '*.passed' | wc -l)
 echo "$passed passed, $((count - passed)) failed"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/core/customisation.hpp>
 #include <coracle/core/transfer.hpp>
 #include <coroutine>
 #include <type_traits>
@@ -165,11 +166,9 @@ decltype(auto) in_place(Awaiter& awaiter) noexcept {
   }
 }
 
-/// What an await moves out of an rvalue and owns, so that nothing refers to the object from then on, with no byte more in
-/// the frame of who awaits. g++ does not keep a class with a destructor in a register: there an awaiter is copied.
+/// g++ does not keep a class with a destructor in a register: there an awaiter is copied.
 template <class T>
-concept has_owning_awaiter =
-    !CORACLE_COPIES_AWAITERS() && requires(T&& value) { owning_awaiter(static_cast<T&&>(value)); };
+concept has_owning_awaiter = !CORACLE_COPIES_AWAITERS() && gives_owning_awaiter<T>;
 
 /// What await_transform returns to have `value` itself awaited.
 template <class T>
@@ -179,7 +178,7 @@ decltype(auto) awaited(T&& value) noexcept {
                 !has_free_co_await<T>) {
     return awaiter_reference<std::remove_reference_t<T>>(value);
   } else if constexpr (has_owning_awaiter<T>) {
-    return owning_awaiter(static_cast<T&&>(value));
+    return static_cast<T&&>(value).owning_awaiter();
   } else {
     return static_cast<T&&>(value);
   }

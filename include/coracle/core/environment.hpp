@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>
+#include <coracle/core/customisation.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/stop.hpp>
 #include <coroutine>
@@ -36,7 +37,7 @@ namespace detail {
 /// That of the coroutine `self`; null: it has none.
 template <class Promise>
 const environment* environment_of(std::coroutine_handle<Promise> self) noexcept {
-  if constexpr (requires { self.promise().get_environment(); }) {
+  if constexpr (hands_down_environment<Promise>) {
     return self.promise().get_environment();
   } else {
     return nullptr;

@@ -78,9 +78,9 @@ class [[nodiscard(
     require_body();
     return *this;
   }
-  CORACLE_ALWAYS_INLINE() friend detail::awaited_task<T> owning_awaiter(task&& awaited) noexcept {
-    awaited.require_body();
-    return detail::awaited_task<T>{std::exchange(awaited.body_, nullptr)};
+  CORACLE_ALWAYS_INLINE() detail::awaited_task<T> owning_awaiter() && noexcept {
+    require_body();
+    return detail::awaited_task<T>{std::exchange(body_, nullptr)};
   }
   /// An awaitable that runs the body and gives nothing, not even its exception: the result stays in the
   /// task for a later `co_await std::move(task)`.

@@ -115,7 +115,7 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
     const environment* const inherited = detail::environment_of(suspended);
     if (inherited) refused_ = inherited->stop.reason();
     if (refused_ != stop_reason::none) return transfer_to(suspended);
-    if constexpr (requires { suspended.promise().get_choice(); }) one_of_ = suspended.promise().get_choice();
+    if constexpr (offers_choice<Promise>) one_of_ = suspended.promise().get_choice();
     if (!one_of_ && try_at_once()) {
       handle = suspended;
       const bool posted = detail::has_to_give_way() && detail::give_way(*this);

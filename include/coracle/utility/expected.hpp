@@ -24,8 +24,13 @@ using std::unexpected;
 #include <utility>
 
 namespace coracle {
+// A unit with std::expected and one without disagree about what a function returns. The tag is part of the name of each
+// function that returns one of these, so that a program that mixes them does not link: the linker misses
+// `give[abi:without_std_expected]()`.
 template <class T, class E>
-class expected;
+class [[gnu::abi_tag("without_std_expected")]] expected;
+template <class E>
+class [[gnu::abi_tag("without_std_expected")]] unexpected;
 
 template <class E>
 class bad_expected_access;

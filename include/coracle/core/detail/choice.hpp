@@ -10,8 +10,7 @@ namespace coracle::detail {
 class stop_state;
 
 /// What the branches of a when_any() have in common: the first that claims it is carried out, the others
-/// never are. A coroutine's promise gives it to the operation that it awaits, as `choice* get_choice() const
-/// noexcept`; it is not inherited.
+/// never are. A coroutine's promise gives it to the operation that it awaits: see offers_choice, in core/customisation.hpp.
 //
 // A claim is made under the lock of the queue in which the branch waits, or arrives. Where two meet that both
 // wait in other queues too, a select that sends and a select that receives, both choices must fall, or

@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/check.hpp>
 #include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/customisation.hpp>
 #include <coracle/core/transfer.hpp>
 #include <coroutine>
 
@@ -70,7 +71,7 @@ class continues_parent_by : public Inherited {
   template <class Promise>
   void set_parent(std::coroutine_handle<Promise> parent) noexcept {
     parent_.set(parent);
-    if constexpr (requires { parent.promise().get_environment(); }) {
+    if constexpr (hands_down_environment<Promise>) {
       this->set_environment(parent.promise().get_environment());
     } else {
       this->set_environment(nullptr);

@@ -1,6 +1,7 @@
 // coracle/core/detail/stoppable_wait.hpp -- an awaiter that waits in a queue, unless it is stopped.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/customisation.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/choice.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
@@ -49,7 +50,7 @@ class stoppable_wait {
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = environment_of(suspended);
-    if constexpr (requires { suspended.promise().get_choice(); }) {
+    if constexpr (offers_choice<Promise>) {
       if (choice* const one_of = suspended.promise().get_choice())
         return wait_as_branch(suspended, inherited, *one_of);
     }

@@ -50,7 +50,7 @@ class io_operation : protected io_request, stop_registration {
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
-    if constexpr (requires { self.promise().get_choice(); }) {
+    if constexpr (offers_choice<Promise>) {
       if (opcode < io_opcode::read_at) one_of = self.promise().get_choice();
     }
     return start(self, environment_of(self));
