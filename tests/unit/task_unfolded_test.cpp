@@ -1,12 +1,13 @@
 // tests/unit/task_unfolded_test.cpp -- tasks of a program that switches folding off, by CORACLE_ENABLE_BODY_FOLDING=0.
 // SPDX-License-Identifier: MIT
+
+// In this file alone. The others of this program fold, and each links with its own functions.
+#define CORACLE_ENABLE_BODY_FOLDING 0
 #include <doctest/doctest.h>
 
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 
-// tests/CMakeLists.txt gives this file alone the definition. The others of this program fold, and each links with its own
-// functions.
 namespace {
 using coracle::task;
 

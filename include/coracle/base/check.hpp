@@ -67,6 +67,17 @@ class body_end {
 };
 }  // namespace coracle::detail
 
+// Where exceptions are switched off nothing is thrown, so a handler is never reached, and what would throw ends the program.
+#if CORACLE_EXCEPTIONS()
+#define CORACLE_TRY() try
+#define CORACLE_CATCH_ALL() catch (...)
+#define CORACLE_THROW(exception, message) throw exception
+#else
+#define CORACLE_TRY() if constexpr (true)
+#define CORACLE_CATCH_ALL() else
+#define CORACLE_THROW(exception, message) ::coracle::detail::fail(message)
+#endif
+
 /// In every build, so only where it costs nothing: where something is made or destroyed, beside a system call, on a path that has
 /// branched off the fast one already. The message says what is wrong, and after a colon what to do.
 #define CORACLE_REQUIRE(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))

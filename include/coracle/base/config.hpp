@@ -69,6 +69,10 @@
 #define CORACLE_TRANSFER_ABI() [[gnu::abi_tag("drain")]]
 #endif
 
+// The same for a function that gives what a coroutine transfers to: one that is always inlined, and one that rarely runs.
+#define CORACLE_INLINE_TRANSFER() CORACLE_TRANSFER_ABI() CORACLE_ALWAYS_INLINE()
+#define CORACLE_RARE_TRANSFER() CORACLE_TRANSFER_ABI() CORACLE_COLD()
+
 // 1: broken preconditions end the program with one line. Follows NDEBUG unless CORACLE_ENABLE_CHECKS says.
 #if defined(CORACLE_ENABLE_CHECKS)
 #define CORACLE_CHECKS() CORACLE_ENABLE_CHECKS

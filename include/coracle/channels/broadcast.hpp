@@ -27,13 +27,9 @@ class lagged : public std::exception {
 };
 
 namespace detail {
-[[noreturn]] CORACLE_COLD() inline void throw_lagged(std::uint64_t lost) {
-#if CORACLE_EXCEPTIONS()
-  throw lagged{lost};
-#else
-  static_cast<void>(lost);
-  fail("a subscriber of a broadcast was too slow: values were overwritten before it received them");
-#endif
+[[noreturn]] CORACLE_COLD() inline void throw_lagged([[maybe_unused]] std::uint64_t lost) {
+  CORACLE_THROW(lagged{lost},
+                "a subscriber of a broadcast was too slow: values were overwritten before it received them");
 }
 
 /// The last `capacity` values: value i stands at i % capacity until value i + capacity takes its place.

@@ -21,11 +21,7 @@ class channel_closed : public std::exception {
 
 namespace detail {
 [[noreturn]] CORACLE_COLD() inline void throw_channel_closed() {
-#if CORACLE_EXCEPTIONS()
-  throw channel_closed{};
-#else
-  fail("a value was sent into a closed channel");
-#endif
+  CORACLE_THROW(channel_closed{}, "a value was sent into a closed channel");
 }
 
 template <class T>

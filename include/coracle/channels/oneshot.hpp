@@ -26,11 +26,7 @@ class sender_dropped final : public broken_promise {
   }
 };
 [[noreturn]] CORACLE_COLD() inline void throw_sender_dropped() {
-#if CORACLE_EXCEPTIONS()
-  throw sender_dropped{};
-#else
-  fail("the sender of a oneshot was dropped before it sent a value");
-#endif
+  CORACLE_THROW(sender_dropped{}, "the sender of a oneshot was dropped before it sent a value");
 }
 
 // Bits of word_: waited_for: the receiver is in queue_; sender_left: it sent, or was dropped; receiver_left.

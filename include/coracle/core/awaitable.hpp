@@ -145,8 +145,8 @@ class awaiter_reference {
     return awaiter_.await_ready();
   }
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() auto await_suspend(std::coroutine_handle<Promise> h) const {
+  CORACLE_INLINE_TRANSFER()
+  auto await_suspend(std::coroutine_handle<Promise> h) const {
     return awaiter_.await_suspend(h);
   }
   CORACLE_ALWAYS_INLINE() decltype(auto) await_resume() const { return awaiter_.await_resume(); }

@@ -17,11 +17,7 @@ class broken_promise : public std::logic_error {
 
 namespace detail {
 [[noreturn]] CORACLE_COLD() inline void throw_broken_promise() {
-#if CORACLE_EXCEPTIONS()
-  throw broken_promise{};
-#else
-  fail("an empty task was awaited: it was moved from, or never held a coroutine");
-#endif
+  CORACLE_THROW(broken_promise{}, "an empty task was awaited: it was moved from, or never held a coroutine");
 }
 }  // namespace detail
 }  // namespace coracle

@@ -37,8 +37,8 @@ class [[nodiscard("the function is not called until this is awaited")]] invocati
 
     decltype(auto) await_ready() { return awaiter_.await_ready(); }
     template <class Promise>
-    CORACLE_TRANSFER_ABI()
-    CORACLE_ALWAYS_INLINE() auto await_suspend(std::coroutine_handle<Promise> suspended) {
+    CORACLE_INLINE_TRANSFER()
+    auto await_suspend(std::coroutine_handle<Promise> suspended) {
       return awaiter_.await_suspend(suspended);
     }
     [[nodiscard]] stop_reason await_cancelled() noexcept

@@ -60,8 +60,8 @@ class [[nodiscard(
   }
 
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
-  /// Returns false if moved from or default constructed. Once it has been awaited, either: clang takes the body out, g++ leaves it until
-  /// the task goes.
+  /// Returns false if moved from or default constructed. Once it has been awaited, either: with clang the await takes
+  /// the frame out of the task, with g++ it stays until the task is destroyed.
   [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
   /// Refused: whoever asks this of a call has forgotten to await what it returns.
   template <class Nothing = void>
@@ -74,10 +74,12 @@ class [[nodiscard(
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
   /// Runs the body and gives its result, moved out. Requires: not empty, and not awaited so before.
+  // The awaiter is a copy of the handle: the frame stays the task's.
   awaiter operator co_await() && noexcept {
     require_body();
     return *this;
   }
+  // Coroutines of coracle prefer this one with clang (core/awaitable.hpp): the await takes the frame out of the task.
   CORACLE_ALWAYS_INLINE() detail::awaited_task<T> owning_awaiter() && noexcept {
     require_body();
     return detail::awaited_task<T>{std::exchange(body_, nullptr)};

@@ -62,8 +62,7 @@ inline void resume(std::coroutine_handle<> h) { detail::drain(h); }
 /// handle to the drain loop at the bottom of the stack, and starts that loop where there is none.
 /// An inline function that returns its result carries CORACLE_TRANSFER_ABI() if the program mixes
 /// optimised and unoptimised units.
-CORACLE_TRANSFER_ABI()
-CORACLE_ALWAYS_INLINE() std::coroutine_handle<> transfer_to(std::coroutine_handle<> target) noexcept {
+CORACLE_INLINE_TRANSFER() std::coroutine_handle<> transfer_to(std::coroutine_handle<> target) noexcept {
 #if CORACLE_TAIL_TRANSFER()
   return target;
 #else

@@ -104,20 +104,15 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
  private:
   static void call(blocking_call& self) noexcept {
     auto& mine = static_cast<blocking_operation&>(self);
-#if CORACLE_EXCEPTIONS()
-    try {
-#endif
+    CORACLE_TRY() {
       if constexpr (std::is_void_v<result>) {
         mine.invoke();
         mine.end_.emplace();
       } else {
         mine.end_.emplace(mine.invoke());
       }
-#if CORACLE_EXCEPTIONS()
-    } catch (...) {
-      mine.end_.emplace_current_exception();
     }
-#endif
+    CORACLE_CATCH_ALL() { mine.end_.emplace_current_exception(); }
   }
   result invoke() {
     if constexpr (std::invocable<Function&, stop_token>) {

@@ -205,9 +205,8 @@ class async_generator<T>::step {
   explicit step(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
   bool await_ready() const noexcept { return !body_ || body_.done(); }
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> consumer) noexcept {
+  CORACLE_INLINE_TRANSFER()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
     body.promise().begin_step();
     body.promise().set_parent(consumer);
@@ -220,8 +219,7 @@ class async_generator<T>::step {
   CORACLE_ALWAYS_INLINE() std::add_pointer_t<T> take() const {
     return body_ ? body_.promise().take_step() : nullptr;
   }
-  CORACLE_TRANSFER_ABI()
-  CORACLE_COLD()
+  CORACLE_RARE_TRANSFER()
   static std::coroutine_handle<> give_way_before(std::coroutine_handle<promise_type> body) noexcept {
     return detail::give_way(body.promise().its_turn(body)) ? std::noop_coroutine() : transfer_to(body);
   }

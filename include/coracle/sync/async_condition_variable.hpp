@@ -197,16 +197,11 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
     return false;
   }
   bool is_over() noexcept {
-#if CORACLE_EXCEPTIONS()
-    try {
-      return holds_();
-    } catch (...) {
+    CORACLE_TRY() { return holds_(); }
+    CORACLE_CATCH_ALL() {
       error_.emplace_current_exception();
       return true;
     }
-#else
-    return holds_();
-#endif
   }
 
   std::coroutine_handle<> awaiting_;

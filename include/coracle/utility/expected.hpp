@@ -129,11 +129,8 @@ constexpr decltype(auto) call(F&& f, Arg&& arg) {
 
 template <class E>
 [[noreturn]] CORACLE_COLD() void throw_bad_access([[maybe_unused]] E&& error) {
-#if CORACLE_EXCEPTIONS()
-  throw bad_expected_access<std::decay_t<E> >(std::forward<E>(error));
-#else
-  fail("value() of an expected that holds an error");
-#endif
+  CORACLE_THROW(bad_expected_access<std::decay_t<E> >(std::forward<E>(error)),
+                "value() of an expected that holds an error");
 }
 }  // namespace detail
 

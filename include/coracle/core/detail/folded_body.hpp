@@ -56,6 +56,7 @@ class fold_slot<T, true> {
   template <class Promise>
   CORACLE_ALWAYS_INLINE()
   void offer_to(std::coroutine_handle<Promise> body, std::coroutine_handle<> parent) noexcept {
+    // Not what the comparison gives matters, but whether the compiler can tell: then it has seen the call store the word.
     // Compared with null the word would always count as known: await_ready() has asked whether the body is done.
     void* const code = *static_cast<void**>(body.address());
     if (!__builtin_constant_p(code == &no_code)) return;

@@ -30,6 +30,7 @@ struct stop_listener {
 class listener_list {
  public:
   class word {
+    /// `locked` is the lock_bit of the exchanged_word: a word that has it says nothing else.
     enum class tag : std::uintptr_t { nobody = 0, locked = 1, several = 2, closed = 4, mask = 7 };
     using pointer = tagged_pointer<stop_listener, tag>;
     static_assert(alignof(stop_listener) > pointer::mask);

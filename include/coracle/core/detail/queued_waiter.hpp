@@ -155,6 +155,7 @@ struct queued_waiter : waiter, stop_listener {
   plain<bond> bond_;
 
  public:
-  wait_place link;  // as the intrusive_list calls it
+  wait_place
+      link;  // named as intrusive_list wants it; last, because stoppable_wait reads it before the rest exists
 };
 }  // namespace coracle::detail

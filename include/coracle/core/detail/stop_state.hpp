@@ -357,17 +357,12 @@ inline stop_state& stop_state::out_of_memory() noexcept {
 CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
   stop_state* state;
   bool has_memory = true;
-#if CORACLE_EXCEPTIONS()
-  try {
-#endif
-    state = new stop_state(*this);
-#if CORACLE_EXCEPTIONS()
-  } catch (...) {
+  CORACLE_TRY() { state = new stop_state(*this); }
+  CORACLE_CATCH_ALL() {
     note_in_row();
     state = &stop_state::out_of_memory();
     has_memory = false;
   }
-#endif
   stop_word seen;
   while (!learn(seen, stop_word(*state))) {
     if (seen.has_state()) {

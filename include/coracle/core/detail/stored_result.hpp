@@ -167,9 +167,7 @@ struct result_of_coroutine {
     if constexpr (std::is_same_v<Errors, part::stores_errors>) {
       result_.emplace_current_exception();
     } else if constexpr (std::is_same_v<Errors, part::rethrows_errors>) {
-#if CORACLE_EXCEPTIONS()
-      throw;
-#endif
+      rethrow_current();
     } else {
       std::terminate();
     }

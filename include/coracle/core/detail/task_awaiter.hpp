@@ -20,9 +20,8 @@ class task_awaiter_base {
   explicit task_awaiter_base(std::coroutine_handle<task_promise<T>> body) noexcept : body_(body) {}
   bool await_ready() const noexcept { return body_.done(); }
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> parent) noexcept {
+  CORACLE_INLINE_TRANSFER()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     const auto body = body_;  // read once: the compiler cannot know that set_parent() leaves this alone
     body.promise().set_parent(parent);
     return transfer_to(body);
@@ -76,9 +75,8 @@ class awaited_task : public task_awaiter<T>, public fold_slot<T> {
   }
 
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> parent) noexcept {
+  CORACLE_INLINE_TRANSFER()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
     const auto body = this->body_;
     body.promise().set_parent(parent);
     this->offer_to(body, parent);

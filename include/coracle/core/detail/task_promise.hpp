@@ -54,7 +54,7 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
       if constexpr (may_fold<T>) {
         if (is_folded(promise)) return transfer_to(fold(promise));
         if (promise.has_fold_slot()) [[unlikely]]
-          return transfer_to(promise.slot().parent());
+          return transfer_to(promise.slot().parent());  // in vain: this body is a function of its own
       }
       return transfer_to(promise.parent());
     }

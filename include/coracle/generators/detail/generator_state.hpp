@@ -91,8 +91,7 @@ class generator_state : public shown_element<Yielded> {
   /// Requires: it has not started. advance() runs it from there.
   void start() noexcept { other_end_ = nest_tag::itself; }
 
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE()
+  CORACLE_INLINE_TRANSFER()
   static auto enter(std::coroutine_handle<> outer, nesting& place) noexcept {
     const handle nested = place.nested_;
     const generator_state& parent = at(outer.address());
@@ -103,8 +102,7 @@ class generator_state : public shown_element<Yielded> {
     at(root).other_end_ = nest_end(nested.address(), unless_transferred);
     return go_on_with(nested);
   }
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() auto leave() noexcept {
+  CORACLE_INLINE_TRANSFER() auto leave() noexcept {
     if (!other_end_.has_pointer()) {
       if (other_end_ == nest_tag::itself) other_end_ = nest_tag::nobody;
       return go_on_with(std::noop_coroutine());
@@ -154,14 +152,12 @@ class generator_state : public shown_element<Yielded> {
  private:
 #if CORACLE_TAIL_TRANSFER()
   static constexpr nest_tag unless_transferred = nest_tag::itself;
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() static std::coroutine_handle<> go_on_with(std::coroutine_handle<> next) noexcept {
+  CORACLE_INLINE_TRANSFER() static std::coroutine_handle<> go_on_with(std::coroutine_handle<> next) noexcept {
     return next;
   }
 #else
   static constexpr nest_tag unless_transferred = nest_tag::waits;
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() static void go_on_with(std::coroutine_handle<>) noexcept {}
+  CORACLE_INLINE_TRANSFER() static void go_on_with(std::coroutine_handle<>) noexcept {}
 #endif
 
   /// Requires: a frame without a mark.
