@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace {
-using coracle::priority;
+using priority = coracle::static_thread_pool::priority;
 using coracle::resumption;
 using coracle::detail::shared_queues;
 
