@@ -1,6 +1,7 @@
 // coracle/core/customisation.hpp -- what your own promises and awaitables may provide to coracle's awaits, as concepts.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/config.hpp>
 #include <concepts>
 #include <utility>
 

@@ -253,7 +253,7 @@ class model_atomic {
   }
   static T decode(std::uint64_t bits) {
     T value;
-    std::memcpy(&value, &bits, sizeof(T));
+    std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
     return value;
   }
 
