@@ -4,6 +4,7 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "model_children.hpp"
 #include "two_workers.hpp"
@@ -332,10 +333,10 @@ int main(int argc, char** argv) {
   run.check("when_all: two ends", run.all, two_ends);
   run.check("when_all: three ends", run.all, three_ends);
   run.check("when_all: ends against start", run.all, [] {
-    ends_against_start([](auto one, auto other) { return coracle::when_all(one, other, now(1)); });
+    ends_against_start([](auto... each) { return coracle::when_all(std::move(each)..., now(1)); });
   });
   run.check("when_all_ready: ends against start", run.all, [] {
-    ends_against_start([](auto one, auto other) { return coracle::when_all_ready(one, other); });
+    ends_against_start([](auto... each) { return coracle::when_all_ready(std::move(each)...); });
   });
   run.check("when_all_ready: the parent on an executor", run.all, parent_on_executor);
   run.check("when_all: a failure stops a sibling that may end", run.all, failure_stops_sibling);
