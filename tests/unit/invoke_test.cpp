@@ -107,10 +107,9 @@ struct by_retry {
 struct by_hedge {
   static auto start(auto&& f) { return coracle::hedge(no_limit, static_cast<given<decltype(f)>>(f), 1); }
 };
-#define EACH_WAY                                                                                      \
-  by_invoke, by_make_task, by_when_all, by_when_all_ready, by_when_any, by_select, by_timeout,        \
-      by_stop_at, by_stop_when, by_with_value, by_schedule_on, by_via, by_with_scope, by_retry, \
-      by_hedge
+#define EACH_WAY                                                                                           \
+  by_invoke, by_make_task, by_when_all, by_when_all_ready, by_when_any, by_select, by_timeout, by_stop_at, \
+      by_stop_when, by_with_value, by_schedule_on, by_via, by_with_scope, by_retry, by_hedge
 
 TEST_CASE_TEMPLATE("invoke: a lambda and its captures live until its coroutine has ended", Way, EACH_WAY) {
   lifetimes log;

@@ -158,8 +158,9 @@ TEST_CASE(
   };
   ints seen;
   const auto see = [&](int n) { seen.push_back(n); };
-  CHECK_THROWS_AS(loop.run(counting(0, 4) | map(work) | buffered(4) | streams::timeout_each(1s) | for_each(see)),
-                  coracle::timed_out);
+  CHECK_THROWS_AS(
+      loop.run(counting(0, 4) | map(work) | buffered(4) | streams::timeout_each(1s) | for_each(see)),
+      coracle::timed_out);
   CHECK(seen == ints{0, 1});
   CHECK(stopped == 1);
   CHECK(since_start(loop) == 1010ms);

@@ -21,23 +21,26 @@ concept call_of_child =
 ///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // kept until it has ended: no `()`
 ///     co_await scope.join();
 ///
-/// Prefer with_scope(), which joins on every way out; when_all where the children are known beforehand, and their
-/// results matter.
-/// Order         spawn() runs the child until it first suspends, before it returns. Inside more than 16 such calls,
-///               of this or of when_all and when_any, it starts before the outermost of them returns.
+/// Prefer with_scope(), which joins on every way out; when_all where the children are known beforehand, and
+/// their results matter.
+/// Order         spawn() runs the child until it first suspends, before it returns. Inside more than 16 such
+///               calls, of this or of when_all and when_any, it starts before the outermost of them returns.
 /// Resumes on    join(): the executor of the awaiting coroutine; if it has none, where the last child ended.
-/// Cancellation  children inherit the environment that the scope was given, none by default, with a stop token of the
-///               scope's: request_stop(), a failed sibling and a stop request to that environment stop them; so does
-///               one to who awaits join(), which still waits for all. Then, if one of them was cancelled, or stop was
-///               requested before join() was awaited, it throws operation_cancelled. A child that is cancelled for
-///               another reason counts as ended. A child that is spawned into a stopped scope is started all the same.
-/// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc, where a child
-///               waited, and there was no memory for the stop source. spawn(): std::bad_alloc, and what the move of the
-///               awaitable throws, or the copy of a function or of its arguments; nothing is started then.
+/// Cancellation  children inherit the environment that the scope was given, none by default, with a stop
+///               token of the scope's: request_stop(), a failed sibling and a stop request to that
+///               environment stop them; so does one to who awaits join(), which still waits for all. Then, if
+///               one of them was cancelled, or stop was requested before join() was awaited, it throws
+///               operation_cancelled. A child that is cancelled for another reason counts as ended. A child
+///               that is spawned into a stopped scope is started all the same.
+/// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc,
+///               where a child waited, and there was no memory for the stop source. spawn(): std::bad_alloc,
+///               and what the move of the awaitable throws, or the copy of a function or of its arguments;
+///               nothing is started then.
 /// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() once,
 ///               not from a child. Children may end on any threads.
-/// Cost          one stop source, once a child waits; one frame for each child, beside the child's own; two atomic
-///               operations; constant stack. Destroyed with children that run, it names them and ends the program, in every build.
+/// Cost          one stop source, once a child waits; one frame for each child, beside the child's own; two
+///               atomic operations; constant stack. Destroyed with children that run, it names them and ends
+///               the program, in every build.
 class async_scope {
   template <class T>
   static constexpr bool is_child =
@@ -54,8 +57,8 @@ class async_scope {
   explicit async_scope(scope_policy policy, const environment& inherited = {})
       : state_(std::move(policy), inherited) {}
 
-  /// Starts `work`, an awaitable, or else a function that returns one; it is moved in, or copied, and kept until the child
-  /// has ended. Drops what it gives.
+  /// Starts `work`, an awaitable, or else a function that returns one; it is moved in, or copied, and kept
+  /// until the child has ended. Drops what it gives.
   template <class Work>
     requires(is_child<Work>)
   void spawn(Work&& work, std::source_location where = std::source_location::current()) {
@@ -72,8 +75,8 @@ class async_scope {
         *new detail::work_spawned_on<Scheduler, kept>(state_, where, static_cast<Scheduler&&>(place),
                                                       kept(detail::as_awaitable(static_cast<Work&&>(work)))));
   }
-  /// Starts what `f(args...)` returns: spawn(invoke(f, args...)), by which name a child that is left behind tells where it
-  /// was spawned.
+  /// Starts what `f(args...)` returns: spawn(invoke(f, args...)), by which name a child that is left behind
+  /// tells where it was spawned.
   template <class F, class First, class... Rest>
     requires detail::call_of_child<F, First, Rest...>
   void spawn(F&& f, First&& first, Rest&&... rest) {

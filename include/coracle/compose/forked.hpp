@@ -6,7 +6,8 @@
 #include <exception>
 
 namespace coracle {
-/// A child that is started beside its parent, for work that divides itself: the cheapest way to more than one thread.
+/// A child that is started beside its parent, for work that divides itself: the cheapest way to more than one
+/// thread.
 ///
 ///     coracle::task<long> fibonacci(int n) {
 ///       if (n < 2) co_return n;
@@ -16,28 +17,30 @@ namespace coracle {
 ///       co_return right + co_await left.join();
 ///     }
 ///
-/// Prefer when_all() where the children are known beforehand: it divides them among the threads of a pool in the same
-/// way, and it stops the others when one fails.
-/// Order         fork() runs the child on this thread, at once. On a pool, a thread that is idle meanwhile takes the
-///               oldest of what waits for such a child, and goes on with it; if none does, it goes on here, when the
-///               child ends or waits. On another executor it goes to the end of the queue; outside any, fork() is an
-///               await, and goes on when the child has ended.
+/// Prefer when_all() where the children are known beforehand: it divides them among the threads of a pool in
+/// the same way, and it stops the others when one fails.
+/// Order         fork() runs the child on this thread, at once. On a pool, a thread that is idle meanwhile
+///               takes the oldest of what waits for such a child, and goes on with it; if none does, it goes
+///               on here, when the child ends or waits. On another executor it goes to the end of the queue;
+///               outside any, fork() is an await, and goes on when the child has ended.
 /// Resumes on    fork() and join(): the executor on which they were awaited.
 /// Cancellation  the child inherits the environment. join() waits for it, whatever happens.
 /// Exceptions    join(): the child's.
-/// Not joined    if the parent leaves the child's scope before join(), by an exception or a return, its thread waits there
-///               for the child, and runs what is posted to the pool meanwhile. It waits for ever where the child waits for
-///               its parent; where what it runs is a parent further up that leaves, too, since that then waits on top of
-///               it; and elsewhere than on a pool, as on a strand, an io_service or a run_loop, where the child waits for
-///               anything, since it would go on on that thread. Where that may be, keep the exception
-///               (std::current_exception()), leave the handler, which cannot co_await, join, and rethrow it; or take
-///               when_all(), which never blocks. A build with checks says so on stderr after a second. What the child
-///               throws is dropped if the parent leaves by an exception; else the parent has a bug, at which a build with
-///               checks stops. The same wait where a parent that is suspended between fork() and join() is destroyed:
-///               until somebody has resumed the child.
+/// Not joined    if the parent leaves the child's scope before join(), by an exception or a return, its
+/// thread waits there
+///               for the child, and runs what is posted to the pool meanwhile. It waits for ever where the
+///               child waits for its parent; where what it runs is a parent further up that leaves, too,
+///               since that then waits on top of it; and elsewhere than on a pool, as on a strand, an
+///               io_service or a run_loop, where the child waits for anything, since it would go on on that
+///               thread. Where that may be, keep the exception (std::current_exception()), leave the handler,
+///               which cannot co_await, join, and rethrow it; or take when_all(), which never blocks. A build
+///               with checks says so on stderr after a second. What the child throws is dropped if the parent
+///               leaves by an exception; else the parent has a bug, at which a build with checks stops. The
+///               same wait where a parent that is suspended between fork() and join() is destroyed: until
+///               somebody has resumed the child.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
-/// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence, but where
-///               another thread has taken the rest, or what was in this thread's queue before it.
+/// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence,
+///               but where another thread has taken the rest, or what was in this thread's queue before it.
 /// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
 ///               multithreaded language", PLDI 1998.
 template <class T>

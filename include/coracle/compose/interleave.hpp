@@ -1,5 +1,5 @@
-// coracle/compose/interleave.hpp -- lookups that take turns, each going on while the memory of the others arrives.
-// SPDX-License-Identifier: MIT
+// coracle/compose/interleave.hpp -- lookups that take turns, each going on while the memory of the others
+// arrives. SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
 #include <coracle/base/chrono.hpp>
@@ -32,9 +32,10 @@ class lookup_turn {
   explicit lookup_turn(T* address, std::coroutine_handle<>) noexcept : address_(address) {}
 #endif
   bool await_ready() const noexcept { return false; }
-  // Into the second-level cache, which can wait for more lines at a time than the first: a hop along lists in 1 GiB took
-  // 10.3 ns so, and 13.5 ns with a prefetch into the first (clang++-22, Xeon, 64 lists); in 256 MiB on a Zen 4 6 and 13 ns.
-  // Behind the load of the next one's handle: all that the next one loads waits for that.
+  // Into the second-level cache, which can wait for more lines at a time than the first: a hop along lists in
+  // 1 GiB took 10.3 ns so, and 13.5 ns with a prefetch into the first (clang++-22, Xeon, 64 lists); in 256
+  // MiB on a Zen 4 6 and 13 ns. Behind the load of the next one's handle: all that the next one loads waits
+  // for that.
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
@@ -71,8 +72,9 @@ class lookup_promise : public recycled_frames {
   ~lookup_promise() {}
 
   interleaved get_return_object() noexcept;
-  // As far as its first prefetch a lookup runs while it is made. With a suspension before that clang loads and tests at each
-  // prefetch where the body goes on, if it has but one: a binary search in 1 GiB took 1.06 times as long (Zen 4).
+  // As far as its first prefetch a lookup runs while it is made. With a suspension before that clang loads
+  // and tests at each prefetch where the body goes on, if it has but one: a binary search in 1 GiB took 1.06
+  // times as long (Zen 4).
   std::suspend_never initial_suspend() const noexcept { return {}; }
   unlink final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
@@ -111,8 +113,8 @@ class lookup_promise : public recycled_frames {
 };
 }  // namespace detail
 
-/// A coroutine for interleave(): it looks up one element after the other, and gives its turn away at each prefetch().
-/// It awaits nothing else.
+/// A coroutine for interleave(): it looks up one element after the other, and gives its turn away at each
+/// prefetch(). It awaits nothing else.
 class [[nodiscard("a lookup goes on only inside interleave()")]] interleaved {
  public:
   using promise_type = detail::lookup_promise;
@@ -135,10 +137,10 @@ inline interleaved detail::lookup_promise::get_return_object() noexcept {
   return interleaved{lookup_handle::from_promise(*this)};
 }
 
-/// Awaitable of the same address, in a lookup: asks the processor for the cache line there, and lets the others go on
-/// until it may have arrived. The address need not be valid.
-/// Go on with the address that the await gives: one that stands in a variable from before clang may compute a second
-/// time, hash and all, rather than keep it.
+/// Awaitable of the same address, in a lookup: asks the processor for the cache line there, and lets the
+/// others go on until it may have arrived. The address need not be valid.
+/// Go on with the address that the await gives: one that stands in a variable from before clang may compute a
+/// second time, hash and all, rather than keep it.
 template <class T>
 class [[nodiscard("nothing is prefetched until this is awaited")]] prefetch {
  public:
@@ -233,8 +235,8 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 }
 }  // namespace detail
 
-/// Runs `group` lookups at the same time on this thread, until all have ended: each goes on while next() gives it elements.
-/// One that returns before leaves the rest to the others. Requires: `group` is at least 1.
+/// Runs `group` lookups at the same time on this thread, until all have ended: each goes on while next()
+/// gives it elements. One that returns before leaves the rest to the others. Requires: `group` is at least 1.
 ///
 ///     coracle::interleaved find_all(auto& keys, const table& in, std::vector<value>& found) {
 ///       while (const key* each = keys.next()) {
@@ -244,16 +246,16 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 ///     }
 ///     coracle::interleave(48, keys, [&](auto& next) { return find_all(next, table, found); });
 ///
-/// Prefer it where each step follows a pointer into more memory than the caches hold: bench/README.md has figures for
-/// 1 GiB. A small group gains little, so measure, or let it find one by itself.
-/// Order       elements are handed out in order; lookups end in any. Each runs to its first prefetch as it is made, then they
-///             take turns in that order.
+/// Prefer it where each step follows a pointer into more memory than the caches hold: bench/README.md has
+/// figures for 1 GiB. A small group gains little, so measure, or let it find one by itself.
+/// Order       elements are handed out in order; lookups end in any. Each runs to its first prefetch as it is
+///             made, then they take turns in that order.
 /// Resumes on  the calling thread; a prefetch goes straight to the next lookup, as a jump.
-/// Exceptions  the first that leaves a lookup, once the others have finished the element that they have; those of
-///             `make`, std::bad_alloc.
+/// Exceptions  the first that leaves a lookup, once the others have finished the element that they have;
+///             those of `make`, std::bad_alloc.
 /// Threads     none of its own: several threads may each run an interleave() over a part.
-/// Cost        one frame for each lookup in the group, not for each element. g++ jumps through a table to where a body with
-///             several prefetches goes on; with -fno-jump-tables a hash probe in the cache took 20.2 ns, not 22.2.
+/// Cost        one frame for each lookup in the group, not for each element. g++ jumps through a table to
+///             where a body with several prefetches goes on; with -fno-jump-tables a hash probe in the cache took 20.2 ns, not 22.2.
 /// Source      G. Psaropoulos et al., "Interleaving with coroutines", PVLDB 11(2), 2017.
 template <std::integral Group, class Range, class Function>
   requires(detail::makes_lookups<Function, Range>)
@@ -261,8 +263,8 @@ void interleave(Group group, Range&& elements, Function make) {
   CORACLE_REQUIRE(group > 0, "an interleave() without lookups never ends: the group must be at least 1");
   detail::run_lookups(static_cast<std::size_t>(group), std::begin(elements), std::end(elements), make);
 }
-/// With a group that it finds by itself: it gives the first elements to several sizes, twice some thousands to each, and
-/// goes on with the fastest. It has no effect on what is found.
+/// With a group that it finds by itself: it gives the first elements to several sizes, twice some thousands
+/// to each, and goes on with the fastest. It has no effect on what is found.
 template <class Range, class Function>
   requires(detail::makes_lookups<Function, Range>)
 void interleave(Range&& elements, Function make) {

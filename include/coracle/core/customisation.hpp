@@ -1,8 +1,8 @@
 // coracle/core/customisation.hpp -- what your own promises and awaitables may provide to coracle's awaits, as concepts.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/base/config.hpp>
 #include <concepts>
+#include <coracle/base/config.hpp>
 #include <utility>
 
 namespace coracle {

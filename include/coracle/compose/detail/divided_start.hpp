@@ -1,5 +1,5 @@
-// coracle/compose/detail/divided_start.hpp -- the start of several children, divided among the threads of a pool.
-// SPDX-License-Identifier: MIT
+// coracle/compose/detail/divided_start.hpp -- the start of several children, divided among the threads of a
+// pool. SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/fork_queue.hpp>
@@ -18,15 +18,16 @@ struct start_promise {
 };
 using start_frame = basic_callback_frame<start_promise>;
 
-/// How far the start of some children has come, and which of those that were started count themselves down. Children start in
-/// order.
+/// How far the start of some children has come, and which of those that were started count themselves down.
+/// Children start in order.
 ///
-/// Divided: before a child runs, the start of the rest is offered in this thread's fork queue. This thread takes it back when
-/// the child has ended; an idle thread may take it before. Whoever has it owns what is written here.
-/// Undivided, where there is no such queue, and for a race: one thread starts all in a loop.
+/// Divided: before a child runs, the start of the rest is offered in this thread's fork queue. This thread
+/// takes it back when the child has ended; an idle thread may take it before. Whoever has it owns what is
+/// written here. Undivided, where there is no such queue, and for a race: one thread starts all in a loop.
 //
 // Most children end inside their start. Those are counted down together, with one atomic operation for all:
-//   divided    a child whose thread took the rest back has ended, and is not counted by itself; each of the others, which are
+//   divided    a child whose thread took the rest back has ended, and is not counted by itself; each of the
+//   others, which are
 //              apart_, counts itself. When only the last one is to be started, those that had ended are counted down, unless
 //              nothing runs apart: then only the last child is left, and its end continues the parent without an atomic.
 //   undivided  apart_ are those that ended on the starting thread; they are counted down after the loop.
@@ -52,7 +53,8 @@ class divided_start {
   /// Only the child that was started last still runs.
   [[nodiscard]] bool is_last() const noexcept { return stage_ == stage::last; }
 
-  /// `place`: where in the queue it was before, if it was taken back from there and nothing else was done to the queue since.
+  /// `place`: where in the queue it was before, if it was taken back from there and nothing else was done to
+  /// the queue since.
   CORACLE_ALWAYS_INLINE() void offer_rest(std::size_t next, std::size_t place) noexcept {
     next_ = next;
     if (place == fork_queue::nowhere) {

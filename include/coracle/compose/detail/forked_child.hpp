@@ -1,17 +1,17 @@
-// coracle/compose/detail/forked_child.hpp -- what a forked object keeps of its child: the awaiter of fork(), and that of join().
-// SPDX-License-Identifier: MIT
+// coracle/compose/detail/forked_child.hpp -- what a forked object keeps of its child: the awaiter of fork(),
+// and that of join(). SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/fork_point.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/task.hpp>
 
 namespace coracle::detail {
-/// A child, and what meets its end. The two derived from it are the awaiters of fork() and join(), which so need none of
-/// their own in the parent's frame.
+/// A child, and what meets its end. The two derived from it are the awaiters of fork() and join(), which so
+/// need none of their own in the parent's frame.
 //
-// It begins as a coroutine frame does, and so is what the child continues (core/detail/callback_frame.hpp). Where that has the
-// destroy function stands the child: nobody destroys what a child continues, and shared_frame::is_one(), which looks there
-// while the child runs, is to find anything but its own mark.
+// It begins as a coroutine frame does, and so is what the child continues (core/detail/callback_frame.hpp).
+// Where that has the destroy function stands the child: nobody destroys what a child continues, and
+// shared_frame::is_one(), which looks there while the child runs, is to find anything but its own mark.
 template <class T>
 class forked_child {
  public:

@@ -1,5 +1,5 @@
-// coracle/compose/detail/siblings_operation.hpp -- what when_all and when_any do, from the await to the parent's next line.
-// SPDX-License-Identifier: MIT
+// coracle/compose/detail/siblings_operation.hpp -- what when_all and when_any do, from the await to the
+// parent's next line. SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/countdown.hpp>
 #include <coracle/compose/detail/divided_start.hpp>
@@ -8,7 +8,8 @@
 #include <coracle/core/invoke.hpp>
 
 namespace coracle::detail {
-/// Starts children in order and suspends their parent until all have ended. `Children` is a tuple or a vector. In short:
+/// Starts children in order and suspends their parent until all have ended. `Children` is a tuple or a
+/// vector. In short:
 ///
 ///     await_suspend() -> start()               on a pool                       elsewhere, and for a race
 ///                         start_child()        the first; the rest is offered  start_undivided() -> start_all(): a loop
@@ -55,7 +56,8 @@ class siblings_operation : public siblings {
 
   // ---- divided among the threads of a pool ----
 
-  /// Starts one that is not before `First`, and gives what is to be resumed. `place`: for divided_start::offer_rest().
+  /// Starts one that is not before `First`, and gives what is to be resumed. `place`: for
+  /// divided_start::offer_rest().
   template <std::size_t First>
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_child(std::size_t which, std::size_t place) noexcept {
@@ -155,8 +157,8 @@ class siblings_operation : public siblings {
     auto& mine = static_cast<siblings_operation&>(*self->handle().promise().children);
     if (!mine.start_all()) mine.running_.continue_parent();
   }
-  /// Returns true if one of the first is over, for which all need not be started. It is as if they had been, in order, and
-  /// those before it had been stopped.
+  /// Returns true if one of the first is over, for which all need not be started. It is as if they had been,
+  /// in order, and those before it had been stopped.
   bool is_over_at_once() noexcept {
     bool goes_on = What == rule::any, found = false;
     if constexpr (What == rule::any) {
