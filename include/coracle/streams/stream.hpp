@@ -231,6 +231,7 @@ auto operator|(S&& source, Pipe&& pipe) {
 }
 }  // namespace coracle::detail
 
+namespace coracle::streams {
 /// Streams: pipelines over everything that gives elements one by one to whoever awaits them. A stage pulls
 /// from the one before when it is pulled from, so a slow consumer slows its source down, and nothing is
 /// computed that nobody asked for (buffered and merge alone run ahead, by as much as they say).
@@ -243,7 +244,6 @@ auto operator|(S&& source, Pipe&& pipe) {
 /// broadcast_subscription, whose elements are moved out; whatever has a next() or recv() that is an awaitable
 /// of something optional-like. A pipeline owns what it is made of; only what cannot be moved, a channel, is
 /// referred to and outlives it. A stage's function is called by whoever polls the stage, one call at a time.
-namespace coracle::streams {
 template <class S>
 concept stream = detail::is_stream<std::remove_cvref_t<S>>;
 }  // namespace coracle::streams
