@@ -2,7 +2,11 @@
 if(CMAKE_VERSION VERSION_LESS 3.28)
   message(FATAL_ERROR "CORACLE_BUILD_MODULE needs CMake 3.28, and this is ${CMAKE_VERSION}")
 endif()
-add_library(coracle_module STATIC)
+# A program that imports it has to agree about GNU's extensions: as CMake does by default, or as -DCMAKE_CXX_EXTENSIONS says.
+block()
+  unset(CMAKE_CXX_EXTENSIONS)
+  add_library(coracle_module STATIC)
+endblock()
 add_library(coracle::module ALIAS coracle_module)
 target_sources(coracle_module PUBLIC FILE_SET CXX_MODULES BASE_DIRS ${PROJECT_SOURCE_DIR}/modules
                                                           FILES ${PROJECT_SOURCE_DIR}/modules/coracle.cppm)

@@ -109,7 +109,8 @@ module_by_hand() {
 module() {
   local by=(-DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_BUILD_TYPE=Release)
   install_and_move "$work/with_module" -DCORACLE_BUILD_MODULE=ON "${by[@]}"
-  build_and_run "$work/j" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=module -DCMAKE_PREFIX_PATH="$work/with_module" "${by[@]}"
+  build_and_run "$work/j" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=module -DCMAKE_PREFIX_PATH="$work/with_module" \
+    -DCMAKE_CXX_SCAN_FOR_MODULES=ON "${by[@]}"  # as it is anyway for whoever requires CMake 3.28
 }
 
 # Two files of a program, one of which has the implementation.
