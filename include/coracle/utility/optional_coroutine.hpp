@@ -1,5 +1,6 @@
 // coracle/utility/optional_coroutine.hpp -- std::optional as a coroutine: co_await gives the value or ends
-// it. SPDX-License-Identifier: MIT
+// it.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/allocated_promise.hpp>
 #include <coracle/utility/detail/early_result.hpp>

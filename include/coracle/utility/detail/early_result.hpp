@@ -1,5 +1,6 @@
 // coracle/utility/detail/early_result.hpp -- parts of coroutines that return a plain object and may end
-// early. SPDX-License-Identifier: MIT
+// early.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
