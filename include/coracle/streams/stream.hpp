@@ -230,6 +230,7 @@ auto operator|(S&& source, Pipe&& pipe) {
 }
 }  // namespace coracle::detail
 
+namespace coracle::streams {
 /// Streams: pipelines over asynchronous sequences. A stage pulls from the one before only when it is pulled
 /// from, so there is backpressure, and nothing is computed unless it is needed. Only buffered and merge pull
 /// ahead, by stated amounts.
@@ -242,7 +243,6 @@ auto operator|(S&& source, Pipe&& pipe) {
 /// elements are moved out; any type with a next() or recv() that is an awaitable of something optional-like.
 /// A pipeline owns its parts; only what cannot be moved, such as a channel, is referred to and must outlive
 /// it. A stage's functions are called one at a time, by whatever polls the stage.
-namespace coracle::streams {
 template <class S>
 concept stream = detail::is_stream<std::remove_cvref_t<S>>;
 }  // namespace coracle::streams
