@@ -25,7 +25,7 @@ class blocking_pool_state final : public elastic_threads {
       --queued_;
       queue_.take(call.node());
     }
-    call.call_(call);  // better here than never
+    call.call_(call);  // no thread can be started: call it here
     return false;
   }
   bool withdraw(blocking_call& call) noexcept {
@@ -66,7 +66,7 @@ std::size_t blocking_pool::thread_count() const noexcept { return state_->thread
 
 blocking_pool& default_blocking_pool() {
   alignas(blocking_pool) static std::byte memory[sizeof(blocking_pool)];
-  // The child that fork() makes has none of the threads, and none of its coroutines waits for one.
+  // A child process of fork() has none of the threads, and none of its coroutines waits for one.
   static blocking_pool& only = []() -> blocking_pool& {
     ::pthread_atfork(nullptr, nullptr, [] { ::new (memory) blocking_pool; });
     return *::new (memory) blocking_pool;

@@ -25,7 +25,7 @@ unsigned model_choices::choose_thread(thread_set can_run, thread_set asleep, thr
   const choice& here = path_[next_];
   return repeat(here.can_run == can_run, here.taken < 8 && (can_run & set_of(here.taken)) != 0);
 }
-/// What was taken here before. `is_same`: out of the same ways; a replay does not know out of which.
+/// Returns the choice made here before. `is_same`: from the same alternatives; a replay does not know these.
 unsigned model_choices::repeat(bool is_same, bool is_possible) noexcept {
   const choice& here = path_[next_++];
   const bool is_read = here.count == 0 && here.can_run == 0;

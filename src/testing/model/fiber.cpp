@@ -36,9 +36,9 @@ coracle_model_switch:
 namespace coracle::testing::model {
 void model_fiber::prepare(entry* begin) {
   if (!stack_) stack_ = std::make_unique_for_overwrite<std::byte[]>(stack_size);
-  // An execution that was given up has left it as it was.
+  // An abandoned execution has left it as it was.
   coracle::detail::unpoison(stack_.get(), stack_size);
-  // A function is entered with its stack 8 behind a multiple of 16.
+  // On function entry the stack pointer is 8 below a multiple of 16.
   auto* top = reinterpret_cast<void**>(stack_.get() + stack_size - 64);
   *--top = nullptr;
   *--top = reinterpret_cast<void*>(begin);
@@ -55,7 +55,7 @@ void model_fiber::exchange_exceptions(model_fiber& other) {
 
 #if CORACLE_ADDRESS_SANITIZER()
 namespace {
-// That on which the checker was called: of the others it is known.
+// The stack on which the checker was called; those of the fibers are known.
 const void* first_stack = nullptr;
 std::size_t first_stack_size = 0;
 }  // namespace
@@ -67,7 +67,7 @@ void model_fiber::entered() {
   const void* from = nullptr;
   std::size_t size = 0;
   __sanitizer_finish_switch_fiber(fake_stack_, &from, &size);
-  // The fake stack stays for the next execution; this lets it collect what one that was given up has left in it.
+  // The fake stack is kept for the next execution; this lets it collect the remains of an abandoned one.
   if (std::exchange(begins_, false)) __asan_handle_no_return();
   if (!first_stack) {
     first_stack = from;

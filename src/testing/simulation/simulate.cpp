@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-// With a sanitizer: what is called before it ends the program.
+// Under a sanitizer: registers a function to call before it ends the program.
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*call)());
 
 namespace coracle::testing {
@@ -28,7 +28,7 @@ extern "C" void name_what_runs_and_die(int signal) {
   std::raise(signal);
 }
 
-/// While it lives, whatever ends the program says on stderr which seed it was.
+/// While it lives, anything that ends the program first prints the seed on stderr.
 class last_words {
  public:
   last_words() noexcept {
@@ -65,7 +65,7 @@ std::string how_again(std::uint64_t seed) {
   return "to run it again: CORACLE_SEED=" + std::to_string(seed) + " in the environment\n";
 }
 
-/// One run. `tolerate`: calls what is given, and swallows the exceptions that may pass.
+/// One run. `tolerate` calls its argument and swallows the permitted exceptions.
 template <class Body, class Tolerate>
 void run_once(simulation& sim, const Body& body, const std::string& what, Tolerate tolerate) {
   std::string why;
@@ -105,13 +105,13 @@ simulated_total simulate(const simulated_seeds& seeds, const simulated_scenario&
 }
 
 namespace {
-/// Runs a scenario with one fault, and sees to it that no memory is left behind.
+/// Runs a scenario with one fault, and checks that it leaks no memory.
 class fault_runs {
  public:
   fault_runs(std::uint64_t seed, const simulated_scenario& body, const simulation_options& options)
       : seed_(seed), body_(body), options_(options) {}
 
-  /// Returns the steps, the operations and the allocations that there were.
+  /// The numbers of steps, operations and allocations.
   struct counts {
     std::uint64_t steps, operations, allocations;
   };
@@ -206,7 +206,7 @@ fault_counts for_every_fault(std::uint64_t seed, const simulated_scenario& body,
 namespace {
 using wall_clock = std::chrono::steady_clock;
 
-/// How many seeds it has run with; 0: it has failed.
+/// Returns the number of seeds run; 0 if one failed.
 std::uint64_t run_case(const char* program, const simulation_case& each, const simulated_seeds& seeds) {
   const auto start = wall_clock::now();
   try {

@@ -1,18 +1,20 @@
-// coracle/testing/simulation/detail/random_source.hpp -- numbers that a seed decides, the same with every compiler and library.
+// coracle/testing/simulation/detail/random_source.hpp -- portable seeded random numbers.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
 #include <cstdint>
 
 namespace coracle::testing {
-/// A UniformRandomBitGenerator that gives the same numbers everywhere, which the distributions of <random> do not.
+/// A UniformRandomBitGenerator that returns the same numbers with every compiler and library, unlike the
+/// distributions of <random>.
 ///
 ///     coracle::testing::random_source random{7};
 ///     if (random.one_in(10)) drop(packet); else delay(packet, random.between(1ms, 20ms));
 ///
-/// Threads  one at a time.
-/// Cost     8 bytes; a few instructions a number. Not for secrets.
-/// Source   G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
+/// Threads  not thread-safe.
+/// Cost     8 bytes; a few instructions per number. Not cryptographic.
+/// Source   G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
+///          (SplitMix64).
 class random_source {
  public:
   using result_type = std::uint64_t;
@@ -25,14 +27,14 @@ class random_source {
     state_ += 0x9e3779b97f4a7c15;
     return mix(state_);
   }
-  /// 0 ... count - 1. Requires: count != 0. A little uneven where `count` is near 2^64.
+  /// Returns a number in [0, count). Requires: count != 0. Slightly biased if `count` is near 2^64.
   constexpr std::uint64_t below(std::uint64_t count) noexcept {
     CORACLE_REQUIRE(count != 0, "random_source::below(0): there is no number below 0");
     return (*this)() % count;
   }
-  /// True once in `count` calls, on average. Requires: count != 0.
+  /// Returns true once in `count` calls, on average. Requires: count != 0.
   constexpr bool one_in(std::uint64_t count) noexcept { return below(count) == 0; }
-  /// `least` ... `most`, in the unit of the type: a number or a duration. Requires: least <= most.
+  /// Returns a number or duration in [least, most], in the unit of the type. Requires: least <= most.
   template <class T>
   constexpr T between(T least, T most) noexcept {
     if constexpr (requires { least.count(); }) {
