@@ -70,6 +70,7 @@ using coracle::interleave;
 using coracle::interleaved;
 using coracle::interval;
 using coracle::invoke;
+using coracle::io_engine;
 using coracle::io_service;
 using coracle::io_work_scope;
 using coracle::lagged;
