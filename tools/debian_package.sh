@@ -14,7 +14,7 @@ out=$(cd "$2" && pwd)
 
 machine=$(mktemp -d /var/tmp/debian-package.XXXXXX)
 trap 'rm -rf --one-file-system "$machine"' EXIT
-make_debian_root bookworm "$machine" debhelper lintian cmake ninja-build g++ python3 pkg-config
+make_debian_root bookworm "$machine" build-essential debhelper lintian cmake ninja-build python3 pkg-config
 version=$(basename "$archive" .tar.gz | cut -d - -f 2)
 mkdir "$machine/build"
 cp "$archive" "$machine/build/coracle_$version.orig.tar.gz"

@@ -16,7 +16,9 @@ make_debian_root() {
   eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
   export http_proxy https_proxy
   chmod 755 "$folder"
-  debootstrap --variant=minbase --include="$(IFS=, && echo "ca-certificates,$*")" "$suite" "$folder" "$mirror" \
-    >"$folder/debootstrap.log" || { tail -n 20 "$folder/debootstrap.log" >&2; return 1; }
+  debootstrap --variant=minbase --include=ca-certificates "$suite" "$folder" "$mirror" >"$folder/debootstrap.log" ||
+    { tail -n 20 "$folder/debootstrap.log" >&2; return 1; }
   cp -L /etc/resolv.conf /etc/hosts "$folder/etc/"
+  (($# == 0)) || chroot "$folder" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
+    >"$folder/packages.log" 2>&1 || { tail -n 20 "$folder/packages.log" >&2; return 1; }
 }

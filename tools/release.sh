@@ -56,5 +56,6 @@ if [[ ${2:-} == --debian ]]; then
   "$root/tools/debian_package.sh" "$out/$name.tar.gz" "$out"
 fi
 cd "$out"
-sha256sum -- *[!s] | grep -v SHA256SUMS >SHA256SUMS
-cat SHA256SUMS
+rm -f SHA256SUMS
+sums=$(sha256sum -- *)
+echo "$sums" | tee SHA256SUMS

@@ -37,9 +37,9 @@ coracle::task<int> work(coracle::static_thread_pool& pool) {
   static_cast<void>(nothing);
   const auto first = co_await coracle::when_any(coracle::sleep_for(1ms), coracle::sleep_for(1h));
   co_await send_all(doubled);
-  const std::vector<int> all =
-      co_await (doubled | coracle::streams::map([](int x) { return 2 * x; }) | coracle::streams::collect());  // 2 4 6
-  const int more = co_await (half_of(24) | coracle::fmap([](int x) { return x + 1; }));                       // 13
+  const std::vector<int> all = co_await (doubled | coracle::streams::map([](int x) { return 2 * x; }) |
+                                         coracle::streams::collect());                   // 2 4 6
+  const int more = co_await (half_of(24) | coracle::fmap([](int x) { return x + 1; }));  // 13
   co_return a + b + sum + static_cast<int>(first.index()) + all[0] + all[1] + all[2] + more - 1;
 }
 }  // namespace
