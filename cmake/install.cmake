@@ -42,6 +42,7 @@ install(FILES cmake/coracle_lint.cmake DESTINATION ${package_dir})
 file(RELATIVE_PATH lint_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/coracle/lint)
 configure_file(cmake/coracle-lint.in coracle-lint @ONLY)
 install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/coracle-lint TYPE BIN)
+install(FILES tools/coracle_lint/coracle-lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(package IN ITEMS coracle coracle-io coracle-cppcoro coracle-testing coracle-testing-io coracle-model)

@@ -5,7 +5,9 @@
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/forked.hpp>
+#include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -115,6 +117,23 @@ task<> when_all_of_two(long n) {
     need(std::get<0>(both) + std::get<1>(both));
   }
 }
+/// The child wins; the wait beside it is taken back.
+task<> when_any_of_two(long n) {
+  coracle::async_manual_reset_event never;
+  for (long i = 0; i != n; ++i) {
+    const auto first = co_await coracle::when_any(never, leaf(i));
+    need(std::get<1>(first));
+  }
+}
+/// The first would have to wait, the second is carried out.
+task<> select_of_two(long n) {
+  coracle::channel<long> empty{1}, filled{1};
+  for (long i = 0; i != n; ++i) {
+    co_await filled.send(i);
+    const auto chosen = co_await coracle::select(empty.recv(), filled.recv());
+    need(*std::get<1>(chosen));
+  }
+}
 task<> spawn_and_join(long n) {
   coracle::async_scope scope;
   for (long i = 0; i != n; ++i) scope.spawn(void_leaf());
@@ -211,6 +230,8 @@ task<> count_outside_a_pool() {
   co_await count("async_generator_element", async_generator_element);
   co_await count("when_all_child", when_all_child);
   co_await count("when_all_of_two", when_all_of_two);
+  co_await count("when_any_of_two", when_any_of_two);
+  co_await count("select_of_two", select_of_two);
   co_await count("spawn_and_join", spawn_and_join);
   co_await count("mutex_uncontended", mutex);
   co_await count("event_set_await_reset", event_set_await_reset);

@@ -32,7 +32,8 @@ class inert_io_system : public coracle::detail::io_system {
 /// Derived classes provide poll(), wake() and set_timer().
 class inert_io_backend : public coracle::detail::io_backend {
  public:
-  using io_backend::io_backend;
+  explicit inert_io_backend(coracle::detail::io_system& system) noexcept
+      : io_backend(system, {"inert", {}}) {}
   coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { std::abort(); }
   void detach(coracle::detail::io_record&) noexcept override {}
   std::size_t attached() noexcept override { return 0; }

@@ -47,6 +47,7 @@ constexpr std::uint64_t slice = coracle::detail::turn_order::slice;
 struct script {
   std::function<void()> in_sleep[3];
   std::function<void()> in_look;
+  std::function<void()> when_asked_for_time;  ///< the next time
   int sleeps = 0;
   int looks = 0;  ///< which did not wait
   int wakes = 0;
@@ -114,7 +115,10 @@ class scripted_backend final : public coracle_test::inert_io_backend {
 
 class scripted_system final : public coracle_test::inert_io_system {
  public:
-  time_point now() noexcept override { return its.time; }
+  time_point now() noexcept override {
+    if (const auto happens = std::exchange(its.when_asked_for_time, nullptr)) happens();
+    return its.time;
+  }
   std::uint64_t ticks() noexcept override { return its.ticks; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
     return std::make_unique<scripted_backend>(*this, its, loop);
@@ -173,6 +177,32 @@ TEST_CASE("io_service: two timers in turn take a sleep each") {
   CHECK(system.its.time == time_point{6ms});
   CHECK(system.its.sleeps == 2);
   CHECK(system.its.looks == 0);
+}
+
+TEST_CASE(
+    "io_service: a stop request while a timer is started ends its wait, but one that is past is over "
+    "already") {
+  scripted_system system;
+  io_service io{system};
+  coracle::stop_source stop;
+  bool cancelled = false;
+  const auto wait_for = [&](std::chrono::milliseconds time) -> coracle::task<> {
+    stop = {};
+    system.its.when_asked_for_time = [&] { stop.request_stop(); };
+    try {
+      co_await io.schedule_at(time_point{time}, stop.get_token());
+      cancelled = false;
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  io.run(wait_for(0ms));
+  CHECK(stop.stop_requested());
+  CHECK_FALSE(cancelled);
+  io.run(wait_for(5ms));
+  CHECK(stop.stop_requested());
+  CHECK(cancelled);
+  CHECK(system.its.time == time_point{});
 }
 
 TEST_CASE("io_service: a wake-up that has arrived is not under way any more: the next post wakes again") {

@@ -40,7 +40,7 @@ const char* name_of(io_opcode code) noexcept {
 }  // namespace
 
 simulated_backend::simulated_backend(io_loop& loop, host& its_host)
-    : io_backend(its_host), loop_(loop), host_(its_host) {
+    : io_backend(its_host, {"simulated", "a simulated_host was given"}), loop_(loop), host_(its_host) {
   loop.others_run();
 }
 

@@ -1,0 +1,88 @@
+// tests/model/stream.cpp -- what runs inside a pipeline, and ends while the pipeline is stopped.
+// SPDX-License-Identifier: MIT
+#include <coracle/generators/async_generator.hpp>
+#include <coracle/streams/buffered.hpp>
+#include <coracle/streams/ends.hpp>
+#include <coracle/streams/merge.hpp>
+#include <coracle/streams/stages.hpp>
+
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle::task;
+namespace streams = coracle::streams;
+using namespace coracle_test;
+
+coracle::async_generator<int> numbers(int to) {
+  for (int i = 0; i != to; ++i) co_yield i;
+}
+
+/// The work on an element ends on this thread while another one stops the pipeline, which joins it on every way out.
+void stop_against_end_of_work() {
+  stoppable_place place;
+  std::coroutine_handle<> handle;
+  plain_int written = 0, taken = 0;
+  wait_end end = wait_end::waits;
+  const auto work = [&](int n) -> task<int> {
+    co_await hand_out{handle};
+    written = 7;
+    co_return n;
+  };
+  const auto take = [&](int) { taken += 1; };
+  const auto pipeline = [&](const stoppable_place&) -> detached_in_place {
+    wait_end how = wait_end::carried_out;
+    try {
+      co_await (numbers(1) | streams::map(work) | streams::buffered(2) | streams::for_each(take));
+    } catch (const coracle::operation_cancelled&) {
+      how = wait_end::cancelled;
+    }
+    model_expect(written == 7, "the work has ended, and what it did is seen");
+    end = how;
+  };
+  pipeline(place);
+  model_thread stopper{[&] { place.request_stop(); }};
+  coracle::resume(handle);
+  stopper.join();
+  model_expect(end != wait_end::waits, "the pipeline has ended");
+  if (end == wait_end::carried_out) model_expect(taken == 1, "with the element");
+}
+/// The same where the pipeline belongs to an executor, and the work ends elsewhere.
+void stop_against_end_elsewhere() {
+  stoppable_place place;
+  model_executor loop;
+  std::coroutine_handle<> handle;
+  plain_int written = 0;
+  bool is_over = false, is_home = false;
+  const auto work = [&](int n) -> task<int> {
+    co_await hand_out{handle};
+    written = 7;
+    co_return n;
+  };
+  const auto pipeline = [&](const stoppable_place&) -> detached_in_place {
+    co_await loop.schedule();
+    try {
+      co_await (numbers(1) | streams::map(work) | streams::buffered(2) | streams::for_each([](int) {}));
+    } catch (const coracle::operation_cancelled&) {
+    }
+    model_expect(written == 7, "the work has ended, and what it did is seen");
+    is_home = coracle::current_executor() == &loop;
+    is_over = true;
+  };
+  pipeline(place);
+  loop.run_posted();
+  model_thread stopper{[&] { place.request_stop(); }};
+  coracle::resume(handle);
+  stopper.join();
+  while (!is_over) loop.run(1);
+  model_expect(is_home, "it goes on where it suspended");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("stream: stop against the end of the work on an element", model_test::all,
+            stop_against_end_of_work);
+  run.check("stream: the same, from another executor", 3, stop_against_end_elsewhere);
+  return run.finish();
+}
