@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds every #include in include/ and src/ against the order of the layers, which ARCHITECTURE.md states in one line:
+"""Checks every #include in include/ and src/ against the order of the layers, which ARCHITECTURE.md states in one line:
 
     Order: `net` > `io` > ...
 
-A file includes only headers of its own layer or of those behind it in that line. The layer of a file is its folder below
-include/coracle/ or src/; `testing` may include all of them, and nothing includes it but the SEAMS. --self-test breaks the rule
-in each direction and sees it found.
+A file may include only headers of its own layer or of layers after it in that line. The layer of a file is its folder below
+include/coracle/ or src/; `testing` may include all of them, and only the SEAMS include it. --self-test breaks the rule
+in each direction and checks that this is found.
 """
 import re
 import sys

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Holds the tables of memory orders above atomic state against the code below them.
+"""Checks the tables of memory orders above atomic state against the code.
 
     //   [M1] free -> held  acquire  sees the last holder's writes  pairs with M2
     ...
     state_.compare_exchange_strong(seen, held, memory_order_acquire, memory_order_relaxed) /*M1*/
 
-In include/ and src/ each order that the code names has a tag: the next in its statement or after it on the line, else the last
-before it there. The row of that name stands in the same file or in a header that it includes, and its first line names just
-the orders that its accesses have; what a failed compare_exchange loads needs to be named only if it is not relaxed. No row is
-without a use, no access without an order, and no atomic goes past the seam, base/atomic.hpp.
+In include/ and src/ each memory order has a tag: the next one in its statement or after it on the line, otherwise the last
+before it there. The row of that name is in the same file or in a header that it includes, and its first line names exactly
+the orders of its accesses; the failure order of a compare_exchange needs to be named only if it is not relaxed. There is no
+unused row, no access without an order, and no atomic outside the seam, base/atomic.hpp.
 
-Two relaxed loads need no row, as nothing rests on them: in a CORACLE_REQUIRE or CORACLE_CHECK, and the first guess of a loop that changes the word
+Two kinds of relaxed loads need no row, because nothing depends on them: in a CORACLE_REQUIRE or CORACLE_CHECK, and the first guess of a loop that changes the word
 by compare_exchange (`seen = word.load(relaxed)`, and then `seen` is what is expected). --self-test checks the parser.
 """
 import re

@@ -59,7 +59,7 @@ bool blocking_call::withdraw() noexcept { return pool_.withdraw(*this); }
 
 blocking_pool::blocking_pool(std::size_t most_threads, std::chrono::milliseconds idle_time)
     : state_(std::make_unique<detail::blocking_pool_state>(most_threads, idle_time)) {
-  CORACLE_REQUIRE(most_threads >= 1, "a blocking_pool was made without threads: allow at least one");
+  CORACLE_REQUIRE(most_threads >= 1, "a blocking_pool was constructed without threads: allow at least one");
 }
 blocking_pool::~blocking_pool() = default;
 std::size_t blocking_pool::thread_count() const noexcept { return state_->thread_count(); }

@@ -139,8 +139,9 @@ class static_thread_pool::shared_state {
 };
 
 static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) : pool_(pool) {
-  CORACLE_REQUIRE(threads >= 1 && threads <= detail::sleepers::most_threads,
-                  "a static_thread_pool was made with no threads or more than 32767: give it at least one");
+  CORACLE_REQUIRE(
+      threads >= 1 && threads <= detail::sleepers::most_threads,
+      "a static_thread_pool was constructed with 0 threads or more than 32767: give it at least one");
   workers_.reserve(threads);
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
   try {
@@ -154,7 +155,7 @@ static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::si
 static_thread_pool::shared_state::~shared_state() {
   stop();
   CORACLE_REQUIRE(!work_is_queued(),
-                  "a coroutine was posted to a static_thread_pool that was being destroyed");
+                  "a coroutine was posted to a static_thread_pool that is being destroyed");
 }
 
 void static_thread_pool::shared_state::start_threads() {
@@ -408,9 +409,8 @@ static_thread_pool::static_thread_pool()
 static_thread_pool::static_thread_pool(std::size_t threads)
     : state_(std::make_unique<shared_state>(*this, threads)) {}
 static_thread_pool::~static_thread_pool() {
-  CORACLE_REQUIRE(
-      !detail::this_thread().forks || detail::this_thread().forks->place() != this,
-      "a static_thread_pool was destroyed on one of its own threads, which it would have to wait for");
+  CORACLE_REQUIRE(!detail::this_thread().forks || detail::this_thread().forks->place() != this,
+                  "deadlock: a static_thread_pool was destroyed on one of its own threads");
 }
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
 void static_thread_pool::post_scheduled(resumption& item) noexcept { state_->post_scheduled(item); }

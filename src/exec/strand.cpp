@@ -115,7 +115,8 @@ void strand_state::abandon() noexcept {
 
 namespace {
 executor& executor_of(scheduler_ref underlying) noexcept {
-  CORACLE_REQUIRE(underlying.place(), "a strand was made over current_scheduler() where there is none");
+  CORACLE_REQUIRE(underlying.place(),
+                  "a strand was constructed over current_scheduler() outside any executor");
   return *underlying.place();
 }
 }  // namespace

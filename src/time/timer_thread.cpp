@@ -59,7 +59,7 @@ void* timer_thread::enter(void* self) noexcept {
 }
 void timer_thread::create_thread() noexcept {
   thread_handle started{};
-  if (start_quiet_thread(started, &enter, this) != 0) fail("the thread of the timers cannot be started");
+  if (start_quiet_thread(started, &enter, this) != 0) fail("the timer thread cannot be started");
   thread_ = started;
 }
 

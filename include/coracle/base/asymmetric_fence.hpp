@@ -45,9 +45,8 @@ class asymmetric_fence {
       std::atomic_thread_fence(memory_order_seq_cst);
     } else if (!is_done(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
       fail(
-          "membarrier() has failed, though the system had granted it to this process: install a seccomp "
-          "filter "
-          "that refuses it before the first thread pool, forked child or spsc_channel, or let it pass");
+          "membarrier() failed after the kernel had granted it to this process: install a seccomp filter "
+          "that refuses it before the first thread pool, forked child or spsc_channel, or allow it");
     }
   }
 

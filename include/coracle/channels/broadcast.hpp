@@ -77,8 +77,7 @@ class broadcast {
  public:
   /// Keeps the last `capacity` values. Requires: at least 1.
   explicit broadcast(std::size_t capacity) : state_(std::make_shared<detail::broadcast_state<T>>(capacity)) {
-    CORACLE_REQUIRE(capacity != 0,
-                    "a broadcast was made without room for a value: its capacity has to be at least 1");
+    CORACLE_REQUIRE(capacity != 0, "a broadcast was constructed with a capacity of 0: it must be at least 1");
   }
   broadcast(const broadcast&) = delete;
   broadcast& operator=(const broadcast&) = delete;

@@ -71,7 +71,8 @@ class oneshot_state : public recycled_frames {
   }
   bool enqueue(queued_waiter& receiver) noexcept {
     const std::uint32_t seen = word_.lock();
-    CORACLE_REQUIRE((seen & waited_for) == 0, "recv() of a oneshot_receiver was awaited twice at a time");
+    CORACLE_REQUIRE((seen & waited_for) == 0,
+                    "concurrent recv() of a oneshot_receiver: it has one consumer at a time");
     bool waits = false;
     if ((seen & sender_left) != 0) {
       static_cast<void>(queue_.serve_at_once(receiver));
@@ -194,13 +195,12 @@ template <class T>
 }
 template <class T>
 std::pair<detail::any_awaiter, detail::any_awaiter> oneshot() {
-  static_assert(
-      std::is_object_v<T>,
-      "a oneshot carries an object: a pointer in place of a reference, std::monostate as a mere signal");
+  static_assert(std::is_object_v<T>,
+                "a oneshot carries an object: send a pointer instead of a reference, and std::monostate as a "
+                "plain signal");
   static_assert(
       !std::is_object_v<T> || std::is_nothrow_move_constructible_v<T>,
-      "the value of a oneshot changes hands where nothing may throw: its move constructor must be noexcept; "
-      "send a std::unique_ptr to it instead");
+      "the value of a oneshot must have a noexcept move constructor: send a std::unique_ptr to it instead");
   static_assert(
       !std::is_object_v<T> || detail::fits_into_frame<T>,
       "the value of a oneshot is aligned to 16 bytes at most: send a std::unique_ptr to it instead");

@@ -75,10 +75,8 @@ class async_generator_promise : public part::continues_parent,
   CORACLE_ALWAYS_INLINE() void begin_step() noexcept {
 #if CORACLE_CHECKS()
     auto* const under_way = static_cast<object*>(static_cast<void*>(this));  // no element has this address
-    CORACLE_CHECK(
-        element_ != under_way,
-        "an async_generator was asked for an element while another co_await waits for one: it has one "
-        "consumer at a time");
+    CORACLE_CHECK(element_ != under_way,
+                  "concurrent awaits of an async_generator's next element: it has one consumer at a time");
     element_ = under_way;
 #endif
   }
@@ -123,7 +121,7 @@ class async_generator_promise : public part::continues_parent,
 /// Threads       one consumer at a time; body and consumer may move from thread to thread.
 /// Cost          one frame from the recycler; two transfers per element, no atomic operation, constant stack.
 template <class T>
-class [[nodiscard("an async_generator that nobody awaits an element of does nothing")]] async_generator {
+class [[nodiscard("an async_generator does nothing until an element is awaited")]] async_generator {
   static_assert(!std::is_void_v<T>, "async_generator<T> needs elements: an object type or a reference");
   class step;
   class begin_operation;

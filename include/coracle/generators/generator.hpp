@@ -34,24 +34,24 @@ namespace coracle {
 ///               `Allocator` is void. An allocator passed to such a coroutine changes its promise type, so
 ///               `promise_type` itself has no `operator new` for it.
 template <class Ref, class Val, class Allocator>
-class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACLE_IN_A_REGISTER() generator
+class [[nodiscard("a generator does nothing until it is iterated over")]] CORACLE_IN_A_REGISTER() generator
     : public std::ranges::view_interface<generator<Ref, Val, Allocator>> {
   using value = std::conditional_t<std::is_void_v<Val>, std::remove_cvref_t<Ref>, Val>;
   using reference = std::conditional_t<std::is_void_v<Val>, Ref&&, Ref>;
   class iterator;
 
   static_assert(std::is_object_v<value> && std::same_as<std::remove_cv_t<value>, value>,
-                "generator<Ref, Val>: Val, or Ref without reference and const, has to be an object type");
+                "generator<Ref, Val>: Val, or Ref without reference and const, must be an object type");
   static_assert(std::is_reference_v<reference> ||
                     (std::is_object_v<reference> && std::same_as<std::remove_cv_t<reference>, reference> &&
                      std::copy_constructible<reference>),
-                "generator<Ref, Val>: Ref has to be a reference or a copyable object type without const");
+                "generator<Ref, Val>: Ref must be a reference or a copyable object type without const");
   using rvalue =
       std::conditional_t<std::is_reference_v<reference>, std::remove_reference_t<reference>&&, reference>;
   static_assert(std::common_reference_with<reference&&, value&> &&
                     std::common_reference_with<reference&&, rvalue&&> &&
                     std::common_reference_with<rvalue&&, const value&>,
-                "generator<Ref, Val>: Ref and Val need a common reference, as those of any range");
+                "generator<Ref, Val>: Ref and Val need a common reference, as for any range");
 
  public:
   using yielded = std::conditional_t<std::is_reference_v<reference>, reference, const reference&>;
@@ -59,7 +59,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   struct promise_type : detail::allocated_promise<detail::generator_promise<yielded>, Allocator> {
     generator get_return_object() noexcept {
       static_assert(alignof(promise_type) == alignof(detail::generator_state<yielded>),
-                    "their handles differ where their alignments do");
+                    "promise and state must be equally aligned, or their handles differ");
       return generator(std::coroutine_handle<promise_type>::from_promise(*this));
     }
   };
@@ -79,7 +79,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
 
   /// Runs the body up to its first element. Requires: not empty, and not called before.
   iterator begin() {
-    CORACLE_CHECK(fresh(), "begin() needs a generator that nobody has begun or moved from");
+    CORACLE_CHECK(fresh(), "begin() needs a generator that has not been started or moved from");
     body_.promise().start();
     iterator first{body_};
     ++first;

@@ -36,7 +36,7 @@ struct recursive_generator_promise : generator_promise<shown_by_recursive<T>>, r
     return typename base::yielded_copy(value);
   }
   nesting yield_value(recursive_generator<T>& nested) noexcept {
-    CORACLE_CHECK(!nested.is_at_element(), "co_yield needs a generator that nobody has begun");
+    CORACLE_CHECK(!nested.is_at_element(), "co_yield needs a generator that has not been started");
     if (nested.is_at_end()) return nesting(nullptr);
     return nesting(detail::as_state<yielded>(std::exchange(nested.body_, nullptr)));
   }
@@ -63,7 +63,7 @@ struct recursive_generator_promise : generator_promise<shown_by_recursive<T>>, r
 /// Threads       one at a time.
 /// Cost          as generator: a frame per level, an indirect call per element at any depth, constant stack.
 template <class T>
-class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACLE_IN_A_REGISTER()
+class [[nodiscard("a generator does nothing until it is iterated over")]] CORACLE_IN_A_REGISTER()
     recursive_generator {
   static_assert(!std::is_void_v<T>, "recursive_generator<T> needs elements: an object type or a reference");
   using state = detail::generator_state<detail::shown_by_recursive<T>>;
@@ -72,7 +72,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   struct promise_type : detail::recursive_generator_promise<T> {
     recursive_generator get_return_object() noexcept {
       static_assert(alignof(promise_type) == alignof(state),
-                    "their handles differ where their alignments do");
+                    "promise and state must be equally aligned, or their handles differ");
       return recursive_generator(std::coroutine_handle<promise_type>::from_promise(*this));
     }
   };

@@ -53,7 +53,7 @@ class buffered_element<E> : public stream_child<buffered_element<E>, E> {
 // A slot belongs to the pump once it holds a permit of `room`, then to the element, and to the consumer once
 // `ready` is set.
 template <class Source>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 buffered_stream {
   using source_element = typename Source::element_type;
 
@@ -163,7 +163,7 @@ namespace coracle::streams {
 /// Threads       elements may complete on any thread.
 /// Cost          three allocations per run, none per element besides its own frame.
 [[nodiscard("write source | buffered(n)")]] inline auto buffered(std::size_t limit) noexcept {
-  CORACLE_REQUIRE(limit != 0, "buffered(0): at least one element has to be on its way");
+  CORACLE_REQUIRE(limit != 0, "buffered(0): the limit must be at least 1");
   return detail::buffered_pipe(limit);
 }
 }  // namespace coracle::streams

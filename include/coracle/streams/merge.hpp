@@ -88,7 +88,7 @@ class merge_meeting {
 };
 
 template <class... Sources>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 merged_streams {
  public:
   using element_type = typename merged_element<typename Sources::element_type...>::type;
@@ -129,7 +129,7 @@ merged_streams {
 };
 
 template <class First, class Second>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 zipped_streams {
  public:
   using element_type = std::pair<typename First::element_type, typename Second::element_type>;

@@ -11,7 +11,7 @@ namespace coracle::detail {
 /// A stage that maps each step of its source to a step of its own: pass(step). Once finished() returns true
 /// it polls no more.
 template <class Source, class Change>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 changed_stream {
   using polled = decltype(std::declval<Source&>().poll());
 
@@ -134,7 +134,7 @@ class map_pipe : public stream_pipe {
     static_assert(fits, "map(f): f cannot be called with an element of the stream");
     if constexpr (fits) {
       constexpr bool gives = !std::is_void_v<std::invoke_result_t<Function&, E>>;
-      static_assert(gives, "map(f): f gives nothing; for its effect alone end the pipeline in for_each(f)");
+      static_assert(gives, "map(f): f returns nothing; for its side effects end the pipeline in for_each(f)");
       if constexpr (gives)
         return change_stream<map_change<Function, E>>(std::move(source), std::move(function_));
     } else {
@@ -153,7 +153,8 @@ class filter_pipe : public stream_pipe {
   auto apply(Source&& source) {
     using E = typename Source::element_type;
     constexpr bool fits = std::is_invocable_r_v<bool, Predicate&, const std::remove_reference_t<E>&>;
-    static_assert(fits, "filter(f): f cannot be called with a const element of the stream, or gives no bool");
+    static_assert(
+        fits, "filter(f): f cannot be called with a const element of the stream, or does not return a bool");
     if constexpr (fits) {
       return change_stream<filter_change<Predicate, E>>(std::move(source), std::move(predicate_));
     } else {

@@ -204,7 +204,7 @@ constexpr bool check_stream() {
     static_assert(
         is_stream<object>,
         "a pipeline begins with a stream: an async_generator, a channel, or another object whose next() or "
-        "recv() is an awaitable of something optional-like; and stands in parentheses behind co_await");
+        "recv() is an awaitable of something optional-like; put it in parentheses after co_await");
     return false;
   } else if constexpr (std::is_lvalue_reference_v<S> && moves) {
     static_assert(

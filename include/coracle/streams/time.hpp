@@ -7,7 +7,7 @@
 
 namespace coracle::detail {
 template <class Source>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 throttled_stream {
  public:
   using element_type = typename Source::element_type;
@@ -34,7 +34,7 @@ throttled_stream {
 };
 
 template <class Source>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 limited_stream {
  public:
   using element_type = typename Source::element_type;

@@ -17,7 +17,7 @@ struct lifetimes {
   lifetimes& operator=(const lifetimes&) = delete;
   /// Ends the program with a message if a probe is still alive: it has leaked or would be destroyed too late.
   ~lifetimes() {
-    if (newest_) detail::fail("a lifetime_probe has leaked: it outlived the lifetimes that it reports to");
+    if (newest_) detail::fail("a lifetime_probe leaked: it outlived the lifetimes to which it reports");
   }
 
   int constructed = 0;  ///< neither copied nor moved
@@ -87,7 +87,8 @@ inline void lifetimes::enter(lifetime_probe& made) noexcept {
 inline void lifetimes::leave(lifetime_probe& dying) {
   lifetime_probe** at = &newest_;
   while (*at && *at != &dying) at = &(*at)->older_;
-  if (!*at) detail::fail("a lifetime_probe was destroyed that is not alive: twice, or moved as mere bytes");
+  if (!*at)
+    detail::fail("a lifetime_probe that is not alive was destroyed: destroyed twice, or moved bytewise");
   *at = dying.older_;
   --alive;
   if (!dying.moved_from_) destroyed.push_back(dying.id_);

@@ -74,7 +74,7 @@ inline void manual_scheduler::run(std::size_t index) {
   check_thread();
   resumption** at = &first_;
   for (; *at && index != 0; --index) at = &(*at)->next;
-  CORACLE_REQUIRE(*at, "a manual_scheduler was told to run a coroutine that is not in its queue");
+  CORACLE_REQUIRE(*at, "run() of a manual_scheduler: no coroutine is queued at this index");
   resumption& picked = *std::exchange(*at, (*at)->next);
   const detail::executor_scope here{this};
   resume(picked.handle);

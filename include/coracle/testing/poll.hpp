@@ -10,7 +10,7 @@
 namespace coracle::testing {
 /// The result of poll(): a started awaitable that advances only inside step() and run().
 template <class Awaitable>
-class [[nodiscard("what is polled is given up when this is destroyed")]] polled : detail::callback_frame {
+class [[nodiscard("destroying this destroys the polled awaitable")]] polled : detail::callback_frame {
  public:
   using result_type = await_result_t<Awaitable>;
 
@@ -41,7 +41,7 @@ class [[nodiscard("what is polled is given up when this is destroyed")]] polled 
   void request_stop() { stop_.request_stop(); }
   /// Returns the result. Requires: ready; called once.
   result_type get() {
-    CORACLE_REQUIRE(ready_, "the result of what is polled was taken before it was ready");
+    CORACLE_REQUIRE(ready_, "get() of a polled awaitable that is not ready: run() it first");
     return awaiter_.await_resume();
   }
   /// Where it runs.

@@ -25,7 +25,7 @@ class virtual_clock final : public timer_service {
   virtual_clock(const virtual_clock&) = delete;
   virtual_clock& operator=(const virtual_clock&) = delete;
   /// Requires: no timer is armed.
-  ~virtual_clock() { CORACLE_REQUIRE(timers_.empty(), "a virtual clock was destroyed with timers set"); }
+  ~virtual_clock() { CORACLE_REQUIRE(timers_.empty(), "a virtual clock was destroyed with timers armed"); }
 
   [[nodiscard]] time_point now() noexcept override { return now_; }
   /// Returns true if no timer is armed.

@@ -103,7 +103,7 @@ class hedged_attempts {
 
 template <class Attempt>
 task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Attempt attempt, unsigned most) {
-  CORACLE_REQUIRE(most != 0, "hedge() was given no attempts: allow at least one");
+  CORACLE_REQUIRE(most != 0, "hedge() with 0 attempts: allow at least one");
   co_await this_task::throw_if_stopped();
   const environment& outer =
       co_await read_environment([](const environment& here) -> const environment& { return here; });

@@ -37,7 +37,7 @@ class interval {
                     missed_tick after_late = missed_tick::burst) noexcept
       : period_(detail::clock_duration(period)), after_late_(after_late) {
     CORACLE_REQUIRE(period_ > period_.zero(),
-                    "an interval was made with a period of 0 or less: give it a longer one");
+                    "an interval was constructed with a period of 0 or less: it must be positive");
   }
 
   class tick_operation;

@@ -39,12 +39,12 @@ class rate_limiter {
         full_(product(burst, period.count())),
         refill_(tokens < full_ ? tokens : full_),
         level_(full_) {
+    CORACLE_REQUIRE(tokens > 0 && period > duration::zero() && burst > 0,
+                    "a rate_limiter was constructed with tokens, a period or a burst of 0 or less: each must "
+                    "be positive");
     CORACLE_REQUIRE(
-        tokens > 0 && period > duration::zero() && burst > 0,
-        "a rate_limiter was made with tokens, a period or a burst of 0 or less: each has to be greater");
-    CORACLE_REQUIRE(burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
-                    "a rate_limiter was made with too great a burst: times the period it has to be less than "
-                    "2^62 nanoseconds");
+        burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
+        "the burst of a rate_limiter is too large: burst * period must be less than 2^62 nanoseconds");
   }
   rate_limiter(std::int64_t tokens, duration period) noexcept : rate_limiter(tokens, period, tokens) {}
   rate_limiter(const rate_limiter&) = delete;

@@ -59,7 +59,7 @@ using attempt_result_t = await_result_t<std::invoke_result_t<Attempt&>>;
 
 template <class Attempt, class RetryIf>
 task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, RetryIf retry_if) {
-  CORACLE_REQUIRE(policy.max_attempts != 0, "retry() was given a policy of no attempts: allow at least one");
+  CORACLE_REQUIRE(policy.max_attempts != 0, "a retry_policy with max_attempts of 0: allow at least one");
   CORACLE_REQUIRE(
       policy.first_delay >= policy.first_delay.zero() && policy.max_delay >= policy.max_delay.zero(),
       "the delays of a retry_policy must not be negative");

@@ -61,8 +61,7 @@ inline constexpr unexpect_t unexpect{};
 /// An error on its way into an expected.
 template <class E>
 class unexpected {
-  static_assert(std::is_object_v<E> && std::same_as<E, std::remove_cvref_t<E> >,
-                "E has to be an object type");
+  static_assert(std::is_object_v<E> && std::same_as<E, std::remove_cvref_t<E> >, "E must be an object type");
 
  public:
   template <class G = E>
@@ -142,8 +141,8 @@ template <class E>
 ///     }
 template <class T, class E>
 class expected {
-  static_assert(!std::is_reference_v<T> && !std::is_function_v<T>, "T has to be an object type or void");
-  static_assert(std::is_object_v<E>, "E has to be an object type");
+  static_assert(!std::is_reference_v<T> && !std::is_function_v<T>, "T must be an object type or void");
+  static_assert(std::is_object_v<E>, "E must be an object type");
   template <class, class>
   friend class expected;
 
@@ -386,11 +385,13 @@ class expected {
 
   template <class Self>
   static constexpr decltype(auto) get(Self&& self) noexcept {
-    CORACLE_CHECK(self.has_value(), "an expected that holds an error was asked for its value");
+    CORACLE_CHECK(self.has_value(),
+                  "the value of an expected that holds an error was accessed: test has_value() first");
     if constexpr (!valueless) return (std::forward<Self>(self).held_.value);
   }
   constexpr const expected& failed() const noexcept {
-    CORACLE_CHECK(!has_value(), "an expected that holds a value was asked for its error");
+    CORACLE_CHECK(!has_value(),
+                  "the error of an expected that holds a value was accessed: test has_value() first");
     return *this;
   }
   constexpr expected& failed() noexcept {

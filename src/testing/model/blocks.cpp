@@ -96,7 +96,7 @@ void release(void* memory) noexcept {
   block* const each = static_cast<block*>(memory) - 1;
   if (listing) model_engine::current()->note_free(memory);
   if (each->mark == was_freed) fail_free("double free", memory);
-  if (each->mark != in_use) fail_free("free of memory that operator new has not given", memory);
+  if (each->mark != in_use) fail_free("free of memory that operator new did not allocate", memory);
   if (listing && !CORACLE_ADDRESS_SANITIZER())  // which does not let it look at all of it
     model_engine::current()->end_all_in(memory, each->size);
   each->mark = was_freed;

@@ -44,7 +44,7 @@ model_engine* model_engine::current_ = nullptr;
 constinit thread_local const char model_engine::this_thread_ = 0;
 
 void model_engine::stop_thread_of_its_own() noexcept {
-  std::fputs("coracle: a thread inside a model_check() that is no model_thread\n", stderr);
+  std::fputs("coracle: a thread inside a model_check() that is not a model_thread\n", stderr);
   std::abort();
 }
 
@@ -80,8 +80,7 @@ model_result model_engine::check() {
       tracing_ = true;
       choices_.follow_only();
       run_one();
-      result_.failure =
-          failure_.empty() ? first + "; not again: the body does not do the same each time" : failure_;
+      result_.failure = failure_.empty() ? first + "; not again: the body is not deterministic" : failure_;
       result_.schedule = trace_.text(count_);
       return result_;
     }
@@ -128,7 +127,7 @@ void model_engine::end_execution() {
   }
   const auto [left, size, written] = blocks_.end_execution(given_up);
   if (given_up) return;
-  if (written) failure_ = "use after free: freed memory has been written to";
+  if (written) failure_ = "use after free: freed memory was written to";
   if (left != 0)
     failure_ = "leak: blocks of memory that are not freed: " + std::to_string(left) + ", of " +
                std::to_string(size) + " bytes in all";
@@ -165,7 +164,7 @@ void model_engine::begin_execution() {
 }
 
 unsigned model_engine::start_thread(std::function<void()> body) {
-  if (count_ == model_threads) fail("more threads than the checker knows: at most 5 beside the body");
+  if (count_ == model_threads) fail("too many threads: at most 5 besides the body");
   const unsigned index = count_++;
   thread& started = threads_[index];
   started.body = std::move(body);

@@ -74,9 +74,9 @@ void run_once(simulation& sim, const Body& body, const std::string& what, Tolera
   } catch (const simulation_failure& failure) {
     throw simulation_failure(what + failure.what() + how_again(sim.seed()));
   } catch (const std::exception& error) {
-    why = std::string("an exception has left the scenario: ") + error.what();
+    why = std::string("an exception left the scenario: ") + error.what();
   } catch (...) {
-    why = "an exception has left the scenario";
+    why = "an exception left the scenario";
   }
   if (why.empty()) why = sim.unmet();
   if (!why.empty()) throw simulation_failure(what + sim.report(why) + how_again(sim.seed()));
@@ -99,7 +99,7 @@ simulated_total simulate(const simulated_seeds& seeds, const simulated_scenario&
     ++total.seeds;
     total.steps += sim.trace().steps();
     total.hash = random_source::mix(total.hash + sim.trace().hash());
-    if (only) std::fprintf(stderr, "%s", sim.report("was run alone, as CORACLE_SEED says").c_str());
+    if (only) std::fprintf(stderr, "%s", sim.report("was run alone because CORACLE_SEED is set").c_str());
   }
   return total;
 }

@@ -108,7 +108,7 @@ class generator_promise : public generator_state<Yielded>,
   }
   template <class Generator>
   static nesting nest(Generator&& generator) noexcept {
-    CORACLE_CHECK(generator.fresh(), "elements_of needs a generator that nobody has begun or moved from");
+    CORACLE_CHECK(generator.fresh(), "elements_of needs a generator that has not been started or moved from");
     return nesting(detail::as_state<Yielded>(generator.release()));
   }
 };

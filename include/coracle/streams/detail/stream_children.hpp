@@ -20,10 +20,9 @@ class stream_children {
   stream_children(const stream_children&) = delete;
   stream_children& operator=(const stream_children&) = delete;
   ~stream_children() {
-    CORACLE_REQUIRE(
-        running_.left() <= 1,
-        "a pipeline was destroyed while something in it runs: await it to its end, which a stop request "
-        "brings early");
+    CORACLE_REQUIRE(running_.left() <= 1,
+                    "a pipeline was destroyed while its children run: await it to its end; to end it early, "
+                    "request a stop");
   }
 
   [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }

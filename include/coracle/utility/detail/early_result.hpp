@@ -26,7 +26,7 @@ class early_result {
   operator result_type() {
     const std::coroutine_handle<Promise> body = body_;
     if (!body.done() && !body.promise().ended_early()) [[unlikely]] {
-      fail("this compiler asks for the result of a coroutine before it runs its body");
+      fail("this compiler converts the result of get_return_object() before the coroutine's body has run");
     }
     result_type result(body.promise().take());
     body.destroy();

@@ -19,7 +19,7 @@ struct uncounted_allocator {
   uncounted_allocator(const uncounted_allocator<U>&) noexcept {}
   T* allocate(std::size_t count) noexcept {
     void* const memory = std::malloc(count * sizeof(T));
-    if (!memory) fail("a simulation has no memory left");
+    if (!memory) fail("out of memory in a simulation");
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
