@@ -1,4 +1,4 @@
-// examples/01_task.cpp -- a coroutine that awaits another, and the way in from main().
+// examples/01_task.cpp -- a coroutine that awaits another, started from main().
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>

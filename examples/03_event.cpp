@@ -1,4 +1,4 @@
-// examples/03_event.cpp -- coroutines that wait for something to happen.
+// examples/03_event.cpp -- coroutines that wait for an event.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>

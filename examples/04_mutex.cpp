@@ -1,4 +1,4 @@
-// examples/04_mutex.cpp -- a lock that is held while the coroutine awaits.
+// examples/04_mutex.cpp -- a lock held across co_await.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>
@@ -13,7 +13,7 @@ coracle::task<> deposit(coracle::static_thread_pool& pool, account& to, int time
   for (int i = 0; i != times; ++i) {
     auto lock = co_await to.mutex.scoped_lock_async();
     const long before = to.balance;
-    co_await pool.schedule();  // another thread, perhaps: the lock is held all the same
+    co_await pool.schedule();  // perhaps on another thread: the lock is still held
     to.balance = before + 1;
   }
 }

@@ -1,4 +1,4 @@
-// examples/05_schedulers.cpp -- who runs where: schedule(), schedule_on(), resume_on() and via().
+// examples/05_schedulers.cpp -- what runs where: schedule(), schedule_on(), resume_on() and via().
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>

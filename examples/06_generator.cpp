@@ -1,4 +1,4 @@
-// examples/06_generator.cpp -- values produced one at a time, and a recursive walk in O(1) a step.
+// examples/06_generator.cpp -- a lazy sequence, and a recursive walk in O(1) per step.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>

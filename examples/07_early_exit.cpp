@@ -1,4 +1,4 @@
-// examples/07_early_exit.cpp -- optional and expected as coroutines: co_await gives the value or leaves.
+// examples/07_early_exit.cpp -- optional and expected as coroutines: co_await returns the value or leaves.
 // SPDX-License-Identifier: MIT
 #include <charconv>
 #include <coracle/coracle.hpp>

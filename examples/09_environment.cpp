@@ -1,4 +1,4 @@
-// examples/09_environment.cpp -- what travels down with every await: stop token, deadline, task-local values.
+// examples/09_environment.cpp -- what every await passes down: stop token, deadline, task-local values.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>

@@ -20,7 +20,7 @@ class [[nodiscard]] eager_task {
     }
   };
   eager_task(eager_task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
-  ~eager_task() {  // it has ended: whoever starts one awaits it
+  ~eager_task() {  // it has ended, because it must be awaited
     if (body_) body_.destroy();
   }
 

@@ -1,4 +1,4 @@
-// examples/12_executor_task.cpp -- your own coroutine type: a task that is back home after every await.
+// examples/12_executor_task.cpp -- your own coroutine type: returns to its executor after every await.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
@@ -9,7 +9,7 @@
 #include <coracle/exec/static_thread_pool.hpp>
 #include <cstdio>
 
-/// Its first parameter says where it belongs.
+/// The coroutine's first parameter is its executor.
 template <class Scheduler, class T = void>
 class [[nodiscard]] executor_task {
  public:

@@ -1,5 +1,6 @@
 // examples/13_directory_sizes.cpp -- where the bytes are: an async_generator asks the disk on a pool, its
-// consumer adds up. With a path as argument it counts below that one. SPDX-License-Identifier: MIT
+// consumer adds up. With a path as argument it counts below that one.
+// SPDX-License-Identifier: MIT
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ coracle::async_generator<const found_file> files_below(fs::path root, coracle::s
     if (entry.is_symlink() || !entry.is_regular_file()) continue;
     const found_file file{entry.path().parent_path().lexically_relative(root).string(), entry.file_size()};
     co_yield file;
-    co_await pool.schedule();  // wherever the consumer has been, the disk is asked on the pool
+    co_await pool.schedule();  // wherever the consumer was, read the disk on the pool
   }
 }
 
@@ -97,7 +98,7 @@ int main(int argc, char** argv) try {
     const sample_tree sample;
     print(coracle::sync_wait(add_up(files_below(sample.root, pool))));
   }
-} catch (const fs::filesystem_error& error) {  // it came from the pool, through the generator and the task
+} catch (const fs::filesystem_error& error) {  // thrown on the pool, through the generator and the task
   std::fprintf(stderr, "%s\n", error.what());
   return 1;
 }

@@ -12,10 +12,10 @@ struct order {
 };
 order ring[ring_size];
 
-using sequence = coracle::sequence_barrier<>;  // how far a stage has come
+using sequence = coracle::sequence_barrier<>;  // the progress of a stage
 using orders_in = coracle::single_producer_sequencer<>;
 
-/// Fills free places of the ring, several at once where there are.
+/// Fills free slots of the ring, several at once if available.
 coracle::task<> take_orders(coracle::static_thread_pool& pool, orders_in& placed) {
   co_await pool.schedule();
   for (std::size_t next = 0; next != orders;) {
@@ -28,7 +28,7 @@ coracle::task<> take_orders(coracle::static_thread_pool& pool, orders_in& placed
   }
 }
 
-/// Works on each order, in place, when `input` has published it.
+/// Processes each order in place, once `input` has published it.
 template <class Input, class Work>
 coracle::task<> stage(coracle::static_thread_pool& pool, const Input& input, sequence& done, Work work) {
   co_await pool.schedule();
@@ -42,7 +42,7 @@ coracle::task<> stage(coracle::static_thread_pool& pool, const Input& input, seq
 int main() {
   coracle::static_thread_pool pool{2};
   sequence discounted, totalled, booked;
-  orders_in placed{booked, ring_size};  // a place is free again when it has been booked
+  orders_in placed{booked, ring_size};  // a slot is free again once it has been booked
 
   const auto discount = [](order& each) {
     if (each.quantity >= 8) each.price -= 10;

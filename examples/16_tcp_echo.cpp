@@ -14,7 +14,7 @@
 
 using coracle::net::socket;
 
-/// Sends back what comes, until the client has no more to say.
+/// Echoes until the client closes its side.
 coracle::task<> echo(socket client) {
   std::array<char, 4096> buffer;
   try {
@@ -24,12 +24,12 @@ coracle::task<> echo(socket client) {
       co_await client.send_all(buffer.data(), size);
     }
   } catch (const std::system_error& error) {
-    std::printf("a client is gone: %s\n", error.what());  // and the others are served on
+    std::printf("a client is gone: %s\n", error.what());  // the others are still served
   }
 }
 
-/// Serves until it is stopped, which each accept(), recv() and send() below sees. No client outlives it. Where no
-/// descriptor is left, connections wait until a client has gone.
+/// Serves until it is stopped, which ends every accept(), recv() and send() below. No client outlives it. If
+/// it runs out of descriptors, connections wait until a client has left.
 coracle::task<> serve(socket& listener) {
   int served = 0;
   const auto accept_all = [&](coracle::async_scope& clients) -> coracle::task<> {
@@ -69,16 +69,16 @@ coracle::task<> run(coracle::io_service& io, int port) {
   listener.bind(
       coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), static_cast<std::uint16_t>(port)});
   listener.listen();
-  // Whichever ends first, which is the signal; the other is stopped, and joined.
+  // The first to end is the signal; the other is stopped and joined.
   if (port != 0) {
     co_await coracle::when_any(ctrl_c.wait(), serve(listener));
-  } else {  // a free port, and clients of its own
+  } else {  // a free port, and its own clients
     co_await coracle::when_all(coracle::when_any(ctrl_c.wait(), serve(listener)),
                                talk_and_interrupt(io, listener.local_endpoint()));
   }
 }
 
-/// With a port as argument it serves there until Ctrl-C.
+/// With a port as argument, serves there until Ctrl-C.
 int main(int argc, char** argv) {
   coracle::io_service io;
   io.run(run(io, argc > 1 ? std::atoi(argv[1]) : 0));

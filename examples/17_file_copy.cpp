@@ -1,4 +1,4 @@
-// examples/17_file_copy.cpp -- copies a file, shows how far it is, and can be cancelled.
+// examples/17_file_copy.cpp -- copies a file with a progress bar, cancellably.
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace fs = std::filesystem;
 using progress = std::function<void(std::uint64_t done, std::uint64_t size)>;
 
-/// Throws coracle::operation_cancelled after a stop request, and then leaves no half of a copy behind.
+/// Throws coracle::operation_cancelled after a stop request, and removes the partial copy.
 coracle::task<> copy(coracle::io_service& io, fs::path from, fs::path to, progress report,
                      coracle::stop_token stop) {
   const auto in = coracle::read_only_file::open(io, from);
@@ -24,7 +24,7 @@ coracle::task<> copy(coracle::io_service& io, fs::path from, fs::path to, progre
   try {
     for (std::uint64_t done = 0; done < size; report(done, size)) {
       const std::size_t got = co_await in.read(done, buffer.data(), buffer.size(), stop);
-      if (got == 0) break;  // somebody has cut it off meanwhile
+      if (got == 0) break;  // the file was truncated in the meantime
       co_await out.write_all(done, buffer.data(), got, stop);
       done += got;
     }
@@ -34,7 +34,7 @@ coracle::task<> copy(coracle::io_service& io, fs::path from, fs::path to, progre
   }
 }
 
-/// Draws a line each time another quarter is done.
+/// Draws a line for each completed quarter.
 class progress_bar {
  public:
   void operator()(std::uint64_t done, std::uint64_t size) {
@@ -48,7 +48,7 @@ class progress_bar {
   unsigned quarters_ = 0;
 };
 
-/// Copies a file of its own twice; the second time somebody presses Cancel at one half.
+/// Copies a file of its own twice; the second copy is cancelled halfway.
 coracle::task<> demonstrate(coracle::io_service& io, fs::path folder) {
   const fs::path original = folder / "original", copied = folder / "copied", cancelled = folder / "cancelled";
   std::ofstream(original) << std::string(1 << 20, 'x');

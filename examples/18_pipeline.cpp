@@ -1,10 +1,10 @@
-// examples/18_pipeline.cpp -- three stages of different speed, joined by channels: memory is bounded by them.
+// examples/18_pipeline.cpp -- three stages of different speed; channels apply backpressure and bound memory.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>
 #include <string>
 
-/// How many pages are in the pipeline, and the most there have been.
+/// The number of pages in the pipeline, and its maximum.
 struct gauge {
   int now = 0, most = 0;
   void up() { most = ++now > most ? now : most; }
@@ -21,7 +21,7 @@ coracle::task<> read_pages(coracle::channel<page>& to, gauge& in_flight) {
   for (int i = 1; i <= pages; ++i) {
     in_flight.up();
     page next{i, "page " + std::to_string(i)};
-    co_await to.send(std::move(next));  // waits while four pages are on their way to be counted
+    co_await to.send(std::move(next));  // waits while four pages are queued to be counted
   }
   to.close();
 }

@@ -1,4 +1,4 @@
-// examples/19_stream.cpp -- a pipeline: three pages are fetched at a time, and shown in order.
+// examples/19_stream.cpp -- a pipeline that fetches three pages concurrently and shows them in order.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdio>
@@ -11,7 +11,7 @@ coracle::async_generator<std::string> addresses() {
   for (int i = 0;; ++i) co_yield "page " + std::to_string(i);
 }
 
-// Odd pages come from far away.
+// Odd pages are slow.
 coracle::task<std::string> fetch(std::string address) {
   co_await coracle::sleep_for(address.back() % 2 == 0 ? 1ms : 5ms);
   co_return address + ": hello";
@@ -23,7 +23,7 @@ coracle::task<> browse() {
             streams::for_each(show));
 }
 
-// Whoever sends into a full channel waits until the pipeline at its other end has caught up.
+// A sender to a full channel waits until the pipeline at the other end has caught up.
 coracle::task<> count(coracle::channel<int>& numbers) {
   for (int i = 1; i <= 9; ++i) co_await numbers.send(i);
   numbers.close();

@@ -1,4 +1,4 @@
-// examples/20_hedged_requests.cpp -- ask a second replica where the first is slow; try again later.
+// examples/20_hedged_requests.cpp -- ask a second replica if the first is slow; retry later.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -8,7 +8,7 @@
 
 using namespace std::chrono_literals;
 
-// A fake service of three replicas, on a clock that jumps: a slow one, a quick one, and one that is down.
+// A fake service with three replicas, in virtual time: a slow one, a fast one, and one that is down.
 coracle::task<std::string> ask(unsigned replica) {
   static constexpr std::chrono::milliseconds answer_time[] = {500ms, 20ms, 1ms};
   try {

@@ -1,4 +1,4 @@
-// examples/21_crawler.cpp -- a crawler: four requests at a time, ten a second, each page once.
+// examples/21_crawler.cpp -- a crawler: at most four concurrent requests, ten per second, each page once.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>

@@ -1,5 +1,5 @@
-// examples/22_graceful_shutdown.cpp -- a server that is asked to stop: it accepts no more, lets the running requests
-// finish for a while, and then cancels the rest.
+// examples/22_graceful_shutdown.cpp -- a server that shuts down gracefully: it stops accepting, gives running
+// requests time to finish, then cancels the rest.
 // SPDX-License-Identifier: MIT
 #include <signal.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@
 using coracle::net::socket;
 using namespace std::chrono_literals;
 
-/// What takes a request its time. False: cancelled.
+/// The work of a request. Returns false if cancelled.
 coracle::task<bool> work(bool is_long) {
   try {
     co_await coracle::sleep_for(is_long ? 1h : 10ms);
@@ -42,13 +42,13 @@ coracle::task<> answer(socket client, coracle::async_latch& begun) {
     begun.count_down();
     const bool is_done = co_await work(request == 'l');
     const std::string_view reply = is_done ? "done" : "sorry, the server stops";
-    co_await coracle::shielded(client.send(reply.data(), reply.size()));  // also while it is being cancelled
+    co_await coracle::shielded(client.send(reply.data(), reply.size()));  // even while being cancelled
   } catch (const std::system_error& error) {
     std::printf("a client is gone: %s\n", error.what());
   }
 }
 
-/// Ends when the requests that are running have had their time.
+/// Ends when the running requests have had their time.
 coracle::task<> patience(coracle::stop_token shutdown) {
   try {
     co_await coracle::stop_when(coracle::sleep_for(std::chrono::hours::max()), shutdown);
@@ -70,7 +70,7 @@ coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::as
       std::puts("server: accepts no more");
     }
   };
-  // Whichever ends first; the other is stopped, and joined.
+  // The first to end wins; the other is stopped and joined.
   const auto first = co_await coracle::when_any(coracle::with_scope(accept_all), patience(shutdown));
   if (first.index() == 0) std::puts("server: all requests were finished");
 }
@@ -89,7 +89,7 @@ coracle::task<> shut_down(coracle::signal_set& signals, coracle::stop_source ser
   std::puts("shutting down");
   server.request_stop(coracle::stop_reason::shutting_down);
 }
-/// As `kill PID` in another window does.
+/// As `kill PID` in another terminal.
 coracle::task<> send_signal(coracle::async_latch& begun) {
   co_await begun;
   kill(getpid(), SIGTERM);

@@ -1,5 +1,5 @@
-// examples/23_model_check.cpp -- an event of one's own, which passes every test on a fast machine. A model check runs it
-// in every order, with every old value that a load may see, and prints how the one wait is lost.
+// examples/23_model_check.cpp -- a hand-written event that passes every test on a fast machine. A model check
+// runs it in every interleaving, with every stale value, and prints how the wake-up is lost.
 // SPDX-License-Identifier: MIT
 #include <coracle/testing/model/atomic.hpp>
 #include <coracle/testing/model/model_check.hpp>
@@ -11,7 +11,7 @@ using coracle::testing::model_check;
 using coracle::testing::model_expect;
 using coracle::testing::model_thread;
 
-/// One coroutine waits for one set(). Each of the two leaves a word for the other, then looks at the other's.
+/// One coroutine waits for one set(). Each side writes its own word, then reads the other's.
 class two_word_event {
  public:
   void set() {
@@ -22,7 +22,7 @@ class two_word_event {
   bool await_ready() { return is_set_.load(std::memory_order_acquire); }
   bool await_suspend(std::coroutine_handle<> waiter) {
     waiter_.store(waiter.address(), std::memory_order_release);
-    return !is_set_.load(std::memory_order_acquire);  // it may have been set meanwhile
+    return !is_set_.load(std::memory_order_acquire);  // it may have been set in the meantime
   }
   void await_resume() {}
 
@@ -31,7 +31,7 @@ class two_word_event {
   coracle::testing::atomic<void*> waiter_{nullptr};
 };
 
-/// One word, which each of them changes: one comes first.
+/// One word that both change: one comes first.
 class one_word_event {
  public:
   void set() {

@@ -1,5 +1,6 @@
-// examples/24_simulation.cpp -- an account that several coroutines draw on. Tests with one order of events pass; a
-// simulation tries a thousand, names the seed of one that fails, and tries each stop request and each failure, too.
+// examples/24_simulation.cpp -- an account from which several coroutines draw. Tests with one order of events
+// pass; a simulation tries a thousand, names the seed of one that fails, and also tries each stop request and
+// each failure.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
@@ -22,7 +23,7 @@ struct account {
   coracle::async_mutex mutex;
 };
 
-/// Asks the bank, which takes a moment, and may be out of reach.
+/// Asks the bank, which takes time and may be unreachable.
 coracle::task<> confirm(simulation& sim) {
   co_await coracle::sleep_for(sim.random().between(1ms, 20ms));
   if (sim.fails("the bank answers")) throw std::runtime_error("the bank is out of reach");
@@ -31,7 +32,7 @@ coracle::task<> confirm(simulation& sim) {
 coracle::task<> draw(simulation& sim, account& from, int amount) {
   if (from.balance < amount) co_return;
   co_await confirm(sim);
-  from.balance -= amount;  // enough when it was looked at; since then others have run
+  from.balance -= amount;  // the balance was sufficient when checked; others have run since
 }
 
 coracle::task<> draw_alone(simulation& sim, account& from, int amount) {
@@ -39,7 +40,7 @@ coracle::task<> draw_alone(simulation& sim, account& from, int amount) {
   co_await draw(sim, from, amount);
 }
 
-/// Three customers come within two seconds; there is enough for two.
+/// Three customers arrive within two seconds; the balance suffices for two.
 template <class Draw>
 void three_customers(simulation& sim, Draw draw_from) {
   account shared;
@@ -58,7 +59,7 @@ int main() {
     coracle::testing::simulate({.count = 1000}, without_a_lock);
     std::puts("without a lock: no seed fails");
   } catch (const coracle::testing::simulation_failure& failure) {
-    // The whole text has the place in the source, the end of the trace, and how to run this seed again.
+    // The whole text has the source location, the end of the trace, and how to rerun this seed.
     const std::string_view text = failure.what();
     std::printf("without a lock: %.*s\n", static_cast<int>(text.find(" (")), text.data());
   }

@@ -1,5 +1,6 @@
-// examples/25_simulated_network.cpp -- a client that must not be charged twice, on a network that loses connections: the
-// shipped sockets over simulated hosts, and a seed that finds what an ordinary test seldom does.
+// examples/25_simulated_network.cpp -- a client that must not be charged twice, on a network that loses
+// connections: the shipped sockets on simulated hosts, and a seed that finds what an ordinary test rarely
+// does.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/compose/when_any.hpp>
@@ -20,14 +21,14 @@ using coracle::net::ip_endpoint;
 using coracle::net::socket;
 using namespace std::chrono_literals;
 
-/// What the server has: payments, and with `remembers` which of them it has seen.
+/// The server's state: payments and, with `remembers`, which of them it has seen.
 struct account {
   bool remembers;
   int charged = 0;
   std::set<char> seen{};
 };
 
-/// One payment a connection.
+/// One payment per connection.
 coracle::task<> take_payment(socket client, account& its) {
   char payment = 0;
   const std::size_t size = co_await client.recv(&payment, 1);
@@ -36,8 +37,8 @@ coracle::task<> take_payment(socket client, account& its) {
   if (is_new || !its.remembers) ++its.charged;
   co_await client.send(&payment, 1);
 }
-/// A connection may be lost without a word, to the server as to the client: without the timeouts, one of them waits for
-/// ever with seed 13.
+/// A connection may be lost without notice to either side: without the timeouts, one of them waits forever
+/// with seed 13.
 coracle::task<> serve(io_service& io, const ip_endpoint& address, account& its) {
   socket listener = socket::create_tcpv4(io);
   listener.bind(address);
@@ -46,7 +47,7 @@ coracle::task<> serve(io_service& io, const ip_endpoint& address, account& its) 
     socket client = co_await listener.accept();
     try {
       co_await coracle::timeout(take_payment(std::move(client), its), 1s);
-    } catch (const std::system_error&) {  // this client is gone; the next may come
+    } catch (const std::system_error&) {  // this client is gone; serve the next
     } catch (const coracle::timed_out&) {
     }
   }
@@ -69,7 +70,7 @@ coracle::task<bool> pay_once(io_service& io, const ip_endpoint& server, char pay
     co_return false;
   }
 }
-/// Tries again until it has the receipt.
+/// Retries until it has the receipt.
 coracle::task<> pay(io_service& io, const ip_endpoint& server) {
   for (const char payment : {'a', 'b', 'c'}) {
     bool paid = false;
@@ -77,11 +78,11 @@ coracle::task<> pay(io_service& io, const ip_endpoint& server) {
   }
 }
 
-/// How often the client is charged for its three payments.
+/// Returns how often the client is charged for its three payments.
 int charges(std::uint64_t seed, bool remembers) {
   coracle::testing::simulation sim{seed};
   coracle::testing::network_faults faults;
-  faults.resets = 20;  // one in so many of what is sent meets the end of its connection
+  faults.resets = 20;  // one send in 20 breaks its connection
   coracle::testing::simulated_network network{sim, faults};
   coracle::testing::simulated_host server{network, "10.0.0.1"}, client{network, "10.0.0.2"};
   const ip_endpoint address{server.address(), 443};

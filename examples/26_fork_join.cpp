@@ -1,4 +1,4 @@
-// examples/26_fork_join.cpp -- a loop over all threads of a pool, and a sort that divides itself among them.
+// examples/26_fork_join.cpp -- a loop on all threads of a pool, and a sort divided among them.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/coracle.hpp>
@@ -14,7 +14,7 @@ coracle::task<> sort(std::span<int> all) {
   const std::size_t half = all.size() / 2;
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half), all.end());
   coracle::forked left{sort(all.first(half))};
-  co_await left.fork();  // runs here, at once; a thread that is idle takes what follows
+  co_await left.fork();  // runs here at once; an idle thread steals what follows
   co_await sort(all.subspan(half));
   co_await left.join();
 }

@@ -1,4 +1,4 @@
-// examples/27_interleave.cpp -- look up many keys in a hash table, each going on while the memory of others arrives.
+// examples/27_interleave.cpp -- hash-table lookups that overlap their cache misses.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstddef>
@@ -31,7 +31,7 @@ struct query {
   unsigned key = 0, found = 0;
 };
 
-// One of those that take turns. It asks for queries until there are none left.
+// One of the coroutines that take turns. It takes queries until none are left.
 coracle::interleaved find_all(auto& queries, const table& in) {
   while (query* each = queries.next()) {
     const node* at = *co_await coracle::prefetch(in.bucket_of(each->key));
@@ -50,7 +50,7 @@ int main() {
   for (unsigned i = 0; i != queries.size(); ++i) queries[i].key = i * 7919 % 100'000;
 
   const auto make = [&](auto& next) { return find_all(next, numbers); };
-  coracle::interleave(48, queries, make);  // 48 at the same time; without the number it finds one by itself
+  coracle::interleave(48, queries, make);  // groups of 48; without a number it finds one itself
 
   std::size_t right = 0;
   for (const query& each : queries) right += each.found == 3 * each.key ? 1 : 0;

@@ -1,4 +1,5 @@
-// examples/28_index.cpp -- a B+-tree over the rows of a table: each level, and the row, is one step for all lookups.
+// examples/28_index.cpp -- a B+-tree over the rows of a table: each level, and the row, is one step for all
+// lookups.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/coracle.hpp>
@@ -10,12 +11,12 @@ struct row {
   unsigned id = 0, price = 0;
 };
 
-// Every level is an array of nodes of one cache line. The children of node n are those from n * width on, so that a node
-// needs no pointers.
+// Every level is an array of nodes of one cache line. The children of node n are those from n * width on, so
+// that a node needs no pointers.
 class price_index {
  public:
   explicit price_index(const std::vector<row>& sorted) : rows_(sorted) {
-    std::vector<unsigned> ids;  // the smallest below each child
+    std::vector<unsigned> ids;  // the smallest id below each child
     for (const row& each : rows_) ids.push_back(each.id);
     do {
       std::vector<node> level((ids.size() + width - 1) / width);
@@ -60,7 +61,7 @@ int main() {
   for (unsigned i = 0; i != rows.size(); ++i) rows[i] = {.id = 2 * i + 1, .price = 10 * i + 10};
   const price_index prices{rows};
 
-  std::vector<price_index::query> queries(50'000);  // each second one asks for an id that there is not
+  std::vector<price_index::query> queries(50'000);  // every second one asks for an id that does not exist
   for (unsigned i = 0; i != queries.size(); ++i) queries[i].id = 1 + i * 7919 % 200'000;
   coracle::interleave(64, queries, [&prices](auto& next) { return prices.find_all(next); });
 

@@ -1,4 +1,4 @@
-// examples/29_own_scheduler.cpp -- a scheduler of your own: coroutines on the thread that draws the windows.
+// examples/29_own_scheduler.cpp -- your own scheduler: coroutines on a GUI thread.
 // SPDX-License-Identifier: MIT
 #include <condition_variable>
 #include <coracle/coracle.hpp>
@@ -6,12 +6,12 @@
 #include <mutex>
 #include <utility>
 
-/// What a GUI library's loop would be. Only its own thread may draw.
+/// Stands in for a GUI library's event loop. Only its own thread may draw.
 class window_loop final : public coracle::executor {
  public:
   coracle::schedule_operation<window_loop> schedule() noexcept { return coracle::schedule_operation{*this}; }
 
-  /// From any thread. The entry lives in the coroutine that waits: nothing is allocated.
+  /// Thread-safe. The entry lives in the waiting coroutine: nothing is allocated.
   void post(coracle::resumption& item) noexcept override {
     {
       const std::lock_guard locked{mutex_};
@@ -63,7 +63,7 @@ coracle::task<int> count_primes(int below) {
 
 coracle::task<> clicked(window_loop& window, coracle::static_thread_pool& pool) {
   window.draw("counting ...");
-  const int count = co_await coracle::via(count_primes(100'000), pool);  // the window stays alive meanwhile
+  const int count = co_await coracle::via(count_primes(100'000), pool);  // the window stays responsive
   window.draw(count == 9592 ? "9592 primes" : "a wrong number of primes");
   co_await coracle::sleep_for(std::chrono::milliseconds{1});  // timers, events, sockets: each comes back here
   window.draw("done");

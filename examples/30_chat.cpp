@@ -1,4 +1,4 @@
-// examples/30_chat.cpp -- a chat server: each line that somebody sends, all receive. Ctrl-C ends it.
+// examples/30_chat.cpp -- a chat server: everybody receives every line. Ctrl-C ends it.
 // SPDX-License-Identifier: MIT
 #include <signal.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ using lines = coracle::broadcast<std::string>;
 
 coracle::task<> send_text(socket& to, std::string_view text) { return to.send_all(text.data(), text.size()); }
 
-/// The next line, with its end; empty where the stream has ended. `rest` keeps what follows it.
+/// Returns the next line, with its newline; empty if the stream has ended. `rest` keeps what follows.
 coracle::task<std::string> receive_line(socket& from, std::string& rest) {
   const std::size_t size = co_await from.recv_until(rest, "\n", 1000);
   std::string line = rest.substr(0, size);
@@ -35,7 +35,8 @@ coracle::task<> speak(socket& member, lines& said) {
     said.send(std::move(line));
   }
 }
-/// Until it leaves, sends too long a line, or hears so slowly that it has missed something.
+/// Runs until the member leaves, sends a line that is too long, or receives so slowly that it has missed
+/// something.
 coracle::task<> serve_one(socket member, lines& said) {
   try {
     auto heard = said.subscribe();
@@ -47,7 +48,7 @@ coracle::task<> serve_one(socket member, lines& said) {
     std::printf("a member is gone: %s\n", error.what());
   }
 }
-/// Until it is stopped, and with it all members.
+/// Runs until it is stopped, and with it all members.
 coracle::task<> serve(socket& listener) {
   lines said{100};
   const auto accept_all = [&](coracle::async_scope& members) -> coracle::task<> {
@@ -59,7 +60,7 @@ coracle::task<> serve(socket& listener) {
   co_await coracle::with_scope(accept_all);
 }
 
-/// Two members of its own, one of which says something that both hear.
+/// Two local members, one of which says something that both receive.
 coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server) {
   socket ann = socket::create_tcpv4(io), bob = socket::create_tcpv4(io);
   std::string rest_of_ann, rest_of_bob;
@@ -75,7 +76,7 @@ coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server) 
   kill(getpid(), SIGINT);  // as if Ctrl-C had been pressed
 }
 
-/// Until Ctrl-C. Port 0: a free one, and members of its own.
+/// Runs until Ctrl-C. Port 0: a free port, and local members.
 coracle::task<> run(coracle::io_service& io, int port) {
   coracle::signal_set ctrl_c{io, {SIGINT, SIGTERM}};
   socket listener = socket::create_tcpv4(io);

@@ -1,5 +1,5 @@
-// examples/31_configuration.cpp -- settings that are read again every second: who uses them waits for work and for the
-// next change at the same time.
+// examples/31_configuration.cpp -- settings that are reloaded every second: their users wait for work and for
+// the next change at the same time.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -16,7 +16,7 @@ struct settings {
 };
 using guests = coracle::channel<std::string>;
 
-/// Stands for a file. Somebody edits it after two and a half seconds.
+/// Stands in for a file that is edited after two and a half seconds.
 class settings_file {
  public:
   [[nodiscard]] settings read() const {
@@ -27,7 +27,7 @@ class settings_file {
   std::chrono::steady_clock::time_point begin_ = coracle::steady_now();
 };
 
-/// Sets what has changed, and nothing else, so that nobody is woken in vain. Ends when it is stopped.
+/// Sets only changed values, to avoid spurious wake-ups. Ends when it is stopped.
 coracle::task<> reload(const settings_file& file, coracle::watched_value<settings>& current) {
   coracle::interval seconds{1s};
   for (;;) {
@@ -38,9 +38,9 @@ coracle::task<> reload(const settings_file& file, coracle::watched_value<setting
 }
 
 coracle::task<> greet(guests& arriving, coracle::value_observer<settings> observed) {
-  auto current = observed.get();  // stays as it is while this is kept
+  auto current = observed.get();  // unchanged as long as this is kept
   for (;;) {
-    // Of two that are ready the first one wins: a change is seen before the next guest.
+    // If both are ready the first branch wins: a change is seen before the next guest.
     auto next = co_await coracle::select(observed.changed(), arriving.recv());
     if (next.index() == 0) {
       current = std::get<0>(next);

@@ -1,5 +1,5 @@
-// examples/32_cache.cpp -- a cache that loads each page once, however many ask for it, over a connection that is opened
-// when it is first needed.
+// examples/32_cache.cpp -- a cache that loads each page once, however many request it, over a connection that
+// is opened on first use.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -11,7 +11,7 @@
 #include <utility>
 
 using namespace std::chrono_literals;
-using page = std::shared_ptr<const std::string>;  // what many get is shared, not copied
+using page = std::shared_ptr<const std::string>;  // shared, not copied
 
 struct connection {
   coracle::task<page> load(std::string name) {
@@ -32,8 +32,8 @@ class page_cache {
   coracle::task<page> get(std::string name) {
     const auto kept = kept_.find(name);
     if (kept != kept_.end()) co_return kept->second;
-    // Those who ask meanwhile wait for the same load. It goes on when one of them is stopped, and is stopped with the
-    // last; so it refers to nothing of the one who happened to be the first.
+    // Concurrent callers wait for the same load. It continues when one of them is stopped, and is stopped
+    // with the last; so it refers to nothing that belongs to the first caller.
     const auto load = [this, name] { return fetch(name); };
     page loaded = co_await loads_.run(name, load);
     kept_.insert_or_assign(name, loaded);
@@ -42,7 +42,7 @@ class page_cache {
 
  private:
   coracle::task<page> fetch(std::string name) {
-    connection& server = co_await server_;  // the first one opens it, all others wait for that
+    connection& server = co_await server_;  // the first caller opens it, the others wait
     co_return co_await server.load(std::move(name));
   }
 

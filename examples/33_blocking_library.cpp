@@ -1,5 +1,5 @@
-// examples/33_blocking_library.cpp -- a library that blocks the thread, called from coroutines: at most two calls at a
-// time, each with a deadline.
+// examples/33_blocking_library.cpp -- a blocking library, called from coroutines: at most two concurrent
+// calls, each with a deadline.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/coracle.hpp>
@@ -11,7 +11,7 @@
 
 using namespace std::chrono_literals;
 
-/// A database client from before coroutines. It knows no deadline, but asks now and then whether it is to give up.
+/// A database client without coroutines. It has no deadlines, but polls whether it should give up.
 namespace old_client {
 struct interrupted : std::runtime_error {
   interrupted() : runtime_error("interrupted") {}
@@ -42,7 +42,7 @@ class database {
   }
 
  private:
-  coracle::blocking_pool threads_{2};  // further calls wait for a thread, and can be stopped while they do
+  coracle::blocking_pool threads_{2};  // further calls wait, cancellably, for a thread
 };
 
 coracle::task<std::string> describe(database& from, std::string table) {
@@ -56,7 +56,7 @@ coracle::task<std::string> describe(database& from, std::string table) {
 
 int main() {
   database mine;
-  // All at the same time. The call for "archive" keeps one of the threads until its time is over.
+  // All at the same time. The call for "archive" occupies one of the threads until its deadline.
   const auto [users, archive, typo, orders] = coracle::sync_wait(coracle::when_all(
       describe(mine, "users"), describe(mine, "archive"), describe(mine, "typo"), describe(mine, "orders")));
   for (const std::string* line : {&users, &archive, &typo, &orders}) std::puts(line->c_str());

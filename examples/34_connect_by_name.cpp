@@ -1,5 +1,5 @@
-// examples/34_connect_by_name.cpp -- connect to a host by its name: the system's resolver, which blocks its thread, gives
-// the addresses, and they are tried in turn.
+// examples/34_connect_by_name.cpp -- connect to a host by name: the system's resolver, which blocks its
+// thread, returns the addresses, which are tried in turn.
 // SPDX-License-Identifier: MIT
 #include <netdb.h>
 #include <netinet/in.h>
@@ -22,7 +22,7 @@ using coracle::net::ipv6_endpoint;
 using tcp_socket = coracle::net::socket;  // <netdb.h> has a function socket()
 using namespace std::chrono_literals;
 
-/// What getaddrinfo() returns, as the code of a std::system_error.
+/// The error category for codes of getaddrinfo().
 const std::error_category& resolver_category() {
   static const struct : std::error_category {
     const char* name() const noexcept override { return "resolver"; }
@@ -47,8 +47,8 @@ ip_endpoint endpoint_of(const addrinfo& entry) {
   return ipv6_endpoint{ipv6_address{groups}, ntohs(from.sin6_port)};
 }
 
-/// The addresses of a TCP service, the best first, as the system orders them. Unlike gethostbyname(), getaddrinfo() may be
-/// called on several threads at once.
+/// Returns the addresses of a TCP service in the system's order of preference. Unlike gethostbyname(),
+/// getaddrinfo() may be called on several threads at once.
 coracle::task<std::vector<ip_endpoint>> resolve(std::string host, std::string service) {
   const auto look_up = [&] {
     addrinfo wanted{};
@@ -73,8 +73,8 @@ coracle::task<tcp_socket> connect_to(coracle::io_service& io, ip_endpoint addres
   co_return connection;
 }
 
-/// Tries one after the other, for 2 s each, and throws what the last one said. A timeout around it limits the whole, except
-/// that a call of the resolver which has begun is waited for.
+/// Tries the addresses in turn, for 2 s each, and throws the last error. A timeout around it limits the
+/// whole, except that a resolver call that has begun is awaited.
 coracle::task<tcp_socket> connect_by_name(coracle::io_service& io, std::string host, std::string service) {
   const std::vector<ip_endpoint> addresses = co_await resolve(host, service);
   std::exception_ptr last = std::make_exception_ptr(std::system_error(EAI_NONAME, resolver_category(), host));
@@ -108,7 +108,7 @@ coracle::task<> ask(coracle::io_service& io, std::string host, std::string servi
   }
 }
 
-/// Where localhost has the address ::1, too, that is tried first, and refused.
+/// If localhost also has the address ::1, that is tried first and refused.
 coracle::task<> run(coracle::io_service& io) {
   tcp_socket listener = tcp_socket::create_tcpv4(io);
   listener.bind(ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});

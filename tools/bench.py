@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs benchmarks beside their floors and rivals, prints the table, writes results.json and results.svg.
+"""Runs benchmarks, their floors and their rivals, prints the table, writes results.json and results.svg.
 
-  bench.py [OPTION...] [PROGRAM]    PROGRAM: made of bench/micro and bench/rivals, or of some of their files
+  bench.py [OPTION...] [PROGRAM]    PROGRAM: built from bench/micro and bench/rivals, or some of their files
   bench.py --self-test
 
 What --scenarios names comes first: whole programs (bench_scenarios.py). Then the single operations of PROGRAM: a row of the table is a benchmark `x` with `floor_x`, `asio_x` and `tbb_x`, as far as they exist. Each round runs the whole
@@ -69,7 +69,7 @@ def cache_miss_rows(lines):
 
 
 def context_of(arguments):
-    """What the program says of itself; Google Benchmark tells it where it has measured something, if for no time."""
+    """The program's context, which Google Benchmark prints only after a measurement, so measure for no time."""
     if arguments.scenarios:
         return bench_scenarios.listed(arguments.scenarios)[0]
     program = arguments.program

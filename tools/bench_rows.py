@@ -1,4 +1,4 @@
-"""What the rows of bench.py have in common: ours beside a floor and rivals, and ratios between figures of the same round."""
+"""Common code for the rows of bench.py: ours, a floor and rivals, and ratios between figures of the same round."""
 import statistics
 import subprocess
 

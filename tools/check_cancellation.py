@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Holds the library to its one contract of cancellation: each operation that can wait stands in the table that
-tests/cancellation/ runs (before, during, after a stop request, and races) and in docs/cancellation.md.
+"""Enforces the cancellation contract: each operation that can wait must be in the table that tests/cancellation/ runs
+(a stop request before, during and after the wait, and races) and in docs/cancellation.md.
 
-An operation is an awaiter: a class of include/coracle/ with an await_suspend of its own or by inheritance. Those that
-never wait for anybody are listed below, with the reason. --list prints what it finds; --self-test checks the parser.
+An operation is an awaiter: a class of include/coracle/ with an await_suspend, its own or inherited. Those that never
+wait are listed below, with the reason. --list prints the operations found; --self-test checks the parser.
 """
 import re
 import sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks what a change can have broken, in a minute or so: `./dev check [COMMIT]`.
+"""Checks what a change may have broken, in about a minute: `./dev check [COMMIT]`.
 
-The change is what differs from COMMIT (HEAD if not said), new files too. It runs the checks of the whole tree that take a
-few seconds, the format and the lint of the changed files, and the unit tests and models that include what has changed,
-the nearest first, until the time is used up; it says how many are left for `./dev test`.
+The change is the difference from COMMIT (default: HEAD), including new files. It runs the checks of the whole tree that
+take a few seconds, format and lint of the changed files, and the unit tests and models that include changed files,
+the nearest first, until the time is used up; it prints how many are left for `./dev test`.
 """
 import re
 import subprocess

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What the documents show must compile, run and print what they say.
+"""Checks that the documents' programs compile, run and print the output shown.
 
   check_docs.py snippets LIBRARY...   compiles every ```cpp block of README.md and docs/; runs those with a main
-  check_docs.py links                 looks whether all files, folders and headings exist that a document names or links to
-  check_docs.py headers               compares docs/headers.md with the headers: their names, and what their first lines say
+  check_docs.py links                 checks that all files, folders and headings exist that a document names or links to
+  check_docs.py headers               compares docs/headers.md with the headers: the names, and the purpose in the first lines
   check_docs.py example SRC EXE       runs EXE and compares its output with the `// Output:` block that ends SRC
 
 A block marked ```cpp fragment is put into a function body after `#include <coracle/coracle.hpp>` and
-`using namespace coracle;`; the body is a coroutine if the block awaits. Any other mark is an error.
+`using namespace coracle;`; the body is a coroutine if the block awaits. One marked ```cpp functions follows the same two
+lines outside any function. Any other mark is an error.
 """
 import re
 import subprocess
@@ -39,7 +40,7 @@ def documents():
 
 
 def snippets(path):
-    """The C++ blocks of a Markdown file, whatever they call the language."""
+    """The C++ blocks of a Markdown file, by any name of the language."""
     found, block = [], None
     for number, line in enumerate(path.read_text().splitlines(), 1):
         fence = re.match(r"\s*(?:```+|~~~+)\s*(.*?)\s*$", line)
@@ -68,7 +69,7 @@ def stated_output(source):
 
 
 def run_and_compare(program, source):
-    """What is wrong with a run of the program; empty if nothing."""
+    """Returns what is wrong with a run of the program; empty if nothing."""
     try:
         result = subprocess.run([program], text=True, capture_output=True, timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -81,21 +82,26 @@ def run_and_compare(program, source):
     return ""
 
 
+def around(snippet):
+    """What the program has before and after the code of a block, beside an include."""
+    if snippet.mark == "cpp functions":
+        return "using namespace coracle;\n", ""
+    if snippet.mark == "cpp fragment":
+        coroutine = re.search(r"\bco_(await|return|yield)\b", snippet.code)
+        result, end = ("coracle::task<>", "co_return;\n") if coroutine else ("void", "")
+        return f"using namespace coracle; {result} fragment() {{\n", end + "}\n"
+    return "", ""
+
+
 def program_text(snippet):
-    if snippet.mark != "cpp fragment":
-        return f'#line {snippet.line} "{snippet.name()}"\n{snippet.code}'
-    coroutine = re.search(r"\bco_(await|return|yield)\b", snippet.code)
-    result, end = ("coracle::task<>", "co_return;\n") if coroutine else ("void", "")
-    return (
-        "#include <coracle/coracle.hpp>\n"
-        "using namespace coracle;\n"
-        f'{result} fragment() {{\n#line {snippet.line} "{snippet.name()}"\n{snippet.code}{end}}}\n'
-    )
+    before, after = around(snippet)
+    include = "#include <coracle/coracle.hpp>\n" if before else ""
+    return f'{include}{before}#line {snippet.line} "{snippet.name()}"\n{snippet.code}{after}'
 
 
 def check_snippet(snippet, folder, library):
-    if snippet.mark not in ("cpp", "cpp fragment"):
-        return f"marked ```{snippet.mark}; only ```cpp and ```cpp fragment are checked"
+    if snippet.mark not in ("cpp", "cpp fragment", "cpp functions"):
+        return f"marked ```{snippet.mark}; only ```cpp, ```cpp fragment and ```cpp functions are checked"
     stem = Path(folder, re.sub(r"\W", "_", snippet.name()))
     source, program = stem.with_suffix(".cpp"), stem.with_suffix(".exe")
     source.write_text(program_text(snippet))
@@ -149,7 +155,7 @@ def check_links():
 
 
 def broken_links(document, known):
-    """What this document links to, or names between backticks as a path, that does not exist."""
+    """Returns the links, and the paths in backticks, of this document that do not exist."""
     text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"\w+:", link):
@@ -166,13 +172,13 @@ def broken_links(document, known):
 
 
 def anchors(document):
-    """What the headings of a document are called in links to them."""
+    """Returns the anchors of a document's headings."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
     return [re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings]
 
 
 def check_headers():
-    """Each header of include/ has one row in docs/headers.md, of its first lines, and declares the names that stand there."""
+    """Each header of include/ must have one row in docs/headers.md, with its purpose, and declare the names listed there."""
     folder = ROOT / "include/coracle"
     page = (ROOT / "docs/headers.md").read_text()
     rows = re.findall(r"^\| `(\S+\.hpp)` \|(.*?)\| (.*) \|$", page, re.MULTILINE)
@@ -197,7 +203,7 @@ def check_headers():
 
 
 def purpose(header):
-    """What the first lines of a header say it is."""
+    """Returns a header's purpose, from its first lines."""
     lines = re.match(r"(?://.*\n)+", header)[0].replace("//", "").split("SPDX-License-Identifier")[0]
     return " ".join(lines.partition(" -- ")[2].split()).removesuffix(".")
 

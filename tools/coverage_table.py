@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How many lines and branches of each folder of the library the tests reach.
+"""Prints how many lines and branches of each folder of the library the tests reach.
 
   coverage_table.py COUNTS PROGRAM...   COUNTS: a folder with the counts of each program, NAME.raw
 
-A branch is one outcome of a condition. What a template does counts as reached if it is in any of its instances, and
-llvm-cov's own table goes by the best single one. Fails where a folder of GATED is below the limits. `--missed` also
+A branch is one outcome of a condition. Code of a template counts as reached if any of its instances reaches it, whereas
+llvm-cov's own table uses the best single instance. Fails if a folder of GATED is below the limits. `--missed` also
 lists the lines and branches that were not reached, `--self-test` checks the counting itself.
 """
 import json

@@ -14,30 +14,9 @@ case "$#:${1:-}" in
     exit 2
     ;;
 esac
-if ((EUID != 0)); then
-  echo "fresh_machine: run it as root: it makes a system of its own and changes its root to it" >&2
-  exit 1
-fi
-for program in debootstrap git unshare; do
-  command -v "$program" >/dev/null && continue
-  echo "installing debootstrap, git, util-linux"
-  apt-get update >/dev/null
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends debootstrap git util-linux >/dev/null
-  break
-done
-
-# As this machine gets its packages: the same mirror, proxy and keys.
-mirror=$(apt-get indextargets --format "\$(RELEASE) \$(REPO_URI)" 'Identifier: Packages' |
-  awk -v suite=$suite '$1 == suite { print $2; exit }')
-if [[ -z $mirror ]]; then
-  echo "fresh_machine: no source of $suite in this machine's apt configuration" >&2
-  exit 1
-fi
-eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
-export http_proxy https_proxy
+. "$checkout/tools/debian_root.sh"
 
 machine=$(mktemp -d /var/tmp/fresh-machine.XXXXXX)
-chmod 755 "$machine"
 remove_machine() {
   if ((keep)); then
     echo "kept: $machine"
@@ -48,15 +27,13 @@ remove_machine() {
 trap remove_machine EXIT
 
 make_machine() {
-  debootstrap --variant=minbase --include=git,ca-certificates $suite "$machine" "$mirror" >"$machine/debootstrap.log" ||
-    { tail -n 20 "$machine/debootstrap.log" >&2; return 1; }
+  make_debian_root "$suite" "$machine" git
   local apt=$machine/etc/apt
   rm -f "$apt/sources.list"
   cp -a /etc/apt/sources.list "$apt/" 2>/dev/null || true
   cp -a /etc/apt/sources.list.d /etc/apt/trusted.gpg.d "$apt/"
   cp -a /usr/share/keyrings "$machine/usr/share/"
   apt-config dump | grep -E '^Acquire::(https?::|Check-|Retries|Languages)' >"$apt/apt.conf.d/90as-host" || true
-  cp -L /etc/resolv.conf /etc/hosts "$machine/etc/"
   git clone --quiet --no-hardlinks "$checkout" "$machine/root/coracle"
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Counts the instructions of each core operation under callgrind, and holds them against bench/instructions/limits.txt.
+"""Counts the instructions of each core operation under callgrind, and compares them with bench/instructions/limits.txt.
 
   instructions.py [--update] COMPILER=PROGRAM...   PROGRAM: bench/instructions/main.cpp, built by COMPILER
 
-Fails where an operation takes over 2 % more than its limit, and where one has no limit. One that takes less than its limit
-is only said: `--update` writes what was counted as the new limits. Each time it first looks whether it would fail.
-Counts do not depend on what else the machine does, only on the compiler, the C library and main.cpp: a new operation there may
-change another's count, because a compiler inlines what is called in one place only.
+Fails if an operation exceeds its limit by more than 2 %, or has no limit. Counts below their limits are only reported:
+`--update` writes the counts as the new limits. Each run first checks that the comparison can fail.
+Counts do not depend on the machine's load, only on the compiler, the C library and main.cpp: a new operation there may change
+another's count, because compilers inline functions that are called in one place only.
 """
 import contextlib
 import re

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the stress programs of some builds until a time is over, with more and more rounds.
+"""Runs the stress programs of some builds until a time limit, with increasing numbers of rounds.
 
   run_stress.py MINUTES BUILD...    BUILD: a build folder, such as build/tsan
 
-Each program once with its usual count, then twice that, four times ... The first that fails ends the run, with its
-output and how to run it again. What the programs print goes to build/stress.log.
+Each program once with its usual count, then twice that, four times ... The first failure ends the run and prints the
+program's output and how to rerun it. What the programs print goes to build/stress.log.
 """
 import subprocess
 import sys

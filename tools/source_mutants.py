@@ -116,6 +116,10 @@ MUTANTS = [
      "  ++runs_over_;\n  balance();\n", "  balance();\n"),
     ("src/io/io_loop.cpp", "io_loop", "a poll between events sleeps although some are ready",
      "wait && !has_ready() && !sleeper_is_to_leave()", "wait && !sleeper_is_to_leave()"),
+    ("src/io/io_loop.cpp", "io_loop", "what is submitted elsewhere wakes nobody",
+     "  flushes_ = true;\n  balance();\n", "  flushes_ = true;\n"),
+    ("src/io/io_loop.cpp", "io_loop", "who takes the wake-up of a submission wakes nobody for it",
+     "has_work())) return;", "has_ready())) return;"),
 ]
 
 

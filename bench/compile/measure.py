@@ -3,9 +3,9 @@
 
   measure.py [--rounds N] [--optimised] NAME=INCLUDE_FOLDER...
 
-Prints for each compiler and level the seconds of processor time of the compiler itself, median and least of N
-rounds (9 by default), and the median of the rounds' ratios of coracle's to each of the others'. In a round all of
-them run one after the other. --optimised: -O2 -DNDEBUG alone.
+Prints for each compiler and level the compiler's own processor time in seconds, median and minimum of N rounds
+(9 by default), and the median of the rounds' ratios of coracle's time to each of the others'. Each round runs all
+of them one after the other. --optimised: only -O2 -DNDEBUG.
 """
 import argparse
 import os

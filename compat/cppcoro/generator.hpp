@@ -51,7 +51,7 @@ struct generator_promise : coracle::part::starts_lazily,
 /// Threads     one at a time.
 /// Cost        one frame from the recycler, an indirect call for an element.
 template <class T>
-class [[nodiscard("a generator that nobody iterates over does nothing")]] generator {
+class [[nodiscard("a generator does nothing until it is iterated over")]] generator {
  public:
   using promise_type = detail::generator_promise<T>;
   class iterator;

@@ -1,6 +1,7 @@
 // coracle/io.hpp -- all of I/O: the event loop, files, sockets, internet addresses and signals.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>

@@ -25,7 +25,7 @@ class blocking_pool_state final : public elastic_threads {
       --queued_;
       queue_.take(call.node());
     }
-    call.call_(call);  // better here than never
+    call.call_(call);  // no thread can be started: call it here
     return false;
   }
   bool withdraw(blocking_call& call) noexcept {
@@ -59,14 +59,14 @@ bool blocking_call::withdraw() noexcept { return pool_.withdraw(*this); }
 
 blocking_pool::blocking_pool(std::size_t most_threads, std::chrono::milliseconds idle_time)
     : state_(std::make_unique<detail::blocking_pool_state>(most_threads, idle_time)) {
-  CORACLE_REQUIRE(most_threads >= 1, "a blocking_pool was made without threads: allow at least one");
+  CORACLE_REQUIRE(most_threads >= 1, "a blocking_pool was constructed without threads: allow at least one");
 }
 blocking_pool::~blocking_pool() = default;
 std::size_t blocking_pool::thread_count() const noexcept { return state_->thread_count(); }
 
 blocking_pool& default_blocking_pool() {
   alignas(blocking_pool) static std::byte memory[sizeof(blocking_pool)];
-  // The child that fork() makes has none of the threads, and none of its coroutines waits for one.
+  // A child process of fork() has none of the threads, and none of its coroutines waits for one.
   static blocking_pool& only = []() -> blocking_pool& {
     ::pthread_atfork(nullptr, nullptr, [] { ::new (memory) blocking_pool; });
     return *::new (memory) blocking_pool;

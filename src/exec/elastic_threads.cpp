@@ -58,9 +58,7 @@ void elastic_threads::run() noexcept {
 }
 
 void elastic_threads::retire() noexcept {
-  CORACLE_REQUIRE(
-      belongs_to != this,
-      "threads for calls that block were ended on one of them, which would have to wait for itself");
+  CORACLE_REQUIRE(belongs_to != this, "deadlock: threads for blocking calls were joined on one of them");
   std::unique_lock lock{mutex_};
   stopping_ = true;
   work_.notify_all();

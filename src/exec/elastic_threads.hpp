@@ -1,4 +1,4 @@
-// src/exec/elastic_threads.hpp -- threads that come when there is work for them, and go when there is none.
+// src/exec/elastic_threads.hpp -- threads that start on demand and end when idle.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <mutex>
 
 namespace coracle::detail {
-/// Threads for calls that block. What derives from it keeps the queue, and its destructor begins with retire().
+/// Threads for blocking calls. The derived class keeps the queue; its destructor begins with retire().
 class elastic_threads {
  public:
   elastic_threads(std::size_t most, std::chrono::milliseconds idle_time) noexcept
@@ -23,10 +23,11 @@ class elastic_threads {
  protected:
   ~elastic_threads() = default;
 
-  /// Carries out what is queued first, without the lock. False: nothing is queued.
+  /// Runs the first queued call, without the lock. Returns false if nothing is queued.
   virtual bool run_one(std::unique_lock<mutex>& lock) noexcept = 0;
-  /// Under the lock: sees to a thread for what was queued last; `queued` counts that too. False: there is no thread,
-  /// and none to be had. The last thing that the caller does to all this, which may be gone once the lock is free.
+  /// Under the lock: provides a thread for the call queued last, which `queued` includes. Returns false if
+  /// there is no thread and none can be started. This must be the caller's last access: the object may be
+  /// destroyed once the lock is free.
   bool call_thread(std::size_t queued) noexcept;
   /// Ends the threads and joins them. Requires: nothing is queued; not called on one of them.
   void retire() noexcept;
@@ -38,9 +39,9 @@ class elastic_threads {
   void run() noexcept;
   bool start_thread() noexcept;
 
-  // mutex_ owns all below.
+  // mutex_ guards everything below.
   static constexpr std::chrono::milliseconds longest_idle_time =
-      std::chrono::hours{24 * 365};  // the clock reaches it
+      std::chrono::hours{24 * 365};  // does not overflow the clock
   const std::size_t most_;
   const std::chrono::milliseconds idle_time_;
   condition_variable work_;   // something is queued, or stopping_
@@ -48,7 +49,7 @@ class elastic_threads {
   plain<std::size_t> threads_ = 0;
   plain<std::size_t> idle_ = 0;
   plain<bool> stopping_ = false;
-  // When they retire, each joins the one that ended before it, and retire() the last.
+  // On retirement each thread joins the one that ended before it, and retire() joins the last.
   plain<bool> has_ended_ = false;
   plain<thread_handle> last_ended_{};
 };

@@ -1,4 +1,4 @@
-// src/exec/letterbox.hpp -- how work is handed to a thread that looks for some, without a queue.
+// src/exec/letterbox.hpp -- hands work to a searching thread without a queue.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -6,8 +6,8 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// Takes one entry for the thread that has opened it, which watches this one cache line. Alone in its line: so what is
-/// handed over costs one write by the one and one read by the other.
+/// Receives one entry for the thread that has opened it, which watches this cache line. Nothing else is in
+/// the line, so a hand-over costs one write and one read.
 class letterbox {
  public:
   /// Returns true if the caller now owns the letterbox and must close it, false if another thread owns it.
@@ -15,7 +15,8 @@ class letterbox {
     std::uintptr_t seen = closed;
     return state_.compare_exchange_strong(seen, opened, memory_order_relaxed, memory_order_relaxed); /*K1*/
   }
-  /// Returns false if no thread waits for an entry. Otherwise one has taken `item`, and this letterbox may be destroyed already.
+  /// Returns false if no thread waits for an entry. Otherwise that thread gets `item`, and this letterbox may
+  /// already be destroyed.
   bool put(resumption& item) noexcept {
     std::uintptr_t seen = opened;
     return state_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&item), memory_order_release,
@@ -23,7 +24,7 @@ class letterbox {
   }
   /// For the one who has opened it.
   [[nodiscard]] bool is_empty() const noexcept { return state_.load(memory_order_relaxed) == opened; /*K4*/ }
-  /// For the one who has opened it: gives the entry; null if there is none.
+  /// For the owner: returns the entry, or null.
   resumption* close() noexcept {
     std::uintptr_t seen = opened;
     if (is_empty() &&
@@ -36,9 +37,9 @@ class letterbox {
   }
 
  private:
-  // closed -> opened, by a thread whose it is from there on -> an entry, by anybody -> closed, by that thread; or closed
-  // without an entry.
-  //   [K1] to opened, to closed  relaxed  says only whose it is
+  // closed -> opened, by a thread, which then owns the letterbox -> an entry, by any thread -> closed, by the
+  // owner; or opened -> closed without an entry.
+  //   [K1] to opened, to closed  relaxed  only decides the owner
   //   [K2] opened -> an entry    release  publishes its fields   pairs with K3
   //   [K3] the entry             acquire  sees them              pairs with K2
   //   [K4] a look                relaxed  a hint: K1 or K3 follows

@@ -1,4 +1,4 @@
-// src/exec/lone_entry.hpp -- one entry that its owner comes back to for less than an atomic operation costs.
+// src/exec/lone_entry.hpp -- one entry that its owner takes back without an atomic operation.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/asymmetric_fence.hpp>
@@ -7,11 +7,11 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// Room for one entry. Its owner puts it in and takes it back; another thread that takes it instead pays for both: it has
-/// every thread pass a fence.
+/// A slot for one entry. Its owner puts the entry in and takes it back without a fence; a thief pays for both
+/// with a fence on every thread.
 class lone_entry {
  public:
-  /// Where the system has no such fence it stays shut.
+  /// Without system support for such a fence the slot stays shut.
   lone_entry() noexcept {
     if (fence_.is_free()) return;
     slot_.store(shut_turns, memory_order_relaxed); /*L5*/
@@ -20,7 +20,7 @@ class lone_entry {
 
   // ---- the owner ----
 
-  /// Returns false if it is in use or shut.
+  /// Returns false if the slot is in use or shut.
   bool put(resumption& item) noexcept {
     if (slot_.load(memory_order_relaxed) != empty) return false;                /*L5*/
     slot_.store(reinterpret_cast<std::uintptr_t>(&item), memory_order_release); /*L1*/
@@ -52,32 +52,33 @@ class lone_entry {
     const std::uint64_t then = item ? seen + has_it : seen + next_turn;
     return thief_.compare_exchange_strong(asking, then, memory_order_relaxed) ? item : nullptr; /*L4*/
   }
-  /// From when its owner next comes to it, and for `shut_turns` times that it does, nothing is put in. False: somebody has
-  /// asked for that already, or for the entry.
+  /// Shuts the slot: from the owner's next visit on, and for `shut_turns` visits, nothing is put in. Returns
+  /// false if that, or the entry, has already been asked for.
   bool shut() noexcept {
     std::uint64_t seen = thief_.load(memory_order_relaxed); /*L6*/
     return (seen & (state_bits | shuts)) == nobody &&
            thief_.compare_exchange_strong(seen, seen + shuts, memory_order_relaxed); /*L7*/
   }
-  /// Of what was put in before a light fence that comes before the caller's heavy one.
+  /// Sees entries that were put in before a light fence that precedes the caller's heavy one.
   [[nodiscard]] bool is_empty() const noexcept {
     return !entry_in(slot_.load(memory_order_relaxed)) ||
            state_of(thief_.load(memory_order_relaxed)) == has_it; /*L6*/
   }
 
  private:
-  // thief_ says in two bits whether somebody wants the entry or has it, in the next whether it is to be shut, and above them
-  // how often that has changed, so that no thief takes another's state for its own. Only the owner writes to slot_: where a
-  // thief has the entry it stays there until the owner comes to it; while it is shut, the turns that are left stand there,
-  // and the bit stays set: so the owner's hot path asks for neither. The fences see to it that the owner, which has emptied
-  // slot_, or the thief, which has asked before, knows of the other; where both do, thief_ decides.
+  // thief_ holds in two bits whether a thief asks for the entry or has it, in the next bit whether the slot
+  // is to be shut, and above them a change count, so that no thief mistakes another's state for its own. Only
+  // the owner writes slot_: a stolen entry stays there until the owner's next visit; while the slot is shut,
+  // slot_ holds the number of visits left and the bit stays set, so the owner's hot path tests for neither.
+  // The fences guarantee that the owner, which empties slot_, or the thief, which has asked before, sees the
+  // other; if both do, thief_ decides.
   //   [L1] the entry              release  publishes its fields               pairs with L2
   //   [L2] the entry              acquire  sees them                          pairs with L1
-  //   [L3] nobody -> asks         relaxed  a heavy fence follows; the owner's look follows a light one
-  //   [L4] asks -> has it, nobody relaxed  only decides whose it is
+  //   [L3] nobody -> asks         relaxed  a heavy fence follows; the owner reads after a light one
+  //   [L4] asks -> has it, nobody relaxed  only decides who gets it
   //   [L5] what is the owner's    relaxed  ordered by the others
   //   [L6] a look                 relaxed  a hint: L3 follows, or the caller's fence was before it
-  //   [L7] shuts, no more         relaxed  only the owner acts on it, in slot_
+  //   [L7] shuts, reopens         relaxed  only the owner acts on it, in slot_
   static constexpr std::uint64_t nobody = 0, asks = 1, has_it = 2, state_bits = 3, shuts = 4, next_turn = 8;
   static constexpr std::uintptr_t empty = 0, shut_turns = is_modelled ? 1 : 64;
   static constexpr std::uint64_t state_of(std::uint64_t seen) noexcept { return seen & state_bits; }
@@ -85,8 +86,8 @@ class lone_entry {
     return slot > shut_turns ? reinterpret_cast<resumption*>(slot) : nullptr;
   }
 
-  /// Somebody asks for what the owner has just taken out, or has it, or it is to be shut, or was. True: it is an entry, and
-  /// stays the owner's.
+  /// The slow path of take(): a thief asks for the entry that the owner has just taken out, or has it, or the
+  /// slot is or shall be shut. Returns true if there is an entry and the owner keeps it.
   CORACLE_SAVES_REGISTERS() bool keep_from(std::uint64_t thief, const resumption* taken) noexcept {
     const auto slot = reinterpret_cast<std::uintptr_t>(taken);
     const bool mine = slot > shut_turns && is_still_mine(thief);
@@ -96,14 +97,14 @@ class lone_entry {
     }
     return mine;
   }
-  /// Who asks now is too late for what was here before.
+  /// Reopens the slot: a thief that asks from now on is too late for the previous entry.
   void open(std::uint64_t seen) noexcept {
     std::uint64_t then;
     do {
       then = seen - shuts - state_of(seen) + (state_of(seen) == nobody ? 0 : next_turn);
     } while (!thief_.compare_exchange_weak(seen, then, memory_order_relaxed)); /*L7*/
   }
-  /// `seen` has what the others said last.
+  /// `seen` gets the latest value of thief_.
   bool is_still_mine(std::uint64_t& seen) noexcept {
     while (state_of(seen) == asks) {
       const std::uint64_t then = seen - asks + next_turn;

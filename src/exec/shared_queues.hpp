@@ -1,4 +1,4 @@
-// src/exec/shared_queues.hpp -- what is posted to a pool from outside, one queue for each priority.
+// src/exec/shared_queues.hpp -- posts from outside a pool, one queue per priority.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -6,12 +6,13 @@
 #include <coracle/exec/static_thread_pool.hpp>
 
 namespace coracle::detail {
-/// First in, first out at each priority, under one lock. Whether anything waits is seen without it.
+/// FIFO at each priority, under one lock. Tests for emptiness do not take it.
 class alignas(64) shared_queues {
   using priority = static_thread_pool::priority;
 
  public:
-  /// Calls `then()` before anybody can take `item`, which may end the last use of the pool that these queues belong to.
+  /// Calls `then()` before any thread can take `item`, because running `item` may end the last use of the
+  /// pool to which these queues belong.
   template <class Then>
   void push(resumption& item, priority at, Then then) noexcept {
     item.next = nullptr;
@@ -23,8 +24,8 @@ class alignas(64) shared_queues {
     its.size = its.size + 1;
     then();
   }
-  /// The oldest entry; null: there is none. As many more as `share(size)` says, less the one, go to `put(item)`, until that
-  /// is false.
+  /// Returns the oldest entry, or null. Passes `share(size) - 1` more entries to `put(item)`, until that
+  /// returns false.
   template <class Share, class Put>
   resumption* take(priority from, Share share, Put put) noexcept {
     if (!has(from)) return nullptr;
@@ -49,12 +50,12 @@ class alignas(64) shared_queues {
   [[nodiscard]] bool has(priority which) const noexcept {
     return (waiting_.load(memory_order_relaxed) & bit_of(which)) != 0; /*W1*/
   }
-  /// At high or normal priority.
+  /// Returns true if there is an entry of high or normal priority.
   [[nodiscard]] bool has_urgent() const noexcept {
     const std::uint32_t urgent = bit_of(priority::high) | bit_of(priority::normal);
     return (waiting_.load(memory_order_relaxed) & urgent) != 0; /*W1*/
   }
-  /// Sees what was pushed by all who have returned from push().
+  /// Sees the entries of every push() that has returned.
   [[nodiscard]] bool is_surely_empty() noexcept {
     const small_mutex_lock lock{mutex_};
     return is_empty();
@@ -73,8 +74,8 @@ class alignas(64) shared_queues {
     waiting_.store(has_some ? seen | bit_of(which) : seen & ~bit_of(which), memory_order_relaxed); /*W1*/
   }
 
-  // mutex_ guards all below.
-  //   [W1] which queues have something  relaxed  changes under mutex_; elsewhere a hint, or a look behind a heavy fence
+  // mutex_ guards everything below.
+  //   [W1] which queues are not empty  relaxed  changes under mutex_; else a hint, or after a heavy fence
   small_mutex mutex_;
   atomic<std::uint32_t> waiting_{0};
   queue queues_[3];  // by priority

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a worker looks for its next turn, in this order. The bounds stand in docs/scheduling.md.
+// Where a worker looks for its next turn, in this order. docs/scheduling.md states the bounds.
 //
-//   next_own()         Only one kind of work waits: the newest of the worker's stack (fork_queue), or the oldest of its queue
-//                      (work_queue). No lock, no clock.
-//   next_in_turn()     Several kinds wait: turn_order gives each its turn, by time. Every 256th turn from the stack,
-//                      age_stack() moves the oldest entry to the queue if none has been moved for a while.
-//   find()             The worker has nothing of its own. First what no owner comes back to: posts at high and normal
-//                      priority. Then the oldest of another's stack, which is the largest part of its work; then of another's
-//                      queue; then low priority.
-//   wait_for_letter()  Nothing anywhere: a post in the next microsecond is handed over without a queue.
+//   next_own()         Only one kind of work waits: the newest entry of the worker's stack (fork_queue), or
+//                      the oldest of its queue (work_queue). No lock, no clock.
+//   next_in_turn()     Several kinds wait: turn_order serves each in turn, by time. Every 256th turn from the
+//                      stack, age_stack() moves the oldest entry to the queue if none has moved for a while.
+//   find()             The worker has no work of its own. First the posts at high and normal priority, which
+//                      no owner comes back to. Then the oldest entry of another's stack, the largest part of
+//                      its work; then another's queue; then low priority.
+//   wait_for_letter()  No work anywhere: a post in the next microsecond is handed over without a queue.
 //   search()           find() and wait_for_letter() for as long as search_patience allows.
-//   wait_for_work()    Nothing was found: the worker sleeps, or naps where owners were faster each time (sleepers).
-//   run_other_work()   A coroutine blocks the worker until a forked child ends: only what does not wait for that coroutine.
+//   wait_for_work()    The search failed: the worker sleeps, or naps if owners were faster each time.
+//   run_other_work()   A coroutine blocks the worker until a forked child ends: runs only work that does not
+//                      wait for that coroutine.
 #include <algorithm>
 #include <coracle/base/thread.hpp>
 #include <coracle/core/detail/fork_queue.hpp>
@@ -30,7 +31,7 @@
 
 namespace coracle {
 namespace {
-/// For one that comes from another thread, in whose cache it is: its lines all at once, not one after the other.
+/// For a frame in another thread's cache: fetches its lines in parallel.
 void fetch_frame_of(const resumption& item) noexcept {
   constexpr int line = 64;
   const char* const at = reinterpret_cast<const char*>(&item);
@@ -64,7 +65,8 @@ class static_thread_pool::shared_state {
     shared_state& pool;
     const std::size_t index;
     bool has_queued = false;  ///< false: `queue` is empty
-    /// What the turn is; but for `stack`, nothing that was in the fork queue when it began is a parent of it.
+    /// The kind of the current turn. Except for `stack`, no entry that was in the fork queue when it began is
+    /// its parent.
     kind turn = kind::stack;
     std::size_t depth_of_turn = 0;  ///< of the fork queue, when the turn began
     detail::turn_order order;
@@ -77,7 +79,7 @@ class static_thread_pool::shared_state {
    private:
     void call_for_help() noexcept override { pool.sleepers_.wake_one(); }
   };
-  /// The calling thread's; null: it is none of this pool's.
+  /// Returns the calling thread's worker, or null if the thread does not belong to this pool.
   [[nodiscard]] worker* this_worker() const noexcept {
     const detail::thread_state& thread = detail::this_thread();
     return thread.forks_for == static_cast<const executor*>(&pool_) ? static_cast<worker*>(thread.forks)
@@ -125,10 +127,10 @@ class static_thread_pool::shared_state {
 
   static_thread_pool& pool_;
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
-  // What is posted from outside meets a thread that has just woken in three cache lines: this one, that of letters_, and
-  // the first of sleepers_ behind it.
+  // A post from outside and a thread that has just woken share three cache lines: this one, that of letters_,
+  // and the first of sleepers_ after it.
   detail::shared_queues shared_;
-  detail::letterbox letters_;  // at the normal level, to a worker that searches
+  detail::letterbox letters_;  // at normal priority, to a searching worker
 
   detail::sleepers sleepers_;
 
@@ -137,8 +139,9 @@ class static_thread_pool::shared_state {
 };
 
 static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) : pool_(pool) {
-  CORACLE_REQUIRE(threads >= 1 && threads <= detail::sleepers::most_threads,
-                  "a static_thread_pool was made with no threads or more than 32767: give it at least one");
+  CORACLE_REQUIRE(
+      threads >= 1 && threads <= detail::sleepers::most_threads,
+      "a static_thread_pool was constructed with 0 threads or more than 32767: give it at least one");
   workers_.reserve(threads);
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
   try {
@@ -152,7 +155,7 @@ static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::si
 static_thread_pool::shared_state::~shared_state() {
   stop();
   CORACLE_REQUIRE(!work_is_queued(),
-                  "a coroutine was posted to a static_thread_pool that was being destroyed");
+                  "a coroutine was posted to a static_thread_pool that is being destroyed");
 }
 
 void static_thread_pool::shared_state::start_threads() {
@@ -188,7 +191,7 @@ CORACLE_ALWAYS_INLINE()
 void static_thread_pool::shared_state::post_own(worker& me, resumption& item) noexcept {
   if (!me.queue.push_alone(item)) return post_own_behind(me, item);
   me.has_queued = true;
-  // One that is alone may wait for somebody who naps: this thread is likely to come to it first.
+  // A lone entry may wait for a napper: this thread is likely to take it first.
   if (sleepers_.should_wake_one_at_once()) [[unlikely]]
     sleepers_.wake_one(true);
 }
@@ -199,8 +202,8 @@ void static_thread_pool::shared_state::post_own_behind(worker& me, resumption& i
   if (sleepers_.should_wake_one()) sleepers_.wake_one(me.queue.has_one());
 }
 
-/// On top of what this thread is in the midst of: so a tree that schedules each of its calls unfolds depth first. But one
-/// that has done nothing since its turn began but come here again goes behind the others.
+/// Pushes onto the stack, so that a tree that schedules each of its calls unfolds depth first. But a
+/// coroutine that has started nothing since its turn began goes behind the others.
 void static_thread_pool::shared_state::post_scheduled(resumption& item) noexcept {
   worker* const me = this_worker();
   if (!me) return post_shared(item, priority::normal);
@@ -210,9 +213,9 @@ void static_thread_pool::shared_state::post_scheduled(resumption& item) noexcept
 
 void static_thread_pool::shared_state::post_shared(resumption& item, priority at) noexcept {
   if (at == priority::normal && letters_.put(item))
-    return;  // to one who counts as searching: none is to be woken
-  // Claims a sleeper before `item` can be taken: then that may end the last use of the pool, and the pool may be gone before
-  // this thread, which is none of its own, has done anything more.
+    return;  // to a thread that counts as a searcher: no wake-up needed
+  // Claims a sleeper before `item` can be taken: running `item` may end the last use of the pool, which may
+  // be destroyed before this thread, which does not belong to it, continues.
   detail::atomic<std::uint32_t>* claimed = nullptr;
   shared_.push(item, at, [&] { claimed = sleepers_.claim(); });
   if (claimed) detail::unpark(claimed, 1);
@@ -249,7 +252,7 @@ bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_q
   return true;
 }
 
-/// Where only one kind waits, the next of that.
+/// If only one kind of work waits, its next entry.
 CORACLE_ALWAYS_INLINE()
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
   if (shared_.is_empty()) [[likely]] {
@@ -301,10 +304,10 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_ow
   return {oldest, &pool_};
 }
 
-/// From anywhere, for a while. What is posted from elsewhere it sees at once; but a look at the others' queues takes cache
-/// lines away from their owners. It does not yield its processor: where more threads can run than there are processors, the
-/// system takes a yield for leave to let it wait for milliseconds when it is next woken. There it searches in vain, so soon
-/// for short only.
+/// Searches everywhere for a limited time. It sees posts from outside at once; but a look at the other
+/// workers' queues takes cache lines away from their owners. It does not yield its processor: with more
+/// runnable threads than processors, the kernel would make a yielding thread wait for milliseconds after its
+/// next wake-up. In that case searches fail, and so soon become short.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
   me.left_alone = 0;
   const unsigned looks = me.patience.looks();
@@ -331,12 +334,12 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_fo
     detail::spin_pause();
   return {mine ? letters_.close() : nullptr, &pool_};
 }
-/// Reads only what changes when there is something new.
+/// Reads only what changes when there is new work.
 bool static_thread_pool::shared_state::has_to_look() const noexcept {
   return shared_.has_urgent() || sleepers_.are_to_stop();
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
-  // First what nobody comes to by himself, as owners do to what they have forked.
+  // First the entries that have no owner to come back to them.
   if (const work found = find_from_outside(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
     if (resumption* const oldest = workers_[(me.index + i) % workers_.size()]->steal())
@@ -362,7 +365,8 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find_in
   return take_shared(me, priority::low);
 }
 
-/// One to run; and at the normal level, where the own queue is empty, a fair share of the rest goes there.
+/// Takes one entry to run; at normal priority, if the worker's own queue is empty, also moves a fair share of
+/// the rest there.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::take_shared(worker& me,
                                                                                      priority from) noexcept {
   const auto share = [&](std::size_t size) -> std::size_t {
@@ -383,16 +387,17 @@ bool static_thread_pool::shared_state::work_is_queued() const noexcept {
   });
 }
 
-/// Besides what it runs next there is work, of its own or from outside. No other thread of the pool is awake; and who posts
-/// from outside looks for sleepers under the lock, so what is not seen here was posted by one who saw that nobody searches.
+/// Returns true if there is work besides what the worker runs next, its own or from outside. No other thread
+/// of the pool is awake. A poster from outside checks for sleepers under the lock, so an entry not seen here
+/// was posted by a thread that saw no searcher.
 bool static_thread_pool::shared_state::needs_help(const worker& me) noexcept {
   if (!me.queue.is_empty()) return true;
   return !shared_.is_surely_empty();
 }
 
-/// The caller counts as searching, before and after. Returns false if the pool stops and nothing is queued.
+/// The caller counts as a searcher before and after. Returns false if the pool stops and nothing is queued.
 bool static_thread_pool::shared_state::wait_for_work(worker& me) noexcept {
-  // Where the others have kept up with their work for long, one who sleeps would only be woken to come too late again.
+  // If the others have long kept up with their work, a woken sleeper would only come too late again.
   constexpr unsigned few_searches = 8;
   me.too_late = me.left_alone != 0 ? me.too_late + 1 : 0;
   if (me.too_late > few_searches && sleepers_.nap()) return true;
@@ -404,9 +409,8 @@ static_thread_pool::static_thread_pool()
 static_thread_pool::static_thread_pool(std::size_t threads)
     : state_(std::make_unique<shared_state>(*this, threads)) {}
 static_thread_pool::~static_thread_pool() {
-  CORACLE_REQUIRE(
-      !detail::this_thread().forks || detail::this_thread().forks->place() != this,
-      "a static_thread_pool was destroyed on one of its own threads, which it would have to wait for");
+  CORACLE_REQUIRE(!detail::this_thread().forks || detail::this_thread().forks->place() != this,
+                  "deadlock: a static_thread_pool was destroyed on one of its own threads");
 }
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
 void static_thread_pool::post_scheduled(resumption& item) noexcept { state_->post_scheduled(item); }

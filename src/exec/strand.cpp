@@ -6,12 +6,12 @@
 namespace coracle {
 namespace detail {
 namespace {
-/// So many coroutines run in a row before the underlying executor has its turn.
+/// The number of coroutines that run in a row before the underlying executor runs something else.
 constexpr int most_in_a_row = is_modelled ? 2 : 64;
 }  // namespace
 
-/// What the strand shares with the run that is under way, which may outlive it: a coroutine that has left the strand
-/// may destroy it before the run has noticed that nothing is left.
+/// State shared by the strand and the current run, which may outlive it: a coroutine that has left the strand
+/// may destroy it before the run has found that nothing is left.
 class strand_state {
  public:
   strand_state(strand& owner, executor& underlying) noexcept : owner_(owner), underlying_(underlying) {}
@@ -19,7 +19,7 @@ class strand_state {
   strand_state& operator=(const strand_state&) = delete;
 
   void post(resumption& item) noexcept;
-  /// The strand is destroyed, and uses this no more.
+  /// The strand is being destroyed and no longer uses this.
   void abandon() noexcept;
   [[nodiscard]] executor& underlying() const noexcept { return underlying_; }
 
@@ -39,15 +39,15 @@ class strand_state {
   resumption* take() noexcept;
   bool end_run() noexcept;
 
-  // state_ is `idle`, `abandoned`, or `busy` and above it null or the newest of a stack of entries. While it is
-  // busy, one run is posted or under way, and queue_, the entries that it has taken, oldest first, belongs to it.
-  //   [T1] push an entry       acq_rel  publishes its fields; whoever finds it idle posts the
-  //                                     run, and sees that the last one has ended             pairs with T2, T3
-  //   [T2] take all            acquire  reads those fields                                    pairs with T1
-  //   [T3] busy -> idle        release  the run has ended                                     pairs with T1, T4
-  //   [T4] any -> abandoned    acq_rel  whoever comes second frees this, and sees what the
-  //   [T5] failed T3           acquire  first one did: the run at T3, or the owner at T4      pairs with T3; T4
-  //   [T6] load                relaxed  a hint: T2 follows
+  // state_ is `idle`, `abandoned`, or `busy` together with null or the newest of a stack of entries. While it
+  // is busy, one run is posted or active and owns queue_, the entries that it has taken, oldest first.
+  //   [T1] push an entry     acq_rel  publishes its fields; a thread that finds it idle posts
+  //                                   the run, and sees that the last one has ended      pairs with T2, T3
+  //   [T2] take all          acquire  reads those fields                                 pairs with T1
+  //   [T3] busy -> idle      release  the run has ended                                  pairs with T1, T4
+  //   [T4] any -> abandoned  acq_rel  the second of the two frees this, and sees what the
+  //   [T5] failed T3         acquire  first one did: the run at T3, or the owner at T4   pairs with T3; T4
+  //   [T6] load              relaxed  a hint: T2 follows
   static constexpr std::uintptr_t idle = 0, busy = 1, abandoned = 2;
   atomic<std::uintptr_t> state_{idle};
   plain<resumption*> queue_ = nullptr;
@@ -115,7 +115,8 @@ void strand_state::abandon() noexcept {
 
 namespace {
 executor& executor_of(scheduler_ref underlying) noexcept {
-  CORACLE_REQUIRE(underlying.place(), "a strand was made over current_scheduler() where there is none");
+  CORACLE_REQUIRE(underlying.place(),
+                  "a strand was constructed over current_scheduler() outside any executor");
   return *underlying.place();
 }
 }  // namespace

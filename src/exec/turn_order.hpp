@@ -1,4 +1,4 @@
-// src/exec/turn_order.hpp -- which kind of work a pool's thread takes next where several wait, and for how long.
+// src/exec/turn_order.hpp -- the kind of work that a pool's thread runs next.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -11,7 +11,8 @@
 #endif
 
 namespace coracle::detail {
-/// Ticks since some moment: on x86-64 of the time stamp counter, 2 to 5 a nanosecond; elsewhere nanoseconds.
+/// Returns ticks since an arbitrary time: of the time-stamp counter on x86-64, 2 to 5 per nanosecond;
+/// elsewhere nanoseconds.
 inline std::uint64_t turn_clock() noexcept {
 #if defined(CORACLE_MODEL)
   return 0;
@@ -22,31 +23,31 @@ inline std::uint64_t turn_clock() noexcept {
 #endif
 }
 
-/// Decides the turns of one thread. A kind of work that waits beside others gets its turn within a slice of each of
-/// those, or after one turn of theirs that lasts longer.
+/// Decides the turns of one thread. A waiting kind of work gets its turn after at most one slice of each
+/// other kind, or one turn of theirs that lasts longer.
 class turn_order {
  public:
-  /// In the order in which they get their turns.
+  /// In the order in which they are served.
   enum class kind : std::uint8_t {
-    stack,   ///< what the thread's own coroutines have forked or scheduled, newest first
-    queue,   ///< what has been woken on the thread, or has yielded there, oldest first
-    normal,  ///< what comes from outside, one at a time
-    low,     ///< one turn where nothing else waits, and one in 32 rounds
-    high     ///< before all others, but for one turn in 20
+    stack,   ///< forked or scheduled by the thread's own coroutines, newest first
+    queue,   ///< woken on the thread, or yielded there, oldest first
+    normal,  ///< posted from outside, one at a time
+    low,     ///< a turn if nothing else waits, and one in 32 rounds
+    high     ///< before all others, except for one turn in 20
   };
-  /// About 20 us: how long `stack` and `queue` keep the thread while others wait. In a model, one turn.
+  /// About 20 us: how long `stack` and `queue` keep the thread while other kinds wait. In a model, one turn.
   static constexpr std::uint64_t slice = is_modelled ? 0 : 1u << 16;
   static constexpr std::uint8_t most_high_in_a_row = 19, rounds_for_low = 32;
 
   struct sight {
     std::uint64_t now;  ///< by turn_clock()
-    bool high_waits;    ///< these two may be wrong
+    bool high_waits;    ///< these two are hints
     bool low_waits;
-    kind ended;      ///< what the turn was that has just ended
-    bool continues;  ///< the turn that has just ended has left something on the stack: it goes on with that
+    kind ended;      ///< the kind of the turn that has just ended
+    bool continues;  ///< that turn has left something on the stack, which runs next
   };
-  /// What `take(kind)` gives for the kind whose turn it is, or for the next that has anything; empty: none of them has,
-  /// besides perhaps `low`.
+  /// Returns the result of `take(kind)` for the kind whose turn it is, or for the next that has work; empty
+  /// if none has, except perhaps `low`.
   template <class Take>
   auto next(sight seen, Take take) noexcept {
     const std::uint64_t now = seen.now;
@@ -61,7 +62,7 @@ class turn_order {
       }
       if (const auto found = take(serves_)) return found;
     }
-    // While the thread had only one kind of its own it took its turns without this order.
+    // While the thread had only one kind of its own, its turns bypassed this order.
     if (seen.ended == kind::queue || (seen.ended == kind::stack && serves_ == kind::normal))
       serves_ = seen.ended;
     if (seen.low_waits && ++rounds_ == rounds_for_low) {
@@ -86,14 +87,14 @@ class turn_order {
   std::uint64_t slice_ends_ = 0;
 };
 
-/// The oldest entry of a stack would wait until all newer ones have ended. This says when it goes to the queue instead: one
-/// in some 10 ms, while the thread takes turns from the stack.
+/// The oldest entry of a stack would wait until all newer ones have ended. This class decides when it moves
+/// to the queue instead: one entry in some 10 ms, while the thread takes turns from the stack.
 class stack_aging {
  public:
   static constexpr unsigned turns_between_looks = 256;  // the clock is not read in each
   static constexpr std::uint64_t interval = 512 * turn_order::slice;
 
-  /// Counts a turn from the stack. Returns true if is_due() is to be asked.
+  /// Counts a turn from the stack. Returns true if the caller must call is_due().
   [[nodiscard]] bool count_turn() noexcept { return --turns_left_ == 0; }
   [[nodiscard]] bool is_due(std::uint64_t now) noexcept {
     turns_left_ = turns_between_looks;

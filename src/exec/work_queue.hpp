@@ -1,4 +1,4 @@
-// src/exec/work_queue.hpp -- one pool thread's queue, from which the others may take.
+// src/exec/work_queue.hpp -- one pool thread's queue, from which the others steal.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -8,19 +8,19 @@
 #include "lone_entry.hpp"
 
 namespace coracle::detail {
-/// A bounded queue, first in first out for its owner: one entry of its own, and a ring behind it for more.
+/// A bounded queue, FIFO for its owner: one lone entry, and a ring for more.
 class work_queue {
  public:
   static constexpr std::uint64_t capacity = is_modelled ? 2 : 256;
-  /// In a model a thief that comes twice would only multiply the executions.
+  /// In a model a thief that calls twice would only multiply the executions.
   static constexpr bool is_patient = !is_modelled;
 
   // ---- the owner ----
 
   /// Returns false if full.
   bool push(resumption& item) noexcept { return push_alone(item) || push_behind(item); }
-  /// False: there are others, or what is alone goes to push_behind() for a while. True: who steals it passes a heavy fence,
-  /// and light ones take no instruction.
+  /// Returns false if there are other entries, or if lone entries go to push_behind() for a while. If it
+  /// returns true, a thief executes a heavy fence, and light ones emit no instruction.
   CORACLE_ALWAYS_INLINE() bool push_alone(resumption& item) noexcept {
     const std::uint64_t tail = tail_.load(memory_order_relaxed);                    /*Q5*/
     if (tail != head_.load(memory_order_relaxed) || !lone_.put(item)) return false; /*Q6*/
@@ -40,9 +40,9 @@ class work_queue {
     resumption* const item = take_alone();
     return item ? item : take_from_ring();
   }
-  /// The oldest, if it was put in by push_alone(); null: take() is to be asked.
+  /// The oldest, if push_alone() put it in; null means that the caller must call take().
   CORACLE_ALWAYS_INLINE() resumption* take_alone() noexcept { return lone_.take(); }
-  /// What was pushed last is alone.
+  /// Returns true if the last entry pushed is the only one.
   [[nodiscard]] bool has_one() const noexcept {
     const std::uint64_t in_ring = tail_.load(memory_order_relaxed) - head_.load(memory_order_relaxed); /*Q6*/
     return in_ring == 0 || (in_ring == 1 && lone_.is_shut());
@@ -50,9 +50,10 @@ class work_queue {
 
   // ---- everybody ----
 
-  /// One of several; but an entry that is alone is left until the next call: its owner is likely to come to it before it
-  /// could be fetched. Then it adds one to `left`. One that is still there shows that what is alone stays for a while: then
-  /// it has the next ones put where taking them costs no fence, and takes this one at the call after that.
+  /// Steals one of several entries. A lone entry is left until the next call, because its owner is likely to
+  /// take it before it could be fetched; that adds one to `left`. If it is still there at the next call, lone
+  /// entries stay for a while: the thief then makes the owner put the following ones into the ring, where
+  /// stealing takes no fence, and takes this one at the call after that.
   resumption* steal(unsigned& left) noexcept {
     const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
     const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
@@ -70,10 +71,10 @@ class work_queue {
     }
     return in_ring != 0 ? take_from_ring() : lone_.steal();
   }
-  /// From when the owner next comes to its only entry, it puts some of those that are alone into the ring. False: it does
-  /// already.
+  /// From its next visit to a lone entry on, the owner puts some of the lone entries into the ring. Returns
+  /// false if it already does.
   bool share_what_is_alone() noexcept { return lone_.shut(); }
-  /// Of what was pushed before a fence that orders it before this.
+  /// Sees entries whose push a fence orders before this call.
   [[nodiscard]] bool is_empty() const noexcept {
     return lone_.is_empty() && head_.load(memory_order_relaxed) == tail_.load(memory_order_relaxed); /*Q6*/
   }
@@ -89,16 +90,17 @@ class work_queue {
     }
   }
 
-  // What is pushed while the ring is empty goes to lone_, unless that is in use or shut: so that is the oldest. Entries
-  // [head_, tail_) are in the ring; both only grow, so a taker's CAS fails if anybody was faster.
-  //   [Q1] tail + 1     release  publish the slot and the entry's fields           pairs with Q2
-  //   [Q2] tail         acquire  see them                                          pairs with Q1
-  //   [Q3] head         acquire  a slot is written again only after its taker has read it   pairs with Q4
-  //   [Q4] head + 1     acq_rel  the slot was read before; acquire: who finds that somebody was faster sees a tail
-  //                              that is not behind it                              pairs with Q3, Q4
+  // An entry pushed while the ring is empty goes to lone_, unless that is in use or shut; so the entry in
+  // lone_ is the oldest. Entries [head_, tail_) are in the ring; both only grow, so a taker's CAS fails if
+  // another thread was faster.
+  //   [Q1] tail + 1   release  publishes the slot and the entry's fields                    pairs with Q2
+  //   [Q2] tail       acquire  sees them                                                    pairs with Q1
+  //   [Q3] head       acquire  a slot is written again only after its taker has read it     pairs with Q4
+  //   [Q4] head + 1   acq_rel  the slot was read before; acquire: a thread that finds that
+  //                            another was faster sees a tail that is not behind it         pairs with Q3, Q4
   //   [Q5] the slot, and the owner's tail  relaxed  ordered by the others
-  //   [Q6] both         relaxed  the caller has passed a fence, or takes it as a hint
-  //   [Q7] tail, head, how often lone_ was used, and which entry was left  relaxed  a guess: what takes it decides
+  //   [Q6] both       relaxed  the caller has executed a fence, or treats it as a hint
+  //   [Q7] tail, head, lone_'s use count, the entry left  relaxed  a guess: the steal decides
   alignas(64) atomic<std::uint64_t> left_{~std::uint64_t{0}};
   alignas(64) atomic<std::uint64_t> head_{0};
   alignas(64) lone_entry lone_;

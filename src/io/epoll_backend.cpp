@@ -2,8 +2,6 @@
 #include "epoll_backend.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,88 +13,49 @@
 namespace coracle::detail {
 namespace {
 constexpr int events_per_call = 128;
+/// Their addresses stand for what ends a sleep, where those of records stand for descriptors.
+constexpr char wake_name = 0, timer_name = 0;
 constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
 
 [[maybe_unused]] constexpr const char* closed_too_early =
     "a file or socket was closed while operations on it were pending: request their stop and let them end "
     "first";
 
-/// The largest read or write of a file that is tried on the calling thread: copying it takes some 100 us.
-constexpr std::size_t most_at_once = std::size_t{1} << 20;
 /// So often a thread that cannot sleep in the system looks for what is over.
 constexpr int ms_without_poller = 1;
-
-[[noreturn]] void throw_errno(const char* what) {
-  throw std::system_error(errno, std::system_category(), what);
-}
-/// Nanoseconds by the system's clock.
-void set(const owned_fd& timer, std::uint64_t time) noexcept {
-  constexpr std::uint64_t second = 1'000'000'000;
-  itimerspec when{};
-  when.it_value.tv_sec = static_cast<time_t>(time / second);
-  when.it_value.tv_nsec = static_cast<long>(time % second);
-  ::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &when, nullptr);
-}
 }  // namespace
 
-owned_fd::owned_fd(int fd, const char* what) : fd_(fd) {
-  if (fd < 0) throw_errno(what);
-}
-owned_fd::~owned_fd() { ::close(fd_); }
-
-epoll_backend::poller::poller()
-    : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
-      wake(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
-      timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create") {
-  if (!watch(EPOLL_CTL_ADD, wake.get(), &wake, EPOLLIN) ||
-      !watch(EPOLL_CTL_ADD, timer.get(), &timer, EPOLLIN)) {
+epoll_backend::poller::poller() : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1") {
+  if (!watch(EPOLL_CTL_ADD, ends.event_fd(), &wake_name, EPOLLIN) ||
+      !watch(EPOLL_CTL_ADD, ends.timer_fd(), &timer_name, EPOLLIN)) {
     throw_errno("epoll_ctl");
   }
-  set(timer, 1);
 }
 
-bool epoll_backend::poller::watch(int operation, int fd, void* name, std::uint32_t events) const noexcept {
+bool epoll_backend::poller::watch(int operation, int fd, const void* name,
+                                  std::uint32_t events) const noexcept {
   epoll_event wanted{};
   wanted.events = events | EPOLLET;
-  wanted.data.ptr = name;
+  wanted.data.ptr = const_cast<void*>(name);
   return ::epoll_ctl(epoll.get(), operation, fd, &wanted) == 0;
 }
 
-epoll_backend::epoll_backend(io_loop& loop) : io_backend(loop.system()), loop_(loop), threads_(loop) {}
+epoll_backend::epoll_backend(io_loop& loop, std::string_view reason)
+    : io_backend(loop.system(), {"epoll", reason}), loop_(loop), page_cache_(loop.system()), threads_(loop) {}
 
-epoll_backend::record& epoll_backend::new_record() {
-  const std::lock_guard lock{records_mutex_};
-  if (!free_) {
-    records_.push_back(std::make_unique<record>());
-    free_ = records_.back().get();
-  }
-  record& found = *free_;
-  free_ = found.next_free;
-  ++attached_;
-  return found;
-}
-void epoll_backend::free_record(record& old) noexcept {
-  const std::lock_guard lock{records_mutex_};
-  old.next_free = free_;
-  free_ = &old;
-  --attached_;
-}
-std::size_t epoll_backend::attached() noexcept {
-  const std::lock_guard lock{records_mutex_};
-  return attached_;
-}
+std::size_t epoll_backend::attached() noexcept { return records_.in_use(); }
 
 io_record& epoll_backend::attach(int fd, io_descriptor_kind kind) {
   const bool watched = kind == io_descriptor_kind::pollable;
   poller* const its_poller = watched ? &poller_.make() : nullptr;
-  record& its = new_record();
+  record& its = records_.take();
   its.backend = this;
   its.kind = kind;
   its.fd = fd;
   its.watches_writing = false;
   if (watched && !its_poller->watch(EPOLL_CTL_ADD, fd, &its, watched_to_read)) {
     const int error = errno;
-    free_record(its);
+    records_.give_back(its);
     throw std::system_error(error, std::system_category(), "epoll_ctl");
   }
   if (watched) loop_.watched(true);
@@ -116,7 +75,7 @@ void epoll_backend::detach(io_record& attached) noexcept {
     poller_.make().watch(EPOLL_CTL_DEL, its.fd, nullptr, 0);
   }
   ::close(its.fd);
-  free_record(its);
+  records_.give_back(its);
 }
 
 epoll_backend::direction& epoll_backend::direction_of(const io_request& request) noexcept {
@@ -160,22 +119,9 @@ bool epoll_backend::watch_writing(record& its) noexcept {
 }
 
 bool epoll_backend::submit_file(io_request& request) noexcept {
-  if (request.size > most_at_once || threads_.is_cancelled(request)) return threads_.submit(request);
-  request.result = try_file(request);
+  if (threads_.is_cancelled(request)) return threads_.submit(request);
+  request.result = page_cache_.attempt(request, record_of(request).kind);
   return request.result == not_ready && threads_.submit(request);
-}
-
-/// Reads or writes where that takes the page cache alone.
-std::int64_t epoll_backend::try_file(io_request& request) noexcept {
-  const io_descriptor_kind kind = record_of(request).kind;
-  if (request.opcode == io_opcode::read_at && kind != io_descriptor_kind::uncached_file)
-    return read_cached(request);
-  if (request.opcode != io_opcode::write_at || kind != io_descriptor_kind::file) return not_ready;
-  const std::uint64_t begun = system().ticks();
-  if (!trust_.may_write(begun)) return not_ready;
-  const std::int64_t result = run_blocking(request);
-  trust_.has_written(begun, system().ticks());
-  return result;
 }
 
 void epoll_backend::deliver(io_request& request) noexcept {
@@ -218,14 +164,14 @@ io_backend::signals epoll_backend::poll(bool wait) noexcept {
   const int count = ::epoll_wait(its_poller->epoll.get(), found, events_per_call, wait ? -1 : 0);
   signals seen;
   for (int i = 0; i < count; ++i) {
-    void* const name = found[i].data.ptr;
-    if (name == &its_poller->wake) {
+    const void* const name = found[i].data.ptr;
+    if (name == &wake_name) {
       seen.woken = true;
-    } else if (name == &its_poller->timer) {
+    } else if (name == &timer_name) {
       seen.timer = true;
     } else {
       constexpr std::uint32_t both = EPOLLHUP | EPOLLERR;
-      record& its = *static_cast<record*>(name);
+      record& its = *static_cast<record*>(found[i].data.ptr);
       if (found[i].events & (EPOLLIN | EPOLLRDHUP | both)) ready(its.reading);
       if (found[i].events & (EPOLLOUT | both)) ready(its.writing);
     }
@@ -246,15 +192,10 @@ void epoll_backend::ready(direction& its) noexcept {
   }
 }
 
-// Nobody reads the eventfd: each write is an edge of its own. It is never full either: that takes 2^64
-// writes.
 void epoll_backend::wake() noexcept {
-  const poller* const its_poller = poller_.get();
-  const std::uint64_t one = 1;
-  if (its_poller) static_cast<void>(!::write(its_poller->wake.get(), &one, sizeof one));
+  if (const poller* const its_poller = poller_.get()) its_poller->ends.wake();
 }
-
 void epoll_backend::set_timer(std::uint64_t time) noexcept {
-  if (const poller* const its_poller = poller_.get()) set(its_poller->timer, time);
+  if (const poller* const its_poller = poller_.get()) its_poller->ends.set_timer(time);
 }
 }  // namespace coracle::detail

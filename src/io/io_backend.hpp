@@ -2,6 +2,7 @@
 #pragma once
 #include <coracle/io/detail/io_descriptor.hpp>
 #include <coracle/io/detail/io_request.hpp>
+#include <coracle/io/io_engine.hpp>
 #include <cstdint>
 
 #include "io_system.hpp"
@@ -13,13 +14,16 @@ namespace coracle::detail {
 /// Threads  all members from any thread; poll() from several at once.
 class io_backend {
  public:
-  explicit io_backend(io_system& its_system) noexcept : system_(its_system) {}
+  io_backend(io_system& its_system, io_engine engine) noexcept : system_(its_system), engine_(engine) {}
   io_backend(const io_backend&) = delete;
   io_backend& operator=(const io_backend&) = delete;
   virtual ~io_backend() = default;
 
   /// Where its descriptors are from.
   [[nodiscard]] io_system& system() noexcept { return system_; }
+
+  /// What it is, and why it was chosen.
+  [[nodiscard]] const io_engine& engine() const noexcept { return engine_; }
 
   /// Throws std::system_error, std::bad_alloc; the descriptor is then the caller's as before.
   virtual io_record& attach(int fd, io_descriptor_kind kind) = 0;
@@ -45,6 +49,8 @@ class io_backend {
   };
   /// Looks for what is over and tells the loop. With `wait`, sleeps until there is something to tell.
   virtual signals poll(bool wait) noexcept = 0;
+  /// Tells the system of what was submitted here and kept for the next poll(). Called by a thread that leaves the loop.
+  virtual void flush() noexcept {}
   /// Ends the sleep of one poll(), now or the next to come.
   virtual void wake() noexcept = 0;
   /// Ends the sleep of one poll() at this time: nanoseconds by the system's clock. Replaces the last one.
@@ -52,5 +58,6 @@ class io_backend {
 
  private:
   io_system& system_;
+  const io_engine engine_;
 };
 }  // namespace coracle::detail

@@ -16,7 +16,10 @@ class io_loop::running {
       : loop(its_loop), outer_(std::exchange(on_this_thread(), this)), scope_(&its_loop.service_) {}
   running(const running&) = delete;
   running& operator=(const running&) = delete;
-  ~running() { on_this_thread() = outer_; }
+  ~running() {
+    loop.backend_->flush();
+    on_this_thread() = outer_;
+  }
 
   io_loop& loop;
   static constexpr std::uint64_t not_begun = 0;
@@ -39,6 +42,20 @@ bool io_loop::turn_is_over() noexcept {
   if (now < ends) return false;
   here->turn_ends = now + ticks_between_looks;
   return ends != running::not_begun;
+}
+
+bool io_loop::runs_here() const noexcept {
+  const running* const here = on_this_thread();
+  return here && &here->loop == this;
+}
+bool io_loop::has_nothing_ready() noexcept {
+  const small_mutex_lock lock{mutex_};
+  return !has_ready();
+}
+void io_loop::flush_soon() noexcept {
+  const small_mutex_lock lock{mutex_};
+  flushes_ = true;
+  balance();
 }
 
 io_loop::io_loop(executor& service, io_system& system)
@@ -102,7 +119,7 @@ bool io_loop::unlist(io_event& event) noexcept {
 
 /// Wakes a thread if there is something for it to do.
 void io_loop::balance() noexcept {
-  if (sleeping_ == 0 || waking_ || !(sleeper_is_to_leave() || has_ready())) return;
+  if (sleeping_ == 0 || waking_ || !(sleeper_is_to_leave() || has_work())) return;
   waking_ = true;
   backend_->wake();
 }
@@ -219,6 +236,7 @@ void io_loop::poll(bool wait, io_run* its) noexcept {
   balance();
   const bool sleep = wait && !has_ready() && !sleeper_is_to_leave();
   if (sleep) sleep_begins(its);
+  flushes_ = false;
   mutex_.unlock();
   const io_backend::signals seen = backend_->poll(sleep);
   mutex_.lock();

@@ -38,6 +38,12 @@ class io_loop final : public timer_service {
   /// Called where an operation need not wait. True: a loop runs on this thread, and what it runs has lasted as long as it
   /// may until the loop looks at the system.
   [[nodiscard]] static bool turn_is_over() noexcept;
+  /// Returns true if this thread runs the loop, and so polls soon.
+  [[nodiscard]] bool runs_here() const noexcept;
+  /// Returns true if nothing is ready to run: the loop would poll next.
+  [[nodiscard]] bool has_nothing_ready() noexcept;
+  /// The backend has something to flush(), though this thread does not run the loop: one that does will poll().
+  void flush_soon() noexcept;
   /// Descriptors that poll() watches: while there are none, and no timers, the system has nothing to tell.
   void watched(bool one_more) noexcept { watched_.fetch_add(one_more ? 1 : -1, memory_order_relaxed); } /*D1*/
 
@@ -81,6 +87,7 @@ class io_loop final : public timer_service {
   [[nodiscard]] bool sleeper_is_to_leave() const noexcept {
     return runs_over_ != 0 || (stopped_ && sleeping_ != runs_sleeping_);
   }
+  [[nodiscard]] bool has_work() const noexcept { return has_ready() || flushes_; }
   [[nodiscard]] bool has_ready() const noexcept { return !finished_.empty() || !scheduled_.empty(); }
   void deliver(ready item);
 
@@ -90,7 +97,7 @@ class io_loop final : public timer_service {
   //
   // How a thread goes to sleep without missing an event. sleeping_ counts the threads that are inside, or
   // about to enter, a poll() that waits; it changes under the lock at which the thread also sees that nothing
-  // is ready. Whoever leaves the lock while something is ready, and sees sleepers, wakes one (balance()), unless a
+  // is ready. Whoever leaves the lock while something is ready or to be flushed, and sees sleepers, wakes one (balance()), unless a
   // wake() is under way already (waking_). The poll() that the wake() reaches says so, and its thread clears
   // waking_, and balances in turn when it leaves the lock. So while something is ready and somebody sleeps, a
   // wake() is under way or a thread is in the loop that will look.
@@ -104,6 +111,7 @@ class io_loop final : public timer_service {
   plain<bool> scheduled_next_ = false;     // whose turn it is, if both have some
   plain<bool> stopped_ = false;
   plain<bool> waking_ = false;
+  plain<bool> flushes_ = false;  // some poll() is to flush what was submitted elsewhere
   plain<std::uint32_t> sleeping_ = 0;
   plain<std::uint32_t> runs_sleeping_ =
       0;  // of those, the ones inside run(io_run&), whom a stop() does not concern

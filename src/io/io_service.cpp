@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/core/environment.hpp>
 #include <coracle/core/operation_cancelled.hpp>
+#include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
 
 #include "io_loop.hpp"
@@ -17,6 +18,7 @@ io_service::~io_service() {
 }
 
 void io_service::post(resumption& item) noexcept { loop_->post(item); }
+const io_engine& io_service::engine() const noexcept { return loop_->backend().engine(); }
 timer_service* io_service::timers() noexcept { return loop_.get(); }
 
 void detail::io_run::ended(callback_frame* self) noexcept {

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "../exec/turn_order.hpp"
-#include "epoll_backend.hpp"
+#include "engine_choice.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -28,9 +28,7 @@ class the_linux_system final : public io_system {
  public:
   std::chrono::steady_clock::time_point now() noexcept override { return std::chrono::steady_clock::now(); }
   std::uint64_t ticks() noexcept override { return turn_clock(); }
-  std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
-    return std::make_unique<epoll_backend>(loop);
-  }
+  std::unique_ptr<io_backend> backend_for(io_loop& loop) override { return chosen_backend(loop); }
 
   int open(const std::filesystem::path& path, int flags) noexcept override {
     constexpr mode_t less_the_umask = 0666;

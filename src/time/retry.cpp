@@ -1,4 +1,4 @@
-// src/time/retry.cpp -- seeds for delays that nobody is to foresee.
+// src/time/retry.cpp -- unpredictable seeds for delays.
 // SPDX-License-Identifier: MIT
 #include <coracle/time/retry.hpp>
 #include <random>

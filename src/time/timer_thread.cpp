@@ -17,7 +17,7 @@ void end_with_the_program() {
 
 timer_thread& the_timer_thread() noexcept {
   alignas(timer_thread) static std::byte memory[sizeof(timer_thread)];
-  // The child that fork() makes has no such thread, and none of its coroutines is to go on.
+  // A child process of fork() has no such thread, and must not resume its coroutines.
   static timer_thread& only = []() -> timer_thread& {
     ::pthread_atfork(nullptr, nullptr, [] { ::new (memory) timer_thread{&end_with_the_program}; });
     return *::new (memory) timer_thread{&end_with_the_program};
@@ -59,7 +59,7 @@ void* timer_thread::enter(void* self) noexcept {
 }
 void timer_thread::create_thread() noexcept {
   thread_handle started{};
-  if (start_quiet_thread(started, &enter, this) != 0) fail("the thread of the timers cannot be started");
+  if (start_quiet_thread(started, &enter, this) != 0) fail("the timer thread cannot be started");
   thread_ = started;
 }
 

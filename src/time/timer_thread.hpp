@@ -6,7 +6,7 @@
 #include <coracle/time/detail/timer_queue.hpp>
 
 namespace coracle::detail {
-/// Timers by the steady clock, fired on a thread of their own, which starts with the first of them.
+/// Timers on the steady clock, fired on a dedicated thread, which starts with the first timer.
 class timer_thread final : public timer_service {
  public:
   /// `when_started` is called each time that add() has started the thread.
@@ -17,7 +17,8 @@ class timer_thread final : public timer_service {
     const small_mutex_lock lock{mutex_};
     return queue_.remove(each);
   }
-  /// As the program ends. Where somebody still sleeps, whom a static destructor may wait for, the thread stays.
+  /// Called at the end of the program. The thread stays if coroutines still sleep, because a static
+  /// destructor may wait for them.
   void end() noexcept;
 
  private:
@@ -26,9 +27,10 @@ class timer_thread final : public timer_service {
   static void* enter(void* self) noexcept;
   void run() noexcept;
 
-  // mutex_ guards all below; what stands last, life_. The thread sleeps while wakes_ is what it was when it
-  // left mutex_. After that and its wake-up, nobody touches a timer that was added, and this object is never
-  // destroyed: coroutines and static destructors may use it at any time.
+  // mutex_ guards everything below, except the last members, which life_ guards. The thread sleeps while
+  // wakes_ has the value that it had when the thread released mutex_. After adding a timer and waking the
+  // thread, the caller no longer touches the timer. This object is never destroyed: coroutines and static
+  // destructors may use it at any time.
   //   [W1] one more   relaxed  under mutex_, which the thread takes next
   //   [W2] load       relaxed  under mutex_
   void (*const when_started_)();

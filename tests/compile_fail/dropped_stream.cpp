@@ -1,4 +1,4 @@
-// expect: a stream gives nothing until it ends in for_each, fold or collect, and that is awaited
+// expect: a stream does nothing until it ends in for_each, fold or collect, and that is awaited
 // tests/compile_fail/dropped_stream.cpp -- a pipeline without an end.
 // SPDX-License-Identifier: MIT
 #include <coracle/generators/async_generator.hpp>

@@ -1,4 +1,4 @@
-// expect: a oneshot carries an object: a pointer in place of a reference
+// expect: a oneshot carries an object: send a pointer instead of a reference
 // tests/compile_fail/oneshot_of_reference.cpp -- a reference to send.
 // SPDX-License-Identifier: MIT
 #include <coracle/channels/oneshot.hpp>

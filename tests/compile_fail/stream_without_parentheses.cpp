@@ -1,4 +1,4 @@
-// expect: and stands in parentheses behind co_await
+// expect: put it in parentheses after co_await
 // tests/compile_fail/stream_without_parentheses.cpp -- co_await binds closer than `|`.
 // SPDX-License-Identifier: MIT
 #include <coracle/generators/async_generator.hpp>

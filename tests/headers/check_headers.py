@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles every header of coracle and of compat/ alone, twice in one unit, with g++: what a header forgets to include is
-no compiler's own. Then links two units that include all of them, with each compiler. With all warnings.
+"""Compiles every header of coracle and of compat/ by itself, twice in one unit, with g++, because a missing include does not
+depend on the compiler. Then links two units that include all of them, with each compiler. All warnings are enabled.
 
 --no-exceptions: the header-only part, core/, sync/ and compose/, in one unit with -fno-exceptions.
---refused: where coracle cannot work each header ends the compilation by one error, which says what is needed.
+--refused: in an unsupported environment each header ends the compilation with one error that says what is needed.
 """
 import argparse
 import shutil

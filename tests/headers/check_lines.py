@@ -3,8 +3,8 @@
 
   check_lines.py [--update]
 
-Fails where a header has over 2 % and 100 lines more than its limit, which another standard header brings, and
-where one has no limit. `--update` writes what was counted as the new limits.
+Fails if a header exceeds its limit by more than 2 % and 100 lines, as with another standard header, or has no
+limit. `--update` writes the counts as the new limits.
 """
 import shutil
 import subprocess

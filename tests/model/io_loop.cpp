@@ -39,6 +39,7 @@ class played_backend final : public coracle_test::inert_io_backend {
   }
 
   signals poll(bool wait) noexcept override {
+    flush();
     poller* const its = wait ? poller_.try_make() : poller_.get();
     if (!its) {
       if (is_fair) coracle::testing::model_yield();
@@ -60,6 +61,16 @@ class played_backend final : public coracle_test::inert_io_backend {
   bool is_fair = false;
   /// So many take one all the same.
   unsigned unfair_looks = 0;
+  /// What was submitted is over at once.
+  void flush() noexcept override {
+    io_event* const submitted = submitted_.exchange(nullptr, order::acq_rel);
+    if (submitted) over(*submitted);
+  }
+  /// Kept until somebody polls, as by a ring.
+  void submit_later(io_event& event) noexcept {
+    submitted_.store(&event, order::release);
+    loop_.flush_soon();
+  }
   void wake() noexcept override {
     if (poller* const its = poller_.get()) its->tell(woken);
   }
@@ -89,6 +100,7 @@ class played_backend final : public coracle_test::inert_io_backend {
 
   io_loop& loop_;
   coracle::detail::plain<io_event*> event_ = nullptr;
+  atomic<io_event*> submitted_{nullptr};
   coracle::detail::made_when_needed<poller> poller_;
 };
 
@@ -268,6 +280,11 @@ class operation : io_event {
     home = &at_.io;
   }
   int await_resume() const noexcept { return result_; }
+  void submit_later() {
+    result_ = 7;
+    progress = state::finished;
+    at_.system.backend->submit_later(*this);
+  }
   void carry_out() {
     result_ = 7;
     progress = state::finished;
@@ -289,6 +306,33 @@ void completion_against_run() {
   at.io.process_one_event();
   model_expect(seen == 7, "its result is there");
   kernel.join();
+}
+/// What is submitted elsewhere reaches the system, though the one thread that runs the loop may be about to sleep.
+void submission_against_sleep() {
+  place at;
+  operation one{at, true};
+  plain_int seen = 0;
+  [](operation& its, plain_int& result) -> detached { result = co_await its; }(one, seen);
+  model_thread submitter{[&] { one.submit_later(); }};
+  at.io.process_one_event();
+  model_expect(seen == 7, "its result is there");
+  submitter.join();
+}
+/// A thread that leaves the loop may have taken the wake-up that was for the submission.
+void submission_and_post_for_two() {
+  place at;
+  operation one{at, true};
+  plain_int seen = 0, done = 0;
+  [](operation& its, plain_int& result) -> detached { result = co_await its; }(one, seen);
+  model_thread sleeper{[&] { at.io.process_one_event(); }};
+  model_thread submitter{[&] {
+    hop(at.io, done);
+    one.submit_later();
+  }};
+  at.io.process_one_event();
+  sleeper.join();
+  submitter.join();
+  model_expect(seen == 7 && done == 1, "both have come");
 }
 /// One thread is told of both: it wakes the other, or does both.
 void completion_and_post_for_two() {
@@ -451,6 +495,8 @@ int main(int argc, char** argv) {
   run.check("io_service: a completion against run", run.all, completion_against_run<false>);
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
   run.check("io_service: a completion and a post for two", 4, completion_and_post_for_two);
+  run.check("io_service: a submission against a sleep", run.all, submission_against_sleep);
+  run.check("io_service: a submission and a post for two", 4, submission_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);
   run.check("io_service: a timer fires against a post", 3, timer_fires_against_post);
   run.check("io_service: two timers start on two threads", run.all, two_timers_start);

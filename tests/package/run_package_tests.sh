@@ -7,7 +7,7 @@ export CXX=g++-12 CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL=1
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/results"
+mkdir "$work/results" "$work/one"
 
 # Installs coracle below $1 and moves it away: nothing installed may remember where it was.
 install_and_move() {
@@ -81,6 +81,10 @@ finds_in_wrong() {
   echo "$output"
   grep -q 'wrong.cpp:10: aggregate' <<<"$output"
 }
+# The commands for gdb find the rest of themselves where they were installed.
+gdb_commands_installed() {
+  gdb -q -batch -nx -x "$work/static/share/coracle/debugger/coracle_gdb.py" -ex 'help coracle' | grep '^coracle tasks -- '
+}
 lint_by_cmake() {
   local build=$1
   shift
@@ -93,6 +97,46 @@ lint_from_source() { lint_by_cmake "$work/i" -DCORACLE_BY=add_subdirectory -DCOR
 lint_on_command_line() {
   finds_in_wrong "$work/static/bin/coracle-lint" --require-parser "$consumer/wrong.cpp" -- -I"$work/static/include" \
     -DELEMENT=std::string
+}
+
+clang_tidy() {
+  local output
+  output=$(clang-tidy-22 --config-file="$work/static/share/coracle/coracle.clang-tidy" "$consumer/holds_a_lock.cpp" -- \
+    -std=c++20 -I"$work/static/include" 2>&1) && return 1
+  echo "$output"
+  grep -q "holds_a_lock.cpp:11.*'held' persists across a suspension point" <<<"$output"
+}
+
+# import coracle; without CMake, which could before 3.28 not either.
+module_by_hand() {
+  local flags=(-std=c++20 -O1 -Wall -Wextra -Werror)
+  "$root/tools/module_unit.py" --check
+  clang++-22 "${flags[@]}" -I"$root/include" --precompile "$root/modules/coracle.cppm" -o "$work/coracle.pcm"
+  clang++-22 "${flags[@]}" -c "$work/coracle.pcm" -o "$work/coracle_module.o"
+  clang++-22 "${flags[@]}" -fmodule-file=coracle="$work/coracle.pcm" -c "$consumer/module.cpp" -o "$work/imports.o"
+  clang++-22 "$work/imports.o" "$work/coracle_module.o" "$(find "$work/static" -name libcoracle.a)" -pthread -o "$work/imports"
+  [[ $("$work/imports") == 42 ]]
+}
+# With a CMake that can.
+module() {
+  local by=(-DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_BUILD_TYPE=Release)
+  install_and_move "$work/with_module" -DCORACLE_BUILD_MODULE=ON "${by[@]}"
+  build_and_run "$work/j" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=module -DCMAKE_PREFIX_PATH="$work/with_module" \
+    -DCMAKE_CXX_SCAN_FOR_MODULES=ON "${by[@]}"  # as it is anyway for whoever requires CMake 3.28
+}
+
+# Two files of a program, one of which has the implementation.
+single_header() {
+  local compiler
+  "$root/tools/single_header.py" "$work/one/coracle.hpp"
+  sed 's,<coracle/.*>,"coracle.hpp",' "$consumer/coracle.cpp" >"$work/one/user.cpp"
+  printf '#define CORACLE_IMPLEMENTATION\n#include "coracle.hpp"\n' >"$work/one/implementation.cpp"
+  for compiler in "g++-12 -foptimize-sibling-calls" clang++-22; do
+    # shellcheck disable=SC2086  # the flags are words
+    $compiler -std=c++20 -O1 -Wall -Wextra -Werror "$work/one/user.cpp" "$work/one/implementation.cpp" -pthread \
+      -o "$work/one/user"
+    [[ $("$work/one/user") == 42 ]]
+  done
 }
 
 # What a source archive holds: the working tree as git would archive it, with no .git around.
@@ -133,12 +177,18 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/instal
 fi
 cases=(find_package_static find_package_core find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
   unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model
-  lint_installed lint_from_source lint_on_command_line)
+  gdb_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0
+if [[ $(printf '%s\n' "$(cmake --version | grep -oE '[0-9.]+' -m 1)" 3.28 | sort -V | head -n 1) == 3.28 ]]; then
+  cases+=(module)
+else
+  skipped=1
+  echo "skip  module: $(cmake --version | head -n 1) is older than 3.28"
+fi
 if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   cases+=(tarball)
 else
-  skipped=1
+  skipped=$((skipped + 1))
   echo "skip  tarball: this is no git checkout"
 fi
 started=0

@@ -94,18 +94,18 @@ constexpr misuse all[] = {
        channel<int> numbers{1};
        receive(numbers);
      }},
-    {"a broadcast was made without room", [] { broadcast<int> numbers{0}; }},
+    {"a broadcast was constructed with a capacity of 0", [] { broadcast<int> numbers{0}; }},
     {"an async_scope was destroyed without join()", [] { async_scope scope; }},
-    {"an interval was made with a period of 0", [] { interval{0ms}; }},
-    {"a rate_limiter was made with tokens, a period or a burst of 0", [] { rate_limiter{0, 1s, 1}; }},
-    {"a rate_limiter was made with tokens, a period or a burst of 0", [] { rate_limiter{1, 0s, 1}; }},
+    {"an interval was constructed with a period of 0", [] { interval{0ms}; }},
+    {"a rate_limiter was constructed with tokens, a period or a burst of 0", [] { rate_limiter{0, 1s, 1}; }},
+    {"a rate_limiter was constructed with tokens, a period or a burst of 0", [] { rate_limiter{1, 0s, 1}; }},
     {"acquire() of more tokens than the burst",
      [] {
        rate_limiter limiter{1, 1s, 1};
        sync_wait(limiter.acquire(2));
      }},
-    {"a static_thread_pool was made with no threads", [] { static_thread_pool{0}; }},
-    {"a blocking_pool was made without threads", [] { blocking_pool{0}; }},
+    {"a static_thread_pool was constructed with 0 threads", [] { static_thread_pool{0}; }},
+    {"a blocking_pool was constructed without threads", [] { blocking_pool{0}; }},
     {"an operation was awaited on a file or socket that is closed",
      [] {
        io_service io;

@@ -1,5 +1,6 @@
 // tests/probes/thread_local_caching.cpp -- does a coroutine that has changed threads see the new thread's
-// state? SPDX-License-Identifier: MIT
+// state?
+// SPDX-License-Identifier: MIT
 #include <cerrno>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/task.hpp>

@@ -1,5 +1,6 @@
 // tests/stress/select.cpp -- selects that meet each other in channels: exactly one branch of each is carried
-// out. SPDX-License-Identifier: MIT
+// out.
+// SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>

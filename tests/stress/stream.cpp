@@ -1,5 +1,6 @@
 // tests/stress/stream.cpp -- pipelines whose parts run on several threads lose and double nothing, and end
-// joined. SPDX-License-Identifier: MIT
+// joined.
+// SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/when_all.hpp>

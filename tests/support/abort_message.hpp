@@ -1,4 +1,4 @@
-// tests/support/abort_message.hpp -- what a broken precondition prints before it ends the program.
+// tests/support/abort_message.hpp -- the message of a violated precondition.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 #include <string>
 
 namespace coracle_test {
-/// A child process that runs `body`, and what it writes to stderr.
+/// A child process that runs `body`, and its stderr.
 class child_process {
  public:
   explicit child_process(void (*body)()) {
@@ -35,7 +35,7 @@ class child_process {
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
 
-  /// What it writes, up to `last` if that comes, else to its end.
+  /// Returns its output up to `last`, or to its end.
   std::string read_until(char last) {
     std::string written;
     for (char next; ::read(stderr_, &next, 1) == 1;) {
@@ -44,7 +44,7 @@ class child_process {
     }
     return written;
   }
-  /// To be called once. Gives what waitpid() says.
+  /// Call once. Returns the status from waitpid().
   int wait() {
     ::close(stderr_);
     int status = 0;
@@ -58,8 +58,7 @@ class child_process {
   int stderr_ = -1;
 };
 
-/// Runs `body` in a child process. Gives what the child wrote to stderr if SIGABRT ended it, else how it
-/// ended.
+/// Runs `body` in a child process. Returns its stderr if SIGABRT ended it, otherwise how it ended.
 inline std::string abort_message(void (*body)()) {
   child_process child{body};
   const std::string written = child.read_until('\0');
@@ -67,7 +66,7 @@ inline std::string abort_message(void (*body)()) {
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) return written;
   return "not aborted, wait status " + std::to_string(status);
 }
-/// Runs `body` in a child process, and ends that after the first line that it writes to stderr, which is given.
+/// Runs `body` in a child process, ends that after the first line on stderr, and returns the line.
 inline std::string first_message(void (*body)()) {
   child_process child{body};
   const std::string written = child.read_until('\n');

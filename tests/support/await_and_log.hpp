@@ -1,4 +1,4 @@
-// tests/support/await_and_log.hpp -- a wait, and when and how it ended.
+// tests/support/await_and_log.hpp -- awaits and logs when and how the wait ended.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/executor.hpp>
@@ -27,7 +27,7 @@ detached await_and_log(Awaitable& something, const coracle::stop_source& source,
   }
   log.push_back(cancelled ? -name : name);
 }
-/// Goes to `place` and awaits `something` there. Then logs `name`, or `-name` if it does not run on `place`.
+/// Moves to `place` and awaits `something` there. Then logs `name`, or `-name` if it does not run on `place`.
 template <class Scheduler, class Awaitable>
 detached await_and_log_on(Scheduler& place, Awaitable& something, std::vector<int>& log, int name) {
   co_await place.schedule();

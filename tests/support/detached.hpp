@@ -1,11 +1,11 @@
-// tests/support/detached.hpp -- coroutines that a test starts and then leaves to themselves.
+// tests/support/detached.hpp -- fire-and-forget coroutines for tests.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/promise_parts.hpp>
 #include <utility>
 
 namespace coracle_test {
-/// Runs at once inside the call, is awaited by nobody and frees itself at its end.
+/// Starts inside the call; nobody awaits it; frees itself at its end.
 struct detached {
   struct promise_type : coracle::part::starts_eagerly,
                         coracle::part::returns<void, coracle::part::terminates_on_error>,
@@ -15,12 +15,12 @@ struct detached {
   };
 };
 
-/// Awaits `work` from where the caller is.
+/// Awaits `work` where the caller runs.
 template <class Awaitable>
 detached run_detached(Awaitable work) {
   co_await std::move(work);
 }
-/// Goes to `place` and awaits `work` there.
+/// Moves to `place` and awaits `work` there.
 template <class Scheduler, class Awaitable>
 detached run_detached_on(Scheduler& place, Awaitable work) {
   co_await place.schedule();

@@ -5,8 +5,8 @@
 #include <thread>
 
 namespace coracle_test {
-/// What it is given runs on a thread of its own and has run, as far as it goes, when post() returns. So a test sees in which
-/// order something is published and its waiter woken, in an order of threads that is always the same.
+/// Posted coroutines run on another thread, up to their next suspension, before post() returns. So a test
+/// observes the order of publication and wake-up under a fixed interleaving.
 class faster_thread final : public coracle::executor {
  public:
   void post(coracle::resumption& item) noexcept override {

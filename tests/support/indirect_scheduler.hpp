@@ -1,4 +1,5 @@
-// tests/support/indirect_scheduler.hpp -- a scheduler that is no executor itself. SPDX-License-Identifier: MIT
+// tests/support/indirect_scheduler.hpp -- a scheduler that is no executor itself.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/exec/run_loop.hpp>
 

@@ -1,4 +1,4 @@
-// tests/support/inert_io_system.hpp -- a system and a backend without descriptors, for tests that play the rest.
+// tests/support/inert_io_system.hpp -- a system and a backend without descriptors, as bases for tests.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cerrno>
@@ -9,7 +9,7 @@
 #include "../../src/io/io_system.hpp"
 
 namespace coracle_test {
-/// What derives from it has the clocks, and makes a backend.
+/// Derived classes provide the clocks and create a backend.
 class inert_io_system : public coracle::detail::io_system {
  public:
   int open(const std::filesystem::path&, int) noexcept override { return -ENOSYS; }
@@ -29,10 +29,11 @@ class inert_io_system : public coracle::detail::io_system {
   ~inert_io_system() = default;
 };
 
-/// What derives from it has poll(), wake() and set_timer().
+/// Derived classes provide poll(), wake() and set_timer().
 class inert_io_backend : public coracle::detail::io_backend {
  public:
-  using io_backend::io_backend;
+  explicit inert_io_backend(coracle::detail::io_system& system) noexcept
+      : io_backend(system, {"inert", {}}) {}
   coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { std::abort(); }
   void detach(coracle::detail::io_record&) noexcept override {}
   std::size_t attached() noexcept override { return 0; }

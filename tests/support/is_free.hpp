@@ -1,4 +1,5 @@
-// tests/support/is_free.hpp -- whether a mutex of coracle's could be locked now. SPDX-License-Identifier: MIT
+// tests/support/is_free.hpp -- whether a mutex of coracle's could be locked now.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 namespace coracle_test {

@@ -1,4 +1,4 @@
-// tests/support/lets_through.hpp -- whether an event is set, asked as a consumer.
+// tests/support/lets_through.hpp -- tests whether an event is set, as a consumer.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
@@ -6,7 +6,8 @@
 #include "detached.hpp"
 
 namespace coracle_test {
-/// True: an await goes on at once; one that closes behind it is not set any more. It is left as it was otherwise.
+/// Returns true if an await completes at once; an auto-reset event is then reset. Otherwise the event is
+/// unchanged.
 template <class Event>
 bool lets_through(Event& event) {
   bool passed = false;

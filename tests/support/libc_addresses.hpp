@@ -48,7 +48,7 @@ inline std::optional<ip_endpoint> libc_endpoint(const std::string& text) {
   return std::nullopt;
 }
 
-/// Without a byte around it that belongs to the block, so that AddressSanitizer sees a read beyond the end.
+/// An exactly sized block, so that AddressSanitizer detects a read past the end.
 class exactly {
  public:
   explicit exactly(const std::string& text) : bytes_(new char[text.size()]), size_(text.size()) {

@@ -1,4 +1,4 @@
-// tests/support/no_co_return.hpp -- coroutines of each type that run off their end without a result.
+// tests/support/no_co_return.hpp -- coroutines of each type that flow off their end without a result.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/frame_memory.hpp>
@@ -16,12 +16,12 @@
 
 #include "abort_message.hpp"
 
-#if defined(__clang__)  // which sees what g++ 12 does not
+#if defined(__clang__)  // which warns about what g++ 12 does not
 #pragma clang diagnostic ignored "-Wreturn-type"
 #endif
 
 namespace coracle_test {
-/// Runs at once; nobody asks for its result.
+/// Starts at the call; its result is never taken.
 template <class Result, class End>
 class eager {
  public:
@@ -95,7 +95,7 @@ inline bool names(std::string_view said, std::string_view function) {
   return said.starts_with(function) && said.substr(function.size()).starts_with("(), ");
 }
 
-/// Runs each in a child process. Gives how many do not end as they should.
+/// Runs each in a child process. Returns the number of failures.
 template <int index = 0>
 int wrong_ends() {
   if constexpr (index == std::size(coroutines_without_co_return)) {

@@ -1,4 +1,4 @@
-// tests/support/one_after_another.hpp -- threads that take turns without being synchronised by it.
+// tests/support/one_after_another.hpp -- threads that take turns without synchronisation.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <atomic>
@@ -6,10 +6,10 @@
 #include <thread>
 
 namespace coracle_test {
-/// Runs each side on a thread of its own, for i = 0, 1, 2 ... `rounds` - 1: `sides(i)` once the side named
-/// before it has returned from its own call with that i. They learn that from words that order nothing else.
-/// So under ThreadSanitizer whatever one side of a round needs to know of another must come from the code
-/// under test, however busy the machine is.
+/// Runs each side on its own thread, for i = 0, 1, 2 ... `rounds` - 1: calls `sides(i)` once the previous
+/// side has returned from its call with that i. The hand-over is relaxed and orders nothing else. So
+/// ThreadSanitizer requires that the code under test itself synchronises the sides, however busy the machine
+/// is.
 template <class... Sides>
 void one_after_another(int rounds, Sides... sides) {
   std::atomic<int> done[sizeof...(Sides)] = {};

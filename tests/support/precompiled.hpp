@@ -1,4 +1,4 @@
-// What nearly every test includes, parsed once. Each test includes all that it needs itself.
+// The headers that nearly every test includes, parsed once. Each test still includes all that it needs.
 #pragma once
 #include <algorithm>
 #include <array>

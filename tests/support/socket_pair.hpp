@@ -1,4 +1,4 @@
-// tests/support/socket_pair.hpp -- connected sockets and pipes, and the barest operations on them.
+// tests/support/socket_pair.hpp -- connected sockets and pipes, and minimal operations on them.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <fcntl.h>
@@ -18,7 +18,7 @@ using coracle::detail::io_descriptor;
 using coracle::detail::io_descriptor_kind;
 using coracle::detail::io_opcode;
 
-/// An operation that gives what its system call returned.
+/// An operation that returns the result of its system call.
 class [[nodiscard]] raw_operation : public coracle::detail::io_operation {
  public:
   template <class Data>
@@ -29,7 +29,7 @@ class [[nodiscard]] raw_operation : public coracle::detail::io_operation {
   }
   std::int64_t await_resume() { return take_result("do what the test wants"); }
 };
-/// What became of one operation.
+/// The outcome of one operation.
 struct outcome {
   std::int64_t result = -1;
   char buffer[16] = {};
@@ -71,7 +71,7 @@ struct socket_pair {
   io_descriptor first, second;
 };
 
-/// A pipe; of kind `file` it blocks.
+/// A pipe; blocking if `kind` is `file`.
 struct pipe_ends {
   pipe_ends(coracle::io_service& service, io_descriptor_kind kind) {
     int ends[2];

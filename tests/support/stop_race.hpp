@@ -1,4 +1,4 @@
-// tests/support/stop_race.hpp -- stop requests that come at any moment, for stress programs.
+// tests/support/stop_race.hpp -- stop requests at arbitrary times, for stress programs.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <atomic>
@@ -14,7 +14,7 @@
 #include "stress.hpp"
 
 namespace coracle_test {
-/// A thread that requests the stop of one coroutine after the other, again and again.
+/// A thread that repeatedly requests one coroutine after another to stop.
 class stops_at_random {
  public:
   explicit stops_at_random(std::size_t coroutines) : sources_(coroutines) {
@@ -30,7 +30,7 @@ class stops_at_random {
     over_ = true;
     thread_.join();
   }
-  /// A token for the next wait of coroutine `i`.
+  /// Returns a token for the next wait of coroutine `i`.
   coracle::stop_token renew(std::size_t i) {
     const std::lock_guard lock{mutex_};
     sources_[i] = coracle::stop_source{};
@@ -60,8 +60,8 @@ stoppable note_end(coracle::stop_token, Awaitable work, std::atomic<ended>& how)
   }
 }
 
-/// Two wait, one behind the other, for what comes once; the first is stopped at the moment when it comes. `Round` has
-/// `first`, `second`, `stop` as below, and complete(). Gives how many rounds went wrong.
+/// Two coroutines queue for something that completes once; the first is stopped as it completes. `Round` has
+/// `first`, `second`, `stop` as below, and complete(). Returns the number of failed rounds.
 struct two_waiters {
   coracle::stop_source stop;  // of the first
   std::atomic<ended> first{ended::not_yet}, second{ended::not_yet};
@@ -79,7 +79,7 @@ int race_a_stop(int most) {
   const int done = side_by_side(
       most,
       [&](int i) {
-        hold_up(i / 128 % 300);  // a stop request takes less time to come to the point, or more
+        hold_up(i / 128 % 300);  // shifts the stop request in time
         at(i).complete();
       },
       [&](int i) { at(i).stop.request_stop(); });
@@ -92,8 +92,8 @@ int race_a_stop(int most) {
   return wrong;
 }
 
-/// One begins to wait at the moment when what it waits for comes, and then a stop request, or first that. `Round` has
-/// `stop`, start(), complete() and intact(). Gives how many rounds went wrong.
+/// A coroutine begins to wait while its wait completes and a stop is requested, in either order. `Round` has
+/// `stop`, start(), complete() and intact(). Returns the number of failed rounds.
 template <class Round>
 int race_a_start(int most) {
   std::vector<std::unique_ptr<Round>> rounds(static_cast<std::size_t>(most));

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace coracle_test {
-/// As `detached`; its environment has the token that is its first argument.
+/// As `detached`, with the token passed as the first argument in its environment.
 struct stoppable {
   struct promise_type : coracle::part::starts_eagerly,
                         coracle::part::returns<void, coracle::part::terminates_on_error>,
@@ -50,8 +50,8 @@ stoppable run_stoppable_on(coracle::stop_token, Scheduler& place, Awaitable work
   }
 }
 
-/// Starts `count` waits, each with a stop token of its own, and stops them: the last first, or in an order that jumps
-/// about. `wait()` gives an awaitable that has to wait. True: all of them were cancelled, in that order.
+/// Starts `count` waits, each with its own stop token, and stops them, the last first or in a scattered
+/// order. `wait()` returns an awaitable that has to wait. Returns true if all were cancelled, in that order.
 template <class Wait>
 bool cancels_many(int count, bool jumping, Wait wait) {
   std::vector<coracle::stop_source> sources(static_cast<std::size_t>(count));

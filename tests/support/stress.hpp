@@ -1,5 +1,6 @@
 // tests/support/stress.hpp -- the frame of a stress program: its count, its checks, its one line, its
-// watchdog. SPDX-License-Identifier: MIT
+// watchdog.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <unistd.h>
 
@@ -13,11 +14,11 @@
 #include <thread>
 
 namespace coracle_test {
-/// For how long side_by_side() goes on.
+/// The time limit of side_by_side().
 inline std::chrono::seconds side_by_side_time{2};
 
-/// A stress program: `program [count]`, or `program x8` for eight times its usual count. Prints one line; fails if a
-/// count is wrong, or if it hangs.
+/// A stress program: `program [count]`, or `program x8` for eight times its usual count. Prints one line;
+/// fails if a count is wrong or if it hangs.
 ///
 ///     coracle_test::stress run("mutex", argc, argv, 100'000);
 ///     run.expect("increments", counter, 4 * run.count());
@@ -50,7 +51,7 @@ class stress {
     }
     line_ += ",";
   }
-  /// For main() to return.
+  /// Returns the exit status for main().
   [[nodiscard]] int finish() {
     line_.pop_back();
     std::printf("%s:%s%s\n", name_, line_.c_str(), failed_ ? "  FAILED" : "");
@@ -78,19 +79,19 @@ class stress {
   bool failed_ = false;
 };
 
-/// Takes a moment, about a nanosecond a turn.
+/// Spins for about one nanosecond per iteration.
 inline void hold_up(int turns) {
   for (volatile int left = turns; left > 0;) left = left - 1;
 }
 
-/// Calls `first(i)` and `second(i)` at the same moment on two threads, for i = 0, 1, 2 ... One of them is
-/// held up by a little that changes from call to call, so that every line of one meets every line of the
-/// other. Ends after `most` rounds, or earlier on a busy machine, after side_by_side_time. Returns how many
-/// there were.
+/// Calls `first(i)` and `second(i)` at the same time on two threads, for i = 0, 1, 2 ... One of them is
+/// delayed by an amount that changes from call to call, so that every line of one races with every line of
+/// the other. Ends after `most` rounds, or on a busy machine after side_by_side_time. Returns the number of
+/// rounds.
 template <class First, class Second>
 int side_by_side(int most, First first, Second second) {
   const auto end = std::chrono::steady_clock::now() + side_by_side_time;
-  std::atomic<int> rounds{-1};  // known before anybody begins that round
+  std::atomic<int> rounds{-1};  // published before the round begins
   std::atomic<int> arrived[2] = {};
   const auto run = [&](int me, auto& each) {
     for (int i = 0;; ++i) {
@@ -111,9 +112,9 @@ int side_by_side(int most, First first, Second second) {
   return rounds;
 }
 
-/// Calls `post(i)`, waits until that has set `answered` to i + 1, and posts again: after a moment, of at most
-/// `longest` turns, that changes from call to call. So a post comes at every moment of the other side's way
-/// to sleep; if one of them is missed, this never returns.
+/// Calls `post(i)`, waits until that has set `answered` to i + 1, and posts again after a delay of at most
+/// `longest` iterations that changes from call to call. So posts hit every step of the other side's way to
+/// sleep; if a wake-up is lost, this never returns.
 template <class Post>
 void post_one_by_one(int posts, int longest, const std::atomic<int>& answered, Post post) {
   for (int i = 0; i != posts; ++i) {

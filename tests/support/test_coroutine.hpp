@@ -1,11 +1,11 @@
-// tests/support/test_coroutine.hpp -- a coroutine that a test starts, looks at and destroys by hand.
+// tests/support/test_coroutine.hpp -- a coroutine that a test starts, inspects and destroys by hand.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/promise_parts.hpp>
 #include <utility>
 
 namespace coracle_test {
-/// Starts at resume() and stays at its end. It passes no environment on: what it awaits gets an empty one.
+/// Starts at resume() and stays suspended at its end. Its children get an empty environment.
 ///
 ///     test_coroutine waiting = awaiting(some_task());
 ///     waiting.resume();  // runs to its first suspension
@@ -25,11 +25,11 @@ class [[nodiscard]] test_coroutine {
   test_coroutine& operator=(test_coroutine&&) = delete;
   ~test_coroutine() { destroy(); }
 
-  /// Runs it until it suspends; throws what leaves its body.
+  /// Runs it until it suspends; rethrows an exception that leaves its body.
   void resume() { coracle::resume(body_); }
   [[nodiscard]] bool done() const noexcept { return body_.done(); }
   [[nodiscard]] std::coroutine_handle<> handle() const noexcept { return body_; }
-  /// Destroys it where it stands.
+  /// Destroys it at its suspension point.
   void destroy() noexcept {
     if (body_) std::exchange(body_, nullptr).destroy();
   }

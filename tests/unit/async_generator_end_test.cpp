@@ -184,18 +184,16 @@ TEST_CASE("async_generator: dereferencing the end ends the program and says so" 
 
 TEST_CASE("async_generator: a second next() while the first one waits ends the program and says so" *
           doctest::skip(!CORACLE_CHECKS())) {
-  CHECK(
-      coracle_test::abort_message([] {
-        coracle::async_manual_reset_event event;
-        const auto slow = [&]() -> async_generator<int> {
-          co_await event;
-          co_yield 1;
-        };
-        async_generator<int> source = slow();
-        sync_wait(coracle::when_all(source.next(), source.next()));
-      }) ==
-      "coracle: an async_generator was asked for an element while another co_await waits for one: it has one "
-      "consumer at a time\n");
+  CHECK(coracle_test::abort_message([] {
+          coracle::async_manual_reset_event event;
+          const auto slow = [&]() -> async_generator<int> {
+            co_await event;
+            co_yield 1;
+          };
+          async_generator<int> source = slow();
+          sync_wait(coracle::when_all(source.next(), source.next()));
+        }) ==
+        "coracle: concurrent awaits of an async_generator's next element: it has one consumer at a time\n");
 }
 
 TEST_CASE("async_generator: a million elements that need no waiting take a small stack") {

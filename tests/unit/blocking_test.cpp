@@ -199,9 +199,7 @@ TEST_CASE("blocking: to destroy a pool on its own thread ends the program with o
   CHECK(coracle_test::abort_message([] {
           auto pool = std::make_unique<blocking_pool>(1);
           sync_wait(blocking(*pool, [&] { pool.reset(); }));
-        }) ==
-        "coracle: threads for calls that block were ended on one of them, which would have to wait for "
-        "itself\n");
+        }) == "coracle: deadlock: threads for blocking calls were joined on one of them\n");
 }
 
 /// A pool of one thread, which is kept busy until the end of the scope.

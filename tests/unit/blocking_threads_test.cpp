@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../src/exec/turn_order.hpp"
 #include "../../src/io/epoll_backend.hpp"
 #include "../support/abort_message.hpp"
 #include "../support/inert_io_system.hpp"
@@ -35,6 +36,15 @@ using coracle_test::pipe_ends;
 using coracle_test::raw_operation;
 using coracle_test::test_coroutine;
 
+/// Has file threads, whatever the engine of the process is.
+class epoll_system : public coracle_test::inert_io_system {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override { return std::chrono::steady_clock::now(); }
+  std::uint64_t ticks() noexcept override { return coracle::detail::turn_clock(); }
+  std::unique_ptr<coracle::detail::io_backend> backend_for(coracle::detail::io_loop& loop) override {
+    return std::make_unique<coracle::detail::epoll_backend>(loop);
+  }
+};
 io_descriptor temporary_file(io_service& io, io_descriptor_kind kind = io_descriptor_kind::file) {
   char name[] = "/tmp/coracle_io_operation_XXXXXX";
   const int fd = ::mkostemp(name, O_CLOEXEC);
@@ -44,7 +54,8 @@ io_descriptor temporary_file(io_service& io, io_descriptor_kind kind = io_descri
 }
 
 TEST_CASE("file operation: write_at and read_at, also beyond 4 GiB and at the end") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor file = temporary_file(io);
   constexpr std::uint64_t far = std::uint64_t{5} << 30;
   outcome written, seen, at_end;
@@ -62,7 +73,8 @@ TEST_CASE("file operation: write_at and read_at, also beyond 4 GiB and at the en
 }
 
 TEST_CASE("file operation: an error of a file is an error of its operation") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor read_only{io, ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC), io_descriptor_kind::file};
   outcome seen;
   const auto use = [&]() -> test_coroutine {
@@ -113,7 +125,8 @@ class held_up_thread {
 
 TEST_CASE(
     "file operation: a queued file operation is stopped, or destroyed; a running one ends as it would have") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor file = temporary_file(io, io_descriptor_kind::write_through_file);
   std::deque<held_up_thread> threads;  // as many as there are
   for (int i = 0; i != 4; ++i) threads.emplace_back(io);
@@ -145,7 +158,8 @@ TEST_CASE(
 
 TEST_CASE(
     "file operation: stop requested before: cancelled, and nothing is read, cached or not, nor written") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor file = temporary_file(io);
   REQUIRE(::pwrite(file.native_handle(), "old", 3, 0) == 3);
   stop_source source;
@@ -162,7 +176,8 @@ TEST_CASE(
 }
 
 TEST_CASE("file operation: the threads are used again") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor file = temporary_file(io, io_descriptor_kind::write_through_file);
   std::int64_t written = 0;
   const auto write_all = [&]() -> test_coroutine {
@@ -175,7 +190,8 @@ TEST_CASE("file operation: the threads are used again") {
 }
 
 TEST_CASE("file operation: destroying a coroutine whose file operation runs waits for it") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   held_up_thread thread{io};
   std::thread other{[&] { thread.let_go(); }};
   thread.destroy();
@@ -185,7 +201,8 @@ TEST_CASE("file operation: destroying a coroutine whose file operation runs wait
 
 TEST_CASE("file operation: a descriptor closed under a file thread ends the program and says so") {
   const std::string said = coracle_test::abort_message([] {
-    io_service io;
+    epoll_system system;
+    io_service io{system};
     held_up_thread thread{io};
     thread.close();
   });
@@ -193,7 +210,8 @@ TEST_CASE("file operation: a descriptor closed under a file thread ends the prog
 }
 
 TEST_CASE("file operation: what is in the page cache is read without a thread, but not for ever") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor file = temporary_file(io);
   REQUIRE(::pwrite(file.native_handle(), "cached", 6, 0) == 6);
   char buffer[6];
@@ -211,7 +229,8 @@ TEST_CASE("file operation: what is in the page cache is read without a thread, b
 }
 
 TEST_CASE("file operation: a read that the end of the file cuts off takes no thread either") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor file = temporary_file(io);
   REQUIRE(::pwrite(file.native_handle(), "cached", 6, 0) == 6);
   outcome seen;
@@ -222,7 +241,8 @@ TEST_CASE("file operation: a read that the end of the file cuts off takes no thr
 }
 
 TEST_CASE("file operation: only what the page cache takes and gives is carried out where it is awaited") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   for (const auto kind : {io_descriptor_kind::file, io_descriptor_kind::write_through_file,
                           io_descriptor_kind::uncached_file}) {
     const io_descriptor file = temporary_file(io, kind);
@@ -241,7 +261,8 @@ TEST_CASE("file operation: only what the page cache takes and gives is carried o
 }
 
 TEST_CASE("file operation: more than a megabyte is for a thread to copy") {
-  io_service io;
+  epoll_system system;
+  io_service io{system};
   const io_descriptor file = temporary_file(io);
   std::string bytes((1 << 20) + 1, 'x');
   outcome most, more;
@@ -256,13 +277,10 @@ TEST_CASE("file operation: more than a megabyte is for a thread to copy") {
 }
 
 /// Files are the system's, and time is the test's: each look at the clock takes so long.
-class slow_clock final : public coracle_test::inert_io_system {
+class slow_clock final : public epoll_system {
  public:
   std::chrono::steady_clock::time_point now() noexcept override { return {}; }
   std::uint64_t ticks() noexcept override { return ticks_ += each; }
-  std::unique_ptr<coracle::detail::io_backend> backend_for(coracle::detail::io_loop& loop) override {
-    return std::make_unique<coracle::detail::epoll_backend>(loop);
-  }
   std::uint64_t each = 1;
 
  private:

@@ -292,7 +292,7 @@ TEST_CASE("broadcast: waiting and receiving allocate nothing; a failed allocatio
 
 TEST_CASE("broadcast: no capacity ends the program and says so") {
   CHECK(coracle_test::abort_message([] { broadcast<int> values{0}; }) ==
-        "coracle: a broadcast was made without room for a value: its capacity has to be at least 1\n");
+        "coracle: a broadcast was constructed with a capacity of 0: it must be at least 1\n");
 }
 
 static_assert(!std::is_copy_constructible_v<broadcast<int>>);

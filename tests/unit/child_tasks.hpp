@@ -1,4 +1,5 @@
-// tests/unit/child_tasks.hpp -- tasks that are run together with others. SPDX-License-Identifier: MIT
+// tests/unit/child_tasks.hpp -- tasks that are run together with others.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>

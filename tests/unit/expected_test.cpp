@@ -294,11 +294,11 @@ TEST_CASE("expected: looking at what is not there ends the program with a line")
   CHECK(coracle_test::abort_message([] {
           const number failed = unexpected("x");
           static_cast<void>(*failed);
-        }) == "coracle: an expected that holds an error was asked for its value\n");
+        }) == "coracle: the value of an expected that holds an error was accessed: test has_value() first\n");
   CHECK(coracle_test::abort_message([] {
           const number held = 1;
           static_cast<void>(held.error());
-        }) == "coracle: an expected that holds a value was asked for its error\n");
+        }) == "coracle: the error of an expected that holds a value was accessed: test has_value() first\n");
 }
 #endif
 }  // namespace

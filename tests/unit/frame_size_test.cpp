@@ -1,4 +1,5 @@
-// tests/unit/frame_size_test.cpp -- what a suspended task occupies. SPDX-License-Identifier: MIT
+// tests/unit/frame_size_test.cpp -- what a suspended task occupies.
+// SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
 #include <coracle/channels/channel.hpp>

@@ -88,7 +88,7 @@ TEST_CASE("generators: the iterator of one at its end stays equal to the end") {
 
 TEST_CASE("generators: begin() of a generator that ended, was begun or was moved from is refused in a line" *
           doctest::skip(!CORACLE_CHECKS())) {
-  const char* const refused = "coracle: begin() needs a generator that nobody has begun or moved from\n";
+  const char* const refused = "coracle: begin() needs a generator that has not been started or moved from\n";
   CHECK(coracle_test::abort_message([] {
           generator<int> body = two<generator<int>>();
           for (int element : body) static_cast<void>(element);

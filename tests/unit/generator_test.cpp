@@ -370,7 +370,7 @@ TEST_CASE(
     body.begin();
     body.begin();
   });
-  CHECK(begun_again == "coracle: begin() needs a generator that nobody has begun or moved from\n");
+  CHECK(begun_again == "coracle: begin() needs a generator that has not been started or moved from\n");
   const std::string moved_from = coracle_test::abort_message([] {
     generator<int> body = counting(0, 3);
     const generator<int> other = std::move(body);
@@ -383,7 +383,7 @@ TEST_CASE(
     auto outer = [](generator<int>& used) -> generator<int> { co_yield elements_of(used); };
     outer(body).begin();
   });
-  CHECK(nested_late == "coracle: elements_of needs a generator that nobody has begun or moved from\n");
+  CHECK(nested_late == "coracle: elements_of needs a generator that has not been started or moved from\n");
 }
 #endif
 }  // namespace

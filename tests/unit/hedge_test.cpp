@@ -184,6 +184,6 @@ TEST_CASE("hedge: no attempts end the program and say so") {
           virtual_time_loop loop;
           const auto nothing = []() -> task<> { co_return; };
           loop.run(hedge(1ms, nothing, 0));
-        }) == "coracle: hedge() was given no attempts: allow at least one\n");
+        }) == "coracle: hedge() with 0 attempts: allow at least one\n");
 }
 }  // namespace

@@ -121,9 +121,9 @@ TEST_CASE("interval: a period that is too long for the clock gives one tick") {
 
 TEST_CASE("interval: no period ends the program and says so") {
   CHECK(coracle_test::abort_message([] { interval ticks{0s}; }) ==
-        "coracle: an interval was made with a period of 0 or less: give it a longer one\n");
+        "coracle: an interval was constructed with a period of 0 or less: it must be positive\n");
   CHECK(coracle_test::abort_message([] { interval ticks{-1s}; }) ==
-        "coracle: an interval was made with a period of 0 or less: give it a longer one\n");
+        "coracle: an interval was constructed with a period of 0 or less: it must be positive\n");
 }
 
 static_assert(

@@ -67,7 +67,8 @@ TEST_CASE("lifetime_probe: a second destruction ends the program") {
         probe->~lifetime_probe();
         asm volatile("" : "+r"(probe) : : "memory");
         probe->~lifetime_probe();
-      }) == "coracle: a lifetime_probe was destroyed that is not alive: twice, or moved as mere bytes\n");
+      }) ==
+      "coracle: a lifetime_probe that is not alive was destroyed: destroyed twice, or moved bytewise\n");
 }
 
 TEST_CASE("lifetime_probe: one that was moved as bytes ends the program when it is destroyed") {
@@ -77,13 +78,14 @@ TEST_CASE("lifetime_probe: one that was moved as bytes ends the program when it 
           lifetime_probe from(log);
           std::memcpy(to, static_cast<void*>(&from), sizeof to);
           reinterpret_cast<lifetime_probe*>(to)->~lifetime_probe();
-        }) == "coracle: a lifetime_probe was destroyed that is not alive: twice, or moved as mere bytes\n");
+        }) ==
+        "coracle: a lifetime_probe that is not alive was destroyed: destroyed twice, or moved bytewise\n");
 }
 
 TEST_CASE("lifetime_probe: one that outlives its log ends the program") {
   CHECK(abort_message([] {
           lifetimes log;
           static_cast<void>(new lifetime_probe(log));
-        }) == "coracle: a lifetime_probe has leaked: it outlived the lifetimes that it reports to\n");
+        }) == "coracle: a lifetime_probe leaked: it outlived the lifetimes to which it reports\n");
 }
 }  // namespace

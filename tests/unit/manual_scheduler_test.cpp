@@ -122,13 +122,13 @@ TEST_CASE("manual_scheduler: a sleep there goes by its clock, and is over when t
 
 TEST_CASE("manual_scheduler: a wrong pick, a full queue at the end and a foreign thread end the program") {
   CHECK(abort_message([] { manual_scheduler{}.run(0); }) ==
-        "coracle: a manual_scheduler was told to run a coroutine that is not in its queue\n");
+        "coracle: run() of a manual_scheduler: no coroutine is queued at this index\n");
   CHECK(abort_message([] {
           manual_scheduler place;
           std::vector<int> log;
           log_there(place, log, 1);
           place.run(1);
-        }) == "coracle: a manual_scheduler was told to run a coroutine that is not in its queue\n");
+        }) == "coracle: run() of a manual_scheduler: no coroutine is queued at this index\n");
   CHECK(abort_message([] {
           std::vector<int> log;
           manual_scheduler place;

@@ -231,7 +231,7 @@ TEST_CASE("oneshot: what its ends do not allow ends the program and says so") {
           std::optional<int> seen;
           receive_into(answer, seen);
           receive_into(answer, seen);
-        }) == "coracle: recv() of a oneshot_receiver was awaited twice at a time\n");
+        }) == "coracle: concurrent recv() of a oneshot_receiver: it has one consumer at a time\n");
 }
 
 // What the header promises to the compiler.

@@ -190,6 +190,6 @@ TEST_CASE("poll: a result that is not ready ends the program") {
           coracle::async_manual_reset_event event;
           auto polled = poll(after(event, 1));
           static_cast<void>(polled.get());
-        }) == "coracle: the result of what is polled was taken before it was ready\n");
+        }) == "coracle: get() of a polled awaitable that is not ready: run() it first\n");
 }
 }  // namespace

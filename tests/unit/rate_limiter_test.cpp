@@ -287,11 +287,11 @@ TEST_CASE("rate_limiter: a branch whose allocation fails ends the race, and noth
 
 TEST_CASE("rate_limiter: wrong numbers and a waiter left behind end the program and say so") {
   CHECK(coracle_test::abort_message([] { rate_limiter limiter{0, 1s}; }) ==
-        "coracle: a rate_limiter was made with tokens, a period or a burst of 0 or less: each has to be "
-        "greater\n");
+        "coracle: a rate_limiter was constructed with tokens, a period or a burst of 0 or less: each must be "
+        "positive\n");
   CHECK(coracle_test::abort_message([] { rate_limiter limiter{1, 24h * 365, 1000}; }) ==
-        "coracle: a rate_limiter was made with too great a burst: times the period it has to be less than "
-        "2^62 nanoseconds\n");
+        "coracle: the burst of a rate_limiter is too large: burst * period must be less than 2^62 "
+        "nanoseconds\n");
   CHECK(coracle_test::abort_message([] {
           rate_limiter limiter{1, 1s, 2};
           static_cast<void>(limiter.acquire(3));

@@ -108,7 +108,7 @@ TEST_CASE("recursive_generator: yielding one that has begun ends the program and
           static_cast<void>(begun.begin());
           recursive_generator<int> wrong = outer(begun);
           static_cast<void>(wrong.begin());
-        }) == "coracle: co_yield needs a generator that nobody has begun\n");
+        }) == "coracle: co_yield needs a generator that has not been started\n");
 }
 
 // ---- elements ------------------------------------------------------------------------------------------

@@ -221,6 +221,6 @@ TEST_CASE("retry: a policy without attempts ends the program and says so") {
           virtual_time_loop loop;
           const auto nothing = []() -> task<> { co_return; };
           loop.run(retry({.max_attempts = 0}, nothing));
-        }) == "coracle: retry() was given a policy of no attempts: allow at least one\n");
+        }) == "coracle: a retry_policy with max_attempts of 0: allow at least one\n");
 }
 }  // namespace

@@ -1,4 +1,5 @@
-// tests/unit/shared_task_bodies.hpp -- work whose result is shared. SPDX-License-Identifier: MIT
+// tests/unit/shared_task_bodies.hpp -- work whose result is shared.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/shared_task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>

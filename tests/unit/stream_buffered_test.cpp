@@ -316,14 +316,13 @@ TEST_CASE("buffered: a pipeline that is destroyed while it runs ends the program
           auto running = coracle_test::started(never | buffered(1) | collect());
           running.destroy();
         }) ==
-        "coracle: a pipeline was destroyed while something in it runs: await it to its end, which a stop "
-        "request "
-        "brings early\n");
+        "coracle: a pipeline was destroyed while its children run: await it to its end; to end it early, "
+        "request a stop\n");
 }
 
 TEST_CASE("buffered: no limit ends the program and says so") {
   CHECK(coracle_test::abort_message([] { static_cast<void>(buffered(0)); }) ==
-        "coracle: buffered(0): at least one element has to be on its way\n");
+        "coracle: buffered(0): the limit must be at least 1\n");
   CHECK(coracle_test::abort_message([] { static_cast<void>(chunk(0)); }) ==
         "coracle: chunk(0): a chunk has at least one element\n");
 }

@@ -1,5 +1,6 @@
 // tests/unit/task_allocation_test.cpp -- where the frame of a task comes from, and what happens if it does
-// not. SPDX-License-Identifier: MIT
+// not.
+// SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
 #include <coracle/core/sync_wait.hpp>

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Finds coroutines that g++ 12 compiles to something else than what they say, and those that dangle with every compiler.
+"""Finds coroutines that g++ 12 miscompiles, and tasks that dangle with every compiler.
 
 usage: coracle-lint [--require-parser] FILE... [-- FLAG...]
        coracle-lint [--require-parser] -p BUILD [FILE...]
 
 It parses each FILE with libclang (Debian: python3-clang-22 or python3-clang-19), with the FLAGs of its compilation, or
-with those in compile_commands.json of the folder BUILD (without FILE: all files there). It looks at FILE and at the
-headers beside it that FILE includes. Without libclang, or where a file does not parse, it says so and looks at the text,
-which knows no types and finds less; --require-parser makes that an error.
+with those in compile_commands.json of the folder BUILD (without FILE: all files there). It checks FILE and the
+headers in the same folder that FILE includes. Without libclang, or if a file does not parse, it says so and matches the text
+without types, which finds less; --require-parser makes that an error.
 
-`// lint: intended` on a line silences what is found there. It ends with 1 if it found something, with 2 if it could not
-look. What it finds:
+`// lint: intended` on a line suppresses its findings. The exit status is 1 if there are findings, 2 if the check could not
+run. Findings:
 
 """
 import sys

@@ -1,4 +1,4 @@
-// coracle/base/asymmetric_fence.hpp -- a pair of fences of which the frequent one costs nothing.
+// coracle/base/asymmetric_fence.hpp -- a pair of fences, the frequent one of which is free.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -12,11 +12,12 @@
 #endif
 
 namespace coracle::detail {
-/// Two threads that each write one word, pass a fence and read the other's: at least one sees what the other wrote,
-/// where one fence is light and the other heavy. The light one keeps the compiler from reordering; the heavy one has
-/// the system run a full fence on every thread of this process. Where the system cannot, both are full fences. Once it
-/// could, it has to: a heavy one that is refused later, as by a seccomp filter, ends the program, since other threads
-/// have already passed light ones that order nothing by themselves.
+/// Two threads each write one word, execute a fence and read the other's word. If one fence is light and the
+/// other heavy, at least one thread sees what the other wrote. The light fence only prevents compiler
+/// reordering; the heavy one makes the kernel run a full fence on every thread of this process. Without
+/// kernel support both are full fences. A heavy fence that is refused after support was granted, as by a
+/// seccomp filter, ends the program: other threads have already executed light fences, which order nothing by
+/// themselves.
 /// Source: membarrier(2); D. Dice, M. Moir, W. Scherer, "Quickly reacquirable locks", 2003.
 class asymmetric_fence {
  public:
@@ -28,7 +29,7 @@ class asymmetric_fence {
   void heavy() const { testing::model::model_fence_everywhere(testing::model::site::current()); }
 #else
   asymmetric_fence() noexcept : system_has_it_(is_registered()) {}
-  /// The light one takes no instruction.
+  /// Returns true if the light fence emits no instruction.
   [[nodiscard]] bool is_free() const noexcept { return system_has_it_; }
   /// Requires: is_free().
   static void light_where_free() noexcept { std::atomic_signal_fence(memory_order_seq_cst); }
@@ -44,9 +45,8 @@ class asymmetric_fence {
       std::atomic_thread_fence(memory_order_seq_cst);
     } else if (!is_done(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
       fail(
-          "membarrier() has failed, though the system had granted it to this process: install a seccomp "
-          "filter "
-          "that refuses it before the first thread pool, forked child or spsc_channel, or let it pass");
+          "membarrier() failed after the kernel had granted it to this process: install a seccomp filter "
+          "that refuses it before the first thread pool, forked child or spsc_channel, or allow it");
     }
   }
 

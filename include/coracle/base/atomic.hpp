@@ -9,13 +9,14 @@
 #include <atomic>
 #endif
 
-// `atomic<T>` is a word that threads race on. It is std::atomic<T>; in a program that is compiled for the model checker
-// (coracle/testing/model/model_check.hpp) it is a type of the checker's, which so sees every access of the shipped code.
-// A function that is told a memory order takes an `order_argument`: so the checker knows who has named it.
+// `atomic<T>` is a word that threads race on. It is std::atomic<T>; in a program compiled for the model
+// checker (coracle/testing/model/model_check.hpp) it is the checker's own type, so that the checker sees
+// every access of the shipped code. A function with a memory-order parameter takes an `order_argument`, which
+// tells the checker which line named the order.
 namespace coracle::detail {
 #if defined(CORACLE_MODEL)
 inline namespace modelled {
-/// For constants that are only a matter of speed: in the model each turn of a loop that waits is one step more.
+/// For constants that only affect speed: in the model each iteration of a waiting loop is one more step.
 inline constexpr bool is_modelled = true;
 template <class T>
 using atomic = testing::model::model_atomic<T>;

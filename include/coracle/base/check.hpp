@@ -1,4 +1,4 @@
-// coracle/base/check.hpp -- what ends the program where a precondition is broken.
+// coracle/base/check.hpp -- end the program when a precondition is violated.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>
@@ -8,13 +8,13 @@ namespace coracle::detail {
 #if defined(CORACLE_MODEL)
 void fail_in_model(const char* message) noexcept;  // returns where no model_check() runs
 #endif
-/// One line on stderr.
+/// Prints one line on stderr.
 CORACLE_COLD() inline void tell(const char* message) noexcept {
   std::fputs("coracle: ", stderr);
   std::fputs(message, stderr);
   std::fputs("\n", stderr);
 }
-/// Ends the program with it.
+/// Prints the message and ends the program.
 [[noreturn]] CORACLE_COLD() inline void fail(const char* message) noexcept {
 #if defined(CORACLE_MODEL)
   fail_in_model(message);
@@ -23,7 +23,8 @@ CORACLE_COLD() inline void tell(const char* message) noexcept {
   __builtin_abort();
 }
 
-/// Where a coroutine's body ends: the default argument of its promise's `final_suspend`. Empty without CORACLE_CHECKS().
+/// The place where a coroutine's body ends: the default argument of its promise's `final_suspend`. Empty
+/// without CORACLE_CHECKS().
 class body_end {
  public:
 #if CORACLE_CHECKS()
@@ -32,7 +33,7 @@ class body_end {
                                  unsigned line = __builtin_LINE()) noexcept {
     return body_end(function, file, line);
   }
-  /// Ends the program where the body has run off its end, and so left no result in `promise`.
+  /// Ends the program if the body has flowed off its end and so left no result in `promise`.
   template <class Promise>
   void require_result(const Promise& promise) const noexcept {
     if constexpr (requires { promise.lacks_result(); }) {
@@ -67,7 +68,8 @@ class body_end {
 };
 }  // namespace coracle::detail
 
-// Where exceptions are switched off nothing is thrown, so a handler is never reached, and what would throw ends the program.
+// With exceptions disabled nothing is thrown: handlers are never reached, and what would throw ends the
+// program.
 #if CORACLE_EXCEPTIONS()
 #define CORACLE_TRY() try
 #define CORACLE_CATCH_ALL() catch (...)
@@ -78,10 +80,10 @@ class body_end {
 #define CORACLE_THROW(exception, message) ::coracle::detail::fail(message)
 #endif
 
-/// In every build, so only where it costs nothing: where something is made or destroyed, beside a system call, on a path that has
-/// branched off the fast one already. The message says what is wrong, and after a colon what to do.
+/// Checked in every build, so use it only where it costs nothing: in constructors and destructors, next to a
+/// system call, off the fast path. The message says what is wrong and, after a colon, what to do.
 #define CORACLE_REQUIRE(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))
-/// In checked builds alone: where each operation would pay for it.
+/// Checked in checked builds only: for checks on the fast path.
 #if CORACLE_CHECKS()
 #define CORACLE_CHECK(condition, message) ((condition) ? void() : ::coracle::detail::fail(message))
 #else

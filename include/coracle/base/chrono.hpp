@@ -3,8 +3,8 @@
 #pragma once
 #include <cstddef>
 
-// Everything that waits includes this. <chrono> is five times as long as what libstdc++ keeps in a header of its own.
-// Versions that are not known yet may have it elsewhere.
+// Everything that waits includes this. <chrono> is five times as long as the part that libstdc++ keeps in a
+// header of its own. Unknown versions may have it elsewhere.
 #if defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE <= 15 && __has_include(<bits/chrono.h>)
 #include <bits/chrono.h>
 #else

@@ -1,12 +1,12 @@
-// coracle/base/intrusive_list.hpp -- a queue of nodes that live elsewhere, any of which can be taken out.
+// coracle/base/intrusive_list.hpp -- a queue of externally owned nodes, any of which can be removed.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
 #include <utility>
 
 namespace coracle::detail {
-/// Linked through `Node::next`, a pointer to Node or to a base of it, and `Node::link`, a pointer to what points to
-/// the node. Not synchronised.
+/// Linked through `Node::next`, a pointer to Node or to a base of it, and `Node::link`, a pointer to the
+/// pointer that refers to the node. Not synchronised.
 template <class Node>
 class intrusive_list {
  public:
@@ -15,7 +15,7 @@ class intrusive_list {
   intrusive_list& operator=(const intrusive_list&) = delete;
 
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-  /// The oldest; null if there is none.
+  /// Returns the oldest node, or null.
   [[nodiscard]] Node* front() const noexcept { return static_cast<Node*>(first_); }
   void push(Node& node) noexcept {
     node.next = nullptr;
@@ -41,7 +41,7 @@ class intrusive_list {
     *link = node.next;
     link_back(static_cast<Node*>(node.next), link);
   }
-  /// All of them as a chain, oldest first, that ends in null.
+  /// Returns all nodes as a null-terminated chain, oldest first.
   Node* take_all() noexcept {
     end_ = &first_;
     return static_cast<Node*>(std::exchange(first_, nullptr));
@@ -50,7 +50,7 @@ class intrusive_list {
  private:
   using pointer = decltype(Node::next);  // plain<Node*>, or of a base of it
 
-  /// Tells `node`, or the end of the chain, what points to it now.
+  /// Updates the back link of `node`, or the end of the list if it is null.
   void link_back(Node* node, pointer* link) noexcept {
     if (node) {
       node->link = link;

@@ -1,4 +1,4 @@
-// coracle/base/intrusive_queue.hpp -- first in, first out, of nodes that live elsewhere.
+// coracle/base/intrusive_queue.hpp -- a FIFO queue of externally owned nodes.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -10,7 +10,7 @@ template <class Node>
 class intrusive_queue {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
-  /// The oldest; null if there is none.
+  /// Returns the oldest node, or null.
   [[nodiscard]] Node* front() const noexcept { return head_; }
   void push(Node& node) noexcept {
     node.next = nullptr;
@@ -23,7 +23,7 @@ class intrusive_queue {
   }
   /// Requires: not empty.
   Node& pop() noexcept { return *std::exchange(head_, static_cast<Node*>(head_->next)); }
-  /// Takes `node` out, in time that grows with the nodes before it. False: it is not in this queue.
+  /// Removes `node`, in time linear in the nodes before it. Returns false if it is not in this queue.
   bool remove(const Node& node) noexcept {
     Node* before = nullptr;
     for (Node* each = head_; each; before = each, each = static_cast<Node*>(each->next)) {
@@ -34,11 +34,11 @@ class intrusive_queue {
     }
     return false;
   }
-  /// All of them as a chain, oldest first, that ends in null.
+  /// Returns all nodes as a null-terminated chain, oldest first.
   Node* take_all() noexcept { return std::exchange(head_, nullptr); }
 
  private:
   plain<Node*> head_ = nullptr;
-  plain<Node*> tail_ = nullptr;  // means something only while head_ is not null
+  plain<Node*> tail_ = nullptr;  // meaningful only while head_ is not null
 };
 }  // namespace coracle::detail

@@ -27,7 +27,7 @@ inline void unpark(atomic<std::uint32_t>* word, int count,
   model_unpark(word, static_cast<unsigned>(count), where);
 }
 #else
-/// Tells the processor that this thread only waits for another.
+/// Hints to the processor that this thread is spinning.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -36,8 +36,8 @@ inline void spin_pause() noexcept {
 #endif
 }
 
-/// For a loop that waits for a thread which holds something for a few instructions: pauses, or, where that thread
-/// seems not to run, lets another have the processor.
+/// For a loop that waits for a thread which holds a lock for a few instructions: pauses, or yields the
+/// processor if that thread seems to be preempted.
 inline void wait_a_moment(unsigned tries) noexcept {
   if (tries % 64 == 63) {
     ::sched_yield();
@@ -47,14 +47,14 @@ inline void wait_a_moment(unsigned tries) noexcept {
 }
 
 #if defined(__linux__)
-/// Sleeps while `word` holds `expected`; may return early. `timeout` is relative; null means none. Returns false if it has
-/// passed.
+/// Sleeps while `word` holds `expected`; may return early. `timeout` is relative; null means none. Returns
+/// false if it has expired.
 inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected,
                  const timespec* timeout = nullptr) noexcept {
   const auto woken = ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout, nullptr, 0);
   return woken == 0 || errno != ETIMEDOUT;
 }
-/// Wakes up to `count` threads that sleep on `word`. The word may be gone already: only its address is used.
+/// Wakes up to `count` threads that sleep on `word`. Only its address is used: the word may no longer exist.
 inline void unpark(atomic<std::uint32_t>* word, int count) noexcept {
   ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
@@ -63,14 +63,14 @@ inline void unpark(atomic<std::uint32_t>* word, int count) noexcept {
 #endif
 #endif
 
-/// Set once by one thread, waited for by one thread.
+/// A one-shot event: one thread sets it once, one thread waits for it.
 class one_shot {
  public:
   /// After the state has become `done` the waiter may destroy this object, so nothing is touched after it.
   void set() noexcept {
     if (state_.exchange(done, memory_order_release) == sleeping) unpark(&state_, 1); /*O1*/
   }
-  /// With a limit it gives up once nothing has happened for so long. False: it has.
+  /// Waits until it is set. Returns false if it was not set within `limit`.
   bool wait(const timespec* limit = nullptr) noexcept {
     std::uint32_t seen = pending;
     state_.compare_exchange_strong(seen, sleeping, memory_order_relaxed); /*O2*/
@@ -83,7 +83,7 @@ class one_shot {
  private:
   //   [O1] any -> done          release  publishes what the setter wrote   pairs with O3
   //   [O2] pending -> sleeping  relaxed  orders nothing
-  //   [O3] done: go on          acquire  sees the setter's writes
+  //   [O3] done: return          acquire  sees the setter's writes
   static constexpr std::uint32_t pending = 0, sleeping = 1, done = 2;
   atomic<std::uint32_t> state_{pending};
 };

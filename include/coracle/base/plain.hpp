@@ -6,8 +6,9 @@
 #include <type_traits>
 #endif
 
-// `plain<T>` is an ordinary field whose ownership a protocol passes from thread to thread. It is a T; in a program that is
-// compiled for the model checker (coracle/testing/model/model_check.hpp) it is a type by which the checker sees every access.
+// `plain<T>` is an ordinary field whose ownership a protocol passes from thread to thread. It is a T; in a
+// program compiled for the model checker (coracle/testing/model/model_check.hpp) it is the checker's own
+// type, so that the checker sees every access.
 namespace coracle::detail {
 #if defined(CORACLE_MODEL)
 inline namespace modelled {

@@ -4,8 +4,8 @@
 #include <coracle/base/park.hpp>
 
 namespace coracle::detail {
-/// Excludes other threads for a moment: while links change hands, at most over one non-blocking system call. Never
-/// held over the wake-up of a coroutine; over user code and an allocation by single_flight alone, for its map. The
+/// A lock for critical sections of a few instructions, or one non-blocking system call. Never held across the
+/// wake-up of a coroutine. Only single_flight holds it across user code and an allocation, for its map. The
 /// three-state lock of U. Drepper, "Futexes are tricky", section 7.
 class small_mutex {
  public:
@@ -32,7 +32,7 @@ class small_mutex {
     while (state_.exchange(contended, memory_order_acquire) != free) park(state_, contended); /*L2*/
   }
 
-  // free; held: nobody sleeps; contended: somebody may sleep.
+  // free; held: no thread sleeps; contended: a thread may sleep.
   //   [L1] free -> held       acquire  sees what the last holder wrote  pairs with L3
   //   [L2] any -> contended   acquire  held if it was free              pairs with L3
   //   [L3] any -> free        release  publishes this holder's writes   pairs with L1, L2

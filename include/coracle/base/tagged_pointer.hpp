@@ -5,7 +5,7 @@
 #include <type_traits>
 
 namespace coracle::detail {
-/// The address as a number, to be compared or combined with others.
+/// Returns the address as a number, for comparing and combining.
 inline std::uintptr_t address_of(const void* object) noexcept {
   return reinterpret_cast<std::uintptr_t>(object);
 }
@@ -13,9 +13,9 @@ inline std::uintptr_t address_of(const void* object) noexcept {
 /// For a word that is a pointer or a number below every address.
 enum class no_tag : std::uintptr_t { none = 0, mask = 0 };
 
-/// The address of a `T` and, in the bits that its alignment leaves 0, a `Tag`: an enumeration whose enumerator `mask` has
-/// all these bits. A tag marks a pointer or, where there is no pointer, is a value of its own. So a word can be a pointer
-/// or one of a few states, and nobody else turns addresses into numbers.
+/// The address of a `T` and, in the bits that its alignment leaves 0, a `Tag`: an enumeration whose
+/// enumerator `mask` has all these bits. A tag marks a pointer or, without a pointer, is a value of its own.
+/// So a word can be a pointer or one of a few states, and no other code turns addresses into numbers.
 template <class T, class Tag>
 class tagged_pointer {
   static_assert(std::is_enum_v<Tag> && std::is_same_v<std::underlying_type_t<Tag>, std::uintptr_t>,
@@ -24,33 +24,33 @@ class tagged_pointer {
  public:
   static constexpr std::uintptr_t mask = static_cast<std::uintptr_t>(Tag::mask);
 
-  /// Not to be read before it is assigned.
+  /// Uninitialised: assign before reading.
   tagged_pointer() noexcept = default;
   /// A tag alone.
   constexpr tagged_pointer(Tag tag) noexcept : bits_(static_cast<std::uintptr_t>(tag)) {}  // NOLINT
   explicit tagged_pointer(T* pointer) noexcept : bits_(reinterpret_cast<std::uintptr_t>(pointer)) {}
   tagged_pointer(T* pointer, Tag tag) noexcept
       : bits_(reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(tag)) {}
-  /// For a word that is kept as a number, as by a locked_word.
+  /// For a word stored as a number, as in a locked_word.
   [[nodiscard]] static constexpr tagged_pointer from_bits(std::uintptr_t bits) noexcept {
     return tagged_pointer(static_cast<Tag>(bits));
   }
   [[nodiscard]] constexpr std::uintptr_t bits() const noexcept { return bits_; }
 
-  /// Null if there is a tag alone.
+  /// Returns null for a tag alone.
   [[nodiscard]] T* pointer() const noexcept { return at(bits_ & ~mask); }
-  /// The same where the tag is known: without masking.
+  /// The same if the tag is known: no masking.
   [[nodiscard]] T* pointer_tagged(Tag tag) const noexcept {
     return at(bits_ - static_cast<std::uintptr_t>(tag));
   }
-  /// Null for a number of at most `greatest`, which no address is.
+  /// Returns null for a number of at most `greatest`, which is below every address.
   [[nodiscard]] T* pointer_above(std::uintptr_t greatest) const noexcept {
     return bits_ > greatest ? at(bits_) : nullptr;
   }
   /// Returns false for a tag alone.
   [[nodiscard]] constexpr bool has_pointer() const noexcept { return bits_ > mask; }
   [[nodiscard]] constexpr Tag tag() const noexcept { return static_cast<Tag>(bits_ & mask); }
-  /// Returns true if one of the bits of `mark` is set.
+  /// Returns true if any bit of `mark` is set.
   [[nodiscard]] constexpr bool has(Tag mark) const noexcept {
     return (bits_ & static_cast<std::uintptr_t>(mark)) != 0;
   }

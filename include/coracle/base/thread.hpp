@@ -15,8 +15,8 @@
 #include <mutex>
 #endif
 
-// Those of the system; in a program that is compiled for the model checker, the checker's (see base/atomic.hpp).
-// For src/ only: it costs what <mutex> costs.
+// These are the system's; in a program compiled for the model checker, the checker's (see base/atomic.hpp).
+// For src/ only: it costs as much as <mutex>.
 namespace coracle::detail {
 using steady_time = std::chrono::steady_clock::time_point;
 
@@ -48,11 +48,11 @@ using std::condition_variable;
 using std::mutex;
 using thread_handle = pthread_t;
 
-/// Not std::thread, which allocates and throws. 0, or the number of the error.
+/// Unlike std::thread, neither allocates nor throws. Returns 0 or the error number.
 [[nodiscard]] inline int start_thread(thread_handle& started, void* (*body)(void*), void* argument) noexcept {
   return ::pthread_create(&started, nullptr, body, argument);
 }
-/// No signal handler of the program runs on it.
+/// The same with all signals blocked, so that no signal handler of the program runs on the thread.
 [[nodiscard]] inline int start_quiet_thread(thread_handle& started, void* (*body)(void*),
                                             void* argument) noexcept {
   sigset_t all, before;
@@ -67,7 +67,7 @@ inline void detach_this_thread() noexcept { ::pthread_detach(::pthread_self()); 
 inline thread_handle this_thread_handle() noexcept { return ::pthread_self(); }
 inline steady_time steady_now() noexcept { return std::chrono::steady_clock::now(); }
 
-/// Sleeps while `word` holds `expected`, until `end` at the longest, max() for ever; may return early.
+/// Sleeps while `word` holds `expected`, at most until `end` (max(): no limit); may return early.
 inline void park_until(atomic<std::uint32_t>& word, std::uint32_t expected, steady_time end) noexcept {
   constexpr std::int64_t second = 1'000'000'000;
   const std::int64_t since = std::chrono::nanoseconds(end.time_since_epoch()).count();

@@ -1,4 +1,4 @@
-// coracle/base/thread_state.hpp -- what the library keeps for each thread.
+// coracle/base/thread_state.hpp -- the library's per-thread state.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>
@@ -16,18 +16,19 @@ class fork_queue;
 class shared_end;
 class stop_state;
 
-/// So many wake-ups outside any scheduler run inside one another on a thread; those deeper wait: core/executor.hpp.
+/// The limit of nested wake-ups outside any scheduler on one thread; deeper ones are deferred:
+/// core/executor.hpp.
 inline constexpr unsigned max_wake_depth = 64;
 
-/// Starts of children that run inside one another: core/detail/nested_starts.hpp.
+/// Nested starts of children: core/detail/nested_starts.hpp.
 struct nested_starts {
   static constexpr unsigned most = 16;
   unsigned depth = 0;
-  resumption* first = nullptr;  ///< those put off: each a waiter that starts a child when it is resumed
+  resumption* first = nullptr;  ///< deferred: each a waiter that starts a child when resumed
   resumption* last = nullptr;
 };
-/// Stop requests that run inside one another, from a state to one that is linked to it: core/detail/stop_state.hpp. Those too deep
-/// wait for the outermost, oldest first.
+/// Nested stop requests, from a state to one linked to it: core/detail/stop_state.hpp. Those too deep are
+/// deferred to the outermost, oldest first.
 struct linked_requests {
   static constexpr unsigned most = 16;
   unsigned depth = 0;
@@ -35,31 +36,32 @@ struct linked_requests {
   stop_state* last = nullptr;
 };
 
-/// Frames of shared tasks that are destroyed inside one another, each holding the last handle of the next: shared_task.hpp.
-/// Those too deep wait for the outermost.
+/// Nested destructions of shared tasks' frames, each of which holds the last handle of the next:
+/// shared_task.hpp. Those too deep are deferred to the outermost.
 struct shared_destructions {
   static constexpr unsigned most = 16;
   unsigned depth = 0;
   shared_end* first = nullptr;
   shared_end* last = nullptr;
 };
-/// How many awaits in a row a thread's coroutines may find ready before one gives way to the others on its executor.
+/// How many ready awaits in a row a thread's coroutines may execute before one gives way to the others on its
+/// executor.
 class ready_budget {
  public:
   static constexpr unsigned most_awaits = 128;
-  /// A when_all that was divided among threads is a step of a computation, and many of them end in a row.
+  /// A when_all that was divided among threads is a step of a computation; many of them end in a row.
   static constexpr unsigned joins_per_await = 16;
-  /// About 50 us, by a clock of 2 to 5 ticks a nanosecond.
+  /// About 50 us, for a clock of 2 to 5 ticks per nanosecond.
   static constexpr std::uint64_t slice = 1u << 17;
   using clock = std::uint64_t() noexcept;
 
-  /// Both return true if that was the last one. The budget is to be renewed then.
+  /// Both return true if the budget is used up; the caller then renews it.
   [[nodiscard]] bool spend_await() noexcept { return --awaits_left_ == 0; }
   [[nodiscard]] bool spend_join() noexcept { return --joins_left_ == 0; }
-  /// The running coroutine waits, so others run meanwhile.
+  /// Call when the running coroutine suspends, so that others run.
   void begin() noexcept { awaits_left_ = granted_; }
-  /// Grants fewer awaits if those granted before have lasted longer than a slice. A thread that slept meanwhile gets too few;
-  /// the number doubles with each renewal after that.
+  /// Grants fewer awaits if the previous ones took longer than a slice. A thread that slept in between gets
+  /// too few; the number doubles with each renewal after that.
   CORACLE_COLD() void renew() noexcept {
     if (clock_) {
       const std::uint64_t now = clock_(), lasted = now - granted_at_;
@@ -80,9 +82,9 @@ class ready_budget {
   unsigned granted_ = most_awaits;
   unsigned joins_left_ = most_awaits * joins_per_await;
   std::uint64_t granted_at_ = 0;
-  clock* clock_ = nullptr;  // null: only the count matters, as where a test runs the coroutines
+  clock* clock_ = nullptr;  // null: only the count matters, as under a test's scheduler
 };
-/// While it lives, the budget `of` a thread depends on time, too.
+/// While it lives, the budget `of` a thread also depends on time.
 class timed_budget {
  public:
   timed_budget(ready_budget& of, ready_budget::clock* clock) noexcept : budget_(of), outer_(of) {
@@ -97,15 +99,15 @@ class timed_budget {
   const ready_budget outer_;
 };
 
-inline constexpr char no_executor = 0;  // its address is none's
+inline constexpr char no_executor = 0;  // its address is no executor's
 
 struct thread_state {
   std::coroutine_handle<> next;  ///< what the drain loop runs when the running coroutine returns to it
   bool draining = false;         ///< a drain loop is below on this stack
-  unsigned wakes_left = max_wake_depth;  ///< how many wake-ups may still run inside one another
+  unsigned wakes_left = max_wake_depth;  ///< how many more wake-ups may nest
   ready_budget budget;
   executor* current = nullptr;      ///< where the running coroutine belongs; null: nowhere
-  resumption* late_head = nullptr;  ///< wake-ups put off because the depth was reached, oldest first
+  resumption* late_head = nullptr;  ///< wake-ups deferred at the maximum depth, oldest first
   resumption* late_tail = nullptr;
   fork_queue* forks = nullptr;           ///< of the static_thread_pool whose thread it is
   const void* forks_for = &no_executor;  ///< that pool's executor; never null
@@ -117,7 +119,8 @@ struct thread_state {
   [[nodiscard]] bool has_something_left() const noexcept {
     return (address_of(next.address()) | address_of(late_head)) != 0;
   }
-  /// The running coroutine belongs to the pool from whose `forks` others take. One comparison; `forks` is not null then.
+  /// Returns true if the running coroutine belongs to the pool whose threads steal from `forks`, which is
+  /// then not null. One comparison.
   [[nodiscard]] bool may_fork() const noexcept { return current == forks_for; }
 };
 

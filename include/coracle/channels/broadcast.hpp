@@ -11,12 +11,12 @@ namespace coracle {
 template <class T>
 class broadcast_subscription;
 
-/// Thrown by recv() of a subscriber that was too slow: values were overwritten before it received them. The next recv()
+/// Thrown by recv() of a slow subscriber: values were overwritten before it received them. The next recv()
 /// continues with the oldest value that is left.
 class lagged : public std::exception {
  public:
   explicit lagged(std::uint64_t lost) noexcept : lost_(lost) {}
-  /// How many values the subscriber has missed.
+  /// Returns the number of values that the subscriber has missed.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
   [[nodiscard]] const char* what() const noexcept override {
     return "a subscriber of a broadcast was too slow: values were overwritten before it received them";
@@ -32,7 +32,7 @@ namespace detail {
                 "a subscriber of a broadcast was too slow: values were overwritten before it received them");
 }
 
-/// The last `capacity` values: value i stands at i % capacity until value i + capacity takes its place.
+/// A ring of the last `capacity` values: value i is at i % capacity until value i + capacity replaces it.
 template <class T>
 struct broadcast_state : publication {
   explicit broadcast_state(std::size_t size) : capacity(size), ring(new std::shared_ptr<const T>[size]) {}
@@ -45,27 +45,28 @@ struct broadcast_state : publication {
 };
 }  // namespace detail
 
-/// Sends values to any number of subscribers, each of which receives every value that is sent after it has
-/// subscribed. Sending never waits: a subscriber that falls behind by more than `capacity` loses the oldest
-/// values, and its next recv() says so by throwing `lagged`.
+/// Publish/subscribe: each of any number of subscribers receives every value sent after it has subscribed.
+/// Sending never waits: a subscriber that falls behind by more than `capacity` loses the oldest values, and
+/// its next recv() throws `lagged`.
 ///
 ///     coracle::broadcast<price> prices{64};
 ///     auto mine = prices.subscribe();
 ///     prices.send({"ACME", 12.5});
 ///     while (auto p = co_await mine.recv()) show(*p);  // until it is closed and drained
 ///
-/// Prefer watched_value if only the latest value matters, and a channel for each subscriber if no value may be lost.
+/// Prefer watched_value if only the latest value matters, and a channel for each subscriber if no value may
+/// be lost.
 /// Order         all subscribers see the values in the order in which they were sent.
-/// Resumes on    recv(): the executor on which the subscriber suspended; outside any executor, inside send(), on its
-///               thread.
-/// Cancellation  a stop request ends the wait of recv(); no value is lost by it.
+/// Resumes on    recv(): the executor on which the subscriber suspended; outside any executor, inside send(),
+///               on its thread.
+/// Cancellation  a stop request ends the wait of recv(); no value is lost.
 /// Exceptions    send(): channel_closed, std::bad_alloc, what moving a T throws.
-///               recv(): lagged, operation_cancelled, what copying a T throws; the value is then still the
-///               next.
-/// Threads       all members are thread-safe; a subscription belongs to one thread at a time. Subscriptions
-///               outlive the broadcast: its end closes it.
-/// Cost          one allocation a value, from the recycler, and no copy; each subscriber copies it once,
-///               outside the lock. For a T that is dear to copy use std::shared_ptr<const T>.
+///               recv(): lagged, operation_cancelled, what copying a T throws; the next recv() then returns
+///               the same value.
+/// Threads       all members are thread-safe; a subscription is used by one thread at a time. Subscriptions
+///               may outlive the broadcast, whose destructor closes it.
+/// Cost          one allocation per value, from the recycler, and no copy; each subscriber copies it once,
+///               outside the lock. If copying a T is expensive, use std::shared_ptr<const T>.
 template <class T>
 class broadcast {
   static_assert(
@@ -76,14 +77,13 @@ class broadcast {
  public:
   /// Keeps the last `capacity` values. Requires: at least 1.
   explicit broadcast(std::size_t capacity) : state_(std::make_shared<detail::broadcast_state<T>>(capacity)) {
-    CORACLE_REQUIRE(capacity != 0,
-                    "a broadcast was made without room for a value: its capacity has to be at least 1");
+    CORACLE_REQUIRE(capacity != 0, "a broadcast was constructed with a capacity of 0: it must be at least 1");
   }
   broadcast(const broadcast&) = delete;
   broadcast& operator=(const broadcast&) = delete;
   ~broadcast() { close(); }
 
-  /// Subscribes to everything that is sent from now on.
+  /// Subscribes to all values sent from now on.
   [[nodiscard("a subscription that is dropped receives nothing")]] broadcast_subscription<T> subscribe()
       const noexcept {
     return broadcast_subscription<T>{state_};
@@ -93,7 +93,8 @@ class broadcast {
     const auto replace_oldest = [&](std::uint64_t position) noexcept { state_->at(position).swap(element); };
     if (!state_->publish(replace_oldest)) detail::throw_channel_closed();
   }
-  /// Closes it: subscribers receive the values sent before, then empty. No effect if it is closed already.
+  /// Closes the broadcast: subscribers receive the values sent before, then empty. No effect if already
+  /// closed.
   void close() noexcept { state_->end(); }
 
  private:
@@ -105,8 +106,8 @@ template <class T>
 class broadcast_subscription {
  public:
   class recv_operation;
-  /// Awaitable of std::optional<T>: the next value; empty once the broadcast is closed and drained. One at a
-  /// time.
+  /// Awaitable of std::optional<T>: the next value; empty once the broadcast is closed and drained. One await
+  /// at a time.
   recv_operation recv() noexcept { return recv_operation{*this}; }
 
  private:
@@ -134,7 +135,7 @@ class [[nodiscard("nothing is received until this is awaited")]] broadcast_subsc
   broadcast_subscription* reader_;
 };
 
-/// Requires: there is more, or there never will be.
+/// Requires: there is a further value, or the broadcast has ended.
 template <class T>
 std::optional<T> broadcast_subscription<T>::take() {
   std::shared_ptr<const T> element;

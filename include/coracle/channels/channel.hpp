@@ -1,4 +1,4 @@
-// coracle/channels/channel.hpp -- a bounded queue between coroutines, with back-pressure.
+// coracle/channels/channel.hpp -- a bounded queue between coroutines, with backpressure.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/channels/channel_closed.hpp>
@@ -20,15 +20,15 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
 
  public:
   explicit bounded_channel(std::size_t capacity) : base(capacity) {}
-  /// Requires: no coroutine is waiting. Elements that have not been received are destroyed.
+  /// Requires: no coroutine is waiting. Destroys elements that have not been received.
   ~bounded_channel() = default;
 
   using typename base::recv_operation;
   using typename base::send_copy_operation;
   using typename base::send_operation;
-  /// Awaitable of nothing. Refers to `value` until the send is over, and moves from it only when the send takes effect:
-  /// a send that is refused or cancelled leaves it unchanged. So await it in the expression that creates it, or keep
-  /// `value` alive.
+  /// Awaitable of nothing. Refers to `value` until the send has ended, and moves from it only when the send
+  /// takes effect: a rejected or cancelled send leaves it unchanged. So await it in the expression that
+  /// creates it, or keep `value` alive.
   send_operation send(T&& value) noexcept
     requires(!(std::is_trivially_copyable_v<T> && std::copy_constructible<T>))
   {
@@ -43,7 +43,8 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
   /// recv(): awaitable of std::optional<T>: the next element; empty once the channel is closed and drained.
   using base::recv;
 
-  /// Sends if there is room. Returns false if the channel is full or closed; `value` is then unchanged. Never waits.
+  /// Sends if there is room. Returns false if the channel is full or closed; `value` is then unchanged. Never
+  /// waits.
   [[nodiscard("false: the value was not sent")]] bool try_send(T&& value) noexcept {
     bool refused = false;
     return this->send_now(value, refused) && !refused;
@@ -53,36 +54,37 @@ class bounded_channel : private basic_channel<channel_element_t<T>, Buffer> {
   {
     return try_send(T(value));
   }
-  /// try_recv(): the next element, or empty if there is none now or the channel is closed and drained. Never waits.
+  /// try_recv(): the next element, or empty if there is none now or the channel is closed and drained. Never
+  /// waits.
   using base::try_recv;
-  /// close(): senders, including those that wait, get channel_closed from now on. Receivers get the remaining
-  /// elements, then empty. No effect if it is closed already.
+  /// close(): from now on senders, including waiting ones, get channel_closed. Receivers get the remaining
+  /// elements, then empty. No effect if already closed.
   using base::close;
   using base::is_closed;
   [[nodiscard]] std::size_t capacity() const noexcept { return this->buffer().capacity(); }
 };
 }  // namespace detail
 
-/// A bounded queue with backpressure, for any number of senders and receivers. When it holds `capacity` elements, senders
-/// wait. With capacity 0 it is a rendezvous: each side waits for the other.
+/// A bounded queue with backpressure, for any number of senders and receivers. When it holds `capacity`
+/// elements, senders wait. With capacity 0 it is a rendezvous: each side waits for the other.
 ///
 ///     coracle::channel<job> jobs{16};
-///     co_await jobs.send(std::move(next));            // waits while it is full
+///     co_await jobs.send(std::move(next));            // waits while the channel is full
 ///     while (auto j = co_await jobs.recv()) run(*j);  // until it is closed and drained
 ///
-/// g++ 12: give a braced aggregate a name first, and move that: send({key, text}) in a co_await destroys it twice.
-/// Prefer spsc_channel where one sends and one receives; unbounded_channel where the sender is no coroutine, or
-/// must not wait.
+/// g++ 12: name a braced aggregate first, and move it: co_await send({key, text}) destroys it twice. Prefer
+/// spsc_channel for one sender and one receiver; unbounded_channel if the sender is not a coroutine or must
+/// not wait.
 /// Order         elements arrive in the order in which their sends were carried out. Waiters are served first
-///               come, first served, and nobody, not even try_*, gets ahead of them.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the call that serves it, on
-///               its thread.
-/// Cancellation  a stop request ends the wait: a cancelled recv() has taken nothing, a cancelled send() has
-///               sent nothing, and its value is as it was. As branches of a when_any() they take effect only
-///               if they win.
+///               come, first served; not even try_* overtakes them.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the call that
+///               serves it, on its thread.
+/// Cancellation  a stop request ends the wait: a cancelled recv() has taken nothing; a cancelled send() has
+///               sent nothing and leaves its value unchanged. As branches of a when_any() they take effect
+///               only if they win.
 /// Exceptions    send(): channel_closed. Both awaits: operation_cancelled. The constructor: std::bad_alloc.
 /// Threads       all members are thread-safe. The channel outlives its waiters; the last one to be woken may
-///               destroy it. T's move constructor and destructor run under the channel's lock: they do not
+///               destroy it. T's move constructor and destructor run under the channel's lock and must not
 ///               use the channel.
 /// Cost          one allocation, by the constructor; one locked operation to send, one to receive.
 template <class T>
@@ -92,21 +94,22 @@ class channel : public detail::bounded_channel<T, detail::ring_buffer<detail::ch
       : detail::bounded_channel<T, detail::ring_buffer<detail::channel_element_t<T>>>(capacity) {}
 };
 
-/// A channel for one sender and one receiver, each with an end of its own.
+/// A channel for one sender and one receiver, each of which owns an end.
 ///
 ///     coracle::spsc_channel<sample> samples{1024};
 ///
-/// Prefer channel where several send or receive, and for a few places only: then somebody waits all the time.
-/// Order         as channel; so are what it resumes on, cancellation and exceptions.
-/// Threads       send() and try_send() are for one at a time: each comes after the last one has returned or, if it is
-///               awaited, has ended. So are recv() and try_recv(). A checked build that finds two at one end says so
-///               and ends the program. All other members are thread-safe. Whoever has received an element may
-///               destroy the channel.
-/// Cost          one allocation, by the constructor; no locked operation while nobody has to wait. The first wait
-///               after some time without one has the system run a fence on all threads of the process, 100 ns to some
-///               us, and until that is paid for each operation takes a lock, as a channel's does. Before it waits for
-///               another executor an await watches the other end, for up to 128 pauses of the processor, unless
-///               that has been in vain lately.
+/// Prefer channel for several senders or receivers, and for small capacities, where one side waits most of
+/// the time.
+/// Order         as channel, and so are resumption, cancellation and exceptions.
+/// Threads       one send() or try_send() at a time: each begins after the last one has returned or, if
+///               awaited, has ended. The same holds for recv() and try_recv(). A checked build that detects
+///               two at one end ends the program with a message. All other members are thread-safe. The
+///               receiver of an element may destroy the channel.
+/// Cost          one allocation, by the constructor; no locked operation while neither side has to wait. The
+///               first wait after some time without one makes the kernel run a fence on all threads of the
+///               process, 100 ns to some us; until that cost is amortised each operation takes a lock, as
+///               with channel. Before an await suspends for another executor, it spins on the other end for
+///               up to 128 pause instructions, unless that has failed recently.
 template <class T>
 class spsc_channel : public detail::bounded_channel<T, detail::paired_ring<detail::channel_element_t<T>>> {
  public:
@@ -114,7 +117,7 @@ class spsc_channel : public detail::bounded_channel<T, detail::paired_ring<detai
       : detail::bounded_channel<T, detail::paired_ring<detail::channel_element_t<T>>>(capacity) {}
 };
 
-/// An alias that states the use: many senders, one receiver.
+/// An alias that documents the use: many senders, one receiver.
 template <class T>
 using mpsc_channel = channel<T>;
 }  // namespace coracle

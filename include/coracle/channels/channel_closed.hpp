@@ -1,4 +1,4 @@
-// coracle/channels/channel_closed.hpp -- the error of sending into a closed channel.
+// coracle/channels/channel_closed.hpp -- thrown by a send into a closed channel.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
@@ -7,8 +7,7 @@
 #include <type_traits>
 
 namespace coracle {
-/// Thrown by a send that cannot be carried out any more: the channel is closed. The value is still the
-/// sender's.
+/// Thrown by a send into a closed channel. The sender keeps the value.
 ///
 ///     try { co_await jobs.send(std::move(mine)); }
 ///     catch (const coracle::channel_closed&) { keep(std::move(mine)); }
@@ -30,7 +29,7 @@ template <class T>
   requires std::is_object_v<T> && (!std::is_array_v<T>) && (!std::is_const_v<T>)
 inline constexpr bool is_channel_element<T> =
     std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T> && fits_into_frame<T>;
-/// T, or, where a channel refuses it with a message, what spares the user further ones.
+/// T or, if the channel rejects T with a message, a type that avoids further messages.
 template <class T>
 using channel_element_t = std::conditional_t<is_channel_element<T>, T, int>;
 }  // namespace detail

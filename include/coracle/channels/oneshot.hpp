@@ -1,4 +1,4 @@
-// coracle/channels/oneshot.hpp -- one value, from whoever has it to whoever waits for it.
+// coracle/channels/oneshot.hpp -- a channel for one value.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
@@ -29,9 +29,9 @@ class sender_dropped final : public broken_promise {
   CORACLE_THROW(sender_dropped{}, "the sender of a oneshot was dropped before it sent a value");
 }
 
-// Bits of word_: waited_for: the receiver is in queue_; sender_left: it sent, or was dropped; receiver_left.
-// The second of the two to leave deletes this. value_ belongs to the sender until it leaves, then to the
-// receiver; if that has left before, to the sender.
+// Bits of word_: waited_for: the receiver is in queue_; sender_left: it has sent or was destroyed;
+// receiver_left. The second of the two to leave deletes this. value_ belongs to the sender until it leaves,
+// then to the receiver; if the receiver left first, to the sender.
 //   [N1] load                        acquire  sees the sender's value                 pairs with N2, B2
 //   [N2] nobody waits: sender_left   release  publishes it                            pairs with N1, B1
 template <class T>
@@ -45,7 +45,7 @@ class oneshot_state : public recycled_frames {
     value_.reset();
     return taken;
   }
-  /// Wakes the receiver. Returns true if the receiver has gone, and the caller must delete this.
+  /// Wakes the receiver. Returns true if the receiver has left and the caller must delete this.
   [[nodiscard]] bool sender_leaves() noexcept {
     std::uint32_t seen = 0;
     while (seen == 0) {
@@ -57,7 +57,7 @@ class oneshot_state : public recycled_frames {
     if (waiting) waiting->wake();
     return (seen & receiver_left) != 0;
   }
-  /// Returns true if the sender has gone, and the caller must delete this.
+  /// Returns true if the sender has left and the caller must delete this.
   [[nodiscard]] bool receiver_leaves() noexcept {
     if (sender_has_left()) return true;
     const std::uint32_t seen = word_.lock();
@@ -71,7 +71,8 @@ class oneshot_state : public recycled_frames {
   }
   bool enqueue(queued_waiter& receiver) noexcept {
     const std::uint32_t seen = word_.lock();
-    CORACLE_REQUIRE((seen & waited_for) == 0, "recv() of a oneshot_receiver was awaited twice at a time");
+    CORACLE_REQUIRE((seen & waited_for) == 0,
+                    "concurrent recv() of a oneshot_receiver: it has one consumer at a time");
     bool waits = false;
     if ((seen & sender_left) != 0) {
       static_cast<void>(queue_.serve_at_once(receiver));
@@ -112,8 +113,8 @@ class [[nodiscard("a oneshot whose sender is dropped never gets a value")]] ones
     if (state_ && state_->sender_leaves()) delete state_;
   }
 
-  /// Sends, and wakes the receiver. Gives `value` back if the receiver has gone; nothing if it has not. A
-  /// value that the receiver then does not take is destroyed with it. Requires: not sent before.
+  /// Sends, and wakes the receiver. Returns `value` if the receiver has left, otherwise nothing. A value that
+  /// the receiver does not take is destroyed with it. Requires: not sent before.
   std::optional<T> send(T value) noexcept;
   /// Returns false if it has sent or was moved from.
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
@@ -139,7 +140,7 @@ class [[nodiscard("a oneshot whose receiver is dropped keeps no value")]] onesho
   }
 
   class recv_operation;
-  /// Awaitable of the value, moved out. Once it is out, another recv() throws broken_promise.
+  /// Awaitable of the value, moved out. After that, another recv() throws broken_promise.
   recv_operation recv() noexcept { return recv_operation{state_}; }
 
  private:
@@ -169,16 +170,16 @@ class [[nodiscard("recv() does nothing until it is awaited")]] oneshot_receiver<
   detail::oneshot_state<T>* state_;
 };
 
-/// A channel for one value, as two ends: for instance a request that carries the way back for its answer.
+/// A channel for one value, in two ends: for instance, a request that carries the sender for its reply.
 ///
 ///     auto [reply, answer] = coracle::oneshot<int>();
 ///     request mine{question, std::move(reply)};
 ///     co_await requests.send(std::move(mine));  // the server: taken.reply.send(42)
 ///     int result = co_await answer.recv();
 ///
-/// Prefer a task where the waiting side starts the work.
-/// Resumes on    recv(): the executor on which the receiver suspended; outside any executor, inside send(), on its
-///               thread.
+/// Prefer a task if the waiting side starts the work.
+/// Resumes on    recv(): the executor on which the receiver suspended; outside any executor, inside send(),
+///               on its thread.
 /// Cancellation  a stop request ends the wait; the value stays for another recv(), or is destroyed with the
 ///               receiver.
 /// Exceptions    recv(): broken_promise if the sender was dropped without a value; operation_cancelled.
@@ -194,13 +195,12 @@ template <class T>
 }
 template <class T>
 std::pair<detail::any_awaiter, detail::any_awaiter> oneshot() {
-  static_assert(
-      std::is_object_v<T>,
-      "a oneshot carries an object: a pointer in place of a reference, std::monostate as a mere signal");
+  static_assert(std::is_object_v<T>,
+                "a oneshot carries an object: send a pointer instead of a reference, and std::monostate as a "
+                "plain signal");
   static_assert(
       !std::is_object_v<T> || std::is_nothrow_move_constructible_v<T>,
-      "the value of a oneshot changes hands where nothing may throw: its move constructor must be noexcept; "
-      "send a std::unique_ptr to it instead");
+      "the value of a oneshot must have a noexcept move constructor: send a std::unique_ptr to it instead");
   static_assert(
       !std::is_object_v<T> || detail::fits_into_frame<T>,
       "the value of a oneshot is aligned to 16 bytes at most: send a std::unique_ptr to it instead");

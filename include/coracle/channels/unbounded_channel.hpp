@@ -1,5 +1,5 @@
-// coracle/channels/unbounded_channel.hpp -- a queue for coroutines into which anybody can put, and nobody has
-// to wait. SPDX-License-Identifier: MIT
+// coracle/channels/unbounded_channel.hpp -- a queue whose senders never wait.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/channels/channel_closed.hpp>
 #include <coracle/channels/detail/basic_channel.hpp>
@@ -11,22 +11,24 @@ template <class T>
 using growing_channel = basic_channel<T, chunk_buffer<T>>;
 }  // namespace detail
 
-/// An unbounded queue for any number of senders, coroutines or plain code, and receivers. It grows without limit if the
-/// receivers are slower than the senders.
+/// An unbounded queue for any number of senders, coroutines or plain code, and receivers. It grows without
+/// limit if the receivers are slower than the senders.
 ///
 ///     coracle::unbounded_channel<event> events;
-///     events.send(std::move(next));                       // in a callback, at once
+///     events.send(std::move(next));                       // in a callback; never waits
 ///     while (auto e = co_await events.recv()) handle(*e);
 ///
 /// Prefer channel, which applies backpressure, wherever senders can wait.
 /// Order         elements arrive in the order in which they were sent; receivers are served first come, first
 ///               served.
-/// Resumes on    the executor on which the receiver suspended; outside any executor, inside send(), on its thread.
+/// Resumes on    the executor on which the receiver suspended; outside any executor, inside send(), on its
+///               thread.
 /// Cancellation  a stop request ends the wait of recv(): it has taken nothing.
-/// Exceptions    send(): channel_closed, std::bad_alloc; the value is as it was. recv(): operation_cancelled.
+/// Exceptions    send(): channel_closed, std::bad_alloc; the value is then unchanged. recv():
+///               operation_cancelled.
 /// Threads       as for channel.
-/// Cost          one locked operation to send, one to receive; an allocation for each 2 KiB more than it ever
-///               held. Memory is given back by the destructor.
+/// Cost          one locked operation to send, one to receive; an allocation for each 2 KiB beyond the
+///               previous maximum. The destructor frees the memory.
 template <class T>
 class unbounded_channel : private detail::growing_channel<detail::channel_element_t<T>> {
   using base = detail::growing_channel<detail::channel_element_t<T>>;
@@ -61,10 +63,11 @@ class unbounded_channel : private detail::growing_channel<detail::channel_elemen
   }
   /// recv(): awaitable of std::optional<T>: the next element; empty once the channel is closed and drained.
   using base::recv;
-  /// try_recv(): the next element, or empty if there is none now or the channel is closed and drained. Never waits.
+  /// try_recv(): the next element, or empty if there is none now or the channel is closed and drained. Never
+  /// waits.
   using base::try_recv;
-  /// close(): nothing can be sent from now on. Receivers get the remaining elements, then empty. No effect if it is
-  /// closed already.
+  /// close(): nothing can be sent from now on. Receivers get the remaining elements, then empty. No effect if
+  /// already closed.
   using base::close;
   using base::is_closed;
 

@@ -1,4 +1,4 @@
-// coracle/channels/watched_value.hpp -- the latest value, and the wait for a newer one.
+// coracle/channels/watched_value.hpp -- the latest value, and notification of changes.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/channels/detail/publication.hpp>
@@ -17,8 +17,8 @@ struct watched_state : publication {
 };
 }  // namespace detail
 
-/// A value that one side sets and any number of observers follow. A slow observer skips values that were replaced in the
-/// meantime, and always sees the latest.
+/// A value that one side sets and any number of observers follow. A slow observer skips values that were
+/// replaced in the meantime, and always sees the latest.
 ///
 ///     coracle::watched_value<settings> current{load()};
 ///     auto mine = current.observe();
@@ -26,14 +26,15 @@ struct watched_state : publication {
 ///     while (auto changed = co_await mine.changed()) apply(*changed);  // until it is destroyed
 ///
 /// Prefer broadcast if every value matters.
-/// Resumes on    changed(): the executor on which the observer suspended; outside any executor, inside set(), on its
-///               thread.
-/// Cancellation  a stop request ends the wait of changed(); a change that came meanwhile is seen by the next.
+/// Resumes on    changed(): the executor on which the observer suspended; outside any executor, inside set(),
+///               on its thread.
+/// Cancellation  a stop request ends the wait of changed(); the next changed() reports a change made in the
+///               meantime.
 /// Exceptions    set(): std::bad_alloc, what moving a T throws. changed(): operation_cancelled.
-/// Threads       all members are thread-safe; an observer belongs to one thread at a time. Observers outlive
-///               the watched_value: its end wakes them, and the last value stays.
-/// Cost          set(): one allocation, from the recycler. Readers share the value, by a std::shared_ptr:
-///               nothing is copied, and no lock is held while anybody looks at a value or destroys it.
+/// Threads       all members are thread-safe; an observer is used by one thread at a time. Observers may
+///               outlive the watched_value: its destructor wakes them, and the last value stays.
+/// Cost          set(): one allocation, from the recycler. Readers share the value through a std::shared_ptr:
+///               nothing is copied, and no lock is held while a value is read or destroyed.
 template <class T>
 class watched_value {
   static_assert(std::is_object_v<T>,
@@ -50,13 +51,13 @@ class watched_value {
     auto latest = detail::make_published(std::move(value));
     state_->publish([&](std::uint64_t) noexcept { state_->value.swap(latest); });
   }
-  /// The latest value; it stays as it is while this is kept.
+  /// Returns the latest value, which stays unchanged as long as the result is kept.
   [[nodiscard]] std::shared_ptr<const T> get() const noexcept {
     std::shared_ptr<const T> latest;
     state_->read([&](std::uint64_t) noexcept { latest = state_->value; });
     return latest;
   }
-  /// One to which the present value is not new.
+  /// Returns an observer that has already seen the current value.
   [[nodiscard("an observer that is dropped observes nothing")]] value_observer<T> observe() const noexcept {
     return value_observer<T>{state_};
   }
@@ -69,7 +70,7 @@ class watched_value {
 template <class T>
 class value_observer {
  public:
-  /// The latest value, which is not new any more; it stays as it is while this is kept.
+  /// Returns the latest value and marks it as seen; it stays unchanged as long as the result is kept.
   [[nodiscard]] std::shared_ptr<const T> get() noexcept {
     std::shared_ptr<const T> latest;
     state_->read([&](std::uint64_t count) noexcept {
@@ -80,8 +81,8 @@ class value_observer {
   }
 
   class changed_operation;
-  /// Awaitable of std::shared_ptr<const T>: the latest value once there is one that is new to this observer;
-  /// null once the watched_value has ended and its last value was seen. One at a time.
+  /// Awaitable of std::shared_ptr<const T>: the latest value once there is one that this observer has not
+  /// seen; null once the watched_value has ended and its last value was seen. One await at a time.
   changed_operation changed() noexcept { return changed_operation{*this}; }
 
  private:
@@ -90,7 +91,7 @@ class value_observer {
       : state_(from), seen_(from->count()) {}
 
   std::shared_ptr<detail::watched_state<T>> state_;
-  std::uint64_t seen_;  // how many values had been set at the last look
+  std::uint64_t seen_;  // number of values set before the last one seen
 };
 
 template <class T>

@@ -1,4 +1,4 @@
-// coracle/exec/blocking.hpp -- call what blocks, without blocking the scheduler's thread.
+// coracle/exec/blocking.hpp -- run blocking calls off the scheduler's threads.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -18,7 +18,7 @@ class blocking_pool;
 namespace detail {
 class blocking_pool_state;
 
-/// A call that waits for a thread, or that one carries out.
+/// A call that waits for a thread or runs on one.
 class blocking_call : public stoppable_wait<blocking_call> {
  protected:
   using action = void(blocking_call&) noexcept;
@@ -42,19 +42,19 @@ template <class Function>
 concept blocking_function = std::invocable<Function&> || std::invocable<Function&, stop_token>;
 }  // namespace detail
 
-/// Threads for calls that block: one more is started when a call would have to wait, up to a limit; one that has
-/// had nothing to do for a while ends.
+/// Threads for blocking calls: if a call would have to wait, another thread is started, up to a limit; an
+/// idle thread ends after a while.
 ///
 ///     coracle::blocking_pool lookups{8};
 ///     addrinfo* found = nullptr;
 ///     const int error =
 ///         co_await coracle::blocking(lookups, [&] { return ::getaddrinfo(name, "https", &hints, &found); });
 ///
-/// Prefer blocking(fn), on the program's own pool, unless these calls are to have a limit of their own.
+/// Prefer blocking(fn), on the program's default pool, unless these calls need a limit of their own.
 /// Order       first called, first begun.
-/// Exceptions  the constructor: std::bad_alloc. Where the system gives no thread, and there is none, a call is
-///             made at once, by whoever awaits it.
-/// Threads     any number of threads at once; the destructor is not called on one of its own.
+/// Exceptions  the constructor: std::bad_alloc. If no thread exists and the system cannot start one, the
+///             awaiting thread makes the call itself.
+/// Threads     thread-safe; the destructor is not called on one of the pool's own threads.
 class blocking_pool {
  public:
   /// Requires: most_threads >= 1.
@@ -62,10 +62,11 @@ class blocking_pool {
                          std::chrono::milliseconds idle_time = std::chrono::seconds{10});
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
-  /// Joins the threads. Requires: all calls have ended; not in the child that fork() makes, which has none of them.
+  /// Joins the threads. Requires: all calls have ended; not called in a child process of fork(), which has
+  /// none of the threads.
   ~blocking_pool();
 
-  /// So many there are now.
+  /// Returns the current number of threads.
   [[nodiscard]] std::size_t thread_count() const noexcept;
 
  private:
@@ -73,12 +74,12 @@ class blocking_pool {
   std::unique_ptr<detail::blocking_pool_state> state_;
 };
 
-/// That of the program: up to 64 threads. It is never destroyed, so it may be used at any time, also by the
-/// destructors of static objects; what is left of its threads ends with the program. The child that fork() makes has one
-/// of its own.
+/// The program's default pool of up to 64 threads. It is never destroyed, so it may be used at any time, also
+/// by destructors of static objects; its remaining threads end with the program. A child process of fork()
+/// gets its own.
 [[nodiscard]] blocking_pool& default_blocking_pool();
 
-/// What blocking() gives.
+/// The result of blocking().
 template <class Function>
 class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn)")]] blocking_operation
     : public detail::blocking_call {
@@ -92,7 +93,8 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    // A branch of a when_any() wins when it ends, not when it begins, so the call has no part in the choice.
+    // A branch of a when_any() wins when it ends, not when it begins, so the call takes no part in the
+    // choice.
     inherited_ = detail::environment_of(suspended);
     return wait(suspended, inherited_);
   }
@@ -127,17 +129,17 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
   const environment* inherited_ = nullptr;
 };
 
-/// Awaitable of what `function` returns: it is called on a thread of the pool, so that it may block. It may take the
-/// inherited stop token, to look at.
+/// Awaitable of the result of `function`, which is called on a thread of the pool, where it may block. It may
+/// take the inherited stop token, to poll it.
 ///
 ///     std::string text = co_await coracle::blocking([&] { return read_whole_file(path); });
 ///
-/// `function` is moved in. g++ 12: give a lambda with captures that need a destructor a name first.
-/// Prefer a thread of one's own for what never ends.
+/// `function` is moved in. g++ 12: name a lambda first if its captures have destructors. Prefer a dedicated
+/// thread for a call that never ends.
 /// Order         first called, first begun.
 /// Resumes on    the executor on which it was awaited; outside any executor, the thread that made the call.
-/// Cancellation  stop requested before, or while it waits for a thread: it is not called. Once it has begun, the
-///               await waits for its end, and gives what it returns.
+/// Cancellation  if stop is requested before, or while it waits for a thread: it is not called. Once it has
+///               begun, the await waits until it returns, and returns its result.
 /// Exceptions    operation_cancelled; those of `function`.
 /// Cost          no allocation; two thread switches.
 template <class Function>

@@ -1,18 +1,18 @@
-// coracle/exec/inline_scheduler.hpp -- the scheduler that goes nowhere.
+// coracle/exec/inline_scheduler.hpp -- a scheduler that stays on the calling thread.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/schedule.hpp>
 
 namespace coracle {
-/// `schedule()` continues at once, on the thread it is awaited on. For code that takes a scheduler and shall
-/// not move.
+/// `schedule()` continues immediately on the awaiting thread. For code that takes a scheduler but should not
+/// move.
 ///
 ///     co_await coracle::schedule_on(work(), coracle::inline_scheduler{});
 ///
 /// Resumes on    the calling thread, without suspending.
-/// Cancellation  stop requested before: schedule() ends as cancelled.
+/// Cancellation  if stop was requested before, schedule() is cancelled.
 /// Exceptions    operation_cancelled.
-/// Threads       any number of threads at once.
+/// Threads       thread-safe.
 class inline_scheduler {
  public:
   [[nodiscard]] scheduler_ref::schedule_operation schedule() const noexcept {

@@ -11,7 +11,7 @@
 
 namespace coracle {
 namespace detail {
-/// Hands out the numbers from 0 up to a size to several workers, in chunks.
+/// Distributes the numbers from 0 up to a size among several workers, in chunks.
 ///   [C1] begin -> end  relaxed  counts only: schedule() and the join order the accesses to the elements
 ///   [C2] load          relaxed  likewise
 class untaken_numbers {
@@ -21,7 +21,8 @@ class untaken_numbers {
   struct chunk {
     std::size_t begin, end;
   };
-  /// Takes `wanted` numbers, fewer towards the end so that all workers finish at about the same time, none if none are left.
+  /// Takes `wanted` numbers, fewer towards the end so that all workers finish at about the same time, none if
+  /// none are left.
   chunk take(std::size_t wanted) noexcept {
     std::size_t begin = next_.load(memory_order_relaxed);
     for (;;) {
@@ -41,7 +42,8 @@ class untaken_numbers {
   const std::size_t workers_;
 };
 
-/// How long a chunk should run: as long as the slice that a pool's thread gives to one kind of work while others wait.
+/// The target duration of a chunk: the slice that a pool's thread gives to one kind of work while others
+/// wait.
 inline constexpr std::chrono::nanoseconds chunk_time = std::chrono::microseconds{20};
 
 /// The size of the next chunk. It at most doubles, because the next elements may be more expensive.
@@ -66,7 +68,7 @@ task<> work_on_chunks(static_thread_pool& pool, untaken_numbers& all, Body& body
     const auto start = steady_now();
     call_for(mine, body);
     wanted = next_chunk_size(mine.end - mine.begin, steady_now() - start);
-    if (all.none_left()) co_return;  // else a stop request would cancel work that is complete
+    if (all.none_left()) co_return;  // otherwise a stop request would cancel complete work
     co_await pool.schedule();
   }
 }
@@ -86,7 +88,8 @@ concept plain_body = requires(Function& function, Element element) {
 template <class Range>
 using indexed_element_t = decltype(std::begin(std::declval<std::remove_reference_t<Range>&>())[0]);
 
-/// Calls a function for the elements of a range, by their numbers. `Range` is a reference where the caller gave an lvalue.
+/// Calls a function for the elements of a range, by index. `Range` is a reference if the caller passed an
+/// lvalue.
 template <class Range, class Function>
 struct body_of_range {
   Range range;
@@ -110,17 +113,18 @@ struct body_of_indices {
 ///     co_await coracle::parallel_for(pool, 0, height, [&](int y) { draw_line(y); });
 ///
 /// One coroutine per thread takes chunks of consecutive elements, sized to run for about 20 us each.
-/// Requires: the function may be called on several threads at the same time; they all call the same object. An rvalue range is
-/// moved in, an lvalue is referred to; the function is moved in.
-/// Prefer for_each_concurrent if the function has to await; when_all if each element is much work and has a result.
+/// Requires: the function may be called on several threads at the same time; they all call the same object.
+/// An rvalue range is moved in, an lvalue is referred to; the function is moved in. Prefer
+/// for_each_concurrent if the function has to await; when_all if each element is much work and has a result.
 /// Order         unspecified between chunks; within a chunk, the order of the range.
 /// Resumes on    the executor of the awaiting coroutine; if it has none, a thread of the pool.
-/// Cancellation  a stop request takes effect between chunks: no more elements are taken, and operation_cancelled is thrown if any
-///               are left.
-/// Exceptions    if the function throws, the rest of its chunk is skipped, no more elements are taken, and the exception is
-///               rethrown once the chunks in progress have finished; several as an error_group.
-/// Threads       other work on the pool gets its turn between chunks. If elements suddenly become more expensive, each thread
-///               runs at most one chunk that is too long.
+/// Cancellation  a stop request takes effect between chunks: no more elements are taken, and
+///               operation_cancelled is thrown if any are left.
+/// Exceptions    if the function throws, the rest of its chunk is skipped, no more elements are taken, and
+///               the exception is rethrown once the chunks in progress have finished; several as an
+///               error_group.
+/// Threads       other work on the pool gets its turn between chunks. If elements suddenly become more
+///               expensive, each thread runs at most one chunk that is too long.
 /// Cost          a frame per thread and one more; per chunk, a compare-exchange, two clock reads and a hop.
 template <class Range, class Function>
   requires(detail::plain_body<std::decay_t<Function>, detail::indexed_element_t<Range>>)

@@ -6,20 +6,20 @@
 #include <cstddef>
 
 namespace coracle {
-/// A ring for `N` coroutines, of which one runs: `schedule()` transfers to the one that has waited longest.
-/// It hides the latency of memory: prefetch, let the others run, go on (Nishanov, "Nano-coroutines to the
-/// Rescue!", CppCon 2018).
+/// A ring of `N` coroutines, one of which runs: `schedule()` transfers to the one that has waited longest. It
+/// hides memory latency: prefetch, let the others run, continue (Nishanov, "Nano-coroutines to the Rescue!",
+/// CppCon 2018).
 ///
 ///     __builtin_prefetch(node);
-///     co_await ring.schedule();  // N - 1 others have their turn meanwhile
+///     co_await ring.schedule();  // N - 1 others have their turn in between
 ///     sum += node->value;
 ///
-/// Prefer a run_loop where the number of coroutines is not fixed, or other threads post to it.
-/// Order         round-robin: `N - 1` coroutines have their turn between two of one. Fewer than `N` suspend
-///               and return to whoever resumed them, until the ring is full or drain() runs them.
-/// Resumes on    the thread of the coroutine that suspends, or that calls drain().
-/// Cancellation  stop requested before: schedule() does not suspend, and ends as cancelled. While it waits: it takes
-///               its turn, and is cancelled then.
+/// Prefer a run_loop if the number of coroutines is not fixed or other threads post to it.
+/// Order         round-robin: `N - 1` coroutines have their turn between two turns of one. Until the ring is
+///               full, a coroutine that suspends returns to its resumer; then the ring or drain() runs it.
+/// Resumes on    the thread of the coroutine that suspends, or the caller of drain().
+/// Cancellation  if stop was requested before, schedule() does not suspend and is cancelled. While it waits:
+///               it is cancelled in its turn.
 /// Exceptions    schedule(): operation_cancelled.
 /// Threads       one at a time.
 /// Cost          a transfer, one load and one store; no allocation, constant stack; `N + 1` words.
@@ -33,7 +33,7 @@ class round_robin_scheduler {
   }
   round_robin_scheduler(const round_robin_scheduler&) = delete;
   round_robin_scheduler& operator=(const round_robin_scheduler&) = delete;
-  /// Requires: no coroutine waits for his turn.
+  /// Requires: no coroutine waits for its turn.
   ~round_robin_scheduler() {
     for ([[maybe_unused]] const std::coroutine_handle<> each : waiting_) {
       CORACLE_REQUIRE(
@@ -43,10 +43,10 @@ class round_robin_scheduler {
   }
 
   class schedule_operation;
-  /// Awaitable of nothing: goes on when all others in the ring have had their turn.
+  /// Awaitable of nothing: continues when all others in the ring have had their turn.
   schedule_operation schedule() noexcept { return schedule_operation{*this}; }
 
-  /// Resumes those that wait, in turn, until none is left.
+  /// Resumes the waiting coroutines in turn, until none is left.
   void drain() {
     for (std::size_t empty = 0; empty != N - 1;) {
       const std::coroutine_handle<> next = exchange_next(nobody_);
@@ -56,7 +56,7 @@ class round_robin_scheduler {
   }
 
  private:
-  /// Puts one coroutine behind all that wait, and takes out the first of a full ring, or `nobody_`.
+  /// Appends a coroutine, and returns the first one of a full ring, or `nobody_`.
   std::coroutine_handle<> exchange_next(std::coroutine_handle<> last) noexcept {
     const std::coroutine_handle<> first = std::exchange(waiting_[next_], last);
     next_ = next_ == N - 2 ? 0 : next_ + 1;
@@ -64,7 +64,8 @@ class round_robin_scheduler {
   }
 
   std::size_t next_ = 0;
-  // Not null, so that schedule() need not ask. Not noop_coroutine() each time: clang has one in each unit.
+  // Not null, so that schedule() need not check. Not noop_coroutine() each time: clang has one per
+  // translation unit.
   const std::coroutine_handle<> nobody_ = std::noop_coroutine();
   std::coroutine_handle<> waiting_[N - 1];
 };

@@ -1,4 +1,4 @@
-// coracle/exec/strand.hpp -- one coroutine at a time, on an executor that runs many.
+// coracle/exec/strand.hpp -- runs one coroutine at a time on an executor that runs many.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/schedule.hpp>
@@ -8,40 +8,42 @@ namespace detail {
 class strand_state;
 }  // namespace detail
 
-/// An executor that runs what is posted to it one at a time, in order, on another executor. What runs on it may
-/// share data without a lock.
+/// An executor that runs coroutines one at a time, in order, on another executor. Coroutines on one strand
+/// may share data without a lock.
 ///
 ///     coracle::strand accounts{pool};
-///     co_await accounts.schedule();  // from here to the next await: alone
+///     co_await accounts.schedule();  // from here to the next await: exclusive
 ///     balance += amount;
 ///
-/// A coroutine holds it until it suspends, not across an await: what must not be interleaved with others in between
-/// is what async_mutex is for.
-/// Prefer async_mutex where a section is short and stays in one coroutine: it moves nobody.
-/// Order         first posted, first run. After 64 in a row it lets the underlying executor run something else. So a tree whose
-///               calls each schedule() themselves here unfolds breadth first, and takes memory for its width, not its
-///               depth: let the calls of one computation await each other without schedule().
+/// A coroutine holds the strand until it suspends, not across an await: for critical sections with an await
+/// in them use async_mutex. Prefer async_mutex if a section is short and stays in one coroutine: it moves no
+/// coroutine.
+/// Order         first posted, first run. After 64 in a row the underlying executor runs something else. So a
+///               tree whose calls each schedule() themselves here unfolds breadth first, in memory
+///               proportional to its width, not its depth: let the calls of one computation await each other
+///               without schedule().
 /// Resumes on    a thread of the underlying executor; current_executor() is the strand.
 /// Cancellation  schedule(): as schedule_operation.
-/// Exceptions    the constructor: std::bad_alloc. One that leaves a coroutine's own promise ends the program.
-/// Threads       schedule() and post() from any thread. It may be destroyed as soon as all that was posted has run
-///               and is on its way elsewhere; the underlying executor outlives it.
-/// Cost          one allocation for the strand, none for what runs on it; one atomic operation to post, and a post
-///               to the underlying executor if the strand was idle.
+/// Exceptions    the constructor: std::bad_alloc. An exception that leaves a coroutine's promise ends the
+///               program.
+/// Threads       schedule() and post() from any thread. It may be destroyed as soon as everything posted has
+///               run and has left the strand; the underlying executor outlives it.
+/// Cost          one allocation per strand, none per coroutine; one atomic operation to post, and a post to
+///               the underlying executor if the strand was idle.
 class strand final : public executor {
  public:
   explicit strand(executor& underlying);
-  /// A level of a pool, for example. Requires: it refers to an executor.
+  /// For example on a pool or one of its priorities. Requires: `underlying` refers to an executor.
   explicit strand(scheduler_ref underlying);
   strand(const strand&) = delete;
   strand& operator=(const strand&) = delete;
   /// Requires: nothing is queued.
   ~strand();
 
-  /// Awaitable of nothing: continues on the strand, behind what is queued already.
+  /// Awaitable of nothing: continues on the strand, behind what is already queued.
   schedule_operation<strand> schedule() noexcept { return schedule_operation{*this}; }
   void post(resumption& item) noexcept override;
-  /// Those of the underlying executor.
+  /// Returns the timers of the underlying executor.
   [[nodiscard]] timer_service* timers() noexcept override;
 
  private:

@@ -1,4 +1,4 @@
-// coracle/generators/async_generator.hpp -- a sequence whose elements a coroutine may have to wait for.
+// coracle/generators/async_generator.hpp -- a lazy sequence whose body may await between elements.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -18,12 +18,12 @@ template <class T>
 class async_generator;
 
 namespace detail {
-/// What an async_generator shows: an lvalue, unless `T` itself says otherwise.
+/// The reference type of an async_generator: an lvalue, unless `T` is itself a reference.
 template <class T>
 using shown_by_async = std::conditional_t<std::is_reference_v<T>, T, T&>;
 
-// Body and consumer alternate: who awaits the next element is the parent of the body until that yields or
-// ends, as if it were a task that ends once for each element. So nothing here is atomic.
+// Body and consumer alternate: the coroutine that awaits the next element is the parent of the body until the
+// body yields or ends, as if it were a task that ends once per element. So nothing here is atomic.
 template <class T>
 class async_generator_promise : public part::continues_parent,
                                 public part::starts_lazily,
@@ -32,7 +32,7 @@ class async_generator_promise : public part::continues_parent,
   using object = std::remove_reference_t<T>;
   static constexpr bool shows_mutable = !std::is_reference_v<T> && !std::is_const_v<T>;
 
-  /// What `co_yield` of a const lvalue awaits where mutable elements are shown: keeps the copy.
+  /// The awaiter of `co_yield` for a const lvalue where elements are mutable: keeps the copy.
   class yielded_copy : public final_awaiter {
    public:
     explicit yielded_copy(const object& value) noexcept(std::is_nothrow_copy_constructible_v<object>)
@@ -71,25 +71,24 @@ class async_generator_promise : public part::continues_parent,
     error_ = std::current_exception();
   }
 
-  /// The body is about to be resumed by its consumer.
+  /// Call before the consumer resumes the body.
   CORACLE_ALWAYS_INLINE() void begin_step() noexcept {
 #if CORACLE_CHECKS()
-    auto* const under_way = static_cast<object*>(static_cast<void*>(this));  // where no element can be
-    CORACLE_CHECK(
-        element_ != under_way,
-        "an async_generator was asked for an element while another co_await waits for one: it has one "
-        "consumer at a time");
+    auto* const under_way = static_cast<object*>(static_cast<void*>(this));  // no element has this address
+    CORACLE_CHECK(element_ != under_way,
+                  "concurrent awaits of an async_generator's next element: it has one consumer at a time");
     element_ = under_way;
 #endif
   }
-  /// For a step that gives way to others first.
+  /// For a step that first gives way to others.
   resumption& its_turn(std::coroutine_handle<> body) noexcept {
     turn_.handle = body;
     return turn_;
   }
   /// Null before the first element and after the last.
   object* element() const noexcept { return element_; }
-  /// What the body did when it was last resumed: its element; null for its end; its exception, thrown once.
+  /// The result of the last step: the element, or null if the body has ended. Throws the body's exception,
+  /// once.
   CORACLE_ALWAYS_INLINE() object* take_step() {
     if (!element_ && error_) [[unlikely]]
       rethrow(std::exchange(error_, nullptr));
@@ -109,20 +108,20 @@ class async_generator_promise : public part::continues_parent,
 ///       while (const std::string* line = co_await lines.next()) co_yield static_cast<int>(line->size());
 ///     }
 ///
-/// `async_generator<T>` shows each element as `T&`, where it stands: the consumer may change it, or move it
-/// out. Only a const lvalue that is yielded as a `T` without const is shown as a copy.
-/// Prefer generator where the body never waits.
-/// Order         the body runs inside the await of `begin()`, `++` or `next()`, up to the next `co_yield`. As with every
-///               await, each 128th in a row that is ready lets others on the executor run first.
+/// `async_generator<T>` exposes each element in place, as `T&`: the consumer may modify it or move it out.
+/// Only a const lvalue yielded where `T` is not const is copied.
+/// Prefer generator if the body never awaits.
+/// Order         the body runs inside the await of `begin()`, `++` or `next()`, up to the next `co_yield`. As
+///               with every await, each 128th ready one in a row lets others on the executor run first.
 /// Resumes on    the consumer on the thread that yielded the element or ended the body, as after a task; the
 ///               body on the thread that awaits the next element.
 /// Cancellation  at each await the body inherits the consumer's environment. Destroy the generator to end it
-///               early: its locals are destroyed where it stands.
-/// Exceptions    one that leaves the body is thrown from that await, once, and ends the sequence.
+///               early: its locals are destroyed.
+/// Exceptions    an exception that leaves the body is thrown from that await, once, and ends the sequence.
 /// Threads       one consumer at a time; body and consumer may move from thread to thread.
-/// Cost          one frame from the recycler; two transfers for an element, no atomic, constant stack.
+/// Cost          one frame from the recycler; two transfers per element, no atomic operation, constant stack.
 template <class T>
-class [[nodiscard("an async_generator that nobody awaits an element of does nothing")]] async_generator {
+class [[nodiscard("an async_generator does nothing until an element is awaited")]] async_generator {
   static_assert(!std::is_void_v<T>, "async_generator<T> needs elements: an object type or a reference");
   class step;
   class begin_operation;
@@ -140,7 +139,7 @@ class [[nodiscard("an async_generator that nobody awaits an element of does noth
     async_generator(std::move(other)).swap(*this);
     return *this;
   }
-  /// Destroys the body where it stands. Requires: it is not running, and nobody is about to resume it.
+  /// Destroys the body at its suspension point. Requires: it is not running and not about to be resumed.
   ~async_generator() {
     if (body_) body_.destroy();
   }
@@ -148,7 +147,7 @@ class [[nodiscard("an async_generator that nobody awaits an element of does noth
   void swap(async_generator& other) noexcept { std::swap(body_, other.body_); }
   friend void swap(async_generator& a, async_generator& b) noexcept { a.swap(b); }
 
-  /// Awaitable of a pointer to the next element; of null, if the generator is empty or has ended. The element
+  /// Awaitable of a pointer to the next element; null if the generator is empty or has ended. The element
   /// lives until the next one is awaited.
   next_operation next() & noexcept { return next_operation{body_}; }
   /// Awaitable of an iterator to the next element, or of `end()`:
@@ -171,7 +170,7 @@ class [[nodiscard("an async_generator that nobody awaits an element of does noth
   std::coroutine_handle<promise_type> body_;
 };
 
-/// An element; copied as a pointer is. Equal to `end()` once the body has ended, by an exception too.
+/// A copyable position. Equal to `end()` once the body has ended, also by an exception.
 template <class T>
 class async_generator<T>::iterator {
  public:
@@ -188,7 +187,7 @@ class async_generator<T>::iterator {
     CORACLE_CHECK(element(), "the end of an async_generator was dereferenced");
     return element();
   }
-  /// Awaitable of this iterator, now at the next element or the end; at the end it stays there.
+  /// Awaitable of this iterator, advanced to the next element or the end; at the end it stays there.
   increment_operation operator++() noexcept { return increment_operation{body_, *this}; }
   friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.element() == b.element(); }
 
@@ -258,7 +257,7 @@ class [[nodiscard(
   iterator& position_;
 };
 
-/// The async_generator of `function(element)` for each element of `source`.
+/// Returns an async_generator of `function(element)` for each element of `source`.
 ///
 ///     auto square = [](int x) { return x * x; };
 ///     auto squares = coracle::fmap(numbers(), square);
@@ -279,7 +278,8 @@ async_generator<T> async_generator_promise<T>::get_return_object() noexcept {
 }  // namespace coracle
 
 /// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
-/// function or a lambda) takes its frame from a copy of that allocator, or from a `std::pmr::memory_resource*`.
+/// function or a lambda) takes its frame from a copy of that allocator, or from a
+/// `std::pmr::memory_resource*`.
 template <class T, class... Params>
   requires requires { typename coracle::detail::given_allocator<Params...>::type; }
 struct std::coroutine_traits<coracle::async_generator<T>, Params...> {

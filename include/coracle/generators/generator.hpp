@@ -1,5 +1,5 @@
-// coracle/generators/generator.hpp -- a sequence that a coroutine computes on demand; the semantics of
-// std::generator. SPDX-License-Identifier: MIT
+// coracle/generators/generator.hpp -- a lazy sequence with the semantics of std::generator.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
 #include <coracle/base/view_interface.hpp>
@@ -10,56 +10,56 @@
 #include <utility>
 
 namespace coracle {
-/// A range whose elements a coroutine computes one by one, while its caller waits. `Ref`, `Val` and `Allocator`
-/// mean what they mean to std::generator: `generator<T>` shows each element as `T&&`, `generator<const T&>` as
-/// that.
+/// A range whose elements a coroutine computes on demand, synchronously. `Ref`, `Val` and `Allocator` have
+/// std::generator's meaning: the reference type of `generator<T>` is `T&&`, of `generator<const T&>`
+/// `const T&`.
 ///
 ///     coracle::generator<int> first_squares(int count) {
 ///       for (int i = 0; i != count; ++i) co_yield i * i;
 ///     }
 ///     for (int square : first_squares(10)) std::printf("%d\n", square);
 ///
-/// Prefer an async generator when the body has to wait for something.
+/// Prefer async_generator if the body has to await something.
 /// Order         the body runs inside `begin()` and `++`, up to the next `co_yield`.
 /// Resumes on    the thread that calls `begin()` or `++`.
-/// Cancellation  destroy the generator: the body's locals are destroyed where it stands, innermost first.
-/// Exceptions    one that leaves the body is thrown from `begin()` or `++`; out of a nested generator it is
-///               thrown from the outer one's `co_yield`.
+/// Cancellation  destroy the generator: the locals of its bodies are destroyed, innermost first.
+/// Exceptions    an exception that leaves the body is thrown from `begin()` or `++`; one that leaves a nested
+///               generator, from the outer one's `co_yield`.
 /// Threads       one at a time.
-/// Cost          one frame (none where clang dissolves it), an indirect call for an element at any depth,
-///               constant stack. The yielded object itself is shown, without a copy, unless it is an lvalue
-///               and the generator shows `T&&`. Frames come from the recycler, or from `Allocator`.
-/// Beyond std    `elements_of` also takes a range of lvalues where `T&&` is shown, and uses the recycler by
-///               default. `std::allocator_arg` may be followed by a `memory_resource*` even where `Allocator`
-///               is void. An allocator that is given to such a coroutine changes its promise type, so
+/// Cost          one frame (none if clang dissolves it), an indirect call per element at any depth, constant
+///               stack. The yielded object is exposed without a copy, unless it is an lvalue and the
+///               reference type is `T&&`. Frames come from the recycler, or from `Allocator`.
+/// Beyond std    `elements_of` also takes a range of lvalues if the reference type is `T&&`, and uses the
+///               recycler by default. `std::allocator_arg` may be followed by a `memory_resource*` even if
+///               `Allocator` is void. An allocator passed to such a coroutine changes its promise type, so
 ///               `promise_type` itself has no `operator new` for it.
 template <class Ref, class Val, class Allocator>
-class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACLE_IN_A_REGISTER() generator
+class [[nodiscard("a generator does nothing until it is iterated over")]] CORACLE_IN_A_REGISTER() generator
     : public std::ranges::view_interface<generator<Ref, Val, Allocator>> {
   using value = std::conditional_t<std::is_void_v<Val>, std::remove_cvref_t<Ref>, Val>;
   using reference = std::conditional_t<std::is_void_v<Val>, Ref&&, Ref>;
   class iterator;
 
   static_assert(std::is_object_v<value> && std::same_as<std::remove_cv_t<value>, value>,
-                "generator<Ref, Val>: Val, or Ref without reference and const, has to be an object type");
+                "generator<Ref, Val>: Val, or Ref without reference and const, must be an object type");
   static_assert(std::is_reference_v<reference> ||
                     (std::is_object_v<reference> && std::same_as<std::remove_cv_t<reference>, reference> &&
                      std::copy_constructible<reference>),
-                "generator<Ref, Val>: Ref has to be a reference or a copyable object type without const");
+                "generator<Ref, Val>: Ref must be a reference or a copyable object type without const");
   using rvalue =
       std::conditional_t<std::is_reference_v<reference>, std::remove_reference_t<reference>&&, reference>;
   static_assert(std::common_reference_with<reference&&, value&> &&
                     std::common_reference_with<reference&&, rvalue&&> &&
                     std::common_reference_with<rvalue&&, const value&>,
-                "generator<Ref, Val>: Ref and Val need a common reference, as those of any range");
+                "generator<Ref, Val>: Ref and Val need a common reference, as for any range");
 
  public:
   using yielded = std::conditional_t<std::is_reference_v<reference>, reference, const reference&>;
-  // A member, for the reason that stands above generator_state.
+  // A member, for the reason given above generator_state.
   struct promise_type : detail::allocated_promise<detail::generator_promise<yielded>, Allocator> {
     generator get_return_object() noexcept {
       static_assert(alignof(promise_type) == alignof(detail::generator_state<yielded>),
-                    "their handles differ where their alignments do");
+                    "promise and state must be equally aligned, or their handles differ");
       return generator(std::coroutine_handle<promise_type>::from_promise(*this));
     }
   };
@@ -70,7 +70,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
     generator(std::move(other)).swap(*this);
     return *this;
   }
-  /// Destroys the body where it stands. Requires: it is not running.
+  /// Destroys the body at its suspension point. Requires: it is not running.
   CORACLE_ALWAYS_INLINE() ~generator() {
     if (body_) detail::generator_state<yielded>::destroy(body_, body_.promise());
   }
@@ -79,7 +79,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
 
   /// Runs the body up to its first element. Requires: not empty, and not called before.
   iterator begin() {
-    CORACLE_CHECK(fresh(), "begin() needs a generator that nobody has begun or moved from");
+    CORACLE_CHECK(fresh(), "begin() needs a generator that has not been started or moved from");
     body_.promise().start();
     iterator first{body_};
     ++first;
@@ -96,7 +96,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   std::coroutine_handle<promise_type> body_;
 };
 
-/// Single pass and move-only. Equal to the sentinel once the body has ended, by an exception too.
+/// Single-pass and move-only. Equal to the sentinel once the body has ended, also by an exception.
 template <class Ref, class Val, class Allocator>
 class generator<Ref, Val, Allocator>::iterator {
   using state = detail::generator_state<yielded>;
@@ -139,7 +139,8 @@ class generator<Ref, Val, Allocator>::iterator {
 }  // namespace coracle
 
 /// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
-/// function or a lambda) takes its frame from a copy of that allocator, or from a `std::pmr::memory_resource*`.
+/// function or a lambda) takes its frame from a copy of that allocator, or from a
+/// `std::pmr::memory_resource*`.
 template <class Ref, class Val, class... Params>
   requires requires { typename coracle::detail::given_allocator<Params...>::type; }
 struct std::coroutine_traits<coracle::generator<Ref, Val>, Params...> {

@@ -6,13 +6,13 @@
 #include <memory_resource>
 
 namespace coracle::pmr {
-/// A generator whose frame comes from the memory resource that is passed after `std::allocator_arg`, or from the
+/// A generator whose frame comes from the memory resource passed after `std::allocator_arg`, or from the
 /// default one.
 ///
 ///     coracle::pmr::generator<int> numbers(std::allocator_arg_t, std::pmr::memory_resource*, int count);
 ///
-/// Prefer coracle::generator, which takes a `memory_resource*` too, and uses the faster recycler where none is
-/// given. This is a header of its own because <memory_resource> triples what generator.hpp costs to compile.
+/// Prefer coracle::generator, which takes a `memory_resource*` too, and uses the faster recycler if none is
+/// given. This is a separate header because <memory_resource> triples the compile time of generator.hpp.
 template <class Ref, class Val = void>
 using generator = coracle::generator<Ref, Val, std::pmr::polymorphic_allocator<std::byte>>;
 }  // namespace coracle::pmr

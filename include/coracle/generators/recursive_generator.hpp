@@ -1,4 +1,4 @@
-// coracle/generators/recursive_generator.hpp -- a generator that yields the elements of others like it.
+// coracle/generators/recursive_generator.hpp -- a generator that can yield other generators of its type.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/call.hpp>
@@ -9,7 +9,7 @@ template <class T>
 class CORACLE_IN_A_REGISTER() recursive_generator;
 
 namespace detail {
-/// What a recursive_generator shows: an lvalue, unless `T` itself says otherwise.
+/// The reference type of a recursive_generator: an lvalue, unless `T` is itself a reference.
 template <class T>
 using shown_by_recursive = std::conditional_t<std::is_reference_v<T>, T, T&>;
 
@@ -36,7 +36,7 @@ struct recursive_generator_promise : generator_promise<shown_by_recursive<T>>, r
     return typename base::yielded_copy(value);
   }
   nesting yield_value(recursive_generator<T>& nested) noexcept {
-    CORACLE_CHECK(!nested.is_at_element(), "co_yield needs a generator that nobody has begun");
+    CORACLE_CHECK(!nested.is_at_element(), "co_yield needs a generator that has not been started");
     if (nested.is_at_end()) return nesting(nullptr);
     return nesting(detail::as_state<yielded>(std::exchange(nested.body_, nullptr)));
   }
@@ -44,27 +44,26 @@ struct recursive_generator_promise : generator_promise<shown_by_recursive<T>>, r
 };
 }  // namespace detail
 
-/// A generator whose body may `co_yield` an element or another such generator, all of whose elements then
-/// come in its place.
+/// A generator whose body may `co_yield` an element or another such generator, whose elements then follow.
 ///
 ///     coracle::recursive_generator<const int> countdown(int n) {
 ///       co_yield n;
 ///       if (n > 0) co_yield countdown(n - 1);
 ///     }
 ///
-/// `recursive_generator<T>` shows each element as `T&`, where it stands: the caller may change it, or move it
-/// out. Only a const lvalue that is yielded as a `T` without const is shown as a copy. A generator that is
-/// yielded is used up; an empty one, or one at its end, yields nothing. Iterators are copied as pointers are.
-/// Prefer generator and elements_of in new code: they are std::generator's.
+/// `recursive_generator<T>` exposes each element in place, as `T&`: the caller may modify it or move it out.
+/// Only a const lvalue yielded where `T` is not const is copied. A yielded generator is consumed; an empty
+/// one, or one at its end, yields nothing. Iterators are copyable.
+/// Prefer generator and elements_of in new code: they match std::generator.
 /// Order         the body runs inside `begin()` and `++`, up to the next `co_yield`.
 /// Resumes on    the thread that calls `begin()` or `++`.
-/// Cancellation  destroy the generator: the body's locals are destroyed where it stands, innermost first.
-/// Exceptions    one that leaves the body is thrown from `begin()` or `++`, and ends the sequence; out of a
-///               nested generator it is thrown from the outer one's `co_yield`.
+/// Cancellation  destroy the generator: the locals of its bodies are destroyed, innermost first.
+/// Exceptions    an exception that leaves the body is thrown from `begin()` or `++`, and ends the sequence;
+///               one that leaves a nested generator is thrown from the outer one's `co_yield`.
 /// Threads       one at a time.
-/// Cost          as generator: a frame a level, an indirect call for an element at any depth, constant stack.
+/// Cost          as generator: a frame per level, an indirect call per element at any depth, constant stack.
 template <class T>
-class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACLE_IN_A_REGISTER()
+class [[nodiscard("a generator does nothing until it is iterated over")]] CORACLE_IN_A_REGISTER()
     recursive_generator {
   static_assert(!std::is_void_v<T>, "recursive_generator<T> needs elements: an object type or a reference");
   using state = detail::generator_state<detail::shown_by_recursive<T>>;
@@ -73,7 +72,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   struct promise_type : detail::recursive_generator_promise<T> {
     recursive_generator get_return_object() noexcept {
       static_assert(alignof(promise_type) == alignof(state),
-                    "their handles differ where their alignments do");
+                    "promise and state must be equally aligned, or their handles differ");
       return recursive_generator(std::coroutine_handle<promise_type>::from_promise(*this));
     }
   };
@@ -86,7 +85,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
     recursive_generator(std::move(other)).swap(*this);
     return *this;
   }
-  /// Destroys the body where it stands. Requires: it is not running.
+  /// Destroys the body at its suspension point. Requires: it is not running.
   CORACLE_ALWAYS_INLINE() ~recursive_generator() {
     if (body_) state::destroy(body_, body_.promise());
   }
@@ -94,8 +93,8 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   void swap(recursive_generator& other) noexcept { std::swap(body_, other.body_); }
   friend void swap(recursive_generator& a, recursive_generator& b) noexcept { a.swap(b); }
 
-  /// Runs the body to its next element: the first one, or where an earlier loop was left, the one after that.
-  /// Gives the end if the generator is empty or has ended.
+  /// Runs the body to its next element: the first one or, after a loop that was left early, the one after
+  /// that. Returns the end if the generator is empty or has ended.
   iterator begin() {
     iterator next{body_};
     if (!is_at_end()) {
@@ -114,7 +113,7 @@ class [[nodiscard("a generator that nobody iterates over does nothing")]] CORACL
   std::coroutine_handle<promise_type> body_;
 };
 
-/// Single pass. Equal to `end()` once the body has ended, by an exception too.
+/// Single-pass. Equal to `end()` once the body has ended, also by an exception.
 template <class T>
 class recursive_generator<T>::iterator {
  public:
@@ -154,7 +153,7 @@ class recursive_generator<T>::iterator {
   typename state::handle root_;
 };
 
-/// The generator of `function(element)` for each element of `source`.
+/// Returns a generator of `function(element)` for each element of `source`.
 template <class Function, class T>
 generator<std::invoke_result_t<Function&, detail::shown_by_recursive<T>>> fmap(recursive_generator<T> source,
                                                                                Function function) {
@@ -169,7 +168,8 @@ template <class T>
 inline constexpr bool std::ranges::enable_view<coracle::recursive_generator<T>> = true;
 
 /// A coroutine with `std::allocator_arg_t, allocator` as its first parameters (after the object, for a member
-/// function or a lambda) takes its frame from a copy of that allocator, or from a `std::pmr::memory_resource*`.
+/// function or a lambda) takes its frame from a copy of that allocator, or from a
+/// `std::pmr::memory_resource*`.
 template <class T, class... Params>
   requires requires { typename coracle::detail::given_allocator<Params...>::type; }
 struct std::coroutine_traits<coracle::recursive_generator<T>, Params...> {

@@ -39,16 +39,18 @@ class file_operation : public io_operation {
 /// Order         operations on one file are carried out at the same time, in no order.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
 ///               the io_service.
-/// Cancellation  stop requested before: nothing is started. During: one that waits for a thread is taken out; one
-///               that a thread has begun ends as if nobody had asked.
+/// Cancellation  stop requested before: nothing is started. During: one that waits for a thread or is not submitted yet is
+///               taken out; the kernel is asked to cancel what it has begun (io_uring), and a thread ends what it has
+///               begun (epoll).
 /// Exceptions    std::system_error with the path, of opening, of size() and of the operations; a path with a NUL in
 ///               it is std::errc::invalid_argument. operation_cancelled.
 /// Threads       any number may read, write and ask for the size at once. Closing and moving: no other use of the
 ///               file meanwhile. The io_service outlives the file.
 /// Cost          open() blocks, and allocates. An operation allocates nothing. Up to 1 MiB at a time is read from the page
-///               cache and written to it where the operation is awaited, without suspending. All else takes a thread:
-///               what has to be read from the device, sync(), file_buffering_mode::unbuffered, a write through; and
-///               each write for a while after one has turned out to wait for the device.
+///               cache and written to it where the operation is awaited, without suspending. All else is up to the
+///               kernel (io_uring) or takes a thread (epoll): what has to be read from the device, sync(),
+///               file_buffering_mode::unbuffered, a write through; and each write for a while after one has turned out
+///               to wait for the device.
 class file {
  public:
   file(file&&) noexcept = default;

@@ -16,6 +16,8 @@
 #include <utility>
 
 namespace coracle {
+struct io_engine;
+
 namespace detail {
 class io_loop;
 class io_system;
@@ -47,14 +49,15 @@ struct io_run : callback_frame {
 ///               docs/scheduling.md.
 /// Resumes on    schedule() and the timers: a thread that runs the io_service. Operations: see io_operation.
 /// Cancellation  timers and operations end when stop is requested; schedule(): as schedule_operation.
-/// Exceptions    the constructors: std::bad_alloc. The process_ members: none but what leaves a coroutine's own
-///               promise. The three descriptors that it needs are made with its first socket or signal_set, whose
-///               constructor throws std::system_error where the process has none left, or when a thread first has
-///               nothing to do; where there are none left, that thread looks for events every millisecond.
+/// Exceptions    the constructors: std::bad_alloc, and std::system_error if the environment variable CORACLE_IO names an
+///               engine that there is not. The process_ members: none but what leaves a coroutine's own promise. The
+///               three descriptors that it needs are made with its first file, socket or signal_set, whose constructor
+///               throws std::system_error where the process has none left, or when a thread first has nothing to do;
+///               where there are none left, that thread looks for events every millisecond.
 /// Threads       all members are thread-safe, and any number of threads may process events at once; the
 ///               destructor runs alone. A child process that fork() made uses none of it.
-/// Cost          no allocation after construction, but a record for each open file or socket. Files use up to
-///               four threads of its own, started when first needed.
+/// Cost          no allocation after construction, but a record for each open file or socket. With epoll, files use up to
+///               four threads of its own, started when first needed; with io_uring, the kernel's.
 class io_service final : public executor {
  public:
   io_service();
@@ -80,6 +83,8 @@ class io_service final : public executor {
   timed_schedule_operation schedule_at(std::chrono::steady_clock::time_point time,
                                        stop_token token = {}) noexcept;
   void post(resumption& item) noexcept override;
+  /// What carries its operations out, and why: see io_engine.hpp.
+  [[nodiscard]] const io_engine& engine() const noexcept;
   /// Its own: sleep_for() and the like on an io_service need no other thread.
   [[nodiscard]] timer_service* timers() noexcept override;
 

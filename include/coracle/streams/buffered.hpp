@@ -1,4 +1,4 @@
-// coracle/streams/buffered.hpp -- the stage that runs ahead of its consumer: buffered.
+// coracle/streams/buffered.hpp -- the stage that reads ahead of its consumer: buffered.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/when_all.hpp>
@@ -10,7 +10,7 @@
 #include <memory>
 
 namespace coracle::detail {
-/// An element on its way: an object that is there already.
+/// An element in flight: an object that is already available.
 template <class E>
 class buffered_element {
  public:
@@ -29,7 +29,7 @@ class buffered_element {
  private:
   std::optional<type> value_;
 };
-/// Or an awaitable, which a child awaits.
+/// Or an awaitable, awaited by a child.
 template <class E>
   requires awaitable<E>
 class buffered_element<E> : public stream_child<buffered_element<E>, E> {
@@ -47,24 +47,24 @@ class buffered_element<E> : public stream_child<buffered_element<E>, E> {
   async_auto_reset_event ready;
 };
 
-/// Up to `limit` elements ahead of the consumer. A pump starts elements, each as soon as its slot is free,
-/// and the consumer takes them in the same order.
+/// Reads up to `limit` elements ahead of the consumer. A pump starts each element as soon as a slot is free;
+/// the consumer takes them in the same order.
 //
-// A slot is the pump's once that has a permit of `room`, then the element's, and the consumer's once `ready`
-// is set.
+// A slot belongs to the pump once it holds a permit of `room`, then to the element, and to the consumer once
+// `ready` is set.
 template <class Source>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 buffered_stream {
   using source_element = typename Source::element_type;
 
   struct slot : buffered_element<source_element> {
-    std::optional<outcome<void>> end;  // of the source, behind the last element
+    std::optional<outcome<void>> end;  // how the source ended, behind the last element
   };
   struct ring : stream_child<ring, task<>> {
     ring(std::size_t limit, stream_children& all)
         : slots(new slot[limit]), size(limit), children(all), room(static_cast<std::ptrdiff_t>(limit)) {}
     slot& at(std::size_t position) const noexcept { return slots[position % size]; }
-    /// The pump has ended. Without room it was stopped, and so is the consumer.
+    /// The pump has ended. If there is no room it was stopped, and so is the consumer.
     void over() noexcept {
       if (!pump_has_room) return;
       slot& last = at(started);
@@ -148,22 +148,22 @@ class buffered_pipe : public stream_pipe {
 }  // namespace coracle::detail
 
 namespace coracle::streams {
-/// `source | buffered(n)`: the same elements in the same order, of which up to n are on their way or wait for
-/// the consumer at any moment. If they are awaitables, such as tasks, they are awaited at the same time, and
-/// their results are the elements (void_value for void); if not, the source runs ahead by n elements.
+/// `source | buffered(n)`: the same elements in the same order; up to n are in flight or waiting for the
+/// consumer at any time. If they are awaitables, such as tasks, they are awaited concurrently, and their
+/// results are the elements (void_value for void); otherwise the source reads ahead by n elements.
 ///
 ///     auto pages = urls() | coracle::streams::map(fetch) | coracle::streams::buffered(8);
 ///
-/// Elements that are seen by reference are copied, or moved if they cannot be copied. Requires: n is not 0.
-/// Resumes on    what runs ahead starts where the pipeline does, and stays where it goes.
-/// Cancellation  a stop request, an error, or the pipeline's end for another reason stops what runs ahead,
-///               and the pipeline ends once that has been joined. What it had taken from the source by then
-///               is lost.
-/// Exceptions    that of an element comes in its turn. What fails while the pipeline ends is dropped.
-/// Threads       elements may end on any threads.
-/// Cost          three allocations for a run, none for an element beside its own frame.
+/// Elements passed by reference are copied, or moved if not copyable. Requires: n is not 0.
+/// Resumes on    work ahead of the consumer starts where the pipeline does, and stays wherever it moves to.
+/// Cancellation  a stop request, an error, or any other end of the pipeline stops the work ahead of the
+///               consumer, and the pipeline ends once that has been joined. Elements taken from the source by
+///               then are lost.
+/// Exceptions    an element's exception is thrown in its turn. Failures while the pipeline ends are dropped.
+/// Threads       elements may complete on any thread.
+/// Cost          three allocations per run, none per element besides its own frame.
 [[nodiscard("write source | buffered(n)")]] inline auto buffered(std::size_t limit) noexcept {
-  CORACLE_REQUIRE(limit != 0, "buffered(0): at least one element has to be on its way");
+  CORACLE_REQUIRE(limit != 0, "buffered(0): the limit must be at least 1");
   return detail::buffered_pipe(limit);
 }
 }  // namespace coracle::streams

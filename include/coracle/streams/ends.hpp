@@ -1,4 +1,4 @@
-// coracle/streams/ends.hpp -- what a pipeline ends in: for_each, fold, collect.
+// coracle/streams/ends.hpp -- the terminal operations: for_each, fold, collect.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/via.hpp>
@@ -8,8 +8,8 @@
 #include <vector>
 
 namespace coracle::detail {
-/// Gives every element to `sink`. Asks between two of them whether it is to stop: a source that never waits
-/// does not.
+/// Passes every element to `sink`. Checks for a stop request between elements, because a source that never
+/// waits does not.
 template <class Stream, class Sink>
 task<> drain_stream(Stream& stream, Sink& sink) {
   const stop_token& stop =
@@ -43,7 +43,7 @@ task<typename Sink::result_type> run_stream(Stream stream, Sink sink) {
     outcome<void> end;
     co_await await_into(end, start_and_drain_stream(stream, sink, children));
     co_await children.stop_and_join();
-    static_cast<void>(Stream{std::move(stream)});  // what is left in it goes before `children`
+    static_cast<void>(Stream{std::move(stream)});  // its remains are destroyed before `children`
     std::move(end).get();
   } else {
     co_await drain_stream(stream, sink);
@@ -121,8 +121,8 @@ class fold_pipe : public stream_pipe {
   auto apply(Source&& source) {
     using E = typename Source::element_type;
     constexpr bool fits = folds<Function, T, E>();
-    static_assert(
-        fits, "fold(initial, f): f(value, element) cannot be called, or does not give such a value again");
+    static_assert(fits,
+                  "fold(initial, f): f(value, element) cannot be called, or its result is no such value");
     if constexpr (fits) {
       return run_stream(std::move(source),
                         fold_sink<T, Function, E>{std::move(initial_), std::move(function_)});
@@ -158,30 +158,30 @@ struct collect_pipe : stream_pipe {
 }  // namespace coracle::detail
 
 namespace coracle::streams {
-/// `source | for_each(f)`: a task that calls f(element) for each element, and awaits what f returns if that
-/// is awaitable, before it asks for the next.
+/// `source | for_each(f)`: a task that calls f(element) for each element, and awaits the result of f if that
+/// is awaitable, before it polls the next.
 ///
 ///     co_await (orders() | coracle::streams::for_each(ship));
 ///
-/// All of this header gives a task<>; it owns the pipeline, and on every way out it first stops and joins
-/// what still runs in it.
-/// Resumes on    where the source gave its end, or where f's task ended.
-/// Cancellation  passed on to the source and to f, and looked at between two elements. No element is taken
-///               from a channel without being given to f.
+/// Every function of this header returns a task that owns the pipeline; on every way out it first stops and
+/// joins what still runs in it.
+/// Resumes on    where the source ended, or where f's task ended.
+/// Cancellation  passed on to the source and to f, and checked between two elements. No element is taken from
+///               a channel without being passed to f.
 /// Exceptions    those of the source, of the stages' functions and of f; the first ends the pipeline.
-/// Cost          two frames for a run, and none for an element. What buffered and merge run has its own.
+/// Cost          two frames per run, and none per element. Work of buffered and merge has its own.
 template <class Function>
 [[nodiscard("write source | for_each(f)")]] auto for_each(Function function) {
   return detail::for_each_pipe<Function>(std::move(function));
 }
-/// `source | fold(initial, f)`: a task of f(f(f(initial, first), second), ...). f may return a task of that.
+/// `source | fold(initial, f)`: a task of f(f(f(initial, first), second), ...). f may return a task.
 ///
 ///     const int sum = co_await (numbers() | coracle::streams::fold(0, std::plus{}));
 template <class T, class Function>
 [[nodiscard("write source | fold(initial, f)")]] auto fold(T initial, Function function) {
   return detail::fold_pipe<T, Function>(std::move(initial), std::move(function));
 }
-/// `source | collect()`: a task of a std::vector of all elements. Those that are seen by reference are
-/// copied, or moved if they cannot be copied.
+/// `source | collect()`: a task of a std::vector of all elements. Elements passed by reference are copied, or
+/// moved if not copyable.
 [[nodiscard("write source | collect()")]] inline auto collect() noexcept { return detail::collect_pipe{}; }
 }  // namespace coracle::streams

@@ -20,15 +20,15 @@ struct merged_element<E, Es...> {
 template <class... Es>
 concept can_merge = requires { typename merged_element<Es...>::type; };
 
-/// Where the pumps of a merge and its consumer meet. Each pump polls one element, shows it, and polls the
-/// next one once the consumer asks for another.
+/// The meeting point of a merge's pumps and its consumer. Each pump polls one element, announces it, and
+/// polls the next one once the consumer has seen it and asks for another.
 //
-// A branch belongs to its pump until that announces it, then to the consumer until `seen` is set. For each
-// branch there is room among the announcements.
+// A branch belongs to its pump until the pump announces it, then to the consumer until `seen` is set. There
+// is room for an announcement of every branch.
 template <class E>
 class merge_meeting {
   struct branch : stream_child<branch, task<>> {
-    /// The pump has ended. While its element is announced it was stopped, and so is the consumer.
+    /// The pump has ended. If its element is still announced it was stopped, and so is the consumer.
     void over() noexcept {
       if (is_announced) return;
       end.emplace(this->how_it_ended());
@@ -53,7 +53,7 @@ class merge_meeting {
     mine.start(pump(source, mine), children);
   }
   auto next() noexcept { return announced_.recv(); }
-  /// Lets the branch go on whose element the consumer has seen.
+  /// Releases the branch whose element the consumer has seen.
   void release() noexcept {
     if (shown_) std::exchange(shown_, nullptr)->seen.set();
   }
@@ -88,7 +88,7 @@ class merge_meeting {
 };
 
 template <class... Sources>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 merged_streams {
  public:
   using element_type = typename merged_element<typename Sources::element_type...>::type;
@@ -129,7 +129,7 @@ merged_streams {
 };
 
 template <class First, class Second>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 zipped_streams {
  public:
   using element_type = std::pair<typename First::element_type, typename Second::element_type>;
@@ -161,17 +161,17 @@ zipped_streams {
 }  // namespace coracle::detail
 
 namespace coracle::streams {
-/// The elements of all `sources`, each as soon as it is there; ends when all have ended. Of equal type they
-/// are shown as the sources show them, else converted to the common type.
+/// The elements of all `sources`, each as soon as it is available; ends when all have ended. Elements of
+/// equal types are passed on as they are, others are converted to the common type.
 ///
 ///     co_await (coracle::streams::merge(commands, ticks()) | coracle::streams::for_each(handle));
 ///
-/// Order         that of each source is kept; sources whose elements are there at the same time take turns.
-/// Resumes on    each source runs where it goes; the consumer where it polled.
-/// Cancellation  as buffered: at most one element of each source is taken ahead.
-/// Exceptions    that of a source ends the pipeline, when its turn comes.
+/// Order         the order of each source is kept; sources that are ready at the same time take turns.
+/// Resumes on    each source runs wherever it moves to; the consumer where it polled.
+/// Cancellation  as buffered, with at most one element of each source taken ahead.
+/// Exceptions    a source's exception ends the pipeline, in its turn.
 /// Threads       the sources may run on different threads.
-/// Cost          three allocations for a run and a frame for each source, none for an element.
+/// Cost          three allocations per run and a frame per source, none per element.
 template <class... Sources>
 auto merge(Sources&&... sources) {
   static_assert(sizeof...(Sources) != 0, "merge() of nothing: pass at least one stream");
@@ -189,12 +189,12 @@ auto merge(Sources&&... sources) {
     return detail::any_awaiter{};
   }
 }
-/// Pairs of an element of `first` and one of `second`; ends with the shorter one. Asks `first`, then
-/// `second`. To have both work at the same time: zip(a | buffered(1), b | buffered(1)).
+/// Pairs of an element of `first` and one of `second`; ends with the shorter one. Polls `first`, then
+/// `second`. To run both concurrently: zip(a | buffered(1), b | buffered(1)).
 ///
 ///     auto numbered = coracle::streams::zip(numbers(), lines());  // std::pair<int&, std::string&>
 ///
-/// Cost  a frame for an element.
+/// Cost  a frame per element.
 template <class First, class Second>
 auto zip(First&& first, Second&& second) {
   if constexpr (detail::check_stream<First>() && detail::check_stream<Second>()) {

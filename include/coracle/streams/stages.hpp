@@ -8,10 +8,10 @@
 #include <vector>
 
 namespace coracle::detail {
-/// A stage that makes of each step of its source one of its own: pass(step). Where finished() is true it asks
-/// for no more.
+/// A stage that maps each step of its source to a step of its own: pass(step). Once finished() returns true
+/// it polls no more.
 template <class Source, class Change>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 changed_stream {
   using polled = decltype(std::declval<Source&>().poll());
 
@@ -48,7 +48,7 @@ changed_stream {
   [[no_unique_address]] Change change_;
 };
 
-// A reference to something that is about to end is no element: its object is.
+// An rvalue reference is not an element: it would dangle. The object is.
 template <class R>
 using kept_result = std::conditional_t<std::is_lvalue_reference_v<R>, R, std::remove_cvref_t<R>>;
 
@@ -134,7 +134,7 @@ class map_pipe : public stream_pipe {
     static_assert(fits, "map(f): f cannot be called with an element of the stream");
     if constexpr (fits) {
       constexpr bool gives = !std::is_void_v<std::invoke_result_t<Function&, E>>;
-      static_assert(gives, "map(f): f gives nothing; for its effect alone end the pipeline in for_each(f)");
+      static_assert(gives, "map(f): f returns nothing; for its side effects end the pipeline in for_each(f)");
       if constexpr (gives)
         return change_stream<map_change<Function, E>>(std::move(source), std::move(function_));
     } else {
@@ -153,7 +153,8 @@ class filter_pipe : public stream_pipe {
   auto apply(Source&& source) {
     using E = typename Source::element_type;
     constexpr bool fits = std::is_invocable_r_v<bool, Predicate&, const std::remove_reference_t<E>&>;
-    static_assert(fits, "filter(f): f cannot be called with a const element of the stream, or gives no bool");
+    static_assert(
+        fits, "filter(f): f cannot be called with a const element of the stream, or does not return a bool");
     if constexpr (fits) {
       return change_stream<filter_change<Predicate, E>>(std::move(source), std::move(predicate_));
     } else {
@@ -180,28 +181,28 @@ class count_pipe : public stream_pipe {
 }  // namespace coracle::detail
 
 namespace coracle::streams {
-/// `source | map(f)`: f(element) for each element. If f returns a task, the tasks are the elements, and
+/// `source | map(f)`: f(element) for each element. If f returns a task, the tasks are the elements;
 /// `| buffered(n)` awaits them.
 ///
 ///     auto pages = urls() | coracle::streams::map(fetch) | coracle::streams::buffered(8);
 ///
-/// All of this header: no coroutine and no allocation (chunk: its vectors). An exception that leaves a
-/// function ends the pipeline and leaves its last stage.
+/// No stage of this header needs a coroutine or allocates (except chunk, its vectors). An exception that
+/// leaves a function ends the pipeline and propagates from its terminal operation.
 template <class Function>
 [[nodiscard("write source | map(f)")]] auto map(Function function) {
   return detail::map_pipe<Function>(std::move(function));
 }
-/// `source | filter(f)`: the elements for which f(const element&) is true.
+/// `source | filter(f)`: the elements for which f(const element&) returns true.
 template <class Predicate>
 [[nodiscard("write source | filter(f)")]] auto filter(Predicate predicate) {
   return detail::filter_pipe<Predicate>(std::move(predicate));
 }
-/// `source | take(n)`: the first n elements; the source is not asked for another one.
+/// `source | take(n)`: the first n elements; the source is not polled for more.
 [[nodiscard("write source | take(n)")]] inline auto take(std::size_t most) noexcept {
   return detail::count_pipe<detail::take_change>(most);
 }
-/// `source | chunk(n)`: std::vectors of n elements; the last one may be shorter. Elements that are seen by
-/// reference are copied, or moved if they cannot be copied. Requires: n is not 0.
+/// `source | chunk(n)`: std::vectors of n elements; the last one may be shorter. Elements passed by reference
+/// are copied, or moved if not copyable. Requires: n is not 0.
 [[nodiscard("write source | chunk(n)")]] inline auto chunk(std::size_t size) noexcept {
   CORACLE_REQUIRE(size != 0, "chunk(0): a chunk has at least one element");
   return detail::count_pipe<detail::chunk_change>(size);

@@ -1,4 +1,4 @@
-// coracle/streams/stream.hpp -- sequences whose elements are awaited, and the `|` that joins their stages.
+// coracle/streams/stream.hpp -- pipelines over asynchronous sequences, composed with `|`.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -8,16 +8,17 @@
 #include <type_traits>
 #include <utility>
 
-// A pipeline is one object, made of its source and its stages, each of which owns the one before. A stage has
+// A pipeline is one object that consists of its source and stages, each of which owns the one before. A stage
+// has
 //
-//   element_type     what it gives: an object, or a reference that holds until the next poll()
-//   poll()           an awaitable of stream_step<element_type>: an element, the end, or neither: ask again
-//   is_concurrent    whether something in it runs between two polls
-//   start(children)  begins that; called once, if is_concurrent, when the stage has come to rest
+//   element_type     an object, or a reference that is valid until the next poll()
+//   poll()           an awaitable of stream_step<element_type>: an element, the end, or neither: poll again
+//   is_concurrent    true if something in it runs between two polls
+//   start(children)  starts that; called once, if is_concurrent, when the stage no longer moves
 //
-// `Neither` is what filter answers for an element that it drops. So no stage has to loop, and map, filter,
-// take and chunk are plain objects in the frame of the one coroutine that polls the whole pipeline. After the
-// end nobody polls.
+// filter returns `neither` for an element that it drops. So no stage has to loop, and map, filter, take and
+// chunk are plain objects in the frame of the one coroutine that polls the whole pipeline. Nobody polls after
+// the end.
 namespace coracle::detail {
 template <class E>
 class stream_step {
@@ -31,7 +32,7 @@ class stream_step {
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(held_); }
   [[nodiscard]] bool ended() const noexcept { return ended_; }
-  /// Requires of both: there is an element.
+  /// Both require an element.
   [[nodiscard]] const std::remove_reference_t<E>& show() const noexcept { return *held_; }
   [[nodiscard]] E&& take() noexcept { return static_cast<E&&>(*held_); }
 
@@ -48,7 +49,7 @@ class stream_step {
   bool ended_ = false;
 };
 
-/// An element of one's own: moved where it is given away, or cannot be copied.
+/// An owned element: moved if it is passed on or not copyable, otherwise copied.
 template <class E>
 std::remove_cvref_t<E> own_element(E&& element) {
   if constexpr (std::is_constructible_v<std::remove_cvref_t<E>, E>) {
@@ -84,7 +85,7 @@ class with_awaiter<Awaitable> {
   Awaitable value_;
 };
 
-/// Base of an awaiter that does something with what `Awaitable` gives: await_resume() is left to write.
+/// Base of an awaiter that transforms the result of `Awaitable`: the derived class defines await_resume().
 template <class Awaitable>
 class awaits_inside {
  public:
@@ -140,13 +141,13 @@ auto pull(S& source) {
     return source.recv();
   }
 }
-// What a pointer shows stays where it is; what an optional holds is moved out.
+// The target of a pointer stays in place; the value of an optional is moved out.
 template <class Found>
 using found_element =
     std::conditional_t<std::is_pointer_v<Found>, std::add_lvalue_reference_t<std::remove_pointer_t<Found>>,
                        std::remove_cvref_t<decltype(*std::declval<Found&>())>>;
 
-/// The beginning of a pipeline. `Source` is a reference where it cannot be moved.
+/// The beginning of a pipeline. `Source` is a reference if it cannot be moved.
 template <class Source>
 class stream_source {
   using pulled = decltype(pull(std::declval<Source&>()));
@@ -174,15 +175,13 @@ class stream_source {
 
 // ---- the pipe ------------------------------------------------------------------------------------------
 
-/// Base of what stands on the right of a `|`: has apply(stage), which gives a stage, or an awaitable at the
-/// end.
+/// Base of the right operand of `|`: has apply(stage), which returns a stage or, at the end, an awaitable.
 struct stream_pipe {};
 
 template <class S>
 inline constexpr bool is_stream = stream_stage<S> || has_next<S> || has_recv<S>;
 
-/// What a pipeline owns of `source`: itself, moved in; a reference to what cannot be moved, such as a
-/// channel.
+/// How a pipeline holds `source`: moved in, or a reference if it cannot be moved, like a channel.
 template <class S>
 auto as_stream(S&& source) {
   using object = std::remove_reference_t<S>;
@@ -194,7 +193,7 @@ auto as_stream(S&& source) {
     return stream_source<S>(source);
   }
 }
-/// Whether as_stream() takes an `S`; says why not. False without a word: a message is there already.
+/// True if as_stream() accepts an `S`; otherwise says why not, unless there is already a message.
 template <class S>
 constexpr bool check_stream() {
   using object = std::remove_cvref_t<S>;
@@ -205,7 +204,7 @@ constexpr bool check_stream() {
     static_assert(
         is_stream<object>,
         "a pipeline begins with a stream: an async_generator, a channel, or another object whose next() or "
-        "recv() is an awaitable of something optional-like; and stands in parentheses behind co_await");
+        "recv() is an awaitable of something optional-like; put it in parentheses after co_await");
     return false;
   } else if constexpr (std::is_lvalue_reference_v<S> && moves) {
     static_assert(
@@ -231,19 +230,19 @@ auto operator|(S&& source, Pipe&& pipe) {
 }
 }  // namespace coracle::detail
 
-/// Streams: pipelines over everything that gives elements one by one to whoever awaits them. A stage pulls
-/// from the one before when it is pulled from, so a slow consumer slows its source down, and nothing is
-/// computed that nobody asked for (buffered and merge alone run ahead, by as much as they say).
+namespace coracle::streams {
+/// Streams: pipelines over asynchronous sequences. A stage pulls from the one before only when it is pulled
+/// from, so there is backpressure, and nothing is computed unless it is needed. Only buffered and merge pull
+/// ahead, by stated amounts.
 ///
 ///     namespace streams = coracle::streams;
 ///     auto long_lines = read_lines(file) | streams::filter(is_long) | streams::take(10);
 ///     co_await (std::move(long_lines) | streams::for_each(print));
 ///
-/// Sources: an async_generator, whose elements are seen where they stand; a channel or a
-/// broadcast_subscription, whose elements are moved out; whatever has a next() or recv() that is an awaitable
-/// of something optional-like. A pipeline owns what it is made of; only what cannot be moved, a channel, is
-/// referred to and outlives it. A stage's function is called by whoever polls the stage, one call at a time.
-namespace coracle::streams {
+/// Sources: an async_generator, whose elements stay in place; a channel or a broadcast_subscription, whose
+/// elements are moved out; any type with a next() or recv() that is an awaitable of something optional-like.
+/// A pipeline owns its parts; only what cannot be moved, such as a channel, is referred to and must outlive
+/// it. A stage's functions are called one at a time, by whatever polls the stage.
 template <class S>
 concept stream = detail::is_stream<std::remove_cvref_t<S>>;
 }  // namespace coracle::streams

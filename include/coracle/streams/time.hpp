@@ -1,4 +1,4 @@
-// coracle/streams/time.hpp -- streams and time: throttle, timeout_each.
+// coracle/streams/time.hpp -- the stages that depend on time: throttle, timeout_each.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/streams/stream.hpp>
@@ -7,7 +7,7 @@
 
 namespace coracle::detail {
 template <class Source>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 throttled_stream {
  public:
   using element_type = typename Source::element_type;
@@ -34,7 +34,7 @@ throttled_stream {
 };
 
 template <class Source>
-class [[nodiscard("a stream gives nothing until it ends in for_each, fold or collect, and that is awaited")]]
+class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 limited_stream {
  public:
   using element_type = typename Source::element_type;
@@ -76,21 +76,22 @@ class duration_pipe : public stream_pipe {
 }  // namespace coracle::detail
 
 namespace coracle::streams {
-/// `source | throttle(interval)`: at most one element in each interval. An element is asked for when its
-/// moment has come; none is dropped.
+/// `source | throttle(interval)`: at most one element per interval. It polls an element when the next
+/// interval begins; none is dropped.
 ///
 ///     co_await (orders() | coracle::streams::throttle(100ms) | coracle::streams::for_each(send));
 ///
-/// Both of this header: by the clock of the executor on which the pipeline runs.
-/// Cancellation  ends the sleep at once.
-/// Cost          a frame and a timer for an element.
+/// Both stages use the clock of the executor on which the pipeline runs.
+/// Cancellation  ends the sleep immediately.
+/// Cost          a frame and a timer per element.
 template <class Rep, class Period>
 [[nodiscard("write source | throttle(interval)")]] auto throttle(
     std::chrono::duration<Rep, Period> interval) noexcept {
   return detail::duration_pipe<detail::throttled_stream>(detail::clock_duration(interval));
 }
-/// `source | timeout_each(limit)`: throws timed_out, which ends the pipeline, if an element is not there `limit` after it was
-/// asked for. coracle::timeout() around a pipeline limits the whole. What the consumer does meanwhile does not count.
+/// `source | timeout_each(limit)`: throws timed_out, which ends the pipeline, if an element does not arrive
+/// within `limit` of being polled; the consumer's own time does not count. coracle::timeout() around a
+/// pipeline limits the whole.
 ///
 ///     co_await (replies | coracle::streams::timeout_each(1s) | coracle::streams::for_each(show));
 ///

@@ -1,4 +1,4 @@
-// coracle/testing/allocations.hpp -- what the global operator new does, counted; and made to fail.
+// coracle/testing/allocations.hpp -- counts global allocations, and makes them fail.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-// clang's ThreadSanitizer brings an operator new that cannot be replaced.
+// clang's ThreadSanitizer has an operator new that cannot be replaced.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define CORACLE_CAN_COUNT_ALLOCATIONS() 0
@@ -47,21 +47,22 @@ inline void free_counted(void* memory) noexcept {
 }
 }  // namespace heap
 
-/// False: a program with this sanitizer cannot count. Skip the tests that do, so that its run says how many:
+/// False if a program with this sanitizer cannot count. Skip the tests that count, so that the run reports
+/// them as skipped:
 ///
 ///     TEST_CASE("..." * doctest::skip(!coracle::testing::allocations_are_counted))
 inline constexpr bool allocations_are_counted = CORACLE_CAN_COUNT_ALLOCATIONS();
 
-/// How many blocks the calling thread has got from the global operator new so far, over-aligned ones not among them.
-/// Read it before an assertion: that may allocate too. Needs CORACLE_COUNT_ALLOCATIONS().
+/// Returns the number of blocks that the calling thread has allocated with the global operator new, except
+/// over-aligned ones. Read it before an assertion, which may allocate too. Needs CORACLE_COUNT_ALLOCATIONS().
 [[nodiscard]] inline std::size_t allocations() noexcept { return heap::allocations_of_this_thread.made; }
-/// How many of the program's blocks, on all threads, are allocated and not freed.
+/// Returns the number of blocks of the whole program, on all threads, that are allocated and not freed.
 [[nodiscard]] inline long long live_allocations() noexcept {
   return heap::live_blocks.load(detail::memory_order_relaxed);
 }
 
-/// While it lives, the k-th allocation of this thread from now on throws std::bad_alloc, k counted from 1; only that
-/// one. Frames count only where none is recycled: see trim_frame_memory().
+/// While it lives, the k-th allocation of this thread, counted from 1, throws std::bad_alloc; only that one.
+/// Frames count only if none is recycled: see trim_frame_memory().
 ///
 ///     const coracle::testing::failing_allocation third{3};
 class failing_allocation {
@@ -74,8 +75,8 @@ class failing_allocation {
   [[nodiscard]] bool happened() const noexcept { return heap::allocations_of_this_thread.until_failure == 0; }
 };
 
-/// While it lives, the allocations of this thread are neither among allocations() nor made to fail: for what plays the
-/// part of the system, whose memory is not the program's.
+/// While it lives, allocations of this thread are neither counted by allocations() nor made to fail: for code
+/// that stands in for the system, whose memory is not the program's.
 ///
 ///     const coracle::testing::allocations_aside of_the_device;
 class allocations_aside {
@@ -91,15 +92,15 @@ class allocations_aside {
   const heap::allocation_counts before_;
 };
 
-/// Calls `f` with its 1st, 2nd, 3rd ... allocation failing, until it makes no more. Returns how many failed, or -1 if
-/// a failure left memory behind.
+/// Calls `f` repeatedly with its 1st, 2nd, 3rd ... allocation failing, until it makes no more. Returns how
+/// many failed, or -1 if a failure leaked memory.
 ///
 ///     CHECK(coracle::testing::fail_each_allocation([] {
 ///       try { serve_one(); } catch (const std::bad_alloc&) {}
 ///     }) >= 3);
 ///
 /// Exceptions  `f` throws none.
-/// Threads     allocations of other threads do not fail; none may come or go meanwhile.
+/// Threads     allocations of other threads do not fail; no thread may start or end in the meantime.
 template <class F>
 int fail_each_allocation(F f) {
   const std::size_t before_one = allocations();
@@ -123,7 +124,8 @@ int fail_each_allocation(F f) {
 }
 }  // namespace coracle::testing
 
-/// In one file of a program, outside any namespace: replaces its global operator new and delete by those that count.
+/// Use in one file of a program, outside any namespace: replaces the global operator new and delete with
+/// counting ones.
 #if CORACLE_CAN_COUNT_ALLOCATIONS()
 // clang-format off
 #define CORACLE_COUNT_ALLOCATIONS()                                                                              \

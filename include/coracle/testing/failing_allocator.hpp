@@ -1,4 +1,4 @@
-// coracle/testing/failing_allocator.hpp -- an allocator that counts, and whose k-th allocation fails.
+// coracle/testing/failing_allocator.hpp -- a counting allocator whose k-th allocation fails.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <new>
 
 namespace coracle::testing {
-/// What all copies of one failing_allocator did, and are to do.
+/// The state shared by all copies of a failing_allocator.
 struct allocator_log {
   int allocated = 0;
   int freed = 0;
@@ -19,17 +19,17 @@ struct allocator_log {
 ///     coracle::testing::allocator_log log;
 ///     log.until_failure = 2;
 ///     auto work = serve(std::allocator_arg, coracle::testing::failing_allocator<int>{log});
-///     // ... the second frame of it throws std::bad_alloc; at the end:
+/// ... its second frame throws std::bad_alloc; at the end:
 ///     CHECK(log.bytes == 0);
 ///
-/// Prefer fail_each_allocation() for what allocates from the global heap.
-/// Threads  one at a time for all that share a log.
+/// Prefer fail_each_allocation() for code that allocates from the global heap.
+/// Threads  not thread-safe among copies that share a log.
 template <class T>
 class failing_allocator {
  public:
   using value_type = T;
 
-  /// `log` outlives all copies.
+  /// Requires: `log` outlives all copies.
   explicit failing_allocator(allocator_log& log) noexcept : log_(&log) {}
   template <class U>
   failing_allocator(const failing_allocator<U>& other) noexcept : log_(other.log()) {}

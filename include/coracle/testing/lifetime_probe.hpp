@@ -1,4 +1,4 @@
-// coracle/testing/lifetime_probe.hpp -- an object that tells how often it was made, copied, moved and destroyed.
+// coracle/testing/lifetime_probe.hpp -- records construction, copies, moves and destruction.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
@@ -7,45 +7,45 @@
 namespace coracle::testing {
 class lifetime_probe;
 
-/// Thrown by the copy that `lifetimes::copies_until_throw` has fail.
+/// Thrown by the copy selected by `lifetimes::copies_until_throw`.
 struct copy_failed {};
 
-/// What happened to all the lifetime_probes that share it. It outlives them.
+/// The record of all lifetime_probes that share it. It outlives them.
 struct lifetimes {
   lifetimes() = default;
   lifetimes(const lifetimes&) = delete;
   lifetimes& operator=(const lifetimes&) = delete;
-  /// Ends the program with a message if a probe is left, which has leaked or would be destroyed too late.
+  /// Ends the program with a message if a probe is still alive: it has leaked or would be destroyed too late.
   ~lifetimes() {
-    if (newest_) detail::fail("a lifetime_probe has leaked: it outlived the lifetimes that it reports to");
+    if (newest_) detail::fail("a lifetime_probe leaked: it outlived the lifetimes to which it reports");
   }
 
   int constructed = 0;  ///< neither copied nor moved
   int copies = 0;
   int moves = 0;
-  int alive = 0;                ///< those moved from among them
+  int alive = 0;                ///< including moved-from probes
   int copies_until_throw = -1;  ///< this many copies succeed, the next one throws; negative: none throws
-  std::vector<int> destroyed;   ///< the ids in the order of destruction, without those moved from
+  std::vector<int> destroyed;   ///< the ids in order of destruction, without moved-from probes
 
  private:
   friend lifetime_probe;
   void enter(lifetime_probe& made) noexcept;
   void leave(lifetime_probe& dying);
 
-  lifetime_probe* newest_ = nullptr;  // of a list of those alive
+  lifetime_probe* newest_ = nullptr;  // head of the list of live probes
 };
 
-/// A value, a parameter or a local that finds out whether it is destroyed, once, and when.
+/// A value, parameter or local that detects whether it is destroyed exactly once, and when.
 ///
 ///     coracle::testing::lifetimes log;
 ///     sync_wait(takes_a_value(coracle::testing::lifetime_probe{log}));
 ///     CHECK(log.copies == 0);
 ///     CHECK(log.alive == 0);
 ///
-/// The program ends with a message where one is destroyed that is not alive: twice, or moved as mere bytes; and where
-/// its `lifetimes` ends before it.
-/// Threads  one at a time for all that share a `lifetimes`.
-/// Cost     a destruction looks at those made later that are still alive.
+/// The program ends with a message if a probe that is not alive is destroyed (twice, or after it was moved
+/// bytewise), or if it outlives its `lifetimes`.
+/// Threads  not thread-safe among probes that share a `lifetimes`.
+/// Cost     a destruction visits the live probes that were constructed later.
 class lifetime_probe {
  public:
   explicit lifetime_probe(lifetimes& log, int id = 0) noexcept : log_(&log), id_(id) {
@@ -83,11 +83,12 @@ inline void lifetimes::enter(lifetime_probe& made) noexcept {
   newest_ = &made;
 }
 
-// A probe that was destroyed before is not in the list, whatever has become of its own fields.
+// A destroyed probe is not in the list, whatever its own fields now contain.
 inline void lifetimes::leave(lifetime_probe& dying) {
   lifetime_probe** at = &newest_;
   while (*at && *at != &dying) at = &(*at)->older_;
-  if (!*at) detail::fail("a lifetime_probe was destroyed that is not alive: twice, or moved as mere bytes");
+  if (!*at)
+    detail::fail("a lifetime_probe that is not alive was destroyed: destroyed twice, or moved bytewise");
   *at = dying.older_;
   --alive;
   if (!dying.moved_from_) destroyed.push_back(dying.id_);

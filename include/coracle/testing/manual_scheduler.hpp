@@ -1,4 +1,4 @@
-// coracle/testing/manual_scheduler.hpp -- an executor that runs what the test says, and nothing else.
+// coracle/testing/manual_scheduler.hpp -- an executor on which the test picks the next coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/schedule.hpp>
@@ -6,22 +6,22 @@
 #include <cstddef>
 
 namespace coracle::testing {
-/// Queues coroutines, until the test resumes one of them, whichever it picks.
+/// Queues coroutines until the test resumes one of its choice.
 ///
 ///     coracle::testing::manual_scheduler place;
 ///     // ... three coroutines wait there: resume the third, then the first
 ///     place.run(2);
 ///     place.run(0);
 ///
-/// Prefer run_loop when first come, first served will do, or other threads post.
+/// Prefer run_loop if first come, first served is enough, or other threads post.
 /// Resumes on    the thread that is inside run(), run_one() or run_all().
 /// Cancellation  schedule(): as schedule_operation; it must be run.
-/// Threads       one: all that it runs must happen on the thread that made it.
-/// Cost          no allocation; run(i) looks at i + 1 entries.
+/// Threads       one: everything must happen on the thread that created it.
+/// Cost          no allocation; run(i) visits i + 1 entries.
 class manual_scheduler final : public executor {
  public:
   manual_scheduler() noexcept = default;
-  /// What sleeps here goes by `clock`, which outlives it.
+  /// Sleeping coroutines use `clock`, which outlives this.
   explicit manual_scheduler(virtual_clock& clock) noexcept : clock_(&clock) {}
   manual_scheduler(const manual_scheduler&) = delete;
   manual_scheduler& operator=(const manual_scheduler&) = delete;
@@ -30,7 +30,7 @@ class manual_scheduler final : public executor {
     CORACLE_REQUIRE(first_ == nullptr, "a manual_scheduler was destroyed with coroutines in its queue");
   }
 
-  /// Awaitable of nothing: continues here, when the test says so.
+  /// Awaitable of nothing: continues here, when the test resumes it.
   schedule_operation<manual_scheduler> schedule() noexcept {
     return schedule_operation<manual_scheduler>{*this};
   }
@@ -38,11 +38,11 @@ class manual_scheduler final : public executor {
   [[nodiscard]] timer_service* timers() noexcept override { return clock_; }
 
   [[nodiscard]] std::size_t queued() const noexcept;
-  /// Resumes the one before which `index` others were posted. Requires: index < queued().
+  /// Resumes the coroutine at `index` in posting order. Requires: index < queued().
   void run(std::size_t index);
   /// Resumes the oldest. Returns false if nothing is queued.
   bool run_one();
-  /// Resumes the oldest until nothing is queued. Returns how many.
+  /// Resumes the oldest until nothing is queued. Returns the number of coroutines resumed.
   std::size_t run_all();
 
  private:
@@ -74,7 +74,7 @@ inline void manual_scheduler::run(std::size_t index) {
   check_thread();
   resumption** at = &first_;
   for (; *at && index != 0; --index) at = &(*at)->next;
-  CORACLE_REQUIRE(*at, "a manual_scheduler was told to run a coroutine that is not in its queue");
+  CORACLE_REQUIRE(*at, "run() of a manual_scheduler: no coroutine is queued at this index");
   resumption& picked = *std::exchange(*at, (*at)->next);
   const detail::executor_scope here{this};
   resume(picked.handle);

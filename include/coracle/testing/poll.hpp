@@ -1,4 +1,4 @@
-// coracle/testing/poll.hpp -- await something from plain code, step by step, without threads.
+// coracle/testing/poll.hpp -- awaits from plain code, step by step, without threads.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
@@ -8,13 +8,13 @@
 #include <coracle/testing/manual_scheduler.hpp>
 
 namespace coracle::testing {
-/// An awaitable under way, which goes on only inside step() and run(). What poll() gives.
+/// The result of poll(): a started awaitable that advances only inside step() and run().
 template <class Awaitable>
-class [[nodiscard("what is polled is given up when this is destroyed")]] polled : detail::callback_frame {
+class [[nodiscard("destroying this destroys the polled awaitable")]] polled : detail::callback_frame {
  public:
   using result_type = await_result_t<Awaitable>;
 
-  /// `place` null: one of its own.
+  /// If `place` is null, it uses a scheduler of its own.
   explicit polled(Awaitable&& value, manual_scheduler* place)
       : detail::callback_frame(&completed, &environment_),
         place_(place ? *place : own_place_),
@@ -25,9 +25,9 @@ class [[nodiscard("what is polled is given up when this is destroyed")]] polled 
     if (awaiter_.await_ready() || !detail::suspend_into(awaiter_, handle())) ready_ = true;
   }
 
-  /// It has completed: get() gives its result, or throws.
+  /// Returns true if it has completed: get() then returns its result or throws.
   [[nodiscard]] bool ready() const noexcept { return ready_; }
-  /// Something of it has been woken, and waits for step().
+  /// Returns true if a coroutine has been woken and waits for step().
   [[nodiscard]] bool woken() const noexcept { return place_.queued() != 0; }
   /// Resumes the coroutine that was woken first. Returns false if none was.
   bool step() { return place_.run_one(); }
@@ -37,11 +37,11 @@ class [[nodiscard("what is polled is given up when this is destroyed")]] polled 
     }
     return ready_;
   }
-  /// Asks it to stop; what that wakes waits for step().
+  /// Requests a stop; coroutines that this wakes wait for step().
   void request_stop() { stop_.request_stop(); }
-  /// The result. Requires: it is ready; called once.
+  /// Returns the result. Requires: ready; called once.
   result_type get() {
-    CORACLE_REQUIRE(ready_, "the result of what is polled was taken before it was ready");
+    CORACLE_REQUIRE(ready_, "get() of a polled awaitable that is not ready: run() it first");
     return awaiter_.await_resume();
   }
   /// Where it runs.
@@ -55,7 +55,7 @@ class [[nodiscard("what is polled is given up when this is destroyed")]] polled 
   stop_source stop_;
   environment environment_;
   bool ready_ = false;
-  Awaitable value_;  // a reference where poll() was given an lvalue
+  Awaitable value_;  // a reference if poll() was passed an lvalue
   awaiter_type_t<Awaitable> awaiter_ = get_awaiter(static_cast<Awaitable&&>(value_));
 };
 
@@ -66,9 +66,9 @@ class [[nodiscard("what is polled is given up when this is destroyed")]] polled 
 ///     event.set();
 ///     CHECK(waiting.run());
 ///
-/// An rvalue is moved in, an lvalue, such as an event, referred to.
-/// Prefer sync_wait where nothing has to happen between the steps.
-/// Resumes on    its `place`, one of its own if none is given: only inside step() and run().
+/// An rvalue is moved in, an lvalue, such as an event, is referred to. Prefer sync_wait if nothing has to
+/// happen between the steps.
+/// Resumes on    `place`, by default a scheduler of its own: only inside step() and run().
 /// Cancellation  request_stop(); it inherits no other token, and no deadline.
 /// Exceptions    get() throws those of the awaitable.
 /// Threads       one.
@@ -77,7 +77,7 @@ template <awaitable Awaitable>
 polled<Awaitable> poll(Awaitable&& value) {
   return polled<Awaitable>{static_cast<Awaitable&&>(value), nullptr};
 }
-/// The same, where the test says, by that place's clock if it has one. `place` outlives it.
+/// The same on a given scheduler, with its clock if it has one. `place` outlives it.
 template <awaitable Awaitable>
 polled<Awaitable> poll(manual_scheduler& place, Awaitable&& value) {
   return polled<Awaitable>{static_cast<Awaitable&&>(value), &place};

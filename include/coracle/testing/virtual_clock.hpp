@@ -1,33 +1,34 @@
-// coracle/testing/virtual_clock.hpp -- a clock that stands still until it is told to jump, and its timers.
+// coracle/testing/virtual_clock.hpp -- a clock that moves only on request, and its timers.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
 #include <coracle/time/detail/timer_queue.hpp>
 
 namespace coracle::testing {
-/// What sleep_for(), stop_after() and all else that needs time goes by, on an executor whose timers() it is.
+/// The clock of sleep_for(), stop_after() and everything else that depends on time, on an executor whose
+/// timers() it is.
 ///
 ///     coracle::testing::virtual_clock clock;
-///     clock.advance(10ms);  // fires each timer at its moment
+///     clock.advance(10ms);  // fires each timer at its time
 ///
-/// Prefer virtual_time_loop or simulation, which have one and move it when nothing is left to run.
-/// Order    timers fire by deadline, equal ones in the order in which they were set.
-/// Threads  one: that which made it.
+/// Prefer virtual_time_loop or simulation, which have one and advance it when nothing is runnable.
+/// Order    timers fire by deadline, equal deadlines in the order in which they were armed.
+/// Threads  one: the thread that created it.
 /// Cost     no allocation.
 class virtual_clock final : public timer_service {
  public:
   using duration = std::chrono::steady_clock::duration;
-  /// What it shows at first.
+  /// The initial time.
   static constexpr time_point start{std::chrono::hours{1}};
 
   virtual_clock() noexcept = default;
   virtual_clock(const virtual_clock&) = delete;
   virtual_clock& operator=(const virtual_clock&) = delete;
-  /// Requires: no timer is set.
-  ~virtual_clock() { CORACLE_REQUIRE(timers_.empty(), "a virtual clock was destroyed with timers set"); }
+  /// Requires: no timer is armed.
+  ~virtual_clock() { CORACLE_REQUIRE(timers_.empty(), "a virtual clock was destroyed with timers armed"); }
 
   [[nodiscard]] time_point now() noexcept override { return now_; }
-  /// No timer is set.
+  /// Returns true if no timer is armed.
   [[nodiscard]] bool empty() const noexcept { return timers_.empty(); }
   bool add(detail::timer& each, time_point deadline) noexcept override {
     check_thread();
@@ -38,7 +39,8 @@ class virtual_clock final : public timer_service {
     return timers_.remove(each);
   }
 
-  /// Moves to the first deadline, or to a time before it, and fires nothing. Returns false if there is none until `latest`.
+  /// Advances to the first deadline, or to a time before it, and fires nothing. Returns false if there is
+  /// none until `latest`.
   bool jump(time_point latest = time_point::max()) noexcept {
     const time_point next = timers_.next();
     if (next > latest || next == time_point::max()) return false;
@@ -51,7 +53,7 @@ class virtual_clock final : public timer_service {
     if (due) detail::fire(*due);
     return due != nullptr;
   }
-  /// Fires all that is to happen until `end`, each at its moment; then it shows `end`.
+  /// Fires all timers due until `end`, each at its time; afterwards now() is `end`.
   void advance_to(time_point end) noexcept {
     do {
       while (fire_due()) {

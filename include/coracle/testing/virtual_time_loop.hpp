@@ -1,4 +1,4 @@
-// coracle/testing/virtual_time_loop.hpp -- run coroutines that sleep without waiting for them.
+// coracle/testing/virtual_time_loop.hpp -- runs sleeping coroutines in virtual time.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/intrusive_queue.hpp>
@@ -9,45 +9,46 @@
 #include <coracle/testing/virtual_clock.hpp>
 
 namespace coracle::testing {
-/// An executor of one thread with a clock of its own, which stands still while anything can run, and then
-/// jumps to the next timer. So a test of an hour takes no time, and goes the same way every time.
+/// A single-threaded executor with its own clock, which stands still while anything is runnable, then jumps
+/// to the next timer. So a test of an hour takes no time and is deterministic.
 ///
 ///     coracle::testing::virtual_time_loop loop;
 ///     loop.run(serve_for(1h));                     // to its end
-///     loop.advance(10ms);                          // or step by step, what was started otherwise
+///     loop.advance(10ms);                          // or step by step, if started otherwise
 ///
-/// Order         first posted, first run; timers by deadline, equal ones in the order in which they were set.
+/// Order         first posted, first run; timers by deadline, equal deadlines in the order in which they were
+///               armed.
 /// Resumes on    the thread that is inside run(), run_pending() or advance().
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    run(): those of the awaitable.
-/// Threads       one: all that it runs must happen on the thread that made it.
+/// Threads       one: everything must happen on the thread that created it.
 /// Cost          no allocation.
 class virtual_time_loop final : public executor {
  public:
   using time_point = virtual_clock::time_point;
   using duration = virtual_clock::duration;
-  /// What the clock shows at first.
+  /// The initial time of the clock.
   static constexpr time_point start = virtual_clock::start;
 
   virtual_time_loop() noexcept = default;
   virtual_time_loop(const virtual_time_loop&) = delete;
   virtual_time_loop& operator=(const virtual_time_loop&) = delete;
-  /// Requires: nothing is queued, and no timer is set.
+  /// Requires: nothing is queued, and no timer is armed.
   ~virtual_time_loop() {
     CORACLE_REQUIRE(queue_.empty() && clock_.empty(),
-                    "a virtual_time_loop was destroyed with coroutines in its queue or timers set");
+                    "a virtual_time_loop was destroyed with coroutines in its queue or timers armed");
   }
 
-  /// Awaits on behalf of plain code, here: runs everything until the awaitable has completed. Returns its
-  /// result. What else was started stays where it is. A deadlock ends the program with a
-  /// message: nothing is runnable, and no timer is armed.
+  /// Awaits an awaitable from plain code: runs everything here until it has completed, and returns its
+  /// result. Other coroutines stay suspended where they are. A deadlock (nothing is runnable and no timer is
+  /// armed) ends the program with a message.
   template <awaitable Awaitable>
   await_result_t<Awaitable> run(Awaitable&& value);
 
-  /// Runs what is queued, and what that queues, without moving the clock. Returns how many.
+  /// Runs what is queued, and what that queues, without moving the clock. Returns the number of coroutines
+  /// run.
   std::size_t run_pending();
-  /// Runs all that is to happen in the next `step`, each timer at its moment; then the clock has moved so
-  /// far.
+  /// Advances the clock by `step`, fires each timer at its time, and runs what that wakes.
   template <class Rep, class Period>
   void advance(std::chrono::duration<Rep, Period> step) {
     advance_to(detail::later_by(now(), detail::clock_duration(step)));
@@ -60,7 +61,7 @@ class virtual_time_loop final : public executor {
   }
   [[nodiscard]] timer_service* timers() noexcept override { return &clock_; }
 
-  /// Awaitable of nothing: continues on this loop, behind what is queued already.
+  /// Awaitable of nothing: continues on this loop, behind what is already queued.
   schedule_operation<virtual_time_loop> schedule() noexcept {
     return schedule_operation<virtual_time_loop>{*this};
   }
@@ -85,7 +86,7 @@ inline std::size_t virtual_time_loop::run_pending() {
   return count;
 }
 
-/// Moves the clock to the next timers and fires them. Returns false if there are none until `latest`.
+/// Advances the clock to the next timers and fires them. Returns false if there are none until `latest`.
 inline bool virtual_time_loop::fire_next(time_point latest) {
   if (!clock_.jump(latest)) return false;
   while (clock_.fire_due()) {

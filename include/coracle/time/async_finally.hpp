@@ -1,4 +1,4 @@
-// coracle/time/async_finally.hpp -- clean up by awaiting, however the work ends.
+// coracle/time/async_finally.hpp -- asynchronous clean-up, however the work ends.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/error_group.hpp>
@@ -20,14 +20,14 @@ task<> clean_up(Function& function, subtree_until& here) {
   }
 }
 
-// `Body` is a reference where the caller gave an lvalue.
+// `Body` is a reference if the caller passed an lvalue.
 template <class Body, class Cleanup>
 task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
                                        std::chrono::steady_clock::duration limit) {
   using value = await_result_t<Body>;
   environment out_of_reach;
   out_of_reach.locals = co_await read_environment([](const environment& here) { return here.locals; });
-  // All that takes memory, so that nothing but the clean-up itself can fail once the body has begun.
+  // Everything that allocates, so that once the body has begun only the clean-up itself can fail.
   subtree_until until_limit{out_of_reach};
   until_limit.prepare_for_waits();
   auto cleaning = clean_up(cleanup, until_limit);
@@ -60,22 +60,22 @@ template <class Cleanup>
 concept cleans_up = awaitable<std::invoke_result_t<std::decay_t<Cleanup>&>>;
 }  // namespace detail
 
-/// Awaits `body`; then, whether it has returned, thrown or been cancelled, awaits what `cleanup()` returns,
-/// out of reach of the stop request and the deadline around it, but for no longer than `limit`; and then
-/// gives what `body` gave.
+/// Awaits `body`; then, whether it returned, threw or was cancelled, awaits the result of `cleanup()`,
+/// shielded from the surrounding stop token and deadline, but for no longer than `limit`; then returns the
+/// result of `body`.
 ///
 ///     auto say_goodbye = [&] { return connection.send_goodbye(); };
 ///     co_await coracle::async_finally(serve(connection), say_goodbye, 5s);
 ///
-/// An rvalue `body` is moved in, an lvalue referred to. The function is moved in.
-/// Prefer on_scope_exit where there is nothing to wait for. A coroutine that is destroyed where it waits runs
+/// An rvalue `body` is moved in, an lvalue is referred to. The function is moved in.
+/// Prefer on_scope_exit if the clean-up awaits nothing. A coroutine that is destroyed while suspended runs
 /// that, and cannot run this.
-/// Resumes on    `cleanup` is called where `body` has ended.
-/// Cancellation  of `body` only. At `limit` the clean-up is asked to stop, for the reason timed_out, and
+/// Resumes on    `cleanup` is called where `body` ended.
+/// Cancellation  of `body` only. At `limit` the clean-up gets a stop request with reason timed_out, and is
 ///               joined.
-/// Exceptions    an error of `body` or of the clean-up, timed_out if that took too long; of both, an
-///               error_group with the one of `body` first. An error of the clean-up replaces a value, or that
-///               `body` was cancelled. std::bad_alloc before `body` starts: neither is run.
+/// Exceptions    an error of `body` or of the clean-up, timed_out if the latter took too long; if both fail,
+///               an error_group with the error of `body` first. An error of the clean-up replaces a value or
+///               the cancellation of `body`. std::bad_alloc before `body` starts: neither is run.
 /// Cost          two frames and a stop source.
 template <awaitable Body, class Cleanup, class Rep, class Period>
   requires(detail::cleans_up<Cleanup>)

@@ -1,4 +1,4 @@
-// coracle/time/hedge.hpp -- ask a second time where the first answer is late.
+// coracle/time/hedge.hpp -- start a second attempt if the first is slow.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/child_group.hpp>
@@ -7,7 +7,7 @@
 
 namespace coracle {
 namespace detail {
-/// What `Attempt` returns, called with the attempt's number, from 0, if it takes one.
+/// The result of `Attempt`, called with the attempt's number, from 0, if it takes one.
 template <class Attempt>
 decltype(auto) call_attempt(Attempt& attempt, unsigned number) {
   if constexpr (std::is_invocable_v<Attempt&, unsigned>) {
@@ -47,7 +47,7 @@ class hedged_attempts {
     set_timer();
   }
 
-  /// What is to be done when a child has ended.
+  /// Called when a child has ended.
   void ended(group_child& one) noexcept {
     if (&one == &timer_place_) {
       static_cast<void>(timer_->finish());
@@ -58,7 +58,7 @@ class hedged_attempts {
         start_next();
       } else if (timer_ && group.running() == 1 && !group.is_stopping()) {
         all_have_failed_ = true;
-        group.stop(stop_reason::sibling_failed);  // the timer, which nobody waits for any more
+        group.stop(stop_reason::sibling_failed);  // the timer, which is no longer needed
       }
     } else if (!winner_) {
       winner_ = &attempt;
@@ -66,7 +66,7 @@ class hedged_attempts {
     }
     set_timer();
   }
-  /// Once all have ended.
+  /// Call once all have ended.
   result take() {
     if (winner_) return winner_->work.result();
     if (group.is_stopping() && !all_have_failed_) throw_cancelled(group.inherited().stop.reason());
@@ -78,7 +78,7 @@ class hedged_attempts {
   child_group group;
 
  private:
-  /// No other attempt is to be started.
+  /// Returns true if no further attempt will start.
   bool over() const noexcept { return started_ == places_.size() || group.is_stopping(); }
   void start_next() noexcept {
     due_ = later_by(steady_now(), delay_);
@@ -98,12 +98,12 @@ class hedged_attempts {
   std::deque<place> places_;
   std::size_t started_ = 0;
   place* winner_ = nullptr;
-  bool all_have_failed_ = false;  // before the timer was over, which was stopped then
+  bool all_have_failed_ = false;  // before the timer expired; it was stopped then
 };
 
 template <class Attempt>
 task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Attempt attempt, unsigned most) {
-  CORACLE_REQUIRE(most != 0, "hedge() was given no attempts: allow at least one");
+  CORACLE_REQUIRE(most != 0, "hedge() with 0 attempts: allow at least one");
   co_await this_task::throw_if_stopped();
   const environment& outer =
       co_await read_environment([](const environment& here) -> const environment& { return here; });
@@ -117,24 +117,24 @@ task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Att
 }
 }  // namespace detail
 
-/// Awaits what `attempt()` returns, and, if it has not completed after `delay`, the same a second time beside
-/// it, and so on up to `most` times. Gives what the first one to succeed gives; an attempt that fails has the
-/// next one start at once.
+/// Awaits the result of `attempt()`. If it has not completed after `delay`, starts a second attempt
+/// concurrently, and so on, up to `most` attempts. Returns the result of the first to succeed; if an attempt
+/// fails, the next one starts immediately.
 ///
 ///     auto ask = [&](unsigned n) { return replicas[n].get(key); };  // n: 0, 1 ...; or no parameter
 ///     const value v = co_await coracle::hedge(10ms, ask, 2);
 ///
-/// It makes the slow answers rare for little more work, if the delay is about the 95th percentile: J. Dean,
-/// L. Barroso, "The Tail at Scale", CACM 56(2), 2013. The attempts must not do harm by being carried out
-/// twice. The function is moved in. Requires: most >= 1.
+/// Reduces tail latency for little more work if the delay is about the 95th percentile: J. Dean, L. Barroso,
+/// "The Tail at Scale", CACM 56(2), 2013. Attempts must be idempotent. The function is moved in. Requires:
+/// most >= 1.
 /// Order         attempts are started one after another, on the executor of the awaiting coroutine.
-/// Resumes on    the executor of the awaiting coroutine; outside any executor, where an attempt, or the timer, has
+/// Resumes on    the executor of the awaiting coroutine; outside any executor, where an attempt or the timer
 ///               ended.
-/// Cancellation  the attempts are stopped and joined; operation_cancelled, unless one has succeeded. The
-///               attempts that lose are stopped for the reason lost_race, and joined.
-/// Exceptions    that of the attempt, if all have failed; of several, an error_group. Where one succeeds the
-///               errors of the others are dropped.
-/// Cost          a stop source, a frame, and for each attempt a frame and 100 bytes.
+/// Cancellation  the attempts are stopped and joined; operation_cancelled, unless one has succeeded. Losing
+///               attempts are stopped with reason lost_race, and joined.
+/// Exceptions    if all attempts failed, the attempt's, or an error_group if there were several. If one
+///               succeeds the errors of the others are dropped.
+/// Cost          a stop source, a frame, and per attempt a frame and 100 bytes.
 template <class Attempt, class Rep, class Period>
   requires(detail::hedges<std::decay_t<Attempt>>)
 CORACLE_CORO_WRAPPER()

@@ -1,18 +1,18 @@
-// coracle/time/interval.hpp -- again and again, a period apart.
+// coracle/time/interval.hpp -- periodic ticks.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/time/sleep.hpp>
 
 namespace coracle {
-/// What an interval does after a tick that came late, by a period or more: because its executor was busy, or
-/// nobody awaited it in time.
+/// What an interval does after a tick that was late by a period or more, because its executor was busy or the
+/// tick was awaited late.
 enum class missed_tick : std::uint8_t {
-  burst,  ///< those that were missed come at once, one after the other, until it has caught up
-  delay,  ///< the next one comes a full period after the late one
-  skip    ///< those that were missed never come; the next one is the first that is not past
+  burst,  ///< missed ticks follow immediately, one after the other, until it has caught up
+  delay,  ///< the next tick comes a full period after the late one
+  skip    ///< missed ticks are dropped; the next one is the first that is not past
 };
 
-/// A rhythm: its ticks are a period apart, however long what is done in between takes.
+/// A periodic timer: its ticks are a period apart, however long the work in between takes.
 ///
 ///     coracle::interval ticks{10ms, coracle::missed_tick::skip};
 ///     for (;;) {
@@ -21,11 +21,11 @@ enum class missed_tick : std::uint8_t {
 ///     }
 ///
 /// Prefer sleep_for() for a pause between the end of one piece of work and the beginning of the next.
-/// Order         the first tick comes as soon as it is awaited, and sets the rhythm.
+/// Order         the first tick is due as soon as it is awaited; the others follow from it.
 /// Resumes on    as sleep_for().
-/// Cancellation  ends the wait at once; the tick is not used up.
+/// Cancellation  ends the wait immediately; the tick is not used up.
 /// Exceptions    tick(): operation_cancelled.
-/// Threads       one tick at a time, always by the same clock.
+/// Threads       one tick at a time, always on the same clock.
 /// Cost          24 bytes; no allocation.
 class interval {
  public:
@@ -37,7 +37,7 @@ class interval {
                     missed_tick after_late = missed_tick::burst) noexcept
       : period_(detail::clock_duration(period)), after_late_(after_late) {
     CORACLE_REQUIRE(period_ > period_.zero(),
-                    "an interval was made with a period of 0 or less: give it a longer one");
+                    "an interval was constructed with a period of 0 or less: it must be positive");
   }
 
   class tick_operation;
@@ -45,7 +45,7 @@ class interval {
   tick_operation tick() noexcept;
 
  private:
-  /// Gives the time of the tick that has come, and sets the next.
+  /// Returns the time of the tick that is due, and sets the next.
   time_point take() noexcept {
     const time_point now = steady_now();
     const time_point due = next_ == time_point::min() ? now : next_;

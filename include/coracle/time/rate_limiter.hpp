@@ -1,4 +1,4 @@
-// coracle/time/rate_limiter.hpp -- so many in a period, and so many at once.
+// coracle/time/rate_limiter.hpp -- a token bucket: a rate limit with bursts.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/small_mutex.hpp>
@@ -9,22 +9,24 @@
 #include <limits>
 
 namespace coracle {
-/// Lets so many through in each period, evenly spread; what nobody used is saved up, to a limit.
+/// Limits the number of operations per period, evenly spread; unused tokens accumulate up to a limit.
 ///
 ///     coracle::rate_limiter limiter{100, 1s, 10};  // 100 a second, 10 of them at once after a pause
 ///     co_await limiter.acquire();
 ///     co_await send(request);
 ///
-/// A token bucket that begins full: in any span of t periods at most `burst` + t * `tokens` go through. It is
-/// the continuous-state leaky bucket of ITU-T I.371, Annex A (GCRA), turned over, and reckons in integers,
-/// without a rounding error however long it runs.
-/// Order         first come, first served, also of those that want more than is there: nobody overtakes.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, the thread of the program's timers.
-/// Cancellation  a stop request ends the wait; nothing is taken, and the next one takes the place.
-/// Exceptions    acquire(): operation_cancelled; std::bad_alloc where it has to wait.
-/// Threads       all members are thread-safe. All who use it go by one clock: see executor::timers().
-/// Cost          no thread, and no timer but for the first waiter. Where it need not wait: a look at the
-///               clock and a lock; else, or as a later branch of a race, a frame.
+/// A token bucket that starts full: in any span of t periods at most `burst` + t * `tokens` are granted. It
+/// is the continuous-state leaky bucket of ITU-T I.371, Annex A (GCRA), inverted, and computes in integers,
+/// without rounding errors however long it runs.
+/// Order         first come, first served, also if the first one needs more tokens than are available: no
+///               overtaking.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, the thread of the
+///               program's timers.
+/// Cancellation  a stop request ends the wait; nothing is taken, and the next waiter moves up.
+/// Exceptions    acquire(): operation_cancelled; std::bad_alloc if it has to wait.
+/// Threads       all members are thread-safe. All users share one clock: see executor::timers().
+/// Cost          no thread; a timer for the first waiter only. Without waiting: a clock read and a lock;
+///               otherwise, or as a later branch of a race, a frame.
 class rate_limiter {
  public:
   using duration = std::chrono::steady_clock::duration;
@@ -37,12 +39,12 @@ class rate_limiter {
         full_(product(burst, period.count())),
         refill_(tokens < full_ ? tokens : full_),
         level_(full_) {
+    CORACLE_REQUIRE(tokens > 0 && period > duration::zero() && burst > 0,
+                    "a rate_limiter was constructed with tokens, a period or a burst of 0 or less: each must "
+                    "be positive");
     CORACLE_REQUIRE(
-        tokens > 0 && period > duration::zero() && burst > 0,
-        "a rate_limiter was made with tokens, a period or a burst of 0 or less: each has to be greater");
-    CORACLE_REQUIRE(burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
-                    "a rate_limiter was made with too great a burst: times the period it has to be less than "
-                    "2^62 nanoseconds");
+        burst <= (std::numeric_limits<std::int64_t>::max() / 2) / period.count(),
+        "the burst of a rate_limiter is too large: burst * period must be less than 2^62 nanoseconds");
   }
   rate_limiter(std::int64_t tokens, duration period) noexcept : rate_limiter(tokens, period, tokens) {}
   rate_limiter(const rate_limiter&) = delete;
@@ -53,10 +55,10 @@ class rate_limiter {
   }
 
   class acquire_operation;
-  /// Awaitable of nothing: afterwards the caller may do `n` things. Requires: 0 <= n <= burst.
+  /// Awaitable of nothing: acquires `n` tokens. Requires: 0 <= n <= burst.
   acquire_operation acquire(std::int64_t n = 1) noexcept;
-  /// Takes `n` tokens if they are available and no one is queued; returns whether it did. Never suspends. Requires: as
-  /// acquire().
+  /// Takes `n` tokens and returns true if they are available and no coroutine is queued. Never suspends.
+  /// Requires: as acquire().
   [[nodiscard("if it returns true the tokens are taken")]] bool try_acquire(std::int64_t n = 1) noexcept {
     const time_point now = steady_now();
     const detail::small_mutex_lock locked{guard_};
@@ -64,13 +66,13 @@ class rate_limiter {
   }
 
  private:
-  /// Wraps around where the constructor goes on to refuse the factors.
+  /// Wraps around for factors that the constructor then rejects.
   static std::int64_t product(std::int64_t a, std::int64_t b) noexcept {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   }
-  /// Zero: taken. Else how long until so much is there. Under the lock.
+  /// Returns zero if the tokens were taken, otherwise the time until enough are available. Under the lock.
   duration take(std::int64_t n, time_point now) noexcept;
-  /// One who waits, or is on the way into or out of the queue.
+  /// A waiter, also on its way into or out of the queue.
   class place {
    public:
     explicit place(rate_limiter& limiter) noexcept : limiter_(limiter) {
@@ -88,7 +90,7 @@ class rate_limiter {
     rate_limiter& limiter_;
   };
 
-  // A token is `price_` units, and a nanosecond brings `refill_` of them: no more than there is room for.
+  // A token is `price_` units; a nanosecond adds `refill_` units, up to the capacity.
   const std::int64_t burst_;
   const std::int64_t price_;
   const std::int64_t full_;
@@ -97,7 +99,7 @@ class rate_limiter {
   detail::plain<std::int64_t> level_;       // at looked_at_; guard_
   time_point looked_at_ = time_point{};     // guard_
   detail::plain<std::size_t> waiting_ = 0;  // guard_
-  async_mutex turn_;                        // held by the first of those who wait
+  async_mutex turn_;                        // held by the first waiter
 };
 
 class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::acquire_operation
@@ -133,13 +135,13 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
       detail::throw_cancelled(refused_);
     if (waiting_) std::move(waiting_).operator co_await().await_resume();
   }
-  /// True: the tokens are taken, before it is awaited.
+  /// Returns true if the tokens were taken without waiting.
   bool try_at_once() noexcept { return limiter_.try_acquire(n_); }
 
  private:
   task<> wait();
   duration take(time_point now);
-  /// In a catch block. An error ends a race as a value does: so it is thrown where the race is not over.
+  /// Call in a catch block. An error ends a race as a value does, so it is thrown if the race is not over.
   [[noreturn]] void fail() {
     if (one_of_ && !one_of_->claim()) detail::throw_cancelled(stop_reason::lost_race);
     throw;
@@ -157,8 +159,7 @@ inline rate_limiter::acquire_operation rate_limiter::acquire(std::int64_t n) noe
 
 inline rate_limiter::duration rate_limiter::take(std::int64_t n, time_point now) noexcept {
   if (now > looked_at_) {
-    // A waiter wakes at a whole nanosecond, and what it has over, which is less than that brings, is not
-    // lost.
+    // A waiter wakes at a whole nanosecond; the surplus, less than one nanosecond adds, is kept.
     const std::int64_t most = waiting_ != 0 ? full_ + refill_ - 1 : full_;
     const std::int64_t until_full = (most - level_) / refill_;
     const std::int64_t passed = (now - looked_at_).count();
@@ -171,7 +172,7 @@ inline rate_limiter::duration rate_limiter::take(std::int64_t n, time_point now)
   return duration::zero();
 }
 
-/// As rate_limiter::take(). A branch of a race that is over takes nothing, and is cancelled.
+/// As rate_limiter::take(). If the race is already over, the branch takes nothing and is cancelled.
 inline rate_limiter::duration rate_limiter::acquire_operation::take(time_point now) {
   {
     const detail::small_mutex_lock locked{limiter_.guard_};

@@ -1,15 +1,15 @@
-// coracle/time/retry.hpp -- try again after a failure, after a while.
+// coracle/time/retry.hpp -- retry with backoff and jitter.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/split_mix.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/time/sleep.hpp>
 #include <cstdint>
 
 namespace coracle {
-/// How often to try, and how long to wait in between: after the n-th failure any time from nothing to
-/// `first_delay` * 2^(n-1), but at most `max_delay`, equally likely. So clients that failed together do not
-/// come back together: "full jitter" (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
-/// 2015).
+/// The number of attempts and the delays between them: after the n-th failure a uniformly distributed time
+/// from 0 to `first_delay` * 2^(n-1), at most `max_delay`. So clients that failed together do not return
+/// together: "full jitter" (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
 ///
 ///     co_await coracle::retry({.max_attempts = 5, .first_delay = 50ms}, [&] { return fetch(url); });
 struct retry_policy {
@@ -18,18 +18,16 @@ struct retry_policy {
   unsigned max_attempts = 3;                              ///< at least 1
   duration first_delay = std::chrono::milliseconds{100};  ///< not negative
   duration max_delay = std::chrono::seconds{10};          ///< not negative
-  duration max_elapsed = duration::max();  ///< no attempt begins later than so long after the first
-  std::uint64_t seed = 0;                  ///< equal ones give equal delays; 0: unpredictable ones
+  duration max_elapsed = duration::max();  ///< no attempt begins later than this after the first
+  std::uint64_t seed = 0;                  ///< equal seeds give equal delays; 0: unpredictable
 };
 
 namespace detail {
-/// A seed that differs from call to call and from process to process.
+/// Returns a seed that differs from call to call and from process to process.
 [[nodiscard]] std::uint64_t unpredictable_seed() noexcept;
 
-/// The delays of one retry(). SplitMix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014. A number is brought into a range by a multiplication: D. Lemire, "Fast random
-/// integer generation in an interval", 2019, without its second step; here that is off by less than 2^-64 of
-/// the range.
+/// The delays of one retry(). A multiplication maps a random number into the range: D. Lemire, "Fast random integer
+/// generation in an interval", 2019, without the rejection step; the bias is less than 2^-64 of the range.
 class backoff {
  public:
   explicit backoff(const retry_policy& policy) noexcept
@@ -39,16 +37,10 @@ class backoff {
   [[nodiscard]] retry_policy::duration next() noexcept {
     const auto range = static_cast<std::uint64_t>((longest_ < max_ ? longest_ : max_).count()) + 1;
     longest_ = longest_ < max_ / 2 ? longest_ * 2 : max_;
-    return retry_policy::duration{static_cast<retry_policy::duration::rep>(high_product(random(), range))};
+    return retry_policy::duration{static_cast<retry_policy::duration::rep>(high_product(random_(), range))};
   }
 
  private:
-  std::uint64_t random() noexcept {
-    std::uint64_t z = random_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
   static std::uint64_t high_product(std::uint64_t a, std::uint64_t b) noexcept {
     __extension__ using wide = unsigned __int128;
     return static_cast<std::uint64_t>(wide{a} * b >> 64);
@@ -56,7 +48,7 @@ class backoff {
 
   retry_policy::duration longest_;
   retry_policy::duration max_;
-  std::uint64_t random_;
+  split_mix random_;
 };
 
 struct any_error {
@@ -67,7 +59,7 @@ using attempt_result_t = await_result_t<std::invoke_result_t<Attempt&>>;
 
 template <class Attempt, class RetryIf>
 task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, RetryIf retry_if) {
-  CORACLE_REQUIRE(policy.max_attempts != 0, "retry() was given a policy of no attempts: allow at least one");
+  CORACLE_REQUIRE(policy.max_attempts != 0, "a retry_policy with max_attempts of 0: allow at least one");
   CORACLE_REQUIRE(
       policy.first_delay >= policy.first_delay.zero() && policy.max_delay >= policy.max_delay.zero(),
       "the delays of a retry_policy must not be negative");
@@ -94,19 +86,20 @@ concept retriable = awaitable<std::invoke_result_t<std::decay_t<Attempt>&>> &&
                     std::is_invocable_r_v<bool, std::decay_t<RetryIf>&, std::exception_ptr>;
 }  // namespace detail
 
-/// Awaits what `attempt()` returns, and does so again, after a delay, if that throws and
-/// `retry_if(exception_ptr)` is true, which it is for every error by default.
+/// Awaits the result of `attempt()`, and retries after a delay if it throws and `retry_if(exception_ptr)`
+/// returns true, as it does for every error by default.
 ///
 ///     auto ask = [&] { return coracle::timeout(server.ask(question), 1s); };
 ///     const answer a = co_await coracle::retry({.max_attempts = 4}, ask);
 ///
-/// The functions are moved in, or copied, and kept until the last attempt has ended. Time goes by the clock of the current executor.
-/// Resumes on    where the last attempt has ended.
-/// Cancellation  a stop request ends the attempt that runs, or the delay, at once; operation_cancelled is
-///               never retried. To have an attempt that takes too long retried, use timeout(): timed_out is
-///               an error.
-/// Exceptions    that of the last attempt, once there is no other to come; earlier ones are dropped.
-/// Cost          one frame, and what an attempt costs.
+/// The functions are moved in, or copied, and kept until the last attempt has ended. The clock is that of the
+/// current executor.
+/// Resumes on    where the last attempt ended.
+/// Cancellation  a stop request ends the running attempt, or the delay, immediately; operation_cancelled is
+///               never retried. To retry an attempt that takes too long, use timeout(): timed_out is an
+///               error.
+/// Exceptions    the last attempt's, once no further attempt follows; earlier ones are dropped.
+/// Cost          one frame, and the attempts.
 template <class Attempt, class RetryIf = detail::any_error>
   requires(detail::retriable<Attempt, RetryIf>)
 CORACLE_CORO_WRAPPER()

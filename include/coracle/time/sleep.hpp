@@ -1,4 +1,4 @@
-// coracle/time/sleep.hpp -- wait until a moment has come.
+// coracle/time/sleep.hpp -- suspend for a time, or until a time.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
@@ -8,7 +8,7 @@
 
 namespace coracle {
 namespace detail {
-/// The awaiter of what waits for a moment only.
+/// The awaiter that waits for a point in time.
 class sleep_operation : public stoppable_wait<sleep_operation>, timer {
   using clock = std::chrono::steady_clock;
 
@@ -18,7 +18,7 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
     set(end.time_since_epoch());
   }
   sleep_operation(const sleep_operation&) noexcept = default;
-  /// A coroutine may be destroyed in it, if nobody is about to wake it.
+  /// A coroutine may be destroyed while it sleeps, unless it is about to be woken.
   ~sleep_operation() {
     if (progress == state::waiting) [[unlikely]]
       give_up();
@@ -27,7 +27,7 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
 
  private:
   friend stoppable_wait;
-  // Until the timer is added its deadline is the time that was given.
+  // Until the timer is added, `deadline` holds the requested time.
   void set(clock::duration time) noexcept { deadline = static_cast<std::uint64_t>(time.count()); }
   [[nodiscard]] clock::duration given() const noexcept {
     return clock::duration{static_cast<clock::rep>(deadline)};
@@ -38,14 +38,14 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
   }
 
   bool try_now() noexcept { return until() <= steady_now(); }
-  /// One of a choice is never over here: wake_up() decides whether it is the one.
+  /// A branch of a choice never completes here: wake_up() decides whether it wins.
   bool enqueue() noexcept {
     if (timers_of(node().home).add(*this, until())) return true;
-    // Not in withdraw(), which may be on another thread, and holds no lock that this one takes.
+    // Not in withdraw(), which may run on another thread and holds no lock that this one takes.
     static_cast<void>(node().cancel());
     return false;
   }
-  /// Whoever takes the timer out wakes the coroutine: this, or wake_up().
+  /// Whichever removes the timer wakes the coroutine: this function or wake_up().
   bool withdraw() noexcept {
     const bool waited = timers_of(node().home).remove(*this);
     if (waited) static_cast<void>(node().cancel());
@@ -64,7 +64,7 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
   bool from_now_;
 };
 
-/// What sleep_for() and sleep_until() give. Awaited any number of times.
+/// The result of sleep_for() and sleep_until(). Can be awaited any number of times.
 template <class Time>
 class [[nodiscard("a sleep does nothing until it is awaited")]] sleep {
  public:
@@ -76,18 +76,18 @@ class [[nodiscard("a sleep does nothing until it is awaited")]] sleep {
 };
 }  // namespace detail
 
-/// Awaitable of nothing: goes on once `delay`, counted from the await, is over.
+/// Awaitable of nothing: suspends for `delay`, counted from the await.
 ///
 ///     co_await coracle::sleep_for(10ms);
 ///
-/// Both of this header: by the clock of the executor on which they are awaited. Never early.
-/// Order         by the moment; equal ones in the order in which they were awaited.
-/// Resumes on    the executor on which it was awaited; outside any executor, the thread of the program's timers.
-/// Cancellation  ends the sleep at once.
+/// Both functions use the clock of the executor on which they are awaited, and never wake early.
+/// Order         by time; equal times in the order in which they were awaited.
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread of the program's
+///               timers.
+/// Cancellation  ends the sleep immediately.
 /// Exceptions    operation_cancelled.
-/// Cost          no allocation; O(1). No delay, or one that is past, is over at once, and counts as an await
-///               that need not wait. One that is too long for the clock, or infinite, ends only by a stop request.
-///               Requires: it is a number.
+/// Cost          no allocation; O(1). A delay of 0 or less completes immediately, as a ready await. One that
+///               is too long for the clock, or infinite, ends only by a stop request. Requires: not NaN.
 template <class Rep, class Period>
 [[nodiscard("a sleep does nothing until it is awaited")]] auto sleep_for(
     std::chrono::duration<Rep, Period> delay) noexcept {
@@ -98,7 +98,7 @@ detail::any_awaiter sleep_for(T&&) noexcept {
   static_assert(!sizeof(std::decay_t<T>*), "sleep_for needs a duration, which has a unit, such as 10ms");
   return {};
 }
-/// Awaitable of nothing: goes on at `time`.
+/// Awaitable of nothing: suspends until `time`.
 [[nodiscard("a sleep does nothing until it is awaited")]] inline auto sleep_until(
     std::chrono::steady_clock::time_point time) noexcept {
   return detail::sleep{time};

@@ -1,4 +1,4 @@
-// coracle/time/timeout.hpp -- stop work at a deadline, or after a time; timeout() also says so.
+// coracle/time/timeout.hpp -- stop work at a deadline or after a time.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/subtree.hpp>
@@ -8,14 +8,14 @@
 #include <coracle/time/detail/timer_thread.hpp>
 
 namespace coracle {
-/// Thrown by timeout(): the work was stopped because its time was over. A failure, not a cancellation.
+/// Thrown by timeout(): the work was stopped because its time had expired. A failure, not a cancellation.
 class timed_out : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "timed out"; }
 };
 
 namespace detail {
-/// A subtree that a timer stops at a deadline, from begin() on.
+/// A subtree that a timer stops at a deadline, once begin() has been called.
 class subtree_until : public subtree, timer {
  public:
   /// Requires: `outer` lives longer.
@@ -34,8 +34,8 @@ class subtree_until : public subtree, timer {
   subtree_until& operator=(const subtree_until&) = delete;
   ~subtree_until() { disarm(); }
 
-  /// In a catch block, with what is handled there: throws timed_out if the deadline has requested the stop, and nobody
-  /// before it; else it goes on.
+  /// Call in a catch block with the handled exception: throws timed_out if the deadline was the first to
+  /// request the stop, otherwise rethrows.
   [[noreturn]] CORACLE_COLD() void rethrow(const operation_cancelled& cancelled) {
     disarm();
     if (cancelled.reason() == stop_reason::timed_out && expired_) throw timed_out{};
@@ -48,13 +48,13 @@ class subtree_until : public subtree, timer {
     mine.expired_ = mine.request_stop(stop_reason::timed_out);
     mine.over_.set();
   }
-  /// Never waits for a coroutine: none runs inside expire(), nor on its thread before it has returned.
+  /// Never waits for a coroutine: none runs inside expire(), or on its thread before it has returned.
   void disarm() noexcept {
     if (std::exchange(armed_, false) && !timers_->remove(*this)) over_.wait();
   }
 
   timer_service* timers_ = nullptr;
-  one_shot over_;         // expire() has returned, as far as this is concerned
+  one_shot over_;         // expire() no longer touches this object
   bool expired_ = false;  // belongs to expire() until over_ is set
   bool armed_ = false;
 };
@@ -66,13 +66,13 @@ inline std::chrono::steady_clock::time_point moment(std::chrono::steady_clock::d
   return later_by(steady_now(), from_now);
 }
 
-/// `Awaitable` is a reference where the caller gave an lvalue; `Throws`: timed_out at the deadline.
+/// `Awaitable` is a reference if the caller passed an lvalue. `Throws`: throw timed_out at the deadline.
 template <bool Throws, class Awaitable, class Time>
 task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
   const environment* const outer = co_await read_environment([](const environment& here) { return &here; });
   subtree_until mine{*outer};
   Awaitable below =
-      static_cast<Awaitable&&>(child);  // gone before `mine`, also where it is destroyed while it waits
+      static_cast<Awaitable&&>(child);  // destroyed before `mine`, also if destroyed while suspended
   mine.begin(moment(time));
   co_await replace_environment(mine);
   if constexpr (Throws) {
@@ -87,20 +87,20 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
 }
 }  // namespace detail
 
-/// Awaits `child`, which is asked to stop at `deadline`, for the reason timed_out. It is always joined: what it returns or
-/// throws is passed on, also after the deadline; stopped, it ends as cancelled work does, by operation_cancelled. Deadlines
-/// nest: the earliest holds.
+/// Awaits `child` and requests it to stop at `deadline`, with reason timed_out. The child is always joined:
+/// its result or exception is passed on, even after the deadline; if it was cancelled, operation_cancelled.
+/// Deadlines nest: the earliest applies.
 ///
 ///     const reply r = co_await coracle::stop_at(ask(server), deadline);
 ///
-/// Prefer timeout() where whoever awaits it handles the timeout, and stop_when() to stop at a stop token.
-/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to; in place of an awaitable they
-/// take a function that returns one, and keep it until that has ended, as invoke() does. Time goes by the
-/// clock of the executor on which they are awaited.
-/// Resumes on    where `child` does.
+/// Prefer timeout() if the caller handles the timeout, and stop_when() to stop on a stop token.
+/// All functions of this header move an rvalue in and refer to an lvalue, such as an event. In place of an
+/// awaitable they accept a function that returns one, and keep it alive until that has ended, like invoke().
+/// They use the clock of the executor on which they are awaited.
+/// Resumes on    where `child` ended.
 /// Cancellation  passed on to `child`. time_point::max(), or a timeout that is too long for the clock, is no
 ///               deadline.
-/// Exceptions    those of `child`, which is cancelled at the deadline; std::bad_alloc.
+/// Exceptions    those of `child`; std::bad_alloc.
 /// Cost          one frame and one stop source.
 template <detail::work Work>
 CORACLE_CORO_WRAPPER()
@@ -108,15 +108,16 @@ auto stop_at(Work&& child, std::chrono::steady_clock::time_point deadline) {
   return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
                                                     deadline);
 }
-/// The same, with the deadline that far from the await.
+/// The same with a deadline relative to the await.
 template <detail::work Work, class Rep, class Period>
 CORACLE_CORO_WRAPPER()
 auto stop_after(Work&& child, std::chrono::duration<Rep, Period> from_now) {
   return detail::limit<false, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
                                                     detail::clock_duration(from_now));
 }
-/// As stop_after(), but a failure, not a cancellation: throws timed_out if `child` was cancelled at this deadline. A cancellation from
-/// outside, or at an earlier deadline around this, stays operation_cancelled.
+/// As stop_after(), but reports a failure instead of a cancellation: throws timed_out if `child` was
+/// cancelled at this deadline. A cancellation from outside, or at an earlier surrounding deadline, stays
+/// operation_cancelled.
 ///
 ///     try { co_await coracle::timeout(ask(server), 100ms); } catch (const coracle::timed_out&) { retry(); }
 template <detail::work Work, class Rep, class Period>

@@ -1,4 +1,4 @@
-// coracle/utility/expected.hpp -- a value or an error: std::expected, or the same where there is none yet.
+// coracle/utility/expected.hpp -- a value or an error: std::expected, or a substitute before C++23.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <version>
@@ -24,9 +24,9 @@ using std::unexpected;
 #include <utility>
 
 namespace coracle {
-// A unit with std::expected and one without disagree about what a function returns. The tag is part of the name of each
-// function that returns one of these, so that a program that mixes them does not link: the linker misses
-// `give[abi:without_std_expected]()`.
+// Translation units with and without std::expected disagree about what a function returns. The tag is part of
+// the name of each function that returns an expected, so that a program that mixes them does not link: the
+// linker reports `give[abi:without_std_expected]()` as undefined.
 template <class T, class E>
 class [[gnu::abi_tag("without_std_expected")]] expected;
 template <class E>
@@ -39,7 +39,7 @@ class bad_expected_access<void> : public std::exception {
  public:
   const char* what() const noexcept override { return "bad access to a coracle::expected without a value"; }
 };
-/// What `value()` throws where there is an error instead.
+/// Thrown by `value()` if there is an error instead.
 template <class E>
 class bad_expected_access : public bad_expected_access<void> {
  public:
@@ -61,8 +61,7 @@ inline constexpr unexpect_t unexpect{};
 /// An error on its way into an expected.
 template <class E>
 class unexpected {
-  static_assert(std::is_object_v<E> && std::same_as<E, std::remove_cvref_t<E> >,
-                "E has to be an object type");
+  static_assert(std::is_object_v<E> && std::same_as<E, std::remove_cvref_t<E> >, "E must be an object type");
 
  public:
   template <class G = E>
@@ -134,7 +133,7 @@ template <class E>
 }
 }  // namespace detail
 
-/// A `T`, which may be void, or an error of type `E`. Each member means what it means for std::expected.
+/// A `T`, which may be void, or an error of type `E`. Each member has the meaning of std::expected's.
 ///
 ///     coracle::expected<int, std::string> half(int n) {
 ///       if (n % 2 != 0) return coracle::unexpected<std::string>("odd");
@@ -142,8 +141,8 @@ template <class E>
 ///     }
 template <class T, class E>
 class expected {
-  static_assert(!std::is_reference_v<T> && !std::is_function_v<T>, "T has to be an object type or void");
-  static_assert(std::is_object_v<E>, "E has to be an object type");
+  static_assert(!std::is_reference_v<T> && !std::is_function_v<T>, "T must be an object type or void");
+  static_assert(std::is_object_v<E>, "E must be an object type");
   template <class, class>
   friend class expected;
 
@@ -257,7 +256,7 @@ class expected {
     a.swap(b);
   }
 
-  // `*`, `->` and `error()` require that the value or the error is there; `value()` throws.
+  // `*`, `->` and `error()` require the value or the error; `value()` throws without a value.
   [[nodiscard]] constexpr bool has_value() const noexcept { return held_.has; }
   constexpr explicit operator bool() const noexcept { return held_.has; }
 
@@ -386,11 +385,13 @@ class expected {
 
   template <class Self>
   static constexpr decltype(auto) get(Self&& self) noexcept {
-    CORACLE_CHECK(self.has_value(), "an expected that holds an error was asked for its value");
+    CORACLE_CHECK(self.has_value(),
+                  "the value of an expected that holds an error was accessed: test has_value() first");
     if constexpr (!valueless) return (std::forward<Self>(self).held_.value);
   }
   constexpr const expected& failed() const noexcept {
-    CORACLE_CHECK(!has_value(), "an expected that holds a value was asked for its error");
+    CORACLE_CHECK(!has_value(),
+                  "the error of an expected that holds a value was accessed: test has_value() first");
     return *this;
   }
   constexpr expected& failed() noexcept {

@@ -74,8 +74,8 @@ using expected_returns =
 /// and returns the error, converted to `E`. `co_return` takes what makes an expected<T, E>; a coroutine that
 /// returns expected<void, E> says `co_return;`, or runs to its end.
 /// Order         the body runs inside the call.
-/// Exceptions    one that leaves the body is thrown from the call. clang 22 at -O0 reads its address in the frame right
-///               after that is freed, and AddressSanitizer says so; at -O1 it does not.
+/// Exceptions    one that leaves the body is thrown from the call. clang 22 at -O0 reads its address in the
+///               frame right after that is freed, and AddressSanitizer says so; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T, class E>
 struct expected_promise : early_result_promise<expected<T, E>, expected_returns<T, E>> {

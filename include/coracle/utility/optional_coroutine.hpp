@@ -1,4 +1,5 @@
-// coracle/utility/optional_coroutine.hpp -- std::optional as a coroutine: co_await gives the value or ends it.
+// coracle/utility/optional_coroutine.hpp -- std::optional as a coroutine: co_await gives the value or ends
+// it.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/allocated_promise.hpp>
@@ -41,8 +42,8 @@ class [[nodiscard]] optional_awaiter {
 /// Awaiting an optional without a value destroys the locals and returns std::nullopt. `co_return` takes what
 /// makes a std::optional<T>. No other library of the program may make a coroutine of std::optional.
 /// Order         the body runs inside the call.
-/// Exceptions    one that leaves the body is thrown from the call. clang 22 at -O0 reads its address in the frame right
-///               after that is freed, and AddressSanitizer says so; at -O1 it does not.
+/// Exceptions    one that leaves the body is thrown from the call. clang 22 at -O0 reads its address in the
+///               frame right after that is freed, and AddressSanitizer says so; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T>
 struct optional_promise : early_result_promise<std::optional<T>> {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What each access sees, and what it leaves behind. Stores to a location are ordered as they are executed, and so are all
-// seq_cst accesses and fences. By C++20 [atomics.order]:
-//   - an acquire that sees a store learns its `release` view; a read-modify-write hands on that of what it replaces;
-//   - a seq_cst load sees nothing older than what an earlier seq_cst access to the location has stored or seen, or what
-//     was known at an earlier seq_cst fence;
-//   - a load after a seq_cst fence sees nothing older than what a seq_cst access before the fence has stored or seen, or
-//     what was known at an earlier seq_cst fence. That orders what loads see; it does not make it happen before.
+// What each access sees, and its effect on later ones. Modification order is execution order, and so is the
+// order of all seq_cst accesses and fences. By C++20 [atomics.order]:
+//   - an acquire load that sees a store learns its `release` view; a read-modify-write passes on the view of
+//     the store that it replaces;
+//   - a seq_cst load sees nothing older than what an earlier seq_cst access to the location stored or saw, or
+//     what was known at an earlier seq_cst fence;
+//   - a load after a seq_cst fence sees nothing older than what a seq_cst access before the fence stored or
+//     saw, or what was known at an earlier seq_cst fence. That restricts what loads see; it does not create
+//     happens-before.
 #include <algorithm>
 #include <limits>
 
@@ -27,7 +29,7 @@ bool releases(std::memory_order order) {
 model_store& store_of(model_location& at, unsigned back) {
   return at.stores[(at.count - 1 - back) % model_history];
 }
-/// Some moment of `when` is in `past`.
+/// Returns true if some time of `when` is in `past`.
 bool reaches(const model_clock& past, const model_clock& when) {
   bool result = false;
   for (std::size_t i = 0; i != when.at.size(); ++i) result |= when.at[i] <= past.at[i];
@@ -44,7 +46,8 @@ std::string model_engine::called(const model_location& at) const {
   const model_own_work own;
   return tracing_ ? trace_.name_of(at.name) : "#" + std::to_string(at.name);
 }
-/// The newest store; of an object that is older than this execution the last value, which everybody sees.
+/// Returns the newest store; for an object older than this execution, its last value, which every thread
+/// sees.
 model_store& model_engine::newest(model_location& at) {
   if (at.execution != execution_) {
     const std::uint64_t last = at.count == 0 ? 0 : at.stores[(at.count - 1) % model_history].value;
@@ -65,7 +68,7 @@ void model_engine::add_store(model_location& at, std::uint64_t value, std::memor
   thread& writer = me();
   model_store& made = at.stores[at.count % model_history];
   model_view release = releases(order) ? writer.now : writer.released;
-  if (replaced) release.join(replaced->release);  // a release sequence goes on
+  if (replaced) release.join(replaced->release);  // a release sequence continues
   made.value = value;
   made.release = release;
   made.first_seen.at.fill(never);
@@ -75,13 +78,14 @@ void model_engine::add_store(model_location& at, std::uint64_t value, std::memor
   ++at.count;
 }
 
-/// Whether a load has to be tried with old values; see model_dependence.cpp.
+/// Returns true if a load has to be tried with stale values; see dependence.cpp.
 bool model_engine::may_be_old(model_location& at, bool sequential) {
   const model_store& last = newest(at);
   if (!reduces_ || is_past(last.thread, last.time)) return true;
   return sequential && sequential_touches_.all.at[last.thread] >= last.time;
 }
-/// Nothing older than `store`: it happens before the load, or a load that saw it does, and so on.
+/// Returns true if the load sees nothing older than `store`: the store happens before the load, or a load
+/// that saw it does, and so on.
 bool model_engine::must_be_seen(const model_store& store, bool sequential) const {
   const thread& reader = threads_[running_];
   if (reaches(reader.now.sees, store.first_seen)) return true;
@@ -89,7 +93,7 @@ bool model_engine::must_be_seen(const model_store& store, bool sequential) const
   if (sequential && (store.sequential != 0 || reaches(at_fences_, store.first_seen))) return true;
   return store.sequential != 0 && store.sequential <= reader.now.fence;
 }
-/// How many of the newest stores a load may see.
+/// Returns how many of the newest stores a load may see.
 unsigned model_engine::visible_stores(model_location& at, bool sequential) const {
   const auto kept = static_cast<unsigned>(std::min<std::size_t>(at.count, model_history));
   for (unsigned back = 0; back + 1 < kept; ++back) {
@@ -97,8 +101,9 @@ unsigned model_engine::visible_stores(model_location& at, bool sequential) const
   }
   return kept;
 }
-/// Which store a load sees, counted from the newest. `expected`: it is a change that does not happen if the value is another,
-/// and one that does sees the newest. Of equal values an older one that teaches no more allows all that a newer one does.
+/// Chooses the store that a load sees, counted from the newest. `expected`: a compare_exchange, which sees
+/// the newest store if it succeeds. Of equal values, an older one that conveys no further knowledge allows
+/// everything that a newer one does.
 unsigned model_engine::choose_store(model_location& at, bool sequential, const std::uint64_t* expected) {
   if (!may_be_old(at, sequential)) return 0;
   const unsigned visible = visible_stores(at, sequential);
@@ -181,8 +186,9 @@ std::uint64_t model_engine::rmw_read(model_location& at, const model_order& orde
   expect_alive(at, order.where);
   return newest(at).value;
 }
-/// A change that turns out not to happen, because the value is not the one expected, is a load: it may see an old value,
-/// and it is seq_cst if its order is, whatever that of the change is. (C++20 [atomics.types.operations] 21.)
+/// A compare_exchange that fails, because the value is not the expected one, is a load: it may see a stale
+/// value, and it is seq_cst if its failure order is, whatever the success order. (C++20
+/// [atomics.types.operations] 21.)
 std::uint64_t model_engine::rmw_read(model_location& at, std::uint64_t expected, const model_order& success,
                                      const model_order& failure) {
   const bool as_load =
@@ -252,12 +258,12 @@ void model_engine::pass_fence(unsigned index, std::memory_order order) {
   tick(index);
 }
 
-/// Each thread passes a seq_cst fence, at a moment of its own between two of the caller's.
+/// Each thread executes a seq_cst fence at some point between two of the caller's.
 void model_engine::fence_everywhere(const site& where) {
   const mutated_access as = model_mutation::look(access::fence_everywhere, std::memory_order_seq_cst, where);
   if (as.how == mutation::dropped) return;
   if (!std::exchange(has_fences_everywhere_, true)) {
-    restarts_ = true;  // what has been done so far has left no marks
+    restarts_ = true;  // what was executed so far has not been recorded
     prune();
   }
   const auto pass_own = [&] {
@@ -267,7 +273,7 @@ void model_engine::fence_everywhere(const site& where) {
   };
   pass_own();
   for (unsigned i = 0; i != count_; ++i) {
-    if (i == running_) continue;  // what an ended thread has done counts, too
+    if (i == running_) continue;  // the accesses of an ended thread count too
     point({nullptr, false, true, true});
     touch({{&sequential_touches_, true}, {&own_touches_[i], true}});
     tick();

@@ -17,8 +17,8 @@
 
 namespace coracle::testing::model {
 namespace {
-// What an execution leaves behind is told from the lists below. One that is given up half-way leaves, besides, its
-// exceptions, which come from elsewhere.
+// Leaks of an execution are determined from the lists below. An abandoned execution also leaves its
+// exceptions, which are allocated elsewhere.
 #if CORACLE_ADDRESS_SANITIZER()
 void leave_leaks_to_us() { __lsan_disable(); }
 void end_leave_leaks_to_us() { __lsan_enable(); }
@@ -33,8 +33,8 @@ using coracle::detail::unpoison;
 constexpr std::uint64_t in_use = 0x636f7261636c6500, was_freed = in_use + 1;
 struct alignas(std::max_align_t) block {
   block* next;
-  block** link;  // null: it belongs to no execution
-  void* memory;  // what std::malloc gave
+  block** link;  // null: belongs to no execution
+  void* memory;  // the result of std::malloc
   std::size_t size;
   std::uint64_t mark;
 };
@@ -56,7 +56,7 @@ bool is_untouched(const block& each) noexcept {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&each + 1);
   return each.size == 0 || (bytes[0] == freed_byte && std::memcmp(bytes, bytes + 1, each.size - 1) == 0);
 }
-/// Null if none of that size has been freed, or if the last one has been written to since.
+/// Returns null if none of that size has been freed, or if the last one has been written to since.
 block* take_freed(std::size_t size) noexcept {
   if (CORACLE_ADDRESS_SANITIZER()) return nullptr;
   block** link = &first_freed;
@@ -96,7 +96,7 @@ void release(void* memory) noexcept {
   block* const each = static_cast<block*>(memory) - 1;
   if (listing) model_engine::current()->note_free(memory);
   if (each->mark == was_freed) fail_free("double free", memory);
-  if (each->mark != in_use) fail_free("free of memory that operator new has not given", memory);
+  if (each->mark != in_use) fail_free("free of memory that operator new did not allocate", memory);
   if (listing && !CORACLE_ADDRESS_SANITIZER())  // which does not let it look at all of it
     model_engine::current()->end_all_in(memory, each->size);
   each->mark = was_freed;
@@ -119,7 +119,7 @@ model_blocks::remains model_blocks::end_execution(bool give_up) noexcept {
   remains result;
   while (first) {
     block* const each = std::exchange(first, first->next);
-    each->link = nullptr;  // belongs to nobody from here on
+    each->link = nullptr;  // from now on belongs to no execution
     ++result.not_freed;
     result.bytes += each->size;
     if (give_up) std::free(each->memory);

@@ -25,12 +25,12 @@ unsigned model_choices::choose_thread(thread_set can_run, thread_set asleep, thr
   const choice& here = path_[next_];
   return repeat(here.can_run == can_run, here.taken < 8 && (can_run & set_of(here.taken)) != 0);
 }
-/// What was taken here before. `is_same`: out of the same ways; a replay does not know out of which.
+/// Returns the choice made here before. `is_same`: from the same alternatives; a replay does not know these.
 unsigned model_choices::repeat(bool is_same, bool is_possible) noexcept {
   const choice& here = path_[next_++];
   const bool is_read = here.count == 0 && here.can_run == 0;
-  if (is_read && !is_possible) misfit_ = "this is no replay of that body, with these limits";
-  if (!is_read && !is_same) misfit_ = "the body does not do the same each time";
+  if (is_read && !is_possible) misfit_ = "the replay does not match this body and these limits";
+  if (!is_read && !is_same) misfit_ = "the body is not deterministic";
   return misfit_ ? 0 : here.taken;
 }
 

@@ -1,4 +1,4 @@
-// src/testing/model/choices.hpp -- the ways in which an execution has gone on, and those that are left to try.
+// src/testing/model/choices.hpp -- the choices of an execution, and the alternatives left to try.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
@@ -7,12 +7,12 @@
 #include <vector>
 
 namespace coracle::testing::model {
-/// Threads, each a bit.
+/// A set of threads, one bit each.
 using thread_set = std::uint8_t;
 constexpr thread_set set_of(unsigned thread) noexcept { return static_cast<thread_set>(1U << thread); }
 
-/// Where an execution can go on in several ways: which of them it took. A depth-first search over these strings
-/// visits every execution once.
+/// The sequence of choices that an execution has made. A depth-first search over these sequences visits every
+/// execution once.
 class model_choices {
  public:
   static constexpr int none = -1;
@@ -21,27 +21,27 @@ class model_choices {
     next_ = 0;
     misfit_ = nullptr;
   }
-  /// The execution still does what the one before it did: nothing that follows from it is new.
+  /// Returns true while the execution repeats the previous one: nothing that follows from it is new.
   [[nodiscard]] bool repeats() const noexcept { return next_ < path_.size(); }
 
-  /// Null, or why what it was to repeat cannot be repeated here.
+  /// Returns null, or the reason why the sequence cannot be repeated.
   [[nodiscard]] const char* misfit() const noexcept { return misfit_; }
 
-  /// One of `count` ways.
+  /// Returns one of `count` choices.
   unsigned choose(unsigned count);
-  /// One of the threads that can run, and is not asleep, for a new place `first`. `wanted`: those that are to be tried,
-  /// sooner or later.
+  /// Returns one of the threads that can run and are not asleep; at a new place `first`. `wanted`: those that
+  /// must be tried eventually.
   unsigned choose_thread(thread_set can_run, thread_set asleep, thread_set wanted, unsigned first);
-  /// The place of the last choose_thread().
+  /// Returns the place of the last choose_thread().
   [[nodiscard]] int last_place() const noexcept { return static_cast<int>(next_) - 1; }
-  /// Those that were tried at the place before.
+  /// Returns the threads already tried at that place.
   [[nodiscard]] thread_set done_at(int place) const noexcept { return at(place).done; }
-  /// One of `first` is to be tried at that place.
+  /// Requires that one of `first` is tried at that place.
   void want(int place, thread_set first) noexcept;
 
-  /// Advances to the next string. Returns false after the last.
+  /// Advances to the next sequence. Returns false after the last.
   bool advance();
-  /// To a string of which nothing is known.
+  /// Resets to an unknown sequence.
   void forget() noexcept { path_.clear(); }
 
   void make_random(std::uint64_t seed) {
@@ -57,7 +57,7 @@ class model_choices {
 
  private:
   struct choice {
-    std::uint8_t count, taken;  ///< count 0: of threads, or, if none can run, as read() found it
+    std::uint8_t count, taken;  ///< count 0: a choice of threads, or, if none can run, as read() found it
     thread_set can_run, asleep, wanted, done;
   };
   [[nodiscard]] const choice& at(int place) const noexcept { return path_[static_cast<std::size_t>(place)]; }

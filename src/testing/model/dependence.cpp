@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Which orders of two accesses have to be tried.
+// Determines which orders of two accesses have to be tried.
 //
-// Executions that differ only in the order of accesses that do not depend on each other are the same to the program; one
-// of them is run. Each access knows its past, the accesses on which it depends, as a clock.
-//   - Without a bound, an access that meets one outside of its past could have come before it: then that is tried, too.
-//     (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas, "Optimal Dynamic Partial Order Reduction", POPL 2014: source sets.)
-//   - With a bound, it could not always have come right before: that would be one interruption too many. But its thread
-//     could have run where the other's was switched to, which costs nothing more. Both are tried. (K. Coons, M. Musuvathi,
+// Executions that differ only in the order of independent accesses are equivalent; one of them is run. Each
+// access records its past, the accesses on which it depends, as a vector clock.
+//   - Without a bound, if an access races with one outside its past, it could have come first: that is tried
+//     too.
+//     (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas, "Optimal Dynamic Partial Order Reduction", POPL 2014:
+//     source sets.)
+//   - With a bound, coming first might take one preemption too many. But its thread could have run where the
+//     other thread was switched to, at no further cost. Both are tried. (K. Coons, M. Musuvathi,
 //     K. McKinley, "Bounded Partial-Order Reduction", OOPSLA 2013.)
-//   - A load sees an old value only if the newest store is in its past. Otherwise it could have come before that store,
-//     and would have seen the same: that execution is run anyway, unless it is beyond the bound.
+//   - A load sees a stale value only if the newest store is in its past. Otherwise it could have come before
+//     that store and seen the same value: that execution is run anyway, unless it is beyond the bound.
 #include "engine.hpp"
 
 namespace coracle::testing::model {
-/// What the running thread touches, in one access.
+/// Records what the running thread touches in one access.
 void model_engine::touch(std::initializer_list<touched> what) {
   thread& self = me();
   races_ = 0;
@@ -45,7 +47,7 @@ void model_engine::leave_mark(model_touches& at, bool writes) {
   }
 }
 
-/// Earlier events that this access could have come before.
+/// Finds earlier events that this access could have preceded.
 void model_engine::find_races(const model_touches& at, bool writes) {
   const auto meets = [&](std::int16_t number) {
     if (number == 0) return;
@@ -55,11 +57,12 @@ void model_engine::find_races(const model_touches& at, bool writes) {
   };
   const unsigned before = races_;
   for (unsigned i = 0; writes && i != count_; ++i) meets(at.readers[i]);
-  if (races_ == before) meets(at.writer);  // else it lies between: readers depend on the writer
+  if (races_ == before) meets(at.writer);  // otherwise it lies in between: readers depend on the writer
 }
 
-/// The last event is to be tried before that of number `earlier`: without a bound by a thread that begins what has happened
-/// since without the earlier one; within one by its own, since another might cost more.
+/// Requires that the last event is tried before event `earlier`: without a bound, by any thread that begins
+/// what has happened since independently of `earlier`; with a bound, by its own thread, because another might
+/// cost more.
 void model_engine::reverse(std::int16_t earlier) {
   const std::size_t last = events_.size() - 1;
   const event& from = events_[static_cast<std::size_t>(earlier) - 1];

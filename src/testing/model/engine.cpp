@@ -19,15 +19,16 @@ model_limits possible(model_limits limits) {
 }
 
 #if CORACLE_ADDRESS_SANITIZER()
-void watch_for_crashes() {}  // it has a report of its own
+void watch_for_crashes() {}  // AddressSanitizer has its own report
 void end_watch_for_crashes() {}
 #else
 struct sigaction action_before;
-/// As after a use of freed memory. What was interrupted is given up, so it may be left in the middle.
+/// Handles a crash, as after a use of freed memory. The execution is abandoned, so the interrupted code need
+/// not finish.
 void crashed(int signal) {
   model_engine* const here = model_engine::current();
   if (here && here->is_in_thread()) here->fail("crash: segmentation fault");
-  ::sigaction(signal, &action_before, nullptr);  // and it happens again
+  ::sigaction(signal, &action_before, nullptr);  // so that it happens again
 }
 void watch_for_crashes() {
   struct sigaction action{};
@@ -43,7 +44,7 @@ model_engine* model_engine::current_ = nullptr;
 constinit thread_local const char model_engine::this_thread_ = 0;
 
 void model_engine::stop_thread_of_its_own() noexcept {
-  std::fputs("coracle: a thread inside a model_check() that is no model_thread\n", stderr);
+  std::fputs("coracle: a thread inside a model_check() that is not a model_thread\n", stderr);
   std::abort();
 }
 
@@ -79,8 +80,7 @@ model_result model_engine::check() {
       tracing_ = true;
       choices_.follow_only();
       run_one();
-      result_.failure =
-          failure_.empty() ? first + "; not again: the body does not do the same each time" : failure_;
+      result_.failure = failure_.empty() ? first + "; not again: the body is not deterministic" : failure_;
       result_.schedule = trace_.text(count_);
       return result_;
     }
@@ -123,11 +123,11 @@ void model_engine::end_execution() {
   const bool given_up = pruned_ || !failure_.empty();
   if (given_up) {
     for (thread& each : threads_)
-      ::new (static_cast<void*>(&each.body)) std::function<void()>;  // its memory is gone
+      ::new (static_cast<void*>(&each.body)) std::function<void()>;  // its memory has been freed
   }
   const auto [left, size, written] = blocks_.end_execution(given_up);
   if (given_up) return;
-  if (written) failure_ = "use after free: freed memory has been written to";
+  if (written) failure_ = "use after free: freed memory was written to";
   if (left != 0)
     failure_ = "leak: blocks of memory that are not freed: " + std::to_string(left) + ", of " +
                std::to_string(size) + " bytes in all";
@@ -164,7 +164,7 @@ void model_engine::begin_execution() {
 }
 
 unsigned model_engine::start_thread(std::function<void()> body) {
-  if (count_ == model_threads) fail("more threads than the checker knows: at most 5 beside the body");
+  if (count_ == model_threads) fail("too many threads: at most 5 besides the body");
   const unsigned index = count_++;
   thread& started = threads_[index];
   started.body = std::move(body);
@@ -202,7 +202,7 @@ void model_engine::enter_thread() {
   engine.finish_thread();
 }
 
-/// Empty: none leaves it. Who fails is left as it is, so no longer in a handler.
+/// Returns an empty string if none leaves the body. After a failure the thread is no longer in a handler.
 std::string model_engine::exception_of_body() {
   const auto whose = [this] { return "an exception leaves " + name_of_thread(running_); };
   try {
@@ -226,7 +226,7 @@ void model_engine::finish_thread() {
     me().fiber.switch_to(controller_);
   }
   wait_for_another({});
-  std::abort();  // nobody switches to a thread that has ended
+  std::abort();  // an ended thread is never switched to
 }
 
 void model_engine::join_thread(unsigned index) {

@@ -1,4 +1,4 @@
-// src/testing/model/engine.hpp -- the executions of a model_check(), one after the other.
+// src/testing/model/engine.hpp -- runs the executions of a model_check().
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -17,9 +17,9 @@
 #include "trace.hpp"
 
 namespace coracle::testing::model {
-/// model_engine.cpp: executions and their threads. model_schedule.cpp: who runs next. model_dependence.cpp: which
-/// orders of two accesses have to be tried. model_accesses.cpp: what each access sees and leaves behind. model_lives.cpp:
-/// when objects begin and end, and the accesses to plain ones.
+/// engine.cpp: executions and their threads. schedule.cpp: which thread runs next. dependence.cpp: which
+/// orders of two accesses have to be tried. accesses.cpp: what each access sees, and its effect. lives.cpp:
+/// lifetimes, and accesses to plain objects.
 class model_engine {
  public:
   model_engine(const model_limits& limits, std::function<void()> body,
@@ -31,15 +31,15 @@ class model_engine {
   model_result check();
   model_result replay(const std::string& choices);
 
-  /// That of the model_check() in which the caller runs; null: none.
+  /// Returns the engine of the model_check() in which the caller runs, or null.
   static model_engine* current() noexcept {
     if (current_ && current_->thread_ != &this_thread_) stop_thread_of_its_own();
     return current_;
   }
   [[nodiscard]] bool is_in_thread() const noexcept { return running_ != nobody; }
 
-  // What a thread of the program does.
-  /// `about`: the field or the freed memory that it is about.
+  // Called by threads of the program.
+  /// `about`: the field or freed memory concerned.
   [[noreturn]] void fail(const std::string& what, const void* about = nullptr);
   [[noreturn]] void fail(const std::string& what, const site& where) {
     fail(what + " (" + text_of(where) + ")");
@@ -47,7 +47,7 @@ class model_engine {
   void note_free(const void* memory) {
     trace(site::current(), [&] { return model_step{running_, "frees it", 0, {}, false, memory}; });
   }
-  /// Before the memory is used for anything else.
+  /// Call before the memory is used for anything else.
   void end_all_in(void* memory, std::size_t size);
   coracle::detail::thread_state& state_of_thread() noexcept { return threads_[running_].of_library; }
   unsigned start_thread(std::function<void()> body);
@@ -64,7 +64,7 @@ class model_engine {
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   void set_deadline(std::int64_t time) noexcept { me().deadline = time; }
 
-  // Each of these is a point at which another thread may run instead.
+  // Each of these is a scheduling point, where another thread may run instead.
   std::uint64_t load(model_location& at, std::memory_order order, const site& where);
   void store(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
   std::uint64_t rmw_read(model_location& at, const model_order& order);
@@ -79,7 +79,7 @@ class model_engine {
   bool park(model_location& at, std::uint64_t expected, bool has_timeout, const site& where);
   void unpark(const model_location* at, unsigned count, const site& where);
 
-  // These belong to what the thread has just done.
+  // These belong to the thread's last access.
   bool fails_spuriously();
   void init(model_location& at, std::uint64_t value);
   void end(model_location& at);
@@ -90,11 +90,11 @@ class model_engine {
 
  private:
   static constexpr unsigned nobody = ~0U;
-  /// What a thread is about to do. Two operations of which the order matters are dependent.
+  /// The next step of a thread. Two operations whose order matters are dependent.
   struct operation {
-    const void* at = nullptr;  ///< null: nothing that another thread could notice
+    const void* at = nullptr;  ///< null: nothing that another thread could observe
     bool writes = false;
-    bool sequential = false;  ///< all of these are dependent: seq_cst, and what knows the time
+    bool sequential = false;  ///< all of these are dependent: seq_cst accesses, and reads of the time
     bool everywhere = false;  ///< depends on everything
     [[nodiscard]] bool is_local() const noexcept { return !at && !sequential; }
     [[nodiscard]] bool depends_on(const operation& other) const noexcept {
@@ -108,31 +108,31 @@ class model_engine {
     model_fiber fiber;
     std::function<void()> body;
     status state = status::unused;
-    operation next;          ///< as it announced it at the point where it stands
+    operation next;          ///< as announced at its current scheduling point
     bool timed = false;      ///< parked, until a time
     bool timed_out = false;  ///< and that time has come
     std::int64_t deadline = 0;
     const void* waits_for = nullptr;
     unsigned joins = 0;
 
-    std::int16_t time = 0;  ///< that of its next access
+    std::int16_t time = 0;  ///< the time of its next access
     model_view now, acquired, released;
-    model_clock past;      ///< what its last access depends on, and that
+    model_clock past;      ///< its last access and everything on which that depends
     model_clock must_see;  ///< since it has yielded
     std::uint32_t priority = 0;
 
-    /// The locations that it has read since it yielded last, `watches` of them; more than fit: all.
+    /// The locations read since its last yield, `watches` of them; if they do not fit, all locations.
     std::array<const model_location*, 6> watched;
     unsigned watches = 0;
-    std::uint8_t changed = 0;  ///< those that have had a new value since, each a bit
-    model_clock change_past;   ///< of the stores that did it
+    std::uint8_t changed = 0;  ///< those with a new value since, one bit each
+    model_clock change_past;   ///< of the stores that changed them
     coracle::detail::thread_state of_library;
   };
-  /// An access that others can notice.
+  /// An access that other threads can observe.
   struct event {
     model_clock past;
     int place;  ///< where it was chosen
-    int block;  ///< where its thread was, after another
+    int block;  ///< where its thread was switched to
     std::int16_t time;
     std::uint8_t thread;
   };
@@ -227,11 +227,11 @@ class model_engine {
   static model_engine* current_;
   static constinit thread_local const char this_thread_;
 
-  const char* const thread_ = &this_thread_;  ///< what this is the address of, on the thread that runs it
+  const char* const thread_ = &this_thread_;  ///< identifies the system thread that runs the engine
   const model_limits limits_;
   const std::function<void()> body_;
   const bool reduces_;
-  const bool by_races_;  ///< nothing is random: races say which orders are to be tried
+  const bool by_races_;  ///< not random mode: races determine the orders to try
   const bool has_bound_;
   model_blocks blocks_;
   model_choices choices_;
@@ -243,12 +243,12 @@ class model_engine {
   std::array<thread, model_threads> threads_;
   unsigned count_ = 0, running_ = nobody;
   thread_set asleep_ =
-      0;  ///< what these would do now has been tried in their stead, and nothing has come between
+      0;  ///< sleep set: their next steps have been tried here, and nothing dependent has run since
   unsigned preemptions_ = 0;
   unsigned last_chosen_ = nobody;  ///< to make an access
   bool failed_spuriously_ = false;
   bool pruned_ = false;
-  std::uint64_t execution_ = 0;  ///< no two have the same number, of no two engines
+  std::uint64_t execution_ = 0;  ///< unique across all engines
   std::uint64_t steps_ = 0;
   std::int64_t now_ = 0;
   std::uint32_t names_ = 0;
@@ -256,10 +256,11 @@ class model_engine {
   std::vector<event> events_;
   std::array<std::int16_t, 16> found_;
   unsigned races_ = 0;
-  int place_ = model_choices::none;  ///< where the access that is made now was chosen
-  int block_ = model_choices::none;  ///< where the thread that makes it was, after another
+  int place_ = model_choices::none;  ///< where the current access was chosen
+  int block_ = model_choices::none;  ///< where its thread was switched to
   model_touches sequential_touches_;
-  /// Of each thread, its own accesses, and the fences that others make it pass; noted only where there are any.
+  /// Per thread, its own accesses and the fences that others impose on it; recorded only if there are such
+  /// fences.
   std::array<model_touches, model_threads> own_touches_;
   bool has_fences_everywhere_ = false, restarts_ = false;
   struct sleepers {
@@ -268,12 +269,13 @@ class model_engine {
   };
   std::vector<sleepers> sleepers_;
 
-  model_clock at_fences_;               ///< what was known at the seq_cst fences
-  std::uint32_t sequentials_ = 0;       ///< seq_cst accesses
-  std::vector<std::uint64_t> changes_;  ///< random mode: the steps at which the first becomes the last
+  model_clock at_fences_;          ///< what was known at the seq_cst fences
+  std::uint32_t sequentials_ = 0;  ///< seq_cst accesses
+  std::vector<std::uint64_t>
+      changes_;  ///< random mode: the steps at which the thread of highest priority gets the lowest
   std::uint32_t last_priority_ = 0;
   std::uint64_t most_steps_ = 0;
-  unsigned seen_back_ = 0;  ///< by the read half of a change
+  unsigned seen_back_ = 0;  ///< by the read half of a read-modify-write
   std::string failure_;
 };
 }  // namespace coracle::testing::model

@@ -1,16 +1,16 @@
-// src/testing/model/fiber.hpp -- a stack of its own, to which the checker switches.
+// src/testing/model/fiber.hpp -- a stack to which the checker switches.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/frame_memory.hpp>
 #include <cstddef>
 #include <memory>
 
-#if !defined(__x86_64__)
-#error "coracle: the model checker switches stacks on x86-64 only so far"
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "coracle: the model checker knows how to switch stacks on x86-64 and AArch64 only"
 #endif
 
 extern "C" {
-/// Saves the callee's registers and the stack pointer to `*save`, and goes on where `to` was saved.
+/// Saves the callee-saved registers and the stack pointer to `*save`, and continues where `to` was saved.
 void coracle_model_switch(void** save, void* to);
 }
 
@@ -28,11 +28,11 @@ class model_fiber {
     coracle_model_switch(&pointer_, other.pointer_);
     entered();
   }
-  /// On the fiber that a switch has led to.
+  /// Call on the fiber after a switch to it.
   void entered();
 
  private:
-  /// What <cxxabi.h> calls __cxa_eh_globals: the exceptions that a thread handles.
+  /// __cxa_eh_globals of <cxxabi.h>: the exceptions that a thread handles.
   struct exceptions {
     void* caught = nullptr;
     unsigned uncaught = 0;

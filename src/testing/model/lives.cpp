@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// When objects begin and end. The end of an object is a write to it, and so are the free of its memory and whatever is
-// constructed where it stands: each access happens before that. An access behind it in the execution is a use after the
-// end; one before it that nothing orders is a race, which is found in that execution instead of the other.
+// Lifetimes of objects. The end of an object counts as a write to it, and so do the free of its memory and a
+// construction in its place: every access must happen before it. A later access in the execution is a use
+// after the end; an earlier but unordered one is a data race, found in this execution instead of the other.
 #include <array>
 #include <cstring>
 #include <string>
@@ -18,7 +18,8 @@ std::uint64_t mixed(std::uint64_t with, const model_clock& value) {
   std::memcpy(halves.data(), value.at.data(), sizeof halves);
   return mixed(mixed(with, halves[0]), halves[1]);
 }
-/// Of what is asked about an object whose storage is used again: other uses of it may have left a part.
+/// A checksum of the fields that are read of an object whose storage is reused: other uses may have left
+/// parts of them.
 std::uint64_t seal_of(const model_cell& at) {
   std::uint64_t made = 0;
   static_assert(sizeof(site) <= sizeof made);
@@ -30,7 +31,7 @@ std::uint64_t seal_of(const model_location& at) {
   const auto made = static_cast<std::uint64_t>(static_cast<std::uint16_t>(at.made)) << 8 | at.maker;
   return mixed(mixed(at.execution, made << 32 | at.name), at.accesses);
 }
-/// An object of that execution stands there, or has ended there and left all that is known of it.
+/// Returns true if an object of that execution is alive there, or has ended there and its record is intact.
 bool is_known(const model_cell& at, std::uint64_t execution) {
   return at.life.is_any(kind::plain) && at.execution == execution && at.seal == seal_of(at);
 }
@@ -77,7 +78,7 @@ void model_engine::expect_alive(const model_location& at, const site& where) {
   }
   fail_lost(&at, at.life, "an atomic", text_of(where));
 }
-/// `what` comes after all that has been done to it.
+/// Requires that `what` is ordered after all accesses to the object.
 void model_engine::expect_unused(const model_location& at, const char* what) {
   if (me().now.knows.at[at.maker] < at.made)
     fail(std::string("data race: ") + what + " of " + called(at) + ", unordered with its beginning", &at);
@@ -128,7 +129,7 @@ void model_engine::touch_cell(model_cell& at, const char* what) {
     trace_touch(at, what);
     fail(std::string(what) + " of the plain field made at " + text_of(at.made) + ", after its end", &at);
   }
-  if (at.execution != execution_) {  // older than this execution: nobody has touched it
+  if (at.execution != execution_) {  // older than this execution: untouched
     at.execution = execution_;
     at.reads = {};
     at.written = 0;
@@ -140,7 +141,7 @@ void model_engine::expect_after_write(const model_cell& at, const char* what) {
   if (me().now.knows.at[at.writer] < at.written)
     fail_race(at, what, at.writer, at.life.is_over(kind::plain) ? "end" : "write");
 }
-/// A write, or what counts as one.
+/// A write, or an event that counts as one.
 void model_engine::change(model_cell& at, const char* what) {
   expect_after_write(at, what);
   for (unsigned i = 0; i != count_; ++i) {
@@ -157,8 +158,8 @@ void model_engine::change(model_cell& at, const char* what) {
        &at);
 }
 
-/// Objects that have no destructor, or whose owner calls none, end with their memory. Those that have ended in it have
-/// done so before it.
+/// Objects without a destructor, or whose owner does not call it, end with their memory. Those that have
+/// already ended did so before it.
 void model_engine::end_all_in(void* memory, std::size_t size) {
   auto* const begin = static_cast<std::byte*>(memory);
   for (std::size_t at = 0; at + sizeof(model_cell) <= size; at += alignof(model_life)) {

@@ -22,7 +22,7 @@ model::model_engine& engine() {
   if (!here || !here->is_in_thread()) coracle::detail::fail("this belongs inside a model_check()");
   return *here;
 }
-/// Null outside of an execution.
+/// Returns null outside an execution.
 model::model_engine* engine_or_null() noexcept {
   model::model_engine* const here = model::model_engine::current();
   return here && here->is_in_thread() ? here : nullptr;
@@ -40,7 +40,7 @@ void model_thread::join() {
 void model_yield() { engine().yield(); }
 
 namespace model {
-// Outside of an execution the newest store is the only one.
+// Outside an execution the newest store is the only one.
 namespace {
 std::uint64_t& last_value(model_location& at) {
   if (at.count == 0) {

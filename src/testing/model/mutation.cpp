@@ -13,7 +13,7 @@ constexpr auto relaxed = std::memory_order_relaxed, acquire = std::memory_order_
                release = std::memory_order_release, acq_rel = std::memory_order_acq_rel,
                seq_cst = std::memory_order_seq_cst;
 
-/// The next weaker ones that this kind of access can have.
+/// Returns the next weaker orders that this kind of access can have.
 std::vector<std::memory_order> weaker_than(std::memory_order order, access what) {
   if (order == seq_cst && what == access::load) return {acquire};
   if (order == seq_cst && what == access::store) return {release};
@@ -23,7 +23,7 @@ std::vector<std::memory_order> weaker_than(std::memory_order order, access what)
   return {};
 }
 
-/// Places by address of the file's name, which is cheap to compare; the same place may be there twice.
+/// Places by the address of the file name, which is cheap to compare; the same place may occur twice.
 struct met_place {
   const char* file = nullptr;
   const char* function = nullptr;

@@ -1,4 +1,4 @@
-// src/testing/model/mutation.hpp -- one access of the checked program made wrong on purpose, to see whether a check notices.
+// src/testing/model/mutation.hpp -- mutates one access of the checked program, to test the checks.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/testing/model/detail/memory.hpp>
@@ -7,16 +7,16 @@
 #include <vector>
 
 namespace coracle::testing::model {
-/// The failure of a compare_exchange is a load.
+/// A failed compare_exchange is a load.
 enum class access : std::uint8_t { load, store, change, fence, fence_everywhere, park, unpark };
 enum class mutation : std::uint8_t {
   none,
-  weaker,  ///< the order is a weaker one
-  dropped,  ///< a store, a change or a wake-up has no effect; a park does not look at the word before it sleeps
-  split     ///< a read-modify-write is a load and a store: others may come between
+  weaker,   ///< the order is weaker
+  dropped,  ///< a store, a read-modify-write or a wake-up has no effect; a park does not check its word
+  split     ///< a read-modify-write becomes a load and a store, with a scheduling point between
 };
 
-/// One place in the program, as a run of it has met it; of a template, in all its instances.
+/// A place in the program that a run has executed; for a template, in all its instances.
 struct model_place {
   std::string file, function;
   std::uint32_t line = 0, column = 0;
@@ -36,33 +36,34 @@ struct model_mutant {
   [[nodiscard]] std::string text() const;
 };
 
-/// All that differ from the program in one step. Where a weaker order is noticed, so are those that are weaker still: they
-/// allow everything that it allows.
+/// Returns all mutants that differ from the program in one step. If a weaker order is detected, so are even
+/// weaker ones, which allow everything that it allows.
 std::vector<model_mutant> mutants_of(const model_place& place);
 
-/// What an access is, after the mutant in force has been looked at.
+/// An access as the active mutant changes it.
 struct mutated_access {
   std::memory_order order;
   mutation how = mutation::none;
 };
 
-/// The mutant in force in this process, and the places that were met.
+/// The active mutant of this process, and the places that were executed.
 class model_mutation {
  public:
-  /// From here on every place is noted.
+  /// From now on every place is recorded.
   static void begin_to_collect();
-  /// Those that have been met since.
+  /// Returns the places executed since.
   static std::vector<model_place> end_to_collect();
-  /// From here on the program is that one.
+  /// From now on the program is that mutant.
   static void begin(const model_mutant& mutant);
-  /// Accesses since begin(): grows as long as the program goes on.
+  /// Accesses since begin(): grows as long as the program makes progress.
   static std::uint64_t accesses() noexcept { return accesses_; }
 
-  /// The engine asks at each access.
+  /// The engine calls it at each access.
   static mutated_access look(access what, std::memory_order order, const site& where) {
     return active_ ? look_closely(what, order, where) : mutated_access{order};
   }
-  /// The order that look() will tell, for an access that is not to be noted, since it may turn out to be another.
+  /// The order that look() would return, for an access that is not yet recorded because it may turn out to be
+  /// another kind.
   static std::memory_order order_of(access what, std::memory_order order, const site& where) {
     return active_ ? order_in_force(what, order, where) : order;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who runs next.
+// Decides which thread runs next.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -14,7 +14,7 @@ unsigned first_of(thread_set threads) { return static_cast<unsigned>(std::countr
 
 bool model_engine::can_run(const thread& each) const noexcept {
   return each.state == status::ready || (each.state == status::yielding && each.changed != 0) ||
-         (each.state == status::parked && each.timed);  // its time may come at any moment
+         (each.state == status::parked && each.timed);  // its time may come at any point
 }
 thread_set model_engine::runnable() const noexcept {
   thread_set able = 0;
@@ -24,13 +24,13 @@ thread_set model_engine::runnable() const noexcept {
   return able;
 }
 
-/// Another thread may run here, in front of what this one does next.
+/// A scheduling point: another thread may run here, before this thread's next step.
 void model_engine::point(const operation& next) {
   if (++steps_ > limits_.steps) fail_endless();
   me().next = next;
   if (!next.is_local() || !reduces_) run_another();
 }
-/// For a thread that is no more `ready`. `next`: what it does if it is chosen nevertheless.
+/// For a thread that is no longer `ready`. `next`: its next step if it is chosen all the same.
 void model_engine::wait_for_another(const operation& next) {
   me().next = next;
   if (last_chosen_ == running_) last_chosen_ = nobody;
@@ -42,7 +42,7 @@ void model_engine::run_another() {
   thread_set able = runnable();
   for (; able == 0; able = runnable()) nobody_can_run();
   if (reduces_) {
-    // What no other thread can notice may as well be done at once.
+    // Steps that no other thread can observe are executed at once.
     for (unsigned i = 0; i != count_; ++i) {
       if ((able & set_of(i)) && threads_[i].next.is_local()) return switch_to(i);
     }
@@ -50,9 +50,10 @@ void model_engine::run_another() {
   switch_to(choose_thread(able));
 }
 
-/// One of those that can run and that find_races() wants, but none that sleeps: whatever it begins with has been tried
-/// before at a place from which nothing that depends on it has happened since. (P. Godefroid, "Partial-Order Methods for
-/// the Verification of Concurrent Systems", sleep sets.) With a bound none sleeps: that may have cost more.
+/// Returns a thread that can run and that find_races() wants, but none in the sleep set: its next step has
+/// been tried at an earlier place, and nothing dependent has happened since. (P. Godefroid, "Partial-Order
+/// Methods for the Verification of Concurrent Systems", sleep sets.) With a bound the sleep set is empty: the
+/// earlier attempt may have cost more.
 unsigned model_engine::choose_thread(thread_set able) {
   const bool goes_on = last_chosen_ != nobody && (able & set_of(last_chosen_)) != 0;
   if (goes_on && preemptions_ >= limits_.preemptions) return last_chosen_;
@@ -80,8 +81,9 @@ void model_engine::wake_dependents(unsigned chosen) {
   }
 }
 
-/// The first by priorities that are random, and at random places one becomes the last. (S. Burckhardt et al., "A
-/// Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.)
+/// Returns the thread of highest priority. Priorities are random, and at random places the highest becomes
+/// the lowest. (S. Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
+/// ASPLOS 2010.)
 unsigned model_engine::choose_by_priority(thread_set able) {
   const auto first = [&] {
     unsigned best = first_of(able);
@@ -116,13 +118,13 @@ void model_engine::switch_to(unsigned index) {
   left.fiber.switch_to(next.fiber);
 }
 
-/// Everything that has been done so far comes before what `who` does next.
+/// Makes everything done so far happen before the next step of `who`.
 void model_engine::learn_all(thread& who) {
   for (unsigned i = 0; i != count_; ++i) {
     who.past.join(threads_[i].past);
   }
 }
-/// Those who yield may go on: nothing else will happen.
+/// Lets yielding threads continue, because nothing else can happen.
 void model_engine::nobody_can_run() {
   bool moved = false;
   for (unsigned i = 0; i != count_; ++i) {
@@ -135,7 +137,7 @@ void model_engine::nobody_can_run() {
   if (!moved) fail("deadlock: every thread waits for another");
 }
 
-/// Goes on once something that it has read since the last time has another value, which it then sees.
+/// Continues once something read since the last yield has another value, which the thread then sees.
 void model_engine::yield() {
   if (++steps_ > limits_.steps) fail_endless();
   thread& self = me();

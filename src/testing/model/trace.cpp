@@ -32,7 +32,7 @@ std::string text_of(const site& where) {
 
 namespace {
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-/// Where the bracket is opened that is open in front of `end`; npos: none.
+/// Returns the position of the innermost bracket open before `end`, or npos.
 std::size_t open_bracket(const std::string& text, std::size_t end) {
   for (int depth = 0; end-- != 0;) {
     if (text[end] == ')' || text[end] == ']') ++depth;
@@ -40,7 +40,7 @@ std::size_t open_bracket(const std::string& text, std::size_t end) {
   }
   return std::string::npos;
 }
-/// Where the `a.b->c(d)` begins that ends in front of `end`.
+/// Returns where the `a.b->c(d)` that ends before `end` begins.
 std::size_t begin_of_object(const std::string& text, std::size_t end) {
   while (end != 0) {
     const char last = text[end - 1];
@@ -57,7 +57,7 @@ std::size_t begin_of_object(const std::string& text, std::size_t end) {
   }
   return end;
 }
-/// A relative name goes by the folder in which the compiler ran, which is likely to be near.
+/// A relative name refers to the folder in which the compiler ran, which is probably nearby.
 std::ifstream open_source(std::filesystem::path name) {
   std::ifstream file(name);
   if (file || name.is_absolute()) return file;
@@ -111,7 +111,7 @@ std::string name_in(const std::map<std::uint32_t, std::string>& names, std::uint
 }
 }  // namespace
 
-/// Each atomic is called what its first access calls it, and its number if others are called that, too.
+/// Each atomic gets the name that its first access uses, followed by a number if the name is not unique.
 std::map<std::uint32_t, std::string> model_trace::names() const {
   std::map<std::uint32_t, std::string> result;
   std::map<std::string, int> uses;
@@ -136,7 +136,7 @@ std::string model_trace::text(unsigned threads) const {
     int times = 1;
   };
   std::vector<row> rows;
-  const auto end_row = [&] {  // which may be the same as the one before
+  const auto end_row = [&] {  // which may repeat the previous one
     if (rows.size() < 2) return;
     const row& last = rows.back();
     row& before = rows[rows.size() - 2];

@@ -1,4 +1,4 @@
-// src/testing/model/trace.hpp -- what an execution did, for a reader.
+// src/testing/model/trace.hpp -- a readable trace of an execution.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/testing/model/detail/memory.hpp>
@@ -15,31 +15,32 @@ std::string name_of_thread(unsigned index);
 /// As "async_mutex.hpp:120".
 std::string text_of(const site& where);
 
-/// The object of a call, as `state_` of `state_.load(order)`, where `where` is that of the order or of the call, read from
-/// the source file. Empty: there is none to be read.
+/// Returns the object of a call, such as `state_` of `state_.load(order)`, read from the source file; `where`
+/// is the location of the order or of the call. Returns an empty string if it cannot be read.
 std::string object_at(const site& where);
 
-/// What a thread has done: the `what`, the name of the atomic, the `rest`.
+/// A step of a thread: `what`, the name of the atomic, `rest`.
 struct model_step {
   unsigned thread;
   std::string what;
-  std::uint32_t atomic = 0;  ///< its number, by the order in which they are made; 0: none
+  std::uint32_t atomic = 0;  ///< its number in order of creation; 0: none
   std::string rest{};
   bool is_call_of_it = true;    ///< as `state_.load(order)`
-  const void* about = nullptr;  ///< a field or memory: shown only if that is what the failure is about
+  const void* about = nullptr;  ///< a field or memory: shown only if the failure concerns it
 };
 
-/// A line a step, a column a thread.
+/// One line per step, one column per thread.
 class model_trace {
  public:
   void add(model_step made, const site& where);
-  /// A number, or as "address 2", the second to be seen: addresses themselves differ from run to run.
+  /// Returns a number, or for example "address 2" for the second address seen, because addresses differ from
+  /// run to run.
   std::string text_of(std::uint64_t value);
-  /// The last line: how it failed.
+  /// Adds the last line: the failure.
   void end(unsigned thread, const std::string& what, const void* about);
-  /// That of the atomic of that number.
+  /// Returns the name of the atomic with that number.
   [[nodiscard]] std::string name_of(std::uint32_t atomic) const;
-  /// What came long before the end is left out.
+  /// Omits what came long before the end.
   [[nodiscard]] std::string text(unsigned threads) const;
   void clear() {
     lines_.clear();

@@ -40,7 +40,7 @@ const char* name_of(io_opcode code) noexcept {
 }  // namespace
 
 simulated_backend::simulated_backend(io_loop& loop, host& its_host)
-    : io_backend(its_host), loop_(loop), host_(its_host) {
+    : io_backend(its_host, {"simulated", "a simulated_host was given"}), loop_(loop), host_(its_host) {
   loop.others_run();
 }
 
@@ -105,7 +105,7 @@ bool simulated_backend::submit(io_request& request) noexcept {
   return true;
 }
 
-/// What is in memory is read at once, by chance; all else takes its time.
+/// By chance, cached data is read at once; everything else takes time.
 bool simulated_backend::submit_file(io_request& request) {
   record& its = record_of(request);
   auto& file = static_cast<open_file&>(*its.what);
@@ -135,7 +135,7 @@ void simulated_backend::device_ends(std::uint64_t number) {
   finish(request);
 }
 
-/// In the trace: which descriptor, what was done, and what came of it.
+/// Notes the descriptor, the operation and its result in the trace.
 void simulated_backend::note(const io_request& request) noexcept {
   const bool is_descriptor = request.opcode == io_opcode::accept && request.result >= 0;
   const std::int64_t result = is_descriptor ? request.result - first_descriptor : request.result;
@@ -195,9 +195,9 @@ bool simulated_backend::withdraw(io_request& request) noexcept {
   return true;
 }
 
-// ---- whose turn it is ----------------------------------------------------------------------------------
+// ---- turns ---------------------------------------------------------------------------------------------
 
-/// Waiting is to have the others of the simulation go on.
+/// To wait is to run the rest of the simulation.
 io_backend::signals simulated_backend::poll(bool wait) noexcept {
   const executor_scope outside{nullptr};
   while (wait && !seen_.woken && !seen_.timer) {

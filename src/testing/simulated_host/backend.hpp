@@ -11,7 +11,7 @@
 #include "host.hpp"
 
 namespace coracle::detail::simulated {
-/// What carries out the operations of a simulated io_service, and processes its events one by one, as steps of the
+/// Executes the operations of a simulated io_service, and processes its events one by one, as steps of the
 /// simulation.
 class simulated_backend final : public io_backend {
  public:
@@ -40,7 +40,7 @@ class simulated_backend final : public io_backend {
     intrusive_list<io_event> reading, writing;
     std::size_t with_device = 0;
   };
-  /// Is posted to the simulation while anything is ready here.
+  /// Posted to the simulation while anything is ready here.
   struct turn : resumption, callback_frame {
     explicit turn(simulated_backend& its_owner) noexcept : callback_frame(&run, nullptr), owner(its_owner) {
       resumption::handle = callback_frame::handle();

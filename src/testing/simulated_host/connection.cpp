@@ -9,7 +9,7 @@
 
 namespace coracle::detail::simulated {
 namespace {
-/// Linux sends a segment so long again (tcp_retries2 = 15).
+/// How long Linux retransmits a segment (tcp_retries2 = 15).
 constexpr std::chrono::seconds sends_again_for{924};
 constexpr std::chrono::seconds asks_for_room_after{1};
 }  // namespace
@@ -65,7 +65,7 @@ void lane::hold_back() {
   });
 }
 
-/// The acknowledgement of what cannot arrive never comes; nor the answer to the question for room.
+/// Data that cannot arrive is never acknowledged, and a window probe is never answered.
 void lane::give_up() {
   network_->let_go(*this);
   bool has_data = false, has_room = false;
@@ -85,12 +85,12 @@ void lane::deliver_one(segment what) {
   } else if (receiver && !receiver->is_broken()) {
     receiver->arrive(std::move(what));
   } else if (what.what != segment::kind::window && what.what != segment::kind::reset) {
-    // A FIN that meets a closed socket is acknowledged.
+    // A FIN to a closed socket is acknowledged.
     if (receiver || what.what != segment::kind::end) refuse(std::move(what));
   }
 }
 
-/// Answers with a reset. Where that is lost, the sender sends again.
+/// Answers with a reset. If that is lost, the sender retransmits.
 void lane::refuse(segment what) {
   network_->after_latency(to_, from_, [self = shared_from_this(), what = std::move(what)] {
     const auto sender = self->sender_.lock();
@@ -102,7 +102,7 @@ void lane::refuse(segment what) {
   });
 }
 
-/// A sender that waits for room asks for it now and then.
+/// A sender that waits for room sends window probes.
 void lane::receiver_is_gone() {
   network_->sim.at(network_->sim.now() + asks_for_room_after, [self = shared_from_this()] {
     const auto sender = self->sender_.lock();

@@ -12,7 +12,7 @@
 namespace coracle::detail::simulated {
 class connection_end;
 
-/// What one side of a TCP connection sends to the other.
+/// A message from one side of a TCP connection to the other.
 struct segment {
   enum class kind : std::uint8_t {
     established,  ///< the answer to a connect()
@@ -26,7 +26,7 @@ struct segment {
   std::size_t room = 0;
 };
 
-/// One direction of a connection: what is sent arrives in order. It outlives both ends while something is on the way.
+/// One direction of a connection: data arrives in order. It outlives both ends while anything is in flight.
 class lane : public std::enable_shared_from_this<lane> {
  public:
   lane(std::shared_ptr<network> its_network, const net::ip_address& from, const net::ip_address& to)
@@ -36,9 +36,9 @@ class lane : public std::enable_shared_from_this<lane> {
 
   void send(segment what);
   void healed();
-  /// The connection is over; by chance only one side knows.
+  /// Breaks the connection; by chance only one side notices.
   void break_connection();
-  /// Nobody has told the sender.
+  /// The sender has not been notified.
   void receiver_is_gone();
 
  private:
@@ -59,7 +59,7 @@ class lane : public std::enable_shared_from_this<lane> {
   testing::simulation::time_point last_sent_{}, last_arrival_{};
 };
 
-/// Whom a connection tells what has become of it: the socket.
+/// Receives notifications of a connection: the socket.
 class connection_owner {
  public:
   virtual void established() = 0;
@@ -70,7 +70,7 @@ class connection_owner {
   ~connection_owner() = default;
 };
 
-/// One side of a TCP connection. It exists while its socket is open, or waits to be accepted.
+/// One side of a TCP connection. It exists while its socket is open or waits to be accepted.
 class connection_end {
  public:
   connection_end(std::shared_ptr<network> its_network, std::shared_ptr<lane> outward,
@@ -79,25 +79,25 @@ class connection_end {
 
   void belongs_to(connection_owner* owner) noexcept { owner_ = owner; }
 
-  // What the program does. Results as those of the system calls, or not_ready.
+  // Operations of the program. Results are those of the system calls, or not_ready.
   std::int64_t send(const void* bytes, std::size_t size);
   std::int64_t receive(void* bytes, std::size_t size, bool drop);
   int stop_sending();
   int stop_receiving();
   void close();
-  /// As close(), of one that nobody has accepted.
+  /// As close(), for a connection that was not accepted.
   void abandon();
-  /// Its host has lost its power: nobody hears of it.
+  /// Its host has lost power: the peer is not notified.
   void vanish();
 
-  // What the network does.
+  // Events from the network.
   void arrive(segment what);
   void established();
-  /// The connection is over, and this side knows.
+  /// The connection has failed, and this side notices.
   void fail(int error);
   /// The connection is over.
   [[nodiscard]] bool is_broken() const noexcept { return broken_; }
-  /// What it sends would have to wait until the peer has read.
+  /// Returns true if a send would have to wait until the peer has read.
   [[nodiscard]] bool has_no_room() const noexcept { return !broken_ && unread_by_peer_ == most_unread; }
 
  private:
@@ -109,10 +109,10 @@ class connection_end {
   std::weak_ptr<lane> inward_;
   connection_owner* owner_ = nullptr;
   std::string received_;
-  std::size_t unread_by_peer_ = 0;  // with what is on the way
-  std::size_t unreported_ = 0;      // has been read, and the peer does not know
-  int error_ = 0;                   // to be told once
-  bool ended_ = false;              // the peer sends no more
+  std::size_t unread_by_peer_ = 0;  // including data in flight
+  std::size_t unreported_ = 0;      // read, but not yet reported to the peer
+  int error_ = 0;                   // reported once
+  bool ended_ = false;              // the peer has closed its side
   bool sending_ = true, receiving_ = true, broken_ = false;
 };
 }  // namespace coracle::detail::simulated

@@ -7,7 +7,7 @@
 #include <memory>
 
 namespace coracle::detail::simulated {
-/// Whom a descriptor tells that what was not ready may be so now.
+/// Notified by a descriptor that an operation which was not ready may be ready now.
 class readiness {
  public:
   virtual void may_be_read() = 0;
@@ -17,7 +17,7 @@ class readiness {
   ~readiness() = default;
 };
 
-/// What a descriptor of a simulated host stands for. Results are as those of the system calls: -errno.
+/// The object behind a descriptor of a simulated host. Results are those of the system calls: -errno.
 class descriptor {
  public:
   descriptor() noexcept = default;
@@ -25,19 +25,19 @@ class descriptor {
   descriptor& operator=(const descriptor&) = delete;
   virtual ~descriptor() = default;
 
-  /// Carries `request` out, or gives not_ready.
+  /// Executes `request`, or returns not_ready.
   virtual std::int64_t try_now(io_request& request) = 0;
-  /// What becomes of a request that the test has fail.
+  /// Returns the result of a request that the test makes fail.
   virtual std::int64_t fault(const io_request& request) = 0;
   virtual void close() = 0;
-  /// The host has lost its power: everything ends in errors.
+  /// The host has lost power: all operations fail.
   virtual void lose_power() = 0;
 
   virtual int bind(const net::ip_endpoint&) { return -ENOTSOCK; }
   virtual int listen(int) { return -EOPNOTSUPP; }
   virtual int shut_down(int) { return -ENOTSOCK; }
   virtual int dissolve() { return -ENOTSOCK; }
-  /// Null if it is not a socket.
+  /// Returns null if it is not a socket.
   [[nodiscard]] virtual const net::ip_endpoint* local() const { return nullptr; }
 
   void watch(readiness* watcher) noexcept { watcher_ = watcher; }

@@ -10,7 +10,7 @@
 
 namespace coracle::detail::simulated {
 namespace {
-/// What a device writes as one.
+/// The unit that a device writes atomically.
 constexpr std::size_t sector = 512;
 
 void carry_over(std::string& to, const stored_file::change& what) {
@@ -72,7 +72,7 @@ std::int64_t disk::write(stored_file& file, std::uint64_t offset, const void* fr
   const std::uint64_t end = offset + size;
   const std::uint64_t others = used() - file.now.size();
   const std::uint64_t room = faults.capacity > others ? faults.capacity - others : 0;
-  // What is overwritten needs no room.
+  // Overwriting needs no space.
   const std::uint64_t most = std::max<std::uint64_t>(room, file.now.size());
   const std::uint64_t possible = end <= most ? size : (offset < most ? most - offset : 0);
   if (possible == 0 && size != 0) return -ENOSPC;
@@ -93,7 +93,7 @@ int disk::set_size(stored_file& file, std::uint64_t size) {
 int disk::sync(stored_file& file, std::uint64_t end) {
   const auto covered = [&](const stored_file::change& each) { return each.number < end; };
   if (chance(faults.sync_errors)) {
-    // The system takes the pages for clean, and does not write them again.
+    // The kernel considers the pages clean and does not write them again.
     std::erase_if(file.changes, covered);
     return -EIO;
   }
@@ -105,7 +105,7 @@ int disk::sync(stored_file& file, std::uint64_t end) {
   return 0;
 }
 
-/// What each change leaves behind is random. Returns false if not even the name is left.
+/// The surviving part of each change is random. Returns false if not even the name survives.
 bool disk::survive(stored_file& file) {
   bool exists = file.name_is_durable || chance(2);
   for (const stored_file::change& each : file.changes) {
@@ -144,7 +144,7 @@ std::int64_t open_file::try_now(io_request& request) {
 }
 
 void open_file::begin(io_request& request) {
-  // What is written while the sync is under way is none of its business.
+  // A sync does not cover what is written while it is in progress.
   if (request.opcode == io_opcode::sync) request.offset = disk_.next_change();
 }
 

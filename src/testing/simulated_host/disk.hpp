@@ -13,9 +13,9 @@
 #include "descriptor.hpp"
 
 namespace coracle::detail::simulated {
-/// A file: what is read from it, and what would be there after a loss of power.
+/// A file: its current contents, and what would survive a power loss.
 struct stored_file {
-  /// What has been done since the last sync, in order.
+  /// A change since the last sync, in order.
   struct change {
     std::uint64_t number;
     std::uint64_t offset;  // the new size, if `is_size`
@@ -37,7 +37,7 @@ class disk {
   void put(std::string_view path, std::string_view text);
   void crash();
 
-  // Results as those of the system calls.
+  // Results are those of the system calls.
   std::int64_t read(const stored_file& file, std::uint64_t offset, void* to, std::size_t size);
   std::int64_t write(stored_file& file, std::uint64_t offset, const void* from, std::size_t size);
   int set_size(stored_file& file, std::uint64_t size);
@@ -68,7 +68,7 @@ class open_file final : public descriptor {
   open_file(disk& its_disk, std::shared_ptr<stored_file> file, int flags)
       : disk_(its_disk), file_(std::move(file)), flags_(flags) {}
 
-  /// For a request that the device begins with now; try_now() ends it.
+  /// Call when the device begins a request; try_now() ends it.
   void begin(io_request& request);
   std::int64_t try_now(io_request& request) override;
   std::int64_t fault(const io_request&) override { return -EIO; }

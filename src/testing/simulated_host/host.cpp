@@ -17,7 +17,7 @@
 
 namespace coracle::detail::simulated {
 namespace {
-/// As Linux: ip_local_port_range.
+/// As on Linux: ip_local_port_range.
 constexpr std::uint16_t first_free_port = 32'768, free_ports = 28'232;
 }  // namespace
 

@@ -26,29 +26,29 @@ class host final : public io_system {
   [[nodiscard]] const std::shared_ptr<network>& net() const noexcept { return network_; }
   [[nodiscard]] testing::simulation& sim() const noexcept { return network_->sim; }
 
-  /// Throws std::system_error: there is none of that number.
+  /// Throws std::system_error if there is none of that number.
   [[nodiscard]] std::shared_ptr<descriptor> at(int fd) const;
-  /// Gives its number, or -EMFILE.
+  /// Returns its number, or -EMFILE.
   int add(std::shared_ptr<descriptor> one) noexcept;
   [[nodiscard]] std::size_t descriptors() const noexcept { return open_.size(); }
   void limit_descriptors(std::size_t most) noexcept { most_descriptors_ = most; }
   void crash();
 
-  /// Each socket that has an address, for as long as it has it.
+  /// Registers a socket as long as it has an address.
   void bound(socket& one) { bound_.push_back(&one); }
   void unbound(const socket& one) noexcept { std::erase(bound_, &one); }
   [[nodiscard]] bool is_taken(const socket& by_others_than, const net::ip_endpoint& address) const noexcept;
   [[nodiscard]] std::uint16_t free_port(bool is_stream) noexcept;
-  /// From where `remote` is reached.
+  /// Returns the local address from which `remote` is reached.
   [[nodiscard]] net::ip_address address_towards(const net::ip_endpoint& remote) const noexcept;
   [[nodiscard]] bool has(const net::ip_address& address) const noexcept;
-  /// When a datagram that is sent now to this host itself arrives: after those before it.
+  /// Returns when a datagram sent now to this host itself arrives: after the previous ones.
   [[nodiscard]] testing::simulation::time_point next_local_arrival();
-  /// Who has this address; null: nobody.
+  /// Returns the socket with this address, or null.
   [[nodiscard]] socket* find(bool is_stream, const net::ip_endpoint& address) const noexcept;
 
   std::chrono::steady_clock::time_point now() noexcept override { return sim().now(); }
-  /// Virtual time stands still while turns last: every look at this clock counts.
+  /// Virtual time stands still during a turn, so each read of this clock advances it.
   std::uint64_t ticks() noexcept override { return looks_ += turn_order::slice / 64; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override;
   int open(const std::filesystem::path& path, int flags) noexcept override;
@@ -79,8 +79,8 @@ class host final : public io_system {
   testing::simulation::time_point last_local_arrival_{};
 };
 
-/// What an io_request points to as a sockaddr.
+/// Returns the endpoint that an io_request refers to as a sockaddr.
 [[nodiscard]] net::ip_endpoint endpoint_of(const io_request& request) noexcept;
-/// Fills in what accept() and recvfrom() say of the peer.
+/// Fills in the peer address for accept() and recvfrom().
 void tell_endpoint(io_request& request, const net::ip_endpoint& endpoint) noexcept;
 }  // namespace coracle::detail::simulated

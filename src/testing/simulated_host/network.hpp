@@ -14,10 +14,10 @@ namespace coracle::detail::simulated {
 class host;
 class lane;
 
-/// No system call takes it for a descriptor of the process itself.
+/// Beyond any descriptor of the process itself.
 inline constexpr int first_descriptor = 0x4000'0000;
 
-/// The hosts, what lies between them, and the dice.
+/// The hosts, the connections between them, and the source of randomness.
 class network {
  public:
   using duration = std::chrono::nanoseconds;
@@ -27,28 +27,28 @@ class network {
 
   void add(host& one);
   void remove(const host& one) noexcept;
-  /// Whom `from` reaches at `address`; null: nobody is there.
+  /// Returns the host that `from` reaches at `address`, or null.
   [[nodiscard]] host* find(host& from, const net::ip_address& address) const noexcept;
-  /// Null if no host has this address.
+  /// Returns null if no host has this address.
   [[nodiscard]] host* find(const net::ip_address& address) const noexcept;
 
   [[nodiscard]] bool chance(std::uint32_t one_in) { return one_in != 0 && sim.random().one_in(one_in); }
-  /// How many of `possible` bytes are moved at once. Requires: possible != 0.
+  /// Returns how many of `possible` bytes are moved at once. Requires: possible != 0.
   [[nodiscard]] std::size_t moved(std::size_t possible);
-  /// How long so many bytes keep a connection busy.
+  /// Returns how long that many bytes keep a connection busy.
   [[nodiscard]] duration transfer_time(std::size_t bytes) const noexcept;
-  /// What something that is sent now takes to arrive.
+  /// Returns the latency of a message sent now.
   [[nodiscard]] duration latency(const net::ip_address& from, const net::ip_address& to);
-  /// Calls `what` after that.
+  /// Calls `what` after that latency.
   void after_latency(const net::ip_address& from, const net::ip_address& to, std::function<void()> what);
 
   [[nodiscard]] bool is_parted(const net::ip_address& from, const net::ip_address& to) const;
   void part(const net::ip_address& one, const net::ip_address& other);
   void heal();
-  /// So that reset_connections() finds it.
+  /// Registers it for reset_connections().
   void add(const std::shared_ptr<lane>& one);
   void reset_connections();
-  /// Has `one` told of the next heal().
+  /// Registers `one` for notification of the next heal().
   void hold(std::shared_ptr<lane> one);
   void let_go(const lane& one) noexcept;
 

@@ -12,7 +12,7 @@
 
 namespace coracle::detail::simulated {
 namespace {
-/// So often Linux asks again where nobody answers (tcp_syn_retries), after 1, 2, 4 ... seconds.
+/// How often Linux retries an unanswered connect (tcp_syn_retries), after 1, 2, 4 ... seconds.
 constexpr int most_knocks = 6;
 constexpr std::uint32_t most_backlog = 4096;
 
@@ -67,7 +67,7 @@ std::int64_t stream_socket::try_now(io_request& request) {
     case io_opcode::send_to:
       return state_ == state::connected ? end_->send(request.buffer, request.size) : -EPIPE;
     case io_opcode::receive_from:
-      request.address_size = 0;  // as Linux: a stream has one sender only
+      request.address_size = 0;  // as on Linux: a stream has one sender only
       [[fallthrough]];
     case io_opcode::receive:
       return state_ == state::connected ? end_->receive(request.buffer, request.size, drops) : -ENOTCONN;
@@ -144,7 +144,7 @@ void stream_socket::knock(int attempt) {
   });
 }
 
-/// At the other side.
+/// Runs on the listening host.
 void stream_socket::knocked(int attempt) {
   host* const there = net().find(its_host(), remote_.address());
   if (!there || net().is_parted(local()->address(), remote_.address())) return knock_again(attempt);
@@ -301,7 +301,7 @@ void datagram_socket::transmit(const net::ip_endpoint& to, const std::string& by
   for (; copies != 0; --copies) net().after_latency(from.address(), to.address(), arrive);
 }
 
-/// `sender` is told if nobody is there, and it is connected.
+/// Notifies `sender` if there is no receiver and it is connected.
 void datagram_socket::arrive(host& there, const std::weak_ptr<datagram_socket>& sender,
                              const net::ip_endpoint& to, datagram what) {
   auto* const found = static_cast<datagram_socket*>(there.find(false, to));

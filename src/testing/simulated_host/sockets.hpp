@@ -12,7 +12,7 @@
 namespace coracle::detail::simulated {
 class host;
 
-/// What TCP and UDP sockets have in common: an address.
+/// The common base of TCP and UDP sockets: an address.
 class socket : public descriptor {
  public:
   socket(host& its_host, bool is_stream, bool is_ipv4);
@@ -21,7 +21,7 @@ class socket : public descriptor {
   int bind(const net::ip_endpoint& address) override;
   [[nodiscard]] const net::ip_endpoint* local() const override { return &local_; }
   [[nodiscard]] bool is_stream() const noexcept { return is_stream_; }
-  /// It has its port for itself.
+  /// Returns true if no other socket may share its port.
   [[nodiscard]] virtual bool is_exclusive() const noexcept = 0;
 
  protected:
@@ -31,7 +31,7 @@ class socket : public descriptor {
   [[nodiscard]] bool has_family_of(const net::ip_endpoint& other) const noexcept {
     return local_.is_ipv4() == other.is_ipv4();
   }
-  /// Gives it a free port, and the address from which it reaches `remote`.
+  /// Binds it to a free port and the address from which it reaches `remote`.
   void bind_to_reach(const net::ip_endpoint& remote);
   void set_local(const net::ip_endpoint& address) noexcept { local_ = address; }
 
@@ -46,7 +46,7 @@ class stream_socket final : public socket,
                             connection_owner {
  public:
   stream_socket(host& its_host, bool is_ipv4) : socket(its_host, true, is_ipv4) {}
-  /// A connection that was accepted.
+  /// For an accepted connection.
   stream_socket(host& its_host, std::shared_ptr<connection_end> end, const net::ip_endpoint& local);
 
   std::int64_t try_now(io_request& request) override;

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-// With a sanitizer: what is called before it ends the program.
+// Under a sanitizer: registers a function to call before it ends the program.
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*call)());
 
 namespace coracle::testing {
@@ -28,7 +28,7 @@ extern "C" void name_what_runs_and_die(int signal) {
   std::raise(signal);
 }
 
-/// While it lives, whatever ends the program says on stderr which seed it was.
+/// While it lives, anything that ends the program first prints the seed on stderr.
 class last_words {
  public:
   last_words() noexcept {
@@ -65,7 +65,7 @@ std::string how_again(std::uint64_t seed) {
   return "to run it again: CORACLE_SEED=" + std::to_string(seed) + " in the environment\n";
 }
 
-/// One run. `tolerate`: calls what is given, and swallows the exceptions that may pass.
+/// One run. `tolerate` calls its argument and swallows the permitted exceptions.
 template <class Body, class Tolerate>
 void run_once(simulation& sim, const Body& body, const std::string& what, Tolerate tolerate) {
   std::string why;
@@ -74,9 +74,9 @@ void run_once(simulation& sim, const Body& body, const std::string& what, Tolera
   } catch (const simulation_failure& failure) {
     throw simulation_failure(what + failure.what() + how_again(sim.seed()));
   } catch (const std::exception& error) {
-    why = std::string("an exception has left the scenario: ") + error.what();
+    why = std::string("an exception left the scenario: ") + error.what();
   } catch (...) {
-    why = "an exception has left the scenario";
+    why = "an exception left the scenario";
   }
   if (why.empty()) why = sim.unmet();
   if (!why.empty()) throw simulation_failure(what + sim.report(why) + how_again(sim.seed()));
@@ -99,19 +99,19 @@ simulated_total simulate(const simulated_seeds& seeds, const simulated_scenario&
     ++total.seeds;
     total.steps += sim.trace().steps();
     total.hash = random_source::mix(total.hash + sim.trace().hash());
-    if (only) std::fprintf(stderr, "%s", sim.report("was run alone, as CORACLE_SEED says").c_str());
+    if (only) std::fprintf(stderr, "%s", sim.report("was run alone because CORACLE_SEED is set").c_str());
   }
   return total;
 }
 
 namespace {
-/// Runs a scenario with one fault, and sees to it that no memory is left behind.
+/// Runs a scenario with one fault, and checks that it leaks no memory.
 class fault_runs {
  public:
   fault_runs(std::uint64_t seed, const simulated_scenario& body, const simulation_options& options)
       : seed_(seed), body_(body), options_(options) {}
 
-  /// Returns the steps, the operations and the allocations that there were.
+  /// The numbers of steps, operations and allocations.
   struct counts {
     std::uint64_t steps, operations, allocations;
   };
@@ -206,7 +206,7 @@ fault_counts for_every_fault(std::uint64_t seed, const simulated_scenario& body,
 namespace {
 using wall_clock = std::chrono::steady_clock;
 
-/// How many seeds it has run with; 0: it has failed.
+/// Returns the number of seeds run; 0 if one failed.
 std::uint64_t run_case(const char* program, const simulation_case& each, const simulated_seeds& seeds) {
   const auto start = wall_clock::now();
   try {

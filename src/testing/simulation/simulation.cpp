@@ -5,11 +5,12 @@
 
 namespace coracle::testing {
 namespace {
-/// What the end of a run() that is asked to stop may take.
+/// The maximum number of steps for a run() to end after a stop request.
 constexpr std::uint64_t steps_to_unwind = 100'000;
-/// How often, in steps, a coroutine is given fewer awaits in a row than usual; and, with stalls, the clock moves.
+/// One in how many steps a coroutine gets a smaller budget of ready awaits; and, with stalls, the clock
+/// advances.
 constexpr std::uint64_t short_turn_one_in = 4, stall_one_in = 8;
-/// What a seed chooses from: one in so many is kept back.
+/// A seed chooses from these: one in n posts is held back.
 constexpr std::uint64_t late_one_in[] = {0, 2, 8, 32};
 
 std::uint64_t stream(std::uint64_t seed, std::uint64_t number) noexcept {
@@ -32,7 +33,7 @@ simulation::simulation(std::uint64_t seed, const simulation_options& options, co
 simulation::~simulation() {
   for (call& each : calls_) clock_.remove(each);
   CORACLE_REQUIRE(ready_.empty() && late_.empty() && clock_.empty(),
-                  "a simulation was destroyed with coroutines in its queue or timers set");
+                  "a simulation was destroyed with coroutines in its queue or timers armed");
 }
 
 void simulation::post(resumption& item) noexcept {
@@ -103,7 +104,7 @@ bool simulation::resume_one() {
   const ready next = take_ready();
   ++step_;
   trace_.add(simulation_trace::event::resumed, now(), next.cause);
-  // How many awaits it has left until it gives way depends on what ran before on the same thread: any number.
+  // The remaining budget depends on what ran before on the same thread, so it may be any number.
   detail::this_thread().budget.set_left(order_.one_in(short_turn_one_in)
                                             ? 1 + static_cast<unsigned>(order_.below(4))
                                             : detail::ready_budget::most_awaits);
@@ -132,7 +133,7 @@ bool simulation::step() {
   }
   const bool can_run = !ready_.empty() || !late_.empty();
   if (can_run && options_.stalls && order_.one_in(stall_one_in)) clock_.jump();
-  // A timer that is due competes with all that can run as one of them would.
+  // A due timer competes with the runnable coroutines on equal terms.
   const bool timer_first = !can_run || order_.one_in(ready_.size() + 1);
   if (timer_first && fire_one()) return true;
   if (resume_one()) return true;

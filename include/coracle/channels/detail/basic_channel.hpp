@@ -1,4 +1,4 @@
-// coracle/channels/detail/basic_channel.hpp -- what the channels have in common.
+// coracle/channels/detail/basic_channel.hpp -- the common base of the channels.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -11,7 +11,7 @@
 #include <utility>
 
 namespace coracle::detail {
-/// A channel whose elements wait in a `Buffer`, which is not synchronised.
+/// A channel whose elements are stored in a `Buffer`, which is not synchronised.
 template <class T, class Buffer>
 class basic_channel {
  public:
@@ -36,11 +36,11 @@ class basic_channel {
   bool is_closed() const noexcept { return (state_.load(memory_order_acquire) & closed) != 0; } /*C1*/
 
  protected:
-  // True if it was sent or refused; or received, or if nothing will ever arrive.
+  // Both return true if the operation has completed: sent or rejected; received, or nothing will ever arrive.
   bool send_now(T& value, bool& refused) noexcept;
   bool recv_now(std::optional<T>& into) noexcept;
   const Buffer& buffer() const noexcept { return buffer_; }
-  /// Calls `change` on the buffer, under the lock. Requires: it only makes room where nobody waits for any.
+  /// Calls `change` on the buffer, under the lock. Requires: if `change` makes room, no sender waits for it.
   template <class Change>
   void change_buffer(Change change) noexcept {
     const word seen = state_.lock();
@@ -51,10 +51,10 @@ class basic_channel {
  private:
   using word = std::uint32_t;
 
-  /// A paired_ring: while the word is 0, its ends are used without the lock.
+  /// True for a paired_ring: while the word is 0, its ends are used without the lock.
   static constexpr bool has_own_ends = Buffer::has_own_ends;
 
-  /// For all but sends and receives that need not wait: the whole buffer is the caller's.
+  /// For all but ready sends and receives: gives the caller the whole buffer.
   word lock() noexcept {
     const word seen = state_.lock();
     if constexpr (has_own_ends) {
@@ -64,16 +64,15 @@ class basic_channel {
   }
   bool send_or_serve(word seen, T& value, bool& refused) noexcept;
   bool recv_or_serve(word seen, std::optional<T>& into) noexcept;
-  // Under the lock. They give whom the caller is to wake once it is released.
+  // Under the lock. They return the waiter that the caller wakes after releasing it.
   waiter* hand_over(queued_waiter& receiver, T& value) noexcept;
   waiter* take_from(queued_waiter& sender, std::optional<T>& into) noexcept;
   waiter* pop(std::optional<T>& into) noexcept;
   void unlock_and_wake(word seen, waiter* served) noexcept;
 
-  // Everything but the word belongs to its lock. Who waits, without being lost, does so because it must: a
-  // receiver because there is neither an element nor a sender that waits, a sender because the buffer is
-  // full; and nobody waits once it is closed. While the word is 0 nobody waits at all. `joined` stands for nothing else
-  // than that the word is not 0.
+  // The lock guards everything but the word. A coroutine waits only if it must: a receiver, if there is
+  // neither an element nor a waiting sender; a sender, if the buffer is full. Nobody waits once the channel
+  // is closed. While the word is 0 nobody waits at all. `joined` only keeps the word from being 0.
   //   [C1] load   acquire   sees what was done before close()   pairs with B2
   static constexpr word closed = 2, waited_for = 4, joined = 8;
   locked_word<word> state_{has_own_ends ? joined : 0};
@@ -185,7 +184,7 @@ waiter* basic_channel<T, Buffer>::take_from(queued_waiter& sender, std::optional
   into.emplace(std::move(*send_operation::operation_of(sender).value_));
   return &sender;
 }
-/// Lets a sender that waits fill the place that becomes free. Requires: the buffer is not empty.
+/// Takes an element and lets a waiting sender fill the free slot. Requires: the buffer is not empty.
 template <class T, class Buffer>
 waiter* basic_channel<T, Buffer>::pop(std::optional<T>& into) noexcept {
   into.emplace(buffer_.pop());
@@ -197,7 +196,7 @@ waiter* basic_channel<T, Buffer>::pop(std::optional<T>& into) noexcept {
   return sender;
 }
 
-/// Returns true if the value was sent or refused.
+/// Returns true if the value was sent or rejected.
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::send_now(T& value, bool& refused) noexcept {
@@ -227,7 +226,7 @@ bool basic_channel<T, Buffer>::send_or_serve(word seen, T& value, bool& refused)
   unlock_and_wake(seen, receiver ? hand_over(*receiver, value) : nullptr);
   return refused || receiver || room;
 }
-/// What send_or_serve() does, for one that may be a branch of a choice, and waits if it must.
+/// As send_or_serve(), for a send that may be a branch of a choice, and that waits if it must.
 template <class T, class Buffer>
 bool basic_channel<T, Buffer>::send_operation::enqueue() noexcept {
   basic_channel& to = *channel_;
@@ -247,7 +246,7 @@ bool basic_channel<T, Buffer>::send_operation::enqueue() noexcept {
   return waits;
 }
 
-/// Returns true with an element, or if none will ever arrive.
+/// Returns true with an element, or without one if none will ever arrive.
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::recv_now(std::optional<T>& into) noexcept {

@@ -1,4 +1,4 @@
-// coracle/channels/detail/channel_buffer.hpp -- where the elements of a channel wait.
+// coracle/channels/detail/channel_buffer.hpp -- storage for the elements of a channel.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>

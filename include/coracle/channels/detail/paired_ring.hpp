@@ -13,27 +13,28 @@
 #include <utility>
 
 namespace coracle::detail {
-/// A queue of at most `capacity` elements, in the place of a ring_buffer. While nobody waits its two ends are apart: each
-/// belongs to whoever sends, or receives, and costs no locked operation. For all else they are joined: then both belong
-/// to the lock, as a ring_buffer does.
+/// A queue of at most `capacity` elements, in place of a ring_buffer. While nobody waits, its two ends are
+/// *apart*: one belongs to the sender, the other to the receiver, and using them takes no locked operation.
+/// Otherwise the ends are *joined*: the lock guards both, as it guards a ring_buffer.
 //
-// The state, the channel's word, is 0 while the ends are apart. An end says that it is in use before it looks at the
-// state, a fence lies between; whoever takes the lock of a state of 0 has made it something else before he looks at the
-// ends, the other fence lies between. So either the end sees that, and leaves, or he sees that it is in use, and waits for
-// the few instructions until it is not. The fence of the ends costs nothing, the other one 100 ns to some us: so it comes
-// only where somebody has to wait, and the ends then stay joined for as many operations as cost what it did.
+// The state, which is the channel's word, is 0 while the ends are apart. The user of an end marks it as in
+// use, executes the light fence, then reads the state. A thread that locks a state of 0 changes the state,
+// executes the heavy fence, then reads the ends. So either the user sees the new state and leaves the end, or
+// the locker sees that the end is in use and waits for a few instructions until it is not. The light fence is
+// free; the heavy one takes 100 ns to some us. So it is used only if a coroutine has to wait, and the ends
+// then stay joined for as many operations as amortise it.
 //
-// `moved` of an end is twice the number of elements that went through it, and odd while it is in use and apart. The store
-// that passes an element on also ends the use, and is the last that the end does to the channel, which may be gone then.
-// What belongs to an end is used by its owner; while he waits, under the lock, by whoever serves and then wakes him. So
-// he has it from himself, or from that.
-//   [P1] even -> odd          release  whoever reads it has what was moved before; P2 follows        pairs with P4
-//   [P2] the state            relaxed  only decides; a light fence after P1                          meets P6
-//   [P3] moved on             release  the element is in its slot, or out of it                      pairs with P4
-//   [P4] the other end        acquire  those elements are there, or those slots are free             pairs with P1, P3, P5
-//   [P5] odd -> even          release  whoever reads it has what was moved before                    pairs with P4
-//   [P6] until it is even     relaxed  only decides; a heavy fence after the state has changed       meets P2
-//   [P7] its own end, a look  relaxed  nobody else writes to it; whoever looks, looks again
+// `moved` of an end is twice the number of elements that went through it, plus 1 while it is in use and
+// apart. The store that passes an element on also ends the use, and is the user's last access to the channel,
+// which may be destroyed then. The fields of an end are used by its owner and, while the owner waits, under
+// the lock by the thread that serves and then wakes it.
+//   [P1] even -> odd          release  publishes what was moved before; P2 follows         pairs with P4
+//   [P2] the state            relaxed  only decides; a light fence after P1                meets P6
+//   [P3] moved on             release  the element is in its slot, or out of it            pairs with P4
+//   [P4] the other end        acquire  those elements are there, or slots free             pairs with P1, P3, P5
+//   [P5] odd -> even          release  publishes what was moved before                     pairs with P4
+//   [P6] until it is even     relaxed  only decides; a heavy fence after the state change  meets P2
+//   [P7] its own end, a read  relaxed  nobody else writes to it; other readers read again
 template <class T>
 class paired_ring {
  public:
@@ -48,7 +49,7 @@ class paired_ring {
     while (!empty()) static_cast<void>(pop());
   }
 
-  // ---- of the end of whoever calls, or under the lock ----
+  // ---- for the caller's own end, or under the lock ----
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] bool empty() noexcept {
@@ -63,12 +64,12 @@ class paired_ring {
     back_.look_at(front_);
     return back_.used() - back_.known == 2 * capacity_;
   }
-  /// Requires: not full. It leaves the back.
+  /// Requires: not full. Also leaves the back end.
   void push(T&& value) noexcept {
     slots_[back_.next].put(std::move(value));
     back_.move_on(capacity_);
   }
-  /// The oldest. Requires: not empty. It leaves the front.
+  /// Takes the oldest. Requires: not empty. Also leaves the front end.
   T pop() noexcept {
     T taken = slots_[front_.next].take();
     front_.move_on(capacity_);
@@ -91,18 +92,18 @@ class paired_ring {
 
   // ---- under the lock ----
 
-  /// Once the state has been 0 and is locked.
+  /// Call when a state of 0 has been locked.
   CORACLE_NOINLINE() void join() noexcept {
     const std::int64_t begin = nanoseconds();
     fence_.heavy();
     const std::int64_t spent = nanoseconds() - begin;
     back_.wait_until_left();
     front_.wait_until_left();
-    constexpr std::int64_t lost_by_lock = 8, most = 1024;  // the first by each operation
+    constexpr std::int64_t lost_by_lock = 8, most = 1024;  // lost_by_lock: per operation
     const std::int64_t worth = spent / lost_by_lock;
     joined_for_ = most_joined_ = static_cast<std::uint32_t>(worth < 1 ? 1 : worth < most ? worth : most);
   }
-  /// Whether they are to stay joined, which they have to if they are `needed` so.
+  /// Returns true if the ends stay joined, as they must if `needed`.
   [[nodiscard]] bool stay_joined(bool needed) noexcept {
     if (needed) {
       joined_for_ = most_joined_;
@@ -111,14 +112,14 @@ class paired_ring {
     }
     return joined_for_ != 0;
   }
-  /// A sender that has waited, or a receiver, is woken, perhaps from another executor than its own.
+  /// Call when a waiting sender, or receiver, is woken, perhaps from another executor than its own.
   void note_sender(bool from_elsewhere) noexcept { back_.looks_first = from_elsewhere; }
   void note_receiver(bool from_elsewhere) noexcept { front_.looks_first = from_elsewhere && capacity_ != 0; }
 
-  // ---- of the end of whoever calls ----
+  // ---- for the caller's own end ----
 
-  /// True: something has been taken, or sent. Watches the other end for about as long as a wait costs, if the owner of that
-  /// belongs to another executor.
+  /// Return true if an element has been taken, or sent. They spin on the other end for about the cost of a
+  /// suspension if its owner belongs to another executor.
   [[nodiscard]] bool full_no_more() noexcept { return back_.wait_for(front_); }
   [[nodiscard]] bool empty_no_more() noexcept { return front_.wait_for(back_); }
 
@@ -144,7 +145,7 @@ class paired_ring {
     template <class Word>
     [[nodiscard]] bool enter(const locked_word<Word>& state, const asymmetric_fence& fence) noexcept {
       const std::size_t at = moved.load(memory_order_relaxed); /*P7*/
-      // With checks an exchange, since of two at the same time each could miss the other's store.
+      // An exchange in checked builds: with plain stores, two concurrent users could each miss the other's.
       if constexpr (CORACLE_CHECKS() && !is_modelled) {
         CORACLE_CHECK(at % 2 == 0 && moved.exchange(at + 1, memory_order_release) == at, /*P1*/
                       "an spsc_channel is used by two senders or two receivers at the same time");
@@ -174,7 +175,8 @@ class paired_ring {
         for (unsigned i = 0; i != pauses; ++i) spin_pause();
         if (const std::size_t by = other.used() - known; by != 0) {
           in_vain = 0;
-          // Each look takes the other's cache line away. So there are fewer of them where more comes at once.
+          // Each look takes the cache line from the other end. So there are fewer looks if elements come in
+          // batches.
           if (by == 2) {
             pauses_a_look = pauses / 2 + pauses % 2;
           } else if (pauses < most_pauses / 2) {
@@ -188,15 +190,16 @@ class paired_ring {
     }
 
     atomic<std::size_t> moved{0};
-    plain<std::size_t> known = 0;       // so far the other end has moved, or further
+    plain<std::size_t> known = 0;       // lower bound of the other end's `moved`
     plain<std::size_t> next = 0;        // slot
-    plain<bool> looks_first = false;    // before it waits: the other end is used by another executor
+    plain<bool> looks_first = false;    // spin before waiting: the other end is used by another executor
     plain<unsigned> pauses_a_look = 1;  // between looks at the other end
-    plain<unsigned> in_vain = 0;        // after waiting for it in vain so many times it does not wait
+    plain<unsigned> in_vain = 0;        // number of failed spins in a row, after which it does not spin
     plain<unsigned> in_vain_left = 0;
   };
 
-  // A pause is some 40 ns of many processors; a fence up to 5 us, and a wake-up at another executor 0.25 and more.
+  // A pause takes some 40 ns on many processors; a fence up to 5 us; a wake-up on another executor 0.25 us or
+  // more.
   static constexpr unsigned most_pauses = is_modelled ? 2 : 128, most_in_vain = is_modelled ? 1 : 31;
 
   const std::unique_ptr<slot<T>[]> slots_;
@@ -204,7 +207,8 @@ class paired_ring {
   const asymmetric_fence fence_;
   plain<std::uint32_t> most_joined_ = is_modelled ? 1 : 64;
   plain<std::uint32_t> joined_for_ = most_joined_;
-  // So that what both read, and each end, is on cache lines of its own. No alignment: a channel may be in a frame.
+  // Padding: what both ends read, and each end, has cache lines of its own. No alignas: a channel may be in a
+  // frame.
   [[maybe_unused]] std::byte before_back_[64];
   end back_;
   [[maybe_unused]] std::byte before_front_[64];

@@ -1,4 +1,4 @@
-// coracle/channels/detail/publication.hpp -- a count that grows, and the coroutines that wait for it to grow.
+// coracle/channels/detail/publication.hpp -- an increasing count and the coroutines that wait for it.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -10,10 +10,10 @@
 #include <utility>
 
 namespace coracle::detail {
-/// What one who publishes shares with those who read: how often it has published, whether it has ended, and
-/// the readers that wait for more. What is published is the owner's; it changes and is read under this lock.
+/// State shared by a publisher and its readers: the number of publications, whether it has ended, and the
+/// waiting readers. The owner stores what is published, and changes and reads it under this lock.
 //
-// word_ holds the count from bit 2 on; bit 1: ended, after which the count stays.
+// word_ holds the count from bit 2 on; bit 1: ended; the count then no longer changes.
 //   [U1] load   relaxed  decides whether to wait; what was published is then read under the lock
 class publication {
  public:
@@ -22,7 +22,7 @@ class publication {
   publication() noexcept : word_(0) {}
 
   [[nodiscard]] static std::uint64_t count_of(std::uint64_t word) noexcept { return word / one; }
-  /// Returns true if there is more than the first `seen`, or if there never will be.
+  /// Returns true if there are more publications than `seen`, or if there never will be.
   [[nodiscard]] bool is_past(std::uint64_t seen) const noexcept {
     return is_past(word_.load(memory_order_relaxed), seen); /*U1*/
   }
@@ -30,7 +30,8 @@ class publication {
     return count_of(word_.load(memory_order_relaxed)); /*U1*/
   }
 
-  /// Calls `store(count)` under the lock, then wakes the readers. Returns false, without calling `store`, if it had ended.
+  /// Calls `store(count)` under the lock, then wakes the readers. Returns false, without calling `store`, if
+  /// it has ended.
   template <class Store>
   bool publish(Store store) noexcept {
     const std::uint64_t seen = word_.lock();
@@ -42,7 +43,7 @@ class publication {
     release(seen + one);
     return true;
   }
-  /// Wakes the readers; they find what was published before.
+  /// Wakes the readers, which still see what was published before.
   void end() noexcept { release(word_.lock() | ended); }
   /// Calls `load(count)` under the lock.
   template <class Load>
@@ -85,8 +86,8 @@ class publication {
   wait_queue readers_;
 };
 
-/// Base of an awaiter: waits until a publication has more than its reader has seen. Nothing is taken by
-/// waiting, so a wait that is cancelled loses nothing.
+/// Base of an awaiter: waits until there are publications that its reader has not seen. Waiting takes
+/// nothing, so a cancelled wait loses nothing.
 class wait_for_more : public stoppable_wait<wait_for_more> {
  protected:
   wait_for_more(publication& shared, std::uint64_t seen) noexcept : shared_(&shared), seen_(seen) {}
@@ -101,7 +102,7 @@ class wait_for_more : public stoppable_wait<wait_for_more> {
   std::uint64_t seen_;
 };
 
-/// A value that all readers share, so that none copies it while others are locked out.
+/// A value shared by all readers, so that none copies it under the lock.
 template <class T>
 std::shared_ptr<const T> make_published(T&& value) {
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,

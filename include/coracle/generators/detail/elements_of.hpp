@@ -1,4 +1,4 @@
-// coracle/generators/detail/elements_of.hpp -- what a generator yields element by element.
+// coracle/generators/detail/elements_of.hpp -- yield the elements of a range or of another generator.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/frame_memory.hpp>
@@ -12,9 +12,9 @@ namespace coracle {
 ///       if (n > 0) co_yield coracle::elements_of(countdown(n - 1));
 ///     }
 ///
-/// A generator that yields the same type is used up, and continued directly however deep it is. Any other
-/// range is walked by a coroutine of its own, whose frame comes from `allocator` if one is given.
-/// Where the standard library has std::ranges::elements_of, generators take that, too.
+/// A generator of the same yielded type is consumed, and resumed directly at any depth. Any other range is
+/// iterated by a coroutine of its own, whose frame comes from `allocator` if given. If the standard library
+/// has std::ranges::elements_of, generators accept that too.
 template <class Range, class Allocator = recycled_frames>
 struct elements_of {
   explicit constexpr elements_of(Range&& elements, Allocator memory = Allocator()) noexcept

@@ -25,13 +25,13 @@ template <class Ref, class Val, class Allocator, class Yielded>
 inline constexpr bool is_generator_of<generator<Ref, Val, Allocator>, Yielded> =
     std::is_same_v<typename generator<Ref, Val, Allocator>::yielded, Yielded>;
 
-/// An rvalue of this kind is shown from a copy when the coroutine yields an lvalue.
+/// True for types of which an rvalue is yielded from a copy when the coroutine yields an lvalue.
 template <class Yielded>
 concept shown_from_copy =
     std::is_rvalue_reference_v<Yielded> &&
     std::constructible_from<std::remove_cvref_t<Yielded>, const std::remove_reference_t<Yielded>&>;
 
-/// As std::is_convertible_v, which libstdc++ 12 looks up by the types of the arguments: see generator_state.
+/// As std::is_convertible_v, which libstdc++ 12 finds by argument-dependent lookup: see generator_state.
 template <class From, class To>
 concept converts_to = requires(void (&take)(To)) { take(std::declval<From>()); };
 
@@ -108,7 +108,7 @@ class generator_promise : public generator_state<Yielded>,
   }
   template <class Generator>
   static nesting nest(Generator&& generator) noexcept {
-    CORACLE_CHECK(generator.fresh(), "elements_of needs a generator that nobody has begun or moved from");
+    CORACLE_CHECK(generator.fresh(), "elements_of needs a generator that has not been started or moved from");
     return nesting(detail::as_state<Yielded>(generator.release()));
   }
 };

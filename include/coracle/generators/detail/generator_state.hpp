@@ -1,4 +1,4 @@
-// coracle/generators/detail/generator_state.hpp -- generators nested in one another, and what the outermost of them shows.
+// coracle/generators/detail/generator_state.hpp -- nested generators, and the element of the outermost.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -12,8 +12,8 @@
 #include <utility>
 
 namespace coracle::detail {
-/// An lvalue of this kind is shown from a copy in the promise: a frame without a pointer into itself is one that
-/// the compiler can dissolve into registers.
+/// True for types of which an lvalue is yielded from a copy in the promise: the compiler can dissolve a frame
+/// into registers if it holds no pointer into itself.
 template <class Yielded>
 concept copied_into_promise =
     std::is_rvalue_reference_v<Yielded> && !std::is_volatile_v<std::remove_reference_t<Yielded>> &&
@@ -22,7 +22,7 @@ concept copied_into_promise =
     sizeof(std::remove_cvref_t<Yielded>) <= 2 * sizeof(void*) &&
     alignof(std::remove_cvref_t<Yielded>) <= alignof(void*);
 
-/// What a generator shows: an object, or a copy.
+/// The current element: a pointer to the yielded object, or a copy.
 template <class Yielded>
 class shown_element {
  public:
@@ -54,19 +54,20 @@ class shown_element<Yielded> {
   };
 };
 
-// The root is the generator that somebody iterates over; its iterator resumes the leaf, the innermost nested
-// one, and shows what the leaf shows. Entering and leaving a nested generator transfers to the new leaf where
-// there are tail calls. Elsewhere it suspends, and the iterator goes on with the new leaf; either works with
-// an iterator from a unit compiled the other way.
+// The root is the generator that is iterated over; its iterator resumes the leaf, the innermost nested
+// generator, and exposes the leaf's element. Entering and leaving a nested generator transfers to the new
+// leaf where there are tail calls. Otherwise it suspends, and the iterator continues with the new leaf; each
+// works with an iterator from a unit compiled the other way.
 //
-// Only a generator that nests gives a pointer to its frame away: the compiler can dissolve the others.
+// Only a nesting generator lets a pointer to its frame escape: the compiler can dissolve the others.
 //
 // The awaiters are members, because argument-dependent lookup completes the template arguments of a class
-// template, but not those of the class around a member: `Yielded` may point to what must not be completed. For
-// the same reason `!`, `&&` and `==` are never applied to a handle.
+// template, but not those of the class around a member: `Yielded` may point to a type that must not be
+// completed. For the same reason `!`, `&&` and `==` are never applied to a handle.
 
-/// What a generator knows of the other end of its nest. A root: who shows its element, that is its leaf, which `waits` if it
-/// shows nothing before it is resumed, or one of the other tags. A nested generator: the frame of its root.
+/// A generator's link to the other end of its nest. In a root: the leaf, which holds the current element,
+/// tagged `waits` if it must be resumed first; or one of the other tags alone. In a nested generator: the
+/// frame of its root.
 enum class nest_tag : std::uintptr_t {
   itself = 0,         ///< the root
   waits = 1,          ///< a mark of the leaf
@@ -86,9 +87,9 @@ class generator_state : public shown_element<Yielded> {
   generator_state() noexcept : place_(nullptr) {}
   ~generator_state() {}
 
-  /// Of a root: it has not started, or has ended.
+  /// Returns true for a root that has not started or has ended.
   bool at_rest() const noexcept { return other_end_ == nest_tag::nobody; }
-  /// Requires: it has not started. advance() runs it from there.
+  /// Requires: not started. advance() then runs it.
   void start() noexcept { other_end_ = nest_tag::itself; }
 
   CORACLE_INLINE_TRANSFER()
@@ -114,7 +115,7 @@ class generator_state : public shown_element<Yielded> {
                                                                   : nest_end(next, unless_transferred);
     return go_on_with(handle::from_address(next));
   }
-  // Kept here, not thrown on: where an exception may leave the body clang saves more registers at each resumption.
+  // Stored, not rethrown: if an exception may leave the body, clang saves more registers at each resumption.
   void unhandled_exception() noexcept {
     std::exception_ptr* error = std::addressof(error_);
     if (place_) {
@@ -126,10 +127,11 @@ class generator_state : public shown_element<Yielded> {
     }
     ::new (static_cast<void*>(error)) std::exception_ptr(std::current_exception());
   }
-  /// Of a nested generator that has ended: an exception left its body.
+  /// Returns true for a nested generator whose body ended by an exception.
   bool failed() const noexcept { return !place_; }
 
-  /// Runs until the root shows its next element or has ended. Requires: `root` is a root, started and not ended.
+  /// Runs until the root has its next element or has ended. Requires: `root` is a root, started and not
+  /// ended.
   CORACLE_ALWAYS_INLINE() static void advance(handle root) {
     generator_state& state = root.promise();
     if (state.other_end_ == nest_tag::itself) [[likely]] {
@@ -173,14 +175,14 @@ class generator_state : public shown_element<Yielded> {
   }
   [[noreturn]] CORACLE_COLD() static void throw_error(const std::exception_ptr error) { rethrow(error); }
 
-  // These are not inlined, and get no root: its address would stay in memory, and with it the frame of a generator that the
-  // compiler sees, though there is never a leaf.
+  // Not inlined, and without a root parameter: the root's address would stay in memory, and with it the frame
+  // of a visible generator, even one that never has a leaf.
   CORACLE_NOINLINE() static void advance_leaf(void* leaf) {
     void* const root = frame_at(at(leaf).other_end_);
     handle::from_address(leaf).resume();
     show_leaf_or_throw(root);
   }
-  /// `end_of_root` is what the root knows; a leaf that waits is resumed first.
+  /// `end_of_root` is the root's link; a leaf tagged `waits` is resumed first.
   CORACLE_NOINLINE() static void show_leaf(nest_end end_of_root) {
     if (end_of_root == nest_tag::nobody) return;
     void* const leaf = end_of_root.pointer();
@@ -213,7 +215,7 @@ class generator_state : public shown_element<Yielded> {
   nest_end other_end_ = nest_tag::nobody;
 };
 
-/// The place of a nested generator below the one that yields it: part of the outer one's frame.
+/// A nested generator's node below the generator that yields it: part of the outer one's frame.
 template <class Yielded>
 class [[nodiscard]] generator_state<Yielded>::nesting {
   friend generator_state;
@@ -247,11 +249,11 @@ class [[nodiscard]] generator_state<Yielded>::nesting {
   handle nested_;
   union {
     handle parent_;             // while the nested generator is active
-    std::exception_ptr error_;  // from when it failed until the parent throws that
+    std::exception_ptr error_;  // from its failure until the parent rethrows it
   };
 };
 
-/// What `co_yield lvalue` awaits where the generator shows rvalues: keeps the copy that is shown.
+/// The awaiter of `co_yield lvalue` in a generator of rvalues: keeps the copy.
 template <class Yielded>
 class [[nodiscard]] generator_state<Yielded>::yielded_copy {
   using value = std::remove_cvref_t<Yielded>;
@@ -271,7 +273,7 @@ class [[nodiscard]] generator_state<Yielded>::yielded_copy {
   value copy_;
 };
 
-/// A promise begins with its state, so the handle of the one is the handle of the other.
+/// A promise begins with its state, so the handle of one is the handle of the other.
 template <class Yielded>
 std::coroutine_handle<generator_state<Yielded>> as_state(std::coroutine_handle<> body) noexcept {
   return std::coroutine_handle<generator_state<Yielded>>::from_address(body.address());

@@ -23,19 +23,20 @@ namespace coracle::detail {
 ///     };
 ///
 /// Order         those that wait for the same thing of one descriptor (to be read, to be written) are carried
-///               out in the order in which they were awaited. One that need not wait does not suspend; but
-///               as with every await, each 128th in a row gives way to the others, and on an io_service also one that
-///               ends some 25 us or more after the loop last looked at the system.
+///               out in the order in which they were awaited. One that need not wait does not suspend, unless it is
+///               submitted together with others; but as with every await, each 128th in a row gives way to the
+///               others, and on an io_service also one that ends some 25 us or more after the loop last looked at the
+///               system.
 /// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the io_service, if
 ///               it had to wait.
-/// Cancellation  requested before: nothing is started. During: it ends at once, unless the system has carried
-///               it out; what was read or written is then delivered. read_at and write_at that a thread has
-///               begun end as if nobody had asked. After: no effect. A branch of a when_any() is carried out only
+/// Cancellation  requested before: nothing is started. During: it ends at once, or as soon as the kernel confirms,
+///               unless the system has carried it out; what was read or written is then delivered. read_at and
+///               write_at that a thread has begun end as if nobody had asked. After: no effect. A branch of a when_any() is carried out only
 ///               if no other is, but those of files.
 /// Exceptions    await_resume(): operation_cancelled with the reason of the stop; else std::system_error.
 /// Threads       a coroutine that waits in it may be destroyed on the io_service's only thread, or while no
 ///               thread runs the io_service, if it was awaited there or outside any executor: the request is
-///               taken out, and a running read_at or write_at waited for.
+///               taken out, and what a thread or the kernel carries out is waited for.
 /// Cost          no allocation.
 class io_operation : protected io_request, stop_registration {
  public:

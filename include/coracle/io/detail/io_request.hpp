@@ -20,11 +20,12 @@ struct io_record {
 /// What the loop of an io_service delivers: a request or a timer, inside the awaiter.
 struct io_event : waiter {
   enum class state : std::uint8_t {
-    idle,       ///< not submitted yet
-    cancelled,  ///< not submitted yet, and stop was requested; a timer: stop was requested, and it is over
-    queued,     ///< waits; may be taken out
-    running,    ///< a thread carries it out; cannot be taken out
-    finished    ///< has its result
+    idle,        ///< not submitted yet
+    cancelled,   ///< not submitted yet, and stop was requested; a timer: stop was requested, and it is over
+    queued,      ///< waits; may be taken out
+    running,     ///< a thread or the kernel carries it out; cannot be taken out
+    cancelling,  ///< running, and the kernel has been asked to cancel it
+    finished     ///< has its result
   };
   // Who may touch what. Q is the lock of the queue that the event is for: of one direction of a descriptor,
   // of the file threads, or for a timer the io_service's own. S is the io_service's lock. Where both are
@@ -32,7 +33,7 @@ struct io_event : waiter {
   //             progress   links                          result
   //   idle      Q          nobody                         the awaiting coroutine, in submit()
   //   queued    Q          Q                              Q
-  //   running   Q          nobody                         nobody
+  //   running   Q          Q                              nobody; as cancelling
   //   finished  Q, to read S while it is listed; then     nobody until the coroutine runs again, which
   //                        whoever takes it out, to wake  then reads it without a lock
   // It becomes finished and is listed under one hold of Q, so that whoever finds it finished under Q finds it

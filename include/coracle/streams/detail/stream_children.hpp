@@ -1,4 +1,4 @@
-// coracle/streams/detail/stream_children.hpp -- what runs inside a pipeline between two polls.
+// coracle/streams/detail/stream_children.hpp -- the children of a pipeline, which run between two polls.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/child.hpp>
@@ -8,22 +8,21 @@
 #include <optional>
 
 namespace coracle::detail {
-/// All of a pipeline's children. The coroutine at the pipeline's end owns them, and stops and joins them on
-/// every way out, so no stage has to be joined by itself, and no source outlives its pipeline.
+/// All children of a pipeline. The coroutine at its end owns them, and stops and joins them on every way out,
+/// so no stage has to be joined separately, and no source outlives its pipeline.
 class stream_children {
  public:
   /// Throws std::bad_alloc. Requires: `outer` lives longer.
   explicit stream_children(const environment& outer) : inherited_(outer) {
-    // Before anything runs: a pump that found no memory to wait could not tell the consumer.
+    // Before anything runs: a pump that could not allocate for its wait could not notify the consumer.
     inherited_.prepare_for_waits();
   }
   stream_children(const stream_children&) = delete;
   stream_children& operator=(const stream_children&) = delete;
   ~stream_children() {
-    CORACLE_REQUIRE(
-        running_.left() <= 1,
-        "a pipeline was destroyed while something in it runs: await it to its end, which a stop request "
-        "brings early");
+    CORACLE_REQUIRE(running_.left() <= 1,
+                    "a pipeline was destroyed while its children run: await it to its end; to end it early, "
+                    "request a stop");
   }
 
   [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }
@@ -32,7 +31,7 @@ class stream_children {
     if (running_.count_down(1)) running_.continue_parent();
   }
   class join_operation;
-  /// Asks all to stop. Awaitable of nothing: they have ended. A stop request does not end that wait.
+  /// Requests all children to stop. Awaitable of nothing: completes when they have ended. Not cancellable.
   join_operation stop_and_join() noexcept;
 
  private:
@@ -58,18 +57,18 @@ inline stream_children::join_operation stream_children::stop_and_join() noexcept
   return join_operation{*this};
 }
 
-/// A place for one child after the other. `Derived` has over(), which is called when the child has ended and
-/// may let somebody start the next one.
+/// A slot for one child after another. `Derived` has over(), which is called when the child has ended and may
+/// cause the next one to be started.
 template <class Derived, class Awaitable>
 class stream_child {
  public:
-  /// Runs it until it first suspends. Requires: the one before is over.
+  /// Runs the child until it first suspends. Requires: the previous one has ended.
   void start(Awaitable&& value, stream_children& all) {
     running& one = running_.emplace(static_cast<Derived&>(*this), static_cast<Awaitable&&>(value), all);
     all.one_begins();
     if (!one.work.start(one.handle())) one.end();
   }
-  /// What the child gave; throws what it threw. Requires: over.
+  /// Returns the child's result or throws its exception. Requires: it has ended.
   await_result_t<Awaitable> take() {
     using T = await_result_t<Awaitable>;
     child<Awaitable>& work = running_->work;
@@ -84,7 +83,7 @@ class stream_child {
     }
   }
 
-  /// For over(): how a child that gives nothing has ended.
+  /// For over(): how a child without a result has ended.
   [[nodiscard]] outcome<void> how_it_ended() noexcept {
     outcome<void> well;
     if (!running_->work.finish()) return running_->work.failure();

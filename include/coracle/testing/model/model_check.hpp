@@ -1,4 +1,4 @@
-// coracle/testing/model/model_check.hpp -- run a small concurrent program in every way in which it can run.
+// coracle/testing/model/model_check.hpp -- runs a small concurrent program in every interleaving.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>
@@ -10,34 +10,33 @@
 #include <utility>
 
 namespace coracle::testing {
-/// How far model_check() goes.
+/// The bounds of a model_check().
 struct model_limits {
-  /// How often in one execution a thread may be interrupted where it could have gone on, or a compare_exchange_weak fail
-  /// for no reason. Without bound: one of all executions that no program can tell from each other is run.
+  /// The maximum number of preemptions and spurious failures of compare_exchange_weak in one execution.
+  /// Unbounded by default: then one execution of each equivalence class is run.
   unsigned preemptions = ~0U;
-  std::uint64_t executions = 10'000'000;  ///< after which it gives up: the result is not complete
-  std::uint64_t steps = 10'000;           ///< of one execution, after which it counts as a livelock
-  bool spurious_failures = true;  ///< compare_exchange_weak also fails without a reason, once an execution
-  /// Not 0: the choices are random, from this seed, and `executions` says how many runs there are.
+  std::uint64_t executions = 10'000'000;  ///< then it gives up: the result is not complete
+  std::uint64_t steps = 10'000;           ///< of one execution; more are reported as a livelock
+  bool spurious_failures = true;          ///< compare_exchange_weak may fail spuriously, once per execution
+  /// If not 0, choices are random, from this seed, and `executions` is the number of runs.
   std::uint64_t random_seed = 0;
-  unsigned random_depth =
-      3;  ///< then: in how many places of a run the order of its threads has to be unlucky
+  unsigned random_depth = 3;  ///< then: the number of scheduling constraints that a bug may need
 };
 
 struct model_result {
   bool passed = false;
-  bool complete = false;           ///< every execution within the bounds has been run
-  std::uint64_t executions = 0;    ///< so many
-  std::uint64_t pruned = 0;        ///< more were begun and given up, because they could only repeat others
+  bool complete = false;           ///< every execution within the bounds was run
+  std::uint64_t executions = 0;    ///< number of executions
+  std::uint64_t pruned = 0;        ///< further executions abandoned because they could only repeat others
   std::uint64_t steps = 0;         ///< accesses to atomics, in all of them
-  std::set<std::string> outcomes;  ///< what model_record() was told, in all of them
+  std::set<std::string> outcomes;  ///< the arguments of model_record(), over all executions
   std::string failure;             ///< what is wrong; empty if it passed
-  std::string schedule;            ///< how it came to that: a column for each thread
+  std::string schedule;            ///< the failing execution, a column per thread
   std::string replay;              ///< for model_replay(): the choices that lead there
 };
 
-/// Calls `body` again and again, each time with another interleaving of its threads and other stale values that
-/// C++'s memory model lets its loads see, until all have been tried or one fails.
+/// Calls `body` repeatedly, each time with another interleaving of its threads and other stale values that
+/// the C++ memory model allows its loads to return, until all have been tried or one fails.
 ///
 ///     const auto result = coracle::testing::model_check([] {
 ///       my_event event;
@@ -47,40 +46,40 @@ struct model_result {
 ///     });
 ///     if (!result.passed) std::puts(result.schedule.c_str());
 ///
-/// It reports a failed model_expect() or precondition, two accesses to a plain<T> that nothing orders, its end among them,
-/// a deadlock (and so a lost wake-up), a livelock, and memory that an execution leaves behind.
-/// What threads share is made of testing::atomic<T> and testing::plain<T> (<coracle/testing/model/atomic.hpp>).
-/// The program is compiled as a whole with CORACLE_MODEL, which swaps coracle's atomics and everything that waits for
-/// those of the checker, and linked with coracle::model. `body` does the same each time but for the order of
-/// its threads: no clock, no random numbers, no real threads.
-/// Limits: a load never sees a store that has not been made yet (no load buffering); stores to one location, and seq_cst
-/// accesses, are ordered as they are executed; a load sees one of the last 8; up to 5 threads beside the body. What a
-/// failed execution holds is freed without its destructors. More, and how to read a schedule: docs/model-checking.md.
+/// Reports a failed model_expect() or precondition, a data race on a plain<T>, including its destruction, a
+/// deadlock (and so a lost wake-up), a livelock, and leaked memory. Threads share data through
+/// testing::atomic<T> and testing::plain<T> (<coracle/testing/model/atomic.hpp>). The whole program is
+/// compiled with CORACLE_MODEL, which replaces coracle's atomics and everything that waits by the checker's,
+/// and linked with coracle::model. Apart from the interleaving, `body` must be deterministic: no clock, no
+/// random numbers, no real threads. Limits: a load never returns a store that has not been executed yet (no
+/// load buffering); modification order and the order of seq_cst accesses are execution order; a load returns
+/// one of the last 8 stores; up to 5 threads besides the body. Objects of a failed execution are freed
+/// without running destructors. More, and how to read a schedule: docs/model-checking.md.
 /// Source: P. Abdulla et al., "Optimal Dynamic Partial Order Reduction", POPL 2014; K. Coons et al., "Bounded
 /// Partial-Order Reduction", OOPSLA 2013; B. Norris, B. Demsky, "CDSChecker", OOPSLA 2013; D. Vyukov, Relacy.
 model_result model_check(const model_limits& limits, std::function<void()> body);
 inline model_result model_check(std::function<void()> body) { return model_check({}, std::move(body)); }
 
 namespace model {
-/// What is left out because it could only repeat something: nothing; old values, and places between steps that no other
-/// thread notices; orders, too.
+/// What the search leaves out because it could only repeat other executions: nothing; stale values, and
+/// preemptions that no other thread can observe; also orders.
 enum class reduction : std::uint8_t { none, of_values, of_orders };
-/// For the tests of the checker itself: model_check() does `of_orders`.
+/// For the checker's own tests: model_check() uses `of_orders`.
 model_result check_with(reduction reduces, const model_limits& limits, std::function<void()> body);
 }  // namespace model
 
-/// Runs the one execution that `replay` of a result names, for a debugger.
+/// Runs the one execution that a result's `replay` identifies, for a debugger.
 model_result model_replay(const std::string& replay, std::function<void()> body,
                           const model_limits& limits = {});
 
-/// What must be true inside a model_check().
+/// Reports a failure of the model_check() if `condition` is false.
 void model_expect(bool condition, const char* what,
                   std::source_location where = std::source_location::current());
 
-/// Notes an outcome of this execution, for the result. What `body` itself allocates, it frees.
+/// Adds an outcome of this execution to the result. `body` must free what it allocates itself.
 void model_record(std::string outcome);
 
-/// A thread of the program that is checked. Joined at the latest by its destructor.
+/// A thread of the checked program. The destructor joins it.
 class model_thread {
  public:
   explicit model_thread(std::function<void()> body);
@@ -95,6 +94,6 @@ class model_thread {
   bool joined_ = false;
 };
 
-/// A loop that waits for another thread calls this: goes on only after another thread has done something.
+/// Call in a loop that waits for another thread: returns only after another thread has made a step.
 void model_yield();
 }  // namespace coracle::testing

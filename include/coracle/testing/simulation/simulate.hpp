@@ -1,11 +1,12 @@
-// coracle/testing/simulation/simulate.hpp -- run a scenario with many seeds, or with each fault that can happen in it.
+// coracle/testing/simulation/simulate.hpp -- runs a scenario with many seeds, or with every possible fault.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/testing/simulation/simulation.hpp>
 #include <initializer_list>
 
 namespace coracle::testing {
-/// Uses a simulation, and tells it what must be true: simulation::expect(). An exception that leaves it is a failure.
+/// Uses a simulation and states what must hold, by simulation::expect(). An exception that leaves it is a
+/// failure.
 using simulated_scenario = std::function<void(simulation&)>;
 
 struct simulated_seeds {
@@ -13,11 +14,11 @@ struct simulated_seeds {
   std::uint64_t first = 1;
 };
 
-/// What all simulations of a simulate() did.
+/// The totals over all simulations of a simulate().
 struct simulated_total {
   std::uint64_t seeds = 0;
   std::uint64_t steps = 0;
-  std::uint64_t hash = 0;  ///< of all their traces: equal runs have equal ones, in each process
+  std::uint64_t hash = 0;  ///< of all traces: equal for equal runs, in every process
 };
 
 /// Calls `body` once for each seed, each time with a simulation of its own.
@@ -28,29 +29,29 @@ struct simulated_total {
 ///       sim.expect(sum == 10, "all four were added");
 ///     });
 ///
-/// Where the environment variable CORACLE_SEED is a number, it runs that seed only, and prints its whole trace.
-/// Exceptions  simulation_failure: which seed, why, the end of its trace, and how to run it again. A seed that ends the
-///             program is named on stderr before.
+/// If the environment variable CORACLE_SEED is a number, runs only that seed and prints its whole trace.
+/// Exceptions  simulation_failure: the seed, the reason, the end of the trace, and how to rerun it. If a seed
+///             ends the program, stderr names it.
 simulated_total simulate(const simulated_seeds& seeds, const simulated_scenario& body,
                          const simulation_options& options = {});
 
-/// How often for_every_fault() has run its scenario, for each kind of fault.
+/// The number of runs of for_every_fault(), per kind of fault.
 struct fault_counts {
   std::uint64_t cancellations = 0, operations = 0, allocations = 0;
   std::uint64_t hash = 0;  ///< as that of a simulated_total
 };
 
-/// Calls `body` with one seed, once without a fault, then for every k once with each of these: what is run() is asked to
-/// stop before step k; the k-th call of simulation::fails() gives true; the k-th allocation throws std::bad_alloc.
+/// Calls `body` with one seed, once without a fault, then for every k once with each of these faults: the
+/// awaitable of run() gets a stop request before step k; the k-th call of simulation::fails() returns true;
+/// the k-th allocation throws std::bad_alloc.
 ///
 ///     const auto counts = coracle::testing::for_every_fault(1, upload_and_check);
 ///
-/// `body` may let pass operation_cancelled where it was asked to stop, std::bad_alloc where an allocation failed, and
-/// any exception where an operation did: the error surfaces. It is to end, to leave no memory behind, and to meet its
-/// simulation::expect() in each case.
-/// The program has CORACLE_COUNT_ALLOCATIONS() in one of its files. ThreadSanitizer does not let allocations be counted:
-/// there none fails.
-/// Exceptions  simulation_failure: which fault, and as for simulate().
+/// `body` may throw operation_cancelled after a stop request, std::bad_alloc if an allocation failed, and any
+/// exception if an operation failed. In each case it must end, leak nothing and meet its
+/// simulation::expect(). The program has CORACLE_COUNT_ALLOCATIONS() in one of its files. Under clang's
+/// ThreadSanitizer allocations cannot be counted, and none fails.
+/// Exceptions  simulation_failure: the fault, and as for simulate().
 fault_counts for_every_fault(std::uint64_t seed, const simulated_scenario& body,
                              const simulation_options& options = {});
 
@@ -61,8 +62,8 @@ struct simulation_case {
   simulation_options options = {};
 };
 
-/// What main() of a program of simulations returns: runs each case with SEEDS seeds from FIRST on, only NAME if that is
-/// given, and says how many there were; or how the first failure can be run again.
+/// The main() of a program of simulations: runs each case, or only NAME, with SEEDS seeds from FIRST on, and
+/// prints totals, or how to rerun the first failure. Returns the exit status.
 ///
 ///     // program [SEEDS [FIRST [NAME]]]
 ///     int main(int argc, char** argv) {

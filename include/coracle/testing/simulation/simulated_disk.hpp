@@ -1,4 +1,4 @@
-// coracle/testing/simulation/simulated_disk.hpp -- the files of a simulated host, and what goes wrong with them.
+// coracle/testing/simulation/simulated_disk.hpp -- the files of a simulated host, and their faults.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
@@ -15,7 +15,7 @@ class disk;
 namespace coracle::testing {
 class simulation;
 
-/// How a simulated disk is. The counts are odds, one in so many; 0: never.
+/// The properties of a simulated disk. Each count n means one in n; 0: never.
 struct disk_faults {
   std::chrono::nanoseconds least_latency{10'000};
   std::chrono::nanoseconds most_latency{10'000'000};
@@ -23,16 +23,17 @@ struct disk_faults {
                            << 40;     ///< bytes in all files; beyond, writes are short, then ENOSPC
   std::uint32_t read_errors = 0;      ///< EIO
   std::uint32_t write_errors = 0;     ///< EIO
-  std::uint32_t sync_errors = 0;      ///< EIO; what was to be made durable is then lost in the next crash
+  std::uint32_t sync_errors = 0;      ///< EIO; the data is then lost in the next crash
   std::uint32_t short_transfers = 0;  ///< reads and writes move fewer bytes than they could
 
-  /// All of it, often enough that most runs meet some.
+  /// All faults, often enough that most runs encounter some.
   [[nodiscard]] static disk_faults harsh() noexcept;
 };
 
-/// Files by name, without folders: "a/b" is a name as any other. What was written is read back at once, by whoever; but
-/// only what sync() has covered, or was written with file_buffering_mode::write_through, certainly survives a crash.
-/// Of the rest each write, and each 512 bytes of it, survives by chance; so does a file's name.
+/// Files by name, without folders: "a/b" is a name like any other. Written data is visible to all readers at
+/// once; but only data covered by sync(), or written with file_buffering_mode::write_through, is certain to
+/// survive a crash. Of the rest each write, and each 512 bytes of it, survives by chance; so does a file's
+/// name.
 ///
 /// A host has one: see simulated_host::disk().
 ///
@@ -44,11 +45,11 @@ class simulated_disk {
   simulated_disk& operator=(const simulated_disk&) = delete;
   ~simulated_disk();
 
-  /// From now on.
+  /// Applies from now on.
   void set_faults(const disk_faults& faults) noexcept;
-  /// What the file holds now; nothing if there is none.
+  /// Returns the current contents of the file; nothing if it does not exist.
   [[nodiscard]] std::optional<std::string> contents(std::string_view path) const;
-  /// Puts a file there that is durable.
+  /// Creates or replaces a file durably.
   void put(std::string_view path, std::string_view text);
 
  private:

@@ -1,4 +1,4 @@
-// coracle/testing/simulation/simulated_host.hpp -- a machine of a simulation: an address, a disk, and an io_service.
+// coracle/testing/simulation/simulated_host.hpp -- a simulated machine: an address, a disk and an io_service.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/io_service.hpp>
@@ -13,23 +13,24 @@ class host;
 }  // namespace coracle::detail::simulated
 
 namespace coracle::testing {
-/// A machine with an io_service of its own. The sockets and files that are opened on that are simulated, and the code
-/// that uses them is the code that is shipped.
+/// A machine with its own io_service. Sockets and files opened on it are simulated; the code that uses them
+/// is the shipped code.
 ///
 ///     coracle::testing::simulation sim{seed};
 ///     coracle::testing::simulated_network network{sim, coracle::testing::network_faults::harsh()};
 ///     coracle::testing::simulated_host server{network, "10.0.0.1"}, client{network, "10.0.0.2"};
 ///     sim.run(serve_and_ask(server.io(), client.io()));
 ///
-/// The simulation processes the events of io(), as a thread in process_events() would, until its stop(). Code that has
-/// a loop of its own may call io().run() or process_events() all the same: they drive the simulation.
+/// The simulation processes the events of io(), like a thread in process_events(), until io().stop(). Code
+/// with its own loop may still call io().run() or process_events(): they drive the simulation.
 ///
 /// Threads  that of the simulation.
-/// Limits   native_handle() is a number that no system call knows. No socket options, no folders, no file locks.
+/// Limits   native_handle() is a number that no system call accepts. No socket options, folders or file
+///          locks.
 class simulated_host {
  public:
-  /// Requires: `address` is an IPv4 or IPv6 address that no other host of the network has. The loopback addresses are
-  /// each host's own.
+  /// Requires: `address` is an IPv4 or IPv6 address that no other host of the network has. Loopback addresses
+  /// are local to each host.
   simulated_host(simulated_network& network, std::string_view address);
   simulated_host(const simulated_host&) = delete;
   simulated_host& operator=(const simulated_host&) = delete;
@@ -40,12 +41,12 @@ class simulated_host {
   [[nodiscard]] const net::ip_address& address() const noexcept;
   [[nodiscard]] simulated_disk& disk() noexcept { return disk_; }
 
-  /// So many sockets and files may be open at once; beyond, EMFILE. At first 1024.
+  /// Limits the number of open sockets and files (initially 1024); beyond it, operations fail with EMFILE.
   void limit_descriptors(std::size_t most) noexcept;
   [[nodiscard]] std::size_t open_descriptors() const noexcept;
 
-  /// A loss of power, and a start anew: writes that were not synced are lost, or not; connections are gone without a
-  /// word to the other side; whatever is open here ends in errors (EIO, ENETDOWN), and can only be closed.
+  /// Simulates a power loss and a restart: unsynced writes may be lost; connections vanish without notice to
+  /// the peer; open files and sockets of this host fail (EIO, ENETDOWN) and can only be closed.
   void crash();
 
  private:

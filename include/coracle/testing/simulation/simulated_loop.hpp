@@ -1,12 +1,12 @@
-// coracle/testing/simulation/simulated_loop.hpp -- a scheduler of one thread inside a simulation.
+// coracle/testing/simulation/simulated_loop.hpp -- a single-threaded scheduler inside a simulation.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/intrusive_queue.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 
 namespace coracle::testing {
-/// An executor that keeps the order, as run_loop, an io_service or a strand does, while others of the same simulation
-/// run in between.
+/// An executor that preserves posting order, like run_loop, io_service and strand, while other coroutines of
+/// the same simulation run in between.
 ///
 ///     coracle::testing::simulated_loop front{sim}, back{sim};
 ///     co_await coracle::schedule_on(query(), back);
@@ -14,7 +14,7 @@ namespace coracle::testing {
 /// Order         first posted, first run.
 /// Resumes on    the simulation's thread; current_executor() is the loop.
 /// Cancellation  schedule(): as schedule_operation.
-/// Threads       that of the simulation, which outlives it.
+/// Threads       the simulation's; the simulation outlives it.
 /// Cost          no allocation.
 class simulated_loop final : public executor {
  public:
@@ -26,7 +26,7 @@ class simulated_loop final : public executor {
     CORACLE_REQUIRE(queue_.empty(), "a simulated_loop was destroyed with coroutines in its queue");
   }
 
-  /// Awaitable of nothing: continues here, behind what is queued already.
+  /// Awaitable of nothing: continues here, behind what is already queued.
   schedule_operation<simulated_loop> schedule() noexcept { return schedule_operation<simulated_loop>{*this}; }
   void post(resumption& item) noexcept override {
     if (queue_.empty()) sim_.post(turn_);
@@ -35,7 +35,7 @@ class simulated_loop final : public executor {
   [[nodiscard]] timer_service* timers() noexcept override { return sim_.timers(); }
 
  private:
-  /// Is posted to the simulation while anything is queued here, and runs the first of it.
+  /// Posted to the simulation while anything is queued here; runs the first entry.
   struct turn : resumption, detail::callback_frame {
     explicit turn(simulated_loop& its_loop) noexcept : detail::callback_frame(&run, nullptr), loop(its_loop) {
       resumption::handle = detail::callback_frame::handle();
@@ -43,7 +43,7 @@ class simulated_loop final : public executor {
     static void run(detail::callback_frame* self) { static_cast<turn*>(self)->loop.run_first(); }
     simulated_loop& loop;
   };
-  /// Whatever it resumes may destroy the loop.
+  /// The coroutine that it resumes may destroy the loop.
   void run_first() {
     const detail::executor_scope here{this};
     const std::coroutine_handle<> first = queue_.pop().handle;

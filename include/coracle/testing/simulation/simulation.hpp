@@ -1,4 +1,4 @@
-// coracle/testing/simulation/simulation.hpp -- run coroutines in an order and with a clock that one seed decides.
+// coracle/testing/simulation/simulation.hpp -- an executor whose order and clock a seed determines.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>
@@ -14,8 +14,8 @@
 #include <stdexcept>
 
 namespace coracle::testing {
-/// A failed expectation, a deadlock or a livelock in a simulation. The text has the seed, the activities that are still
-/// alive, and the end of the trace.
+/// A failed expectation, a deadlock or a livelock in a simulation. The text contains the seed, the activities
+/// still alive, and the end of the trace.
 class simulation_failure : public std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -23,36 +23,38 @@ class simulation_failure : public std::runtime_error {
 class simulated_activity;
 
 struct simulation_options {
-  /// The clock also moves while something can run, as on a busy machine: a coroutine that has been woken may find that
-  /// its time is over.
+  /// The clock also advances while something is runnable, as on a busy machine: a deadline may pass before a
+  /// woken coroutine runs.
   bool stalls = false;
-  std::uint64_t most_steps = 1'000'000;  ///< of one run(); more are reported as a livelock
-  std::size_t trace_lines = 40;          ///< that are remembered
+  std::uint64_t most_steps = 1'000'000;  ///< per run(); more are reported as a livelock
+  std::size_t trace_lines = 40;          ///< kept for the report
 };
 
-/// What is to fail in a simulation. The k-th, counted from 1; 0: none.
+/// The faults of a simulation: each the number of the event that fails, counted from 1; 0: none.
 struct simulation_faults {
-  std::uint64_t cancel = 0;     ///< before this step, what run() awaits is asked to stop
-  std::uint64_t operation = 0;  ///< this call of fails() gives true
+  std::uint64_t cancel = 0;     ///< before this step the awaitable of run() gets a stop request
+  std::uint64_t operation = 0;  ///< this call of fails() returns true
 };
 
-/// A pool of threads, a clock and dice in one thread: whatever can run is run in an order drawn from the seed, each
-/// from one suspension to the next, and when nothing can, the clock jumps to the next timer. The same seed gives the
-/// same steps, bit for bit, in each process.
+/// Simulates a thread pool and a clock on one thread: runnable coroutines run in an order drawn from the
+/// seed, each from one suspension to the next; when nothing is runnable, the clock jumps to the next timer.
+/// The same seed gives the same steps, bit for bit, in every process.
 ///
 ///     coracle::testing::simulation sim{seed};
 ///     sim.run(serve_and_ask());  // throws simulation_failure on a deadlock
 ///
-/// Prefer virtual_time_loop where one order is enough, and model_check() for threads that share atomics.
-/// Order         none is promised, as by a static_thread_pool; timers by deadline, and others may run between two of
-///               the same moment.
+/// Prefer virtual_time_loop if one order is enough, and model_check() for threads that share atomics.
+/// Order         unspecified, as on a static_thread_pool; timers by deadline, and coroutines may run between
+///               two timers of the same time.
 /// Resumes on    the thread that is inside run().
-/// Cancellation  schedule(): as schedule_operation. Where nothing can go on, run() first asks what it awaits to stop, so
-///               that it ends, then throws; where it does not end, the report goes to stderr and ends the program.
+/// Cancellation  schedule(): as schedule_operation. On a deadlock, run() first requests a stop of what it
+///               awaits, so that it ends, then throws; if it does not end, the report goes to stderr and the
+///               program ends.
 /// Exceptions    run(): those of the awaitable, simulation_failure.
-/// Threads       one: all must happen on the thread that made it. No other clock, no other source of random numbers,
-///               no order by address, or the seed does not decide.
-/// Cost          no allocation from the global heap for posts, timers and the trace; about 40 ns a step.
+/// Threads       one: everything must happen on the thread that created it. The seed determines the run only
+///               if there is no other clock, no other source of random numbers and no dependence on
+///               addresses.
+/// Cost          no allocation from the global heap for posts, timers and the trace; about 40 ns per step.
 class simulation final : public executor {
  public:
   using time_point = virtual_clock::time_point;
@@ -62,45 +64,45 @@ class simulation final : public executor {
                       const simulation_faults& faults = {});
   simulation(const simulation&) = delete;
   simulation& operator=(const simulation&) = delete;
-  /// Requires: nothing is queued, and no timer is set but those of at().
+  /// Requires: nothing is queued, and no timer is armed except those of at().
   ~simulation();
 
-  /// Awaits on behalf of plain code, here, and then runs what is still queued. Returns the result.
+  /// Awaits an awaitable from plain code, here, then runs what is still queued. Returns the result.
   template <awaitable Awaitable>
   await_result_t<Awaitable> run(Awaitable&& value);
 
-  /// Awaitable of nothing: continues here, sooner or later.
+  /// Awaitable of nothing: continues here, after a random number of other steps.
   schedule_operation<simulation> schedule() noexcept { return schedule_operation<simulation>{*this}; }
   void post(resumption& item) noexcept override;
-  /// Takes back what was posted, if it has not begun to run.
+  /// Removes a posted entry that has not started.
   void withdraw(const resumption& item) noexcept;
   [[nodiscard]] timer_service* timers() noexcept override { return &clock_; }
 
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] time_point now() noexcept { return clock_.now(); }
-  /// Calls `what` at `when`, unless the simulation ends before; no coroutine runs inside the call, and no
-  /// allocation in it is made to fail.
+  /// Calls `what` at `when`, unless the simulation ends before; no coroutine runs inside the call, and its
+  /// allocations are not made to fail.
   void at(time_point when, std::function<void()> what);
-  /// For the program that is simulated, and for what surrounds it. The order of the steps has another.
+  /// For the simulated program and its surroundings. The order of the steps has another source.
   [[nodiscard]] random_source& random() noexcept { return random_; }
-  /// For a simulated device, at each thing that could fail: true where it is to.
+  /// Call in a simulated device for each operation that could fail: returns true if it shall fail.
   [[nodiscard]] bool fails(std::string_view what) noexcept;
-  /// So often fails() was called.
+  /// Returns the number of calls of fails().
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
 
-  /// Adds a line of its own to the trace, and to its hash.
+  /// Adds a line to the trace and its hash.
   void note(std::string_view line) noexcept { trace_.add(simulation_trace::event::note, now(), step_, line); }
   [[nodiscard]] const simulation_trace& trace() const noexcept { return trace_; }
-  /// What must be true. The first that is not is kept, and noted in the trace; nothing is thrown.
+  /// States what must hold. The first failure is kept and noted in the trace; nothing is thrown.
   void expect(bool condition, std::string_view what,
               std::source_location where = std::source_location::current());
-  /// The first expectation that failed; empty if none did.
+  /// Returns the first failed expectation; empty if there is none.
   [[nodiscard]] const std::string& unmet() const noexcept { return unmet_; }
 
-  /// For what runs a simulation in another way than run(), as an io_service does: runs one coroutine, or fires one
-  /// timer, or moves the clock. False: there is nothing of all that.
+  /// For code that drives a simulation otherwise than by run(), such as an io_service: runs one coroutine,
+  /// fires one timer or advances the clock. Returns false if there is nothing to do.
   bool step();
-  /// What the text of a simulation_failure is.
+  /// Returns the text of a simulation_failure.
   [[nodiscard]] std::string report(std::string_view why) const;
 
  private:
@@ -137,8 +139,7 @@ class simulation final : public executor {
   const simulation_options options_;
   simulation_faults faults_;
   random_source order_, random_;
-  std::uint64_t
-      late_one_in_;  // one in so many that are posted is kept back until nothing else is ready; 0: none
+  std::uint64_t late_one_in_;  // one in n posts is held back until nothing else is ready; 0: none
   virtual_clock clock_;
   detail::uncounted_vector<ready> ready_, late_;
   std::list<call> calls_;
@@ -151,15 +152,14 @@ class simulation final : public executor {
   [[maybe_unused]] const detail::thread_state* const owner_ = &detail::this_thread();
 };
 
-/// Gives what runs in a block a name. The report of a simulation in which nothing can go on lists those that have not
-/// ended.
+/// Names the activity of a block. The report of a deadlock lists the activities that have not ended.
 ///
 ///     const coracle::testing::simulated_activity here{sim, "a client waits for its answer"};
 ///
-/// Threads  that of the simulation.
+/// Threads  the simulation's.
 class [[nodiscard]] simulated_activity {
  public:
-  /// `name` outlives it.
+  /// Requires: `name` outlives it.
   explicit simulated_activity(simulation& sim, std::string_view name,
                               std::source_location where = std::source_location::current()) noexcept
       : sim_(sim), name_(name), where_(where), next_(sim.activities_) {

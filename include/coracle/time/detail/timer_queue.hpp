@@ -6,7 +6,7 @@
 #include <cstddef>
 
 namespace coracle::detail {
-/// What every timer_service is made of: a timer_wheel that knows what state a timer is in. Not synchronised.
+/// The core of every timer_service: a timer_wheel that tracks the state of each timer. Not synchronised.
 class timer_queue {
  public:
   using time_point = timer_service::time_point;
@@ -29,13 +29,14 @@ class timer_queue {
     each.progress = timer::state::removed;
     return waited;
   }
-  /// Takes out the first that is due, for the caller to fire() without the lock; null: none is.
+  /// Removes and returns the first timer that is due, for the caller to fire() without the lock; null if none
+  /// is.
   timer* pop_due(time_point now) noexcept {
     auto* const due = static_cast<timer*>(wheel_.pop_due(units(now)));
     if (due) due->progress = timer::state::fired;
     return due;
   }
-  /// When to look again: not after the first deadline; max() if there is none.
+  /// When to check again: not after the first deadline; max() if there is none.
   [[nodiscard]] time_point next() const noexcept {
     const std::uint64_t first = wheel_.next();
     if (first >= units(time_point::max())) return time_point::max();
@@ -50,7 +51,7 @@ class timer_queue {
 
   timer_wheel wheel_;
 };
-/// Timers that a service takes out under its lock, and fires without it.
+/// Timers that a service removes under its lock and fires without it.
 class timer_batch {
  public:
   /// Returns false if none is due.
@@ -59,7 +60,7 @@ class timer_batch {
     while (count_ != most && (due_[count_] = from.pop_due(now))) ++count_;
     return count_ != 0;
   }
-  /// No coroutine runs before all of them have fired: it might wait for one of the others.
+  /// No coroutine runs before all of them have fired, because it might wait for one of the others.
   void fire() noexcept {
     const wake_after_callbacks put_off{this_thread()};
     for (std::size_t i = 0; i != count_; ++i) detail::fire(*due_[i]);

@@ -1,4 +1,4 @@
-// coracle/time/detail/timer_wheel.hpp -- many deadlines, the next of them at hand.
+// coracle/time/detail/timer_wheel.hpp -- a queue of deadlines with O(1) insert and remove.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <bit>
@@ -6,17 +6,19 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// A queue of deadlines in which adding and removing one costs the same however many there are.
+/// A queue of deadlines in which adding and removing one costs the same however many there are: a
+/// hierarchical timing wheel.
 ///
 ///     timer_wheel wheel{now};
 ///     wheel.insert(node, now + 1'000'000);
 ///     while (timer_node* due = wheel.pop_due(later)) wake(*due);
 ///
-/// It knows no clock: a time is a number that grows, here nanoseconds, and the caller says what time it is.
+/// It reads no clock: a time is an increasing number, here of nanoseconds, and the caller passes the current
+/// one.
 ///
-/// Order    by deadline, to the unit; equal deadlines, and all that were past when they came, in the order of
+/// Order    by deadline, to the unit; equal deadlines, and all that were past on insertion, in the order of
 ///          insertion. Nothing is due before its deadline.
-/// Threads  none of its own: one at a time.
+/// Threads  not thread-safe.
 /// Cost     insert and remove O(1); a node moves to a finer slot at most 10 times before it is due. No
 ///          allocation; 17 KB.
 /// Source   G. Varghese, A. Lauck, "Hashed and hierarchical timing wheels", scheme 7, SOSP 1987.
@@ -29,7 +31,7 @@ class timer_wheel {
   timer_wheel& operator=(const timer_wheel&) = delete;
 
   [[nodiscard]] bool empty() const noexcept { return used_levels_ == 0; }
-  /// The greatest time that pop_due() was told, or the start.
+  /// The greatest time passed to pop_due(), or the start.
   [[nodiscard]] std::uint64_t now() const noexcept { return now_; }
 
   /// Requires: `node` is in no wheel.
@@ -39,18 +41,18 @@ class timer_wheel {
   }
   /// Requires: `node` is in this wheel.
   void remove(timer_node& node) noexcept;
-  /// Takes out the first node whose deadline is `now` or earlier; null: there is none.
+  /// Removes and returns the first node whose deadline is `now` or earlier; null if there is none.
   timer_node* pop_due(std::uint64_t now) noexcept;
-  /// When to look again: the first deadline, or a time before it if nodes have been removed; `never` if
+  /// When to check again: the first deadline, or a time before it if nodes have been removed; `never` if
   /// empty.
   [[nodiscard]] std::uint64_t next() const noexcept;
 
  private:
-  // A time is a number of 11 digits, each of 6 bits. A node stands at the level of the highest digit in which
-  // its deadline differs from now_, in the slot that this digit of the deadline names. So every node of a
-  // level comes before those of the levels above, and slots of one level come in their order. As now_ enters
-  // a slot, its nodes have the digit in common with now_ and move down. What is not entered keeps its place:
-  // it is found again from the deadline alone.
+  // A time is a number of 11 digits, each of 6 bits. A node is at the level of the highest digit in which its
+  // deadline differs from now_, in the slot that this digit of the deadline selects. So every node of a level
+  // is due before those of the levels above, and the slots of one level are due in order. When now_ enters a
+  // slot, its nodes share the digit with now_ and move down. Nodes of other slots stay: their position
+  // follows from the deadline alone.
   static constexpr unsigned digit_bits = 6, slots_per_level = 1u << digit_bits, levels = 11;
   struct slot {
     timer_link nodes;            // a ring
@@ -119,7 +121,7 @@ inline timer_node* timer_wheel::pop_due(std::uint64_t now) noexcept {
     if (start > now) break;
     timer_link& ring = slots_[first.level][first.index].nodes;
     auto& node = static_cast<timer_node&>(*ring.next);
-    // Who is alone in the first slot is the first of all.
+    // A lone node in the first slot is the first of all.
     if (first.level == 0 || (node.next == &ring && node.deadline <= now)) {
       remove(node);
       if (node.deadline > now_) now_ = node.deadline;
@@ -132,8 +134,8 @@ inline timer_node* timer_wheel::pop_due(std::uint64_t now) noexcept {
   return nullptr;
 }
 
-/// Walks on from the other end at the same time, until it meets itself: so two cache misses are under way,
-/// not one, which takes a third off the cost of a large slot.
+/// Walks from both ends until they meet, so that two cache misses overlap; that saves a third of the cost of
+/// a large slot.
 inline void timer_wheel::move_down(position p) noexcept {
   timer_link& ring = slots_[p.level][p.index].nodes;
   timer_link* each = ring.next;

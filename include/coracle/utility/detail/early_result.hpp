@@ -1,5 +1,5 @@
-// coracle/utility/detail/early_result.hpp -- parts of coroutines that return a plain object, such as an optional, and
-// may end before their last line.
+// coracle/utility/detail/early_result.hpp -- parts of coroutines that return a plain object and may end
+// early.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/frame_memory.hpp>
@@ -8,12 +8,12 @@
 #include <utility>
 
 namespace coracle::detail {
-/// What get_return_object of such a promise gives. The compiler converts it to the function's return type
-/// once the body has suspended for good; that is where the frame is destroyed.
+/// What get_return_object of such a promise returns. The compiler converts it to the function's return type
+/// once the body has suspended for the last time; the conversion destroys the frame.
 ///
 /// It has no destructor: clang 22 keeps it in the frame, and destroying the frame would run the destructor.
-/// So where something throws, the frame is left to the compiler's own clean-up. There is one for the body,
-/// and for this conversion: only clang 19 has none for that, and leaks where moving the result throws.
+/// So if something throws, the frame is left to the compiler's own clean-up. That exists for the body and for
+/// this conversion; only clang 19 lacks the latter, and leaks if moving the result throws.
 template <class Promise>
 class early_result {
  public:
@@ -26,7 +26,7 @@ class early_result {
   operator result_type() {
     const std::coroutine_handle<Promise> body = body_;
     if (!body.done() && !body.promise().ended_early()) [[unlikely]] {
-      fail("this compiler asks for the result of a coroutine before it runs its body");
+      fail("this compiler converts the result of get_return_object() before the coroutine's body has run");
     }
     result_type result(body.promise().take());
     body.destroy();
@@ -37,7 +37,7 @@ class early_result {
   std::coroutine_handle<Promise> body_;
 };
 
-/// Knows of each `Result` whether there is one, in builds with checks.
+/// Records in checked builds whether there is a result.
 template <class Result>
 class early_state : public result_of_coroutine<Result, part::rethrows_errors> {
 #if CORACLE_CHECKS()
@@ -57,7 +57,7 @@ class early_state : public result_of_coroutine<Result, part::rethrows_errors> {
 template <class Result>
 using early_returns = returns_into<Result, early_state<Result>>;
 
-/// The promise of a coroutine that returns a `Result`, but for await_transform.
+/// The promise of a coroutine that returns a `Result`, except for await_transform.
 template <class Result, class Returns = early_returns<Result>>
 class early_result_promise : public Returns,
                              public part::starts_eagerly,
@@ -70,7 +70,7 @@ class early_result_promise : public Returns,
     using handle = std::coroutine_handle<early_result_promise>;
     return early_result<early_result_promise>(handle::from_promise(*this));
   }
-  /// Called in await_suspend: the body is not resumed any more, and the coroutine returns `Result(args...)`.
+  /// Call in await_suspend: the body is not resumed again, and the coroutine returns `Result(args...)`.
   template <class... Args>
   void end_early(Args&&... args) noexcept(std::is_nothrow_constructible_v<Result, Args...>) {
     this->result_.emplace(static_cast<Args&&>(args)...);

@@ -11,7 +11,7 @@
 #endif
 
 namespace coracle::detail {
-/// Constructs an object where one of another type is, and brings that one back if this throws.
+/// Replaces an object by one of another type, and restores the old one if the construction throws.
 template <class Next, class Old, class Arg>
 constexpr void replace(Next& next, Old& old, Arg&& arg) {
   if constexpr (std::is_nothrow_constructible_v<Next, Arg>) {
@@ -38,7 +38,7 @@ constexpr void replace(Next& next, Old& old, Arg&& arg) {
 }
 
 struct holds_error {};     // tag: construct the error
-struct result_of_call {};  // tag: construct from what a call returns
+struct result_of_call {};  // tag: construct from the result of a call
 
 template <template <class> class Trait, class T, class E>
 inline constexpr bool both = Trait<T>::value && Trait<E>::value;
@@ -47,7 +47,7 @@ template <class T, class E>
 inline constexpr bool replaceable =
     std::is_nothrow_move_constructible_v<T> || std::is_nothrow_move_constructible_v<E>;
 
-/// Copied, moved and destroyed as its parts are: trivially where they are.
+/// Trivially copyable, movable and destructible if its parts are.
 template <class T, class E>
 class expected_storage {
   static constexpr bool trivial_copy = both<std::is_trivially_copy_constructible, T, E>;
@@ -73,7 +73,7 @@ class expected_storage {
   constexpr expected_storage(result_of_call, std::in_place_t, F& f) : value(f()), has(true) {}
   template <class F>
   constexpr expected_storage(result_of_call, holds_error, F& f) : error(f()), has(false) {}
-  /// The conversion from another kind of storage.
+  /// Converts from another kind of storage.
   template <class Other>
   constexpr expected_storage(std::true_type, Other&& other) : has(other.has) {
     construct_from(std::forward<Other>(other));

@@ -1,4 +1,4 @@
-// coracle/testing/model/detail/memory.hpp -- shared memory as the model checker sees it.
+// coracle/testing/model/detail/memory.hpp -- shared memory for the model checker.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -20,19 +20,19 @@ class tagged_pointer;
 namespace coracle::testing::model {
 using site = std::source_location;
 
-/// A memory order, and where in the program it is written: an argument of that type converts to it where the call is.
+/// A memory order and its source location: an argument of type std::memory_order converts to it at the call.
 struct model_order {
   model_order(std::memory_order given, site place = site::current()) : is(given), where(place) {}  // NOLINT
   std::memory_order is;
   site where;
 };
 
-/// Threads of one execution, the body of the test among them.
+/// The maximum number of threads of an execution, including the body of the test.
 inline constexpr std::size_t model_threads = 6;
-/// How many stores a location remembers: how stale a load can be.
+/// The number of stores that a location remembers: how stale a load can be.
 inline constexpr std::size_t model_history = 8;
 
-/// A moment of each thread. Threads count the accesses to atomics that they make, from 1 on.
+/// A vector clock: one time per thread. Threads count their accesses to atomics, from 1 on.
 struct alignas(16) model_clock {
   std::array<std::int16_t, 8> at{};
   void join(const model_clock& other) noexcept {
@@ -45,12 +45,11 @@ struct alignas(16) model_clock {
   }
 };
 
-/// What a thread has learnt of the others.
+/// What a thread knows of the others.
 struct model_view {
-  model_clock knows;  ///< it happens before what the thread does now
-  model_clock sees;   ///< so far, at least, its loads see; further than it knows after a seq_cst fence
-  std::uint32_t fence =
-      0;  ///< seq_cst accesses made by anybody until the last seq_cst fence that it knows of
+  model_clock knows;        ///< happens before the thread's next step
+  model_clock sees;         ///< its loads see at least this; after a seq_cst fence more than `knows`
+  std::uint32_t fence = 0;  ///< number of seq_cst accesses before the last seq_cst fence that it knows of
   void join(const model_view& other) noexcept {
     knows.join(other.knows);
     sees.join(other.sees);
@@ -61,16 +60,16 @@ struct model_view {
   }
 };
 
-/// What has touched something so far, of which the order matters. A touch that writes depends on all before it, one
-/// that reads on those that write.
+/// The previous accesses to an object whose order matters. A write depends on all previous accesses, a read
+/// on previous writes.
 struct model_touches {
-  model_clock writes, all;                ///< the past of the last write, and of all
+  model_clock writes, all;                ///< the past of the last write, and of all accesses
   std::int16_t writer = 0;                ///< the number of the event; 0: none
-  std::array<std::int16_t, 8> readers{};  ///< since then, of each thread
+  std::array<std::int16_t, 8> readers{};  ///< since then, per thread
 };
 
-/// Whether an object stands where it is expected. The mark depends on the address: neither a copy of its bytes nor what
-/// else comes to lie there passes for it.
+/// Detects whether an object is alive at its address. The mark depends on the address: neither a copy of the
+/// object's bytes nor other data in the same place is mistaken for it.
 class alignas(16) model_life {
  public:
   enum class kind : std::uint64_t { atomic, plain };
@@ -84,45 +83,45 @@ class alignas(16) model_life {
 
  private:
   static constexpr std::uint64_t on = 0x51d0a70311c0f3e0, over = on + 2;
-  /// The lowest bits of an address are 0: they tell the four apart.
+  /// The lowest bits of an address are 0, so they can distinguish the four kinds.
   [[nodiscard]] std::uint64_t mark_of(kind of, std::uint64_t what) const noexcept {
     return (what + static_cast<std::uint64_t>(of)) ^ reinterpret_cast<std::uintptr_t>(this);
   }
-  std::uint64_t mark_;  // what was there before tells of an object whose storage is used again
+  std::uint64_t mark_;  // the previous contents reveal an object whose storage is reused
 };
 
-/// A store, for as long as some load may still see it. Not initialised: locations are made often.
+/// A store that some load may still see. Not initialised, because locations are created often.
 struct model_store {
   std::uint64_t value;
-  model_view release;        ///< what a load with acquire learns
+  model_view release;        ///< what an acquire load learns
   model_clock first_seen;    ///< when each thread first saw it
   std::uint32_t sequential;  ///< the number of the first seq_cst access that wrote or saw it; 0: none
   std::int16_t time;
   std::uint8_t thread;
 };
 
-/// An atomic object: its stores in modification order, the newest of them.
+/// An atomic object: its newest stores, in modification order.
 struct model_location {
   model_location() noexcept {}  // NOLINT: the stores begin with the first
   model_life life;
   std::uint32_t count = 0;
   std::uint32_t name;
-  std::uint64_t execution;  ///< in which this is valid; before it only the last value is
-  std::int16_t made;        ///< when, by which thread
+  std::uint64_t execution;  ///< in which this is valid; in others only the last value is
+  std::int16_t made;        ///< when and by which thread it was created
   std::uint8_t maker;
-  union {                  // so that it is not initialised: as `life`, it may still tell of the object before
-    model_clock accesses;  ///< the last of each thread
+  union {                  // avoids initialisation: read as `life`, it may still reveal the previous object
+    model_clock accesses;  ///< the last access of each thread
   };
-  std::uint64_t seal;  ///< tells that nothing else has been written here since
+  std::uint64_t seal;  ///< detects that other data has been written here
   model_touches touches;
   std::array<model_store, model_history> stores;
 };
 
-/// A plain object: who wrote it last, and who has read it since. Its beginning and its end count as writes.
+/// A plain object: its last writer and the readers since. Construction and destruction count as writes.
 struct model_cell {
   model_cell() noexcept {}  // NOLINT: begins in model_make()
   model_life life;
-  std::uint64_t execution;  ///< in which the rest is valid; before it nobody has touched the object
+  std::uint64_t execution;  ///< in which the rest is valid; in others the object is untouched
   union {                   // as above
     model_clock reads;
   };
@@ -134,39 +133,39 @@ struct model_cell {
   std::uint64_t seal;  ///< as above
 };
 
-// The engine, src/testing/model/engine.cpp. Outside of a model_check() these act as on ordinary memory.
+// The engine, src/testing/model/engine.cpp. Outside a model_check() these act on ordinary memory.
 std::uint64_t model_load(model_location& at, std::memory_order order, const site& where);
 void model_store_to(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-/// A read-modify-write in two steps, which no other thread comes between.
+/// A read-modify-write in two steps, between which no other thread runs.
 std::uint64_t model_rmw_read(model_location& at, const model_order& order);
-/// One that happens only if the value is `expected`. Otherwise it is a load with the order `failure`.
+/// The same for compare_exchange: if the value is not `expected`, it is a load with the order `failure`.
 std::uint64_t model_rmw_read(model_location& at, std::uint64_t expected, const model_order& success,
                              const model_order& failure);
 void model_rmw_write(model_location& at, std::uint64_t value, std::memory_order order, const site& where);
-/// It does not happen.
+/// Ends a read-modify-write that failed.
 void model_rmw_fail(model_location& at, std::memory_order order, const site& where);
-/// Whether a compare_exchange_weak fails for no reason.
+/// Returns true if a compare_exchange_weak fails spuriously.
 [[nodiscard]] bool model_fails_spuriously();
 void model_init(model_location& at, std::uint64_t value);
-/// The object's end: every access to it must happen before that.
+/// Ends the object's lifetime: every access must happen before that.
 void model_end(model_location& at);
 void model_fence(std::memory_order order, const site& where);
-/// Every thread passes a seq_cst fence at some moment between two of the caller's: membarrier(2).
+/// Models membarrier(2): every thread executes a seq_cst fence at some point between two of the caller's.
 void model_fence_everywhere(const site& where);
 void model_make(model_cell& at, const site& where);
-/// As that of an atomic.
+/// As for an atomic.
 void model_end(model_cell& at);
 void model_read(model_cell& at);
 void model_write(model_cell& at);
 void model_pause();
-/// One of `count` ways, each of which is tried.
+/// Returns one of `count` choices, each of which is tried.
 [[nodiscard]] unsigned model_choose(unsigned count);
-/// How long the next model_park_at() with a time-out sleeps, in nanoseconds.
+/// Sets the timeout of the next model_park_at() that has one, in nanoseconds.
 void model_set_timeout(std::int64_t nanoseconds);
 bool model_park_at(model_location& at, std::uint64_t expected, bool has_timeout, const site& where);
 void model_unpark_at(const model_location* at, unsigned count, const site& where);
 
-/// std::atomic, every access of which the engine sees.
+/// std::atomic whose every access the engine sees.
 template <class T>
 class model_atomic {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
@@ -225,7 +224,7 @@ class model_atomic {
   friend bool model_park(model_atomic& word, T expected, bool has_timeout, const site& where) {
     return model_park_at(word.location_, encode(expected), has_timeout, where);
   }
-  /// The word may be gone: only its address is used.
+  /// Only the word's address is used: it may no longer exist.
   friend void model_unpark(model_atomic* word, unsigned count, const site& where) {
     model_unpark_at(&word->location_, count, where);
   }
@@ -244,7 +243,7 @@ class model_atomic {
   }
   static std::uint64_t encode(T value) {
     if constexpr (std::is_integral_v<T>) {
-      return static_cast<std::uint64_t>(value);  // a schedule shows -1 as that
+      return static_cast<std::uint64_t>(value);  // so that a schedule shows -1 as such
     } else {
       std::uint64_t bits = 0;
       std::memcpy(&bits, &value, sizeof(T));
@@ -260,7 +259,7 @@ class model_atomic {
   mutable model_location location_;
 };
 
-/// What can be a model_plain: numbers, pointers, also with a tag, and the handles of coroutines.
+/// The types of which there is a model_plain: numbers, pointers, also tagged, and coroutine handles.
 template <class T>
 inline constexpr bool is_model_field = std::is_scalar_v<T>;
 template <class Promise>
@@ -268,8 +267,8 @@ inline constexpr bool is_model_field<std::coroutine_handle<Promise>> = true;
 template <class T, class Tag>
 inline constexpr bool is_model_field<detail::tagged_pointer<T, Tag>> = true;
 
-/// A plain field that a protocol hands from thread to thread: the engine reports two accesses that nothing orders, the
-/// field's end among them.
+/// A plain field that a protocol passes from thread to thread: the engine reports unordered accesses,
+/// including the field's destruction.
 template <class T>
 class model_plain {
  public:

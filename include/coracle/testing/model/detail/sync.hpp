@@ -1,4 +1,4 @@
-// coracle/testing/model/detail/sync.hpp -- threads, the clock and condition variables as the model checker sees them.
+// coracle/testing/model/detail/sync.hpp -- threads, clock and condition variables for the model checker.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -13,13 +13,13 @@ namespace coracle::testing::model {
 unsigned model_start_thread(void* (*body)(void*), void* argument);
 void model_join_thread(unsigned index);
 unsigned model_this_thread();
-/// Nanoseconds. Time stands still but for threads that sleep until a time: that one of them runs again is what makes
-/// it that time, and it may be next at any moment.
+/// Returns nanoseconds. Time stands still except for threads that sleep until a time: when such a thread runs
+/// next, which may be at any point, its time has come.
 std::int64_t model_now();
-/// As model_set_timeout(): until when.
+/// As model_set_timeout(), with an absolute time.
 void model_set_deadline(std::int64_t nanoseconds);
 
-/// std::condition_variable, with `Mutex` for std::mutex. No spurious wake-ups.
+/// std::condition_variable with `Mutex` in place of std::mutex. No spurious wake-ups.
 template <class Mutex>
 class model_condition_variable {
  public:
@@ -57,7 +57,7 @@ class model_condition_variable {
   }
 
  private:
-  /// Returns false if the time is over.
+  /// Returns false if the time has expired.
   bool sleep(std::unique_lock<Mutex>& lock, bool has_timeout, std::int64_t end = 0) {
     const unsigned self = model_this_thread();
     model_atomic<std::uint32_t>& woken = woken_[self];
@@ -85,8 +85,8 @@ class model_condition_variable {
     model_unpark(&woken_[index], 1, site::current());
   }
 
-  // A thread looks at waits_, and changes it, right after it has changed the counter, so that no other comes between, and
-  // the checker knows that the two belong together.
+  // A thread reads and changes waits_ right after it has changed the counter, so that no other thread runs in
+  // between, and the checker sees the two as one step.
   model_atomic<std::uint32_t> changes_{0};
   std::array<bool, model_threads> waits_{};
   std::array<model_atomic<std::uint32_t>, model_threads> woken_;

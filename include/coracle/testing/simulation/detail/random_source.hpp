@@ -1,38 +1,38 @@
-// coracle/testing/simulation/detail/random_source.hpp -- numbers that a seed decides, the same with every compiler and library.
+// coracle/testing/simulation/detail/random_source.hpp -- portable seeded random numbers.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/base/split_mix.hpp>
 #include <cstdint>
 
 namespace coracle::testing {
-/// A UniformRandomBitGenerator that gives the same numbers everywhere, which the distributions of <random> do not.
+/// A UniformRandomBitGenerator that returns the same numbers with every compiler and library, unlike the
+/// distributions of <random>.
 ///
 ///     coracle::testing::random_source random{7};
 ///     if (random.one_in(10)) drop(packet); else delay(packet, random.between(1ms, 20ms));
 ///
-/// Threads  one at a time.
-/// Cost     8 bytes; a few instructions a number. Not for secrets.
-/// Source   G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
-class random_source {
+/// Threads  not thread-safe.
+/// Cost     8 bytes; a few instructions per number. Not cryptographic.
+/// Source   base/split_mix.hpp
+class random_source : detail::split_mix {
  public:
   using result_type = std::uint64_t;
 
-  explicit constexpr random_source(std::uint64_t seed) noexcept : state_(seed) {}
+  explicit constexpr random_source(std::uint64_t seed) noexcept : split_mix(seed) {}
 
   static constexpr result_type min() noexcept { return 0; }
   static constexpr result_type max() noexcept { return ~result_type{0}; }
-  constexpr result_type operator()() noexcept {
-    state_ += 0x9e3779b97f4a7c15;
-    return mix(state_);
-  }
-  /// 0 ... count - 1. Requires: count != 0. A little uneven where `count` is near 2^64.
+  using split_mix::mix;
+  using split_mix::operator();
+  /// Returns a number in [0, count). Requires: count != 0. Slightly biased if `count` is near 2^64.
   constexpr std::uint64_t below(std::uint64_t count) noexcept {
     CORACLE_REQUIRE(count != 0, "random_source::below(0): there is no number below 0");
     return (*this)() % count;
   }
-  /// True once in `count` calls, on average. Requires: count != 0.
+  /// Returns true once in `count` calls, on average. Requires: count != 0.
   constexpr bool one_in(std::uint64_t count) noexcept { return below(count) == 0; }
-  /// `least` ... `most`, in the unit of the type: a number or a duration. Requires: least <= most.
+  /// Returns a number or duration in [least, most], in the unit of the type. Requires: least <= most.
   template <class T>
   constexpr T between(T least, T most) noexcept {
     if constexpr (requires { least.count(); }) {
@@ -43,15 +43,5 @@ class random_source {
       return static_cast<T>(static_cast<std::uint64_t>(least) + offset);
     }
   }
-
-  /// Every bit of the result depends on every bit of `value`.
-  static constexpr std::uint64_t mix(std::uint64_t value) noexcept {
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-    return value ^ (value >> 31);
-  }
-
- private:
-  std::uint64_t state_;
 };
 }  // namespace coracle::testing

@@ -1,4 +1,4 @@
-// coracle/testing/simulation/detail/simulation_trace.hpp -- what a simulation did: the last lines in words, all of them in a number.
+// coracle/testing/simulation/detail/simulation_trace.hpp -- the trace and trace hash of a simulation.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/testing/virtual_clock.hpp>
@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace coracle::detail {
-/// From malloc: what a simulation keeps for itself is not among the allocations that a test counts or makes fail.
+/// Uses malloc, so that tests neither count a simulation's own allocations nor make them fail.
 template <class T>
 struct uncounted_allocator {
   using value_type = T;
@@ -19,7 +19,7 @@ struct uncounted_allocator {
   uncounted_allocator(const uncounted_allocator<U>&) noexcept {}
   T* allocate(std::size_t count) noexcept {
     void* const memory = std::malloc(count * sizeof(T));
-    if (!memory) fail("a simulation has no memory left");
+    if (!memory) fail("out of memory in a simulation");
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
@@ -30,7 +30,7 @@ using uncounted_vector = std::vector<T, uncounted_allocator<T>>;
 }  // namespace coracle::detail
 
 namespace coracle::testing {
-/// The steps of a simulation. Two that are equal have the same hash(); no address goes into it.
+/// The steps of a simulation. Equal traces have equal hash() values, which depend on no address.
 class simulation_trace {
  public:
   enum class event : std::uint8_t { resumed, timer, jump, note };
@@ -38,13 +38,13 @@ class simulation_trace {
   /// Remembers the last `lines`.
   explicit simulation_trace(std::size_t lines) : lines_(lines) {}
 
-  /// `cause` is the step that made it ready; of a jump, nothing.
+  /// `cause` is the step that made it ready; none for a jump of the clock.
   void add(event what, virtual_clock::time_point now, std::uint64_t cause,
            std::string_view text = {}) noexcept;
-  /// So many so far, each with a number, the first with 1.
+  /// Returns the number of steps so far, which are numbered from 1.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
-  /// The last lines, each with an end of line.
+  /// Returns the last lines, each terminated by a newline.
   [[nodiscard]] std::string tail() const;
 
  private:
