@@ -38,7 +38,7 @@ from statements import Writer  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 JUSTIFIED = ROOT / "docs/design/mutants.md"
-LEAST_SCORE = 90.0  # what the tests reach today, so that they do not fall behind it; the aim is 95
+LEAST_SCORE = 94.0  # nearly what the tests reach today, so that they do not fall behind it; the aim is 95
 MOST = 10000
 BLOCK = 20
 SECONDS = 5

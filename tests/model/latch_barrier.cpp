@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
   run.check("barrier: stop against the last arrival", run.all, stop_against_the_last_arrival);
   run.check("barrier: stop against the arrival of the same", run.all, stop_against_arrival);
   run.check("barrier: stop against the last arrival, a branch", run.all, stop_against_the_last_branch);
-  run.check("barrier: stop against two arrivals", 1, stop_against_two_arrivals);
+  run.check("barrier: stop against two arrivals", 2, stop_against_two_arrivals);
   run.check("barrier: stop and the last arrival, against arrival", 3, stop_and_last_arrival_against_arrival);
   return run.finish();
 }
