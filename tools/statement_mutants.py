@@ -13,8 +13,12 @@ The score is the part of those that any of them meets that is killed; it fails u
 docs/design/mutants.md names none that survives. Survivors without a row there are listed. With `--only` just those count whose
 file contains TEXT, and the score is not held against anything. `--rows` compiles nothing: it tests the parser, and looks
 whether each row still names a mutant.
+
+Each verdict is kept in the build folder, so a campaign that was interrupted continues where it stopped. It is forgotten when
+the library changes, or the test that gave it.
 """
 import argparse
+import collections
 import concurrent.futures
 import hashlib
 import json
@@ -26,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from commuting import commute  # noqa: E402
@@ -33,10 +38,10 @@ from statements import Writer  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 JUSTIFIED = ROOT / "docs/design/mutants.md"
-LEAST_SCORE = 90.0  # what the tests reach today, so that they do not fall behind it; the aim is 95
+LEAST_SCORE = 94.0  # nearly what the tests reach today, so that they do not fall behind it; the aim is 95
 MOST = 10000
 BLOCK = 20
-SECONDS = 20
+SECONDS = 5
 COPIED = ["include", "src", "tests", "compat", "cmake", "tour", "tools/statement_mutants.hpp", "CMakeLists.txt"]
 TAG = re.compile(r"/\*[A-Z]\w?\d+\*/")
 UNITS = ["tests/unit", "tests/cancellation", "tests/compat"]
@@ -48,8 +53,6 @@ core/stop core/detail/linked_stop_source sync/single_consumer_event
 sync/single_producer_sequencer channels/broadcast channels/watched_value channels/detail/channel_buffer compose/async_scope
 compose/single_flight compose/detail/run_children compose/detail/siblings compose/detail/siblings_operation compose/detail/race
 compose/detail/child streams/detail/stream_children time/timeout time/sleep time/rate_limiter"""
-# Not yet: the pool and its queues.
-LEFT_OUT = ["static_thread_pool.cpp", "sleepers.hpp", "work_queue.hpp", "lone_entry.hpp", "letterbox.hpp"]
 SAMPLE = """
 int counter::take(std::size_t most) noexcept {
   const lock_guard lock{mutex_};
@@ -79,7 +82,7 @@ ORDERS = [("taken_ = 0;", "fast_below_ = 0;", False), ("taken_ = 0;", "first_ = 
 def protocol_files():
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.[hc]pp") if TAG.search(path.read_text())]
     files += [ROOT / f"include/coracle/{name}.hpp" for name in MORE.split()] + [ROOT / "src/io/io_loop.cpp"]
-    return sorted({str(path.relative_to(ROOT)) for path in files if path.name not in LEFT_OUT})
+    return sorted({str(path.relative_to(ROOT)) for path in files })
 
 
 def write(folder, left_out):
@@ -118,7 +121,7 @@ def copy_rest(folder):
 def configure(folder):
     flags = f"-w -ferror-limit=0 -Werror=return-type -DCORACLE_STATEMENT_MUTANTS={MOST} -DCORACLE_ENABLE_CHECKS=1 " \
             f"-O1 -include {folder}/tools/statement_mutants.hpp"
-    parts = [f"-DCORACLE_BUILD_{part}=OFF" for part in ("EXAMPLES", "TOUR", "BENCH")]
+    parts = [f"-DCORACLE_BUILD_{part}=OFF" for part in ("EXAMPLES", "TOUR", "BENCH")] + ["-DCORACLE_UNIT_TESTS_TOGETHER=8"]
     subprocess.run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++-22",
                     "-DCMAKE_BUILD_TYPE=None", "-DCORACLE_UNIT_TEST_FLAGS=-O0", f"-DCMAKE_CXX_FLAGS={flags}", *parts],
                    check=True, stdout=subprocess.DEVNULL)
@@ -187,9 +190,37 @@ def wrong_lines(folder, output):
     return numbers
 
 
+class Verdicts:
+    """What each test has said of each mutant, a line each: it is written when it is known, and read when a campaign begins."""
+
+    def __init__(self, folder):
+        self.folder, self.hashes = folder, {}
+        programs = {path for part in ("model", *map(os.path.basename, UNITS)) for path in (folder / "tests" / part).glob("*.cpp")}
+        common = hashlib.sha256()
+        for part in ("include", "src", "tests", "compat"):
+            for path in sorted(path for path in (folder / part).rglob("*.[hc]pp") if path not in programs):
+                common.update(path.read_bytes())
+        for path in programs:
+            self.hashes[path.name] = hashlib.sha256(common.digest() + path.read_bytes()).hexdigest()[:16]
+        path = folder / "verdicts.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.known = {tuple(key): told for key, told in map(json.loads, lines)}
+        self.file, self.lock = path.open("a"), threading.Lock()
+
+    def key(self, source, *what):
+        return (source, self.hashes[source], *what)
+
+    def add(self, key, told):
+        with self.lock:
+            self.known[key] = told
+            self.file.write(json.dumps([key, told]) + "\n")
+            self.file.flush()
+
+
 class Campaign:
     def __init__(self, folder, mutants, jobs):
         self.folder, self.mutants, self.jobs = folder, mutants, jobs
+        self.verdicts = Verdicts(folder)
         self.killed, self.met = {}, set()
 
     def models(self, budget):
@@ -199,20 +230,35 @@ class Campaign:
             list(pool.map(lambda each: self.model(each, budget), programs))
 
     def model(self, program, budget):
+        source = program.name.removeprefix("model_") + ".cpp"
+        alive = {number for number in self.mutants if number not in self.killed}
+        if not alive <= set(self.verdicts.known.get(self.verdicts.key(source, budget), [])):
+            self.run_model(program, source, budget, alive)
+        for number in self.mutants:
+            told = self.verdicts.known.get(self.verdicts.key(source, budget, number))
+            if told is not None:
+                self.met.add(number)
+                if told:
+                    self.killed.setdefault(number, f"{program.name}: {told}")
+
+    def run_model(self, program, source, budget, alive):
+        """A line comes when its mutant has been tried."""
+        def key(number):
+            return self.verdicts.key(source, budget, number)
+
         with tempfile.NamedTemporaryFile("w") as file:
-            file.writelines(f"{number}\n" for number in range(1, MOST)
-                            if number in self.killed or number not in self.mutants)
+            file.writelines(f"{each}\n" for each in range(1, MOST) if each not in alive or key(each) in self.verdicts.known)
             file.flush()
             command = [program, "--mutants", str(budget), file.name]
-            result = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if result.returncode != 0:
-            raise SystemExit(f"{program} fails as it is:\n{result.stdout}{result.stderr}")
-        for line in result.stdout.splitlines():
-            verdict, number, told = line.split("\t", 2)
-            if int(number) in self.mutants:
-                self.met.add(int(number))
-                if verdict == "killed":
-                    self.killed.setdefault(int(number), f"{program.name}: {told}")
+            ran = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
+            lines = []
+            for line in ran.stdout:
+                lines.append(line)
+                if found := re.match(r"(killed|survived)\t(\d+)\t(.*)", line):
+                    self.verdicts.add(key(int(found[2])), found[3] or "fails" if found[1] == "killed" else "")
+        if ran.wait() != 0:
+            raise SystemExit(f"{program} fails as it is:\n{''.join(lines)}")
+        self.verdicts.add(self.verdicts.key(source, budget), sorted(alive))
 
     def units(self):
         """Each file of unit tests tries what it meets. A test that fails as it is does not count."""
@@ -221,35 +267,42 @@ class Campaign:
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             met = dict(zip(files, pool.map(lambda file: self.met_by_unit(program, file), files)))
             alive = [number for number in self.mutants if number not in self.killed]
-            list(pool.map(lambda number: self.unit(program, number, [f for f in files if number in met[f]]), alive))
+            list(pool.map(lambda number: self.unit(program, number, [f for f in files if number in met[f][1]], met), alive))
 
     def met_by_unit(self, program, file):
-        with tempfile.NamedTemporaryFile("r") as met:
-            environment = {**os.environ, "CORACLE_MUTANTS_MET": met.name}
-            if not passes([program, f"--source-file=*/{file}"], environment, 10 * SECONDS):
-                print(f"{file} fails as it is: it does not count", flush=True)
-                return set()
-            numbers = {int(line) for line in met.read().split()}
-        self.met |= numbers & self.mutants.keys()
-        return numbers
+        """How many seconds it takes, and what it meets."""
+        key = self.verdicts.key(file, "meets")
+        if key not in self.verdicts.known:
+            with tempfile.NamedTemporaryFile("r") as met:
+                environment, began = {**os.environ, "CORACLE_MUTANTS_MET": met.name}, time.monotonic()
+                if not passes([program, f"--source-file=*/{file}"], environment, 40 * SECONDS):
+                    print(f"{file} fails as it is: it does not count", flush=True)
+                    return 0, set()
+                self.verdicts.add(key, [time.monotonic() - began, [int(line) for line in met.read().split()]])
+        seconds, numbers = self.verdicts.known[key]
+        numbers = set(numbers) & self.mutants.keys()
+        self.met |= numbers
+        return seconds, numbers
 
-    def unit(self, program, number, files):
-        for file in files:
-            environment = {**os.environ, "CORACLE_MUTANT": str(number)}
-            if not passes([program, f"--source-file=*/{file}", "--abort-after=1"], environment):
+    def unit(self, program, number, files, met):
+        """First those that have killed most of the mutants beside it, and of them the fastest."""
+        killers = collections.Counter(self.killed[each].removeprefix("unit_tests: ") for each in list(self.killed)
+                                      if self.mutants[each].file == self.mutants[number].file)
+        for file in sorted(files, key=lambda file: (-killers[file], met[file][0])):
+            key = self.verdicts.key(file, number)
+            if key not in self.verdicts.known:
+                environment = {**os.environ, "CORACLE_MUTANT": str(number)}
+                command = [program, f"--source-file=*/{file}", "--abort-after=1"]
+                self.verdicts.add(key, "" if passes(command, environment, max(SECONDS, 10 * met[file][0])) else "fails")
+            if self.verdicts.known[key]:
                 self.killed[number] = f"unit_tests: {file}"
                 return
 
 
 def passes(command, environment, seconds=SECONDS):
-    """A program that hangs fails; and so do the children that it has started."""
-    ran = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
-                           start_new_session=True)
-    limit = threading.Timer(seconds, lambda: os.killpg(ran.pid, 9))
-    limit.start()
-    status = ran.wait()
-    limit.cancel()
-    return status == 0
+    """A program that hangs fails; then timeout also ends the children that it has started."""
+    command = ["timeout", "--signal=KILL", str(seconds), *command]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment).returncode == 0
 
 
 def justified():

@@ -169,7 +169,7 @@ def statement(code, at, end):
         return Statement(at, close, [block(code, at + 1, close - 1)])
     if word in ("if", "while", "for"):
         return governed(code, at, end, word)
-    if word == "try":
+    if word in ("try", "CORACLE_TRY"):
         one = Statement(at, at, kind="opaque")
         rest = at
         while True:
@@ -177,7 +177,7 @@ def statement(code, at, end):
             one.end = closing(code, brace)
             one.blocks.append(block(code, brace + 1, one.end - 1))
             rest = skip_space(code, one.end, end)
-            if not code.startswith("catch", rest):
+            if not code.startswith(("catch", "CORACLE_CATCH_ALL"), rest):
                 return one
     if word in ("switch", "struct", "class", "union", "enum", "case", "default", "do"):
         brace = code.index("{", at)

@@ -188,6 +188,20 @@ void stop_against_the_last_branch() {
   stopper.join();
   model_expect(end != wait_end::waits && branch == wait_end::carried_out, "both go on");
 }
+/// Two arrive at the same time, so the last of them has seen no hint that it is, while one who waits is stopped.
+void stop_against_two_arrivals() {
+  async_barrier barrier{3};
+  stoppable_place place;
+  wait_end end = wait_end::waits;
+  bool met = false, also_met = false;
+  meet_or_drop(place, barrier, end);
+  model_thread other{[&] { meet(barrier, met); }};
+  model_thread stopper{[&] { place.request_stop(); }};
+  meet(barrier, also_met);
+  other.join();
+  stopper.join();
+  model_expect(end != wait_end::waits && met && also_met, "all go on");
+}
 void stop_and_last_arrival_against_arrival() {
   async_barrier barrier{2};
   stoppable_place place;
@@ -218,6 +232,7 @@ int main(int argc, char** argv) {
   run.check("barrier: stop against the last arrival", run.all, stop_against_the_last_arrival);
   run.check("barrier: stop against the arrival of the same", run.all, stop_against_arrival);
   run.check("barrier: stop against the last arrival, a branch", run.all, stop_against_the_last_branch);
+  run.check("barrier: stop against two arrivals", 2, stop_against_two_arrivals);
   run.check("barrier: stop and the last arrival, against arrival", 3, stop_and_last_arrival_against_arrival);
   return run.finish();
 }

@@ -248,7 +248,10 @@ int main(int argc, char** argv) {
   run.check("shared_task: the last handle against end", run.all, drop_against_end);
   run.check("shared_task: stop against end", run.all, stop_against_end);
   run.check("shared_task: stop against start", run.all, stop_against_start);
+  run.check("shared_task: stop and end against await, one interruption", 1, stop_and_end_against_await);
   run.check("shared_task: stop and end against await", 3, stop_and_end_against_await);
+  run.check("shared_task: stop of the only handle against start, one interruption", 1,
+            stop_of_the_only_handle_against_start);
   run.check("shared_task: stop of the only handle against start", run.all,
             stop_of_the_only_handle_against_start);
   return run.finish();

@@ -88,6 +88,19 @@ void two_nap() {
   one.join();
   other.join();
 }
+/// However a nap ends, it leaves nothing behind in the counts, nor a permit that would end the next one.
+void nap_leaves_nothing_behind() {
+  sleepers all;
+  const auto nap = [&] {
+    all.begin_search();
+    model_expect(all.nap(), "nobody else naps");
+  };
+  model_thread napper{nap};
+  all.wake_one();
+  napper.join();
+  nap();
+  model_expect(all.counts().load(detail::memory_order_relaxed) == 2 * sleepers::one_searching, "both search");
+}
 /// A wake-up that has come to the napper in place of the one who sleeps is passed on.
 void nap_passes_a_wake_up_on() {
   sleepers all;
@@ -196,6 +209,7 @@ int main(int argc, char** argv) {
   run.check("sleepers: stop behind a post", 3, stop_runs_what_is_queued<rest::sleep>);
   run.check("sleepers: stop behind a post that is alone, to one who naps", 3,
             stop_runs_what_is_queued<rest::nap_first>);
+  run.check("sleepers: a nap that is cut short, or not", model_test::all, nap_leaves_nothing_behind);
   run.check("sleepers: one naps, one sleeps, one post", 1, nap_passes_a_wake_up_on);
   run.check("sleepers: one naps, one sleeps, two posts", 2, one_naps_one_sleeps);
   run.check("sleepers: two sleep, two posts from outside", 2, found_while_the_other_sleeps);

@@ -129,6 +129,7 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("timer_thread: fires", model_test::all, fires);
   run.check("timer_thread: an earlier one comes", 4, earlier_one_comes);
+  run.check("timer_thread: two threads add, one interruption", 1, two_threads_add);
   run.check("timer_thread: two threads add", 3, two_threads_add);
   run.check("timer_thread: remove against fire", 4, remove_against_fire);
   run.check("timer_thread: remove against add", 4, remove_against_add);

@@ -13,6 +13,7 @@
 
 #include "../support/detached.hpp"
 #include "../support/is_free.hpp"
+#include "../support/stoppable.hpp"
 #include "async_condition_variable_waiters.hpp"
 
 namespace {
@@ -121,6 +122,28 @@ TEST_CASE("async_condition_variable: what a predicate throws reaches the awaitin
   CHECK(s.log == std::vector{1});
   s.changed.notify_one();
   CHECK(s.log == std::vector{1, 3});
+  CHECK(is_free(s.mutex));
+}
+
+TEST_CASE("async_condition_variable: a wait that its predicate ends by throwing is not stopped any more") {
+  shared s;
+  coracle::stop_source stop;
+  int calls = 0;
+  const auto wait = [&]() -> coracle::task<> {
+    auto lock = co_await s.mutex.scoped_lock_async();
+    const auto looks = [&calls] {
+      if (++calls == 2) throw std::runtime_error("predicate");
+      return false;
+    };
+    try {
+      co_await s.changed.wait(lock, looks);
+    } catch (const std::runtime_error&) {
+    }
+  };
+  coracle_test::run_stoppable(stop.get_token(), wait(), s.log, 1);
+  s.changed.notify_one();
+  stop.request_stop();  // the coroutine is gone
+  CHECK(s.log == std::vector{1});
   CHECK(is_free(s.mutex));
 }
 

@@ -95,6 +95,25 @@ TEST_CASE("async_mutex: a stop request after the lock was handed over has no eff
   mutex.unlock();
 }
 
+TEST_CASE("async_mutex: a waiter that was overtaken on its way waits again, and can be stopped") {
+  coracle::run_loop loop;
+  async_mutex mutex;
+  coracle::stop_source stop;
+  std::vector<int> log;
+  REQUIRE(mutex.try_lock());
+  run_stoppable_on(stop.get_token(), loop, mutex.lock_async(), log, 1);
+  CHECK(loop.run_one());
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  CHECK(loop.run_one());
+  CHECK(log.empty());
+  stop.request_stop();
+  CHECK(loop.run_one());
+  CHECK(log == std::vector{-1});
+  mutex.unlock();
+  CHECK(is_free(mutex));
+}
+
 TEST_CASE("async_mutex: a waiter that is stopped on its way takes nothing, and lets the next in") {
   coracle::run_loop loop;
   async_mutex mutex;
@@ -238,6 +257,31 @@ TEST_CASE("async_mutex: of two locks that when_any() asks for, exactly one is ta
   CHECK_FALSE(second.try_lock());
   first.unlock();
   second.unlock();
+}
+
+TEST_CASE("async_mutex: a branch of when_any() that was overtaken on its way leaves the race open") {
+  coracle::run_loop loop;
+  async_mutex mutex;
+  coracle::async_manual_reset_event event;
+  std::size_t winner = 9;
+  const auto race = [&]() -> detached {
+    co_await loop.schedule();
+    winner = (co_await coracle::when_any(mutex.lock_async(), event)).index();
+  };
+  REQUIRE(mutex.try_lock());
+  race();
+  CHECK(loop.run_one());
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  while (loop.run_one()) {
+  }
+  CHECK(winner == 9);
+  event.set();
+  while (loop.run_one()) {
+  }
+  CHECK(winner == 1);
+  mutex.unlock();
+  CHECK(is_free(mutex));
 }
 
 TEST_CASE("async_mutex: unlock() passes over a waiter whose when_any() has been won by another") {

@@ -49,6 +49,23 @@ TEST_CASE("fork_queue: the owner takes the newest back, a thief the oldest") {
   CHECK(queue.is_empty());
 }
 
+TEST_CASE("fork_queue: one that was found empty is known to be so until something is put in") {
+  fork_queue queue;
+  resumption first, second;
+  queue.push(first);
+  CHECK_FALSE(queue.is_known_empty());
+  CHECK_FALSE(queue.seems_empty());
+  CHECK(queue.steal() == &first);
+  CHECK(queue.seems_empty());
+  CHECK(queue.is_known_empty());
+  queue.push(second);
+  CHECK_FALSE(queue.is_known_empty());
+  CHECK(queue.steal() == &second);
+  CHECK_FALSE(queue.is_known_empty());
+  CHECK(queue.take_back() == nullptr);
+  CHECK(queue.is_known_empty());
+}
+
 TEST_CASE("fork_queue: what was taken back the fast way can be put in again where it was") {
   fork_queue queue;
   resumption item;

@@ -193,6 +193,30 @@ TEST_CASE("giving way: awaits that last long are fewer in a row, and short ones 
   over = true;
   place.run_all();
 }
+TEST_CASE("giving way: a select() that has waited has let the others run") {
+  manual_scheduler place;
+  coracle::async_manual_reset_event never, later, set{true};
+  int awaits = 0;
+  bool other_ran = false;
+  const auto other = [&]() -> detached {
+    co_await place.schedule();
+    other_ran = true;
+  };
+  const auto spin = [&]() -> detached {
+    co_await place.schedule();
+    coracle::detail::this_thread().budget.set_left(10);
+    co_await coracle::select(never, later);
+    other();
+    for (; !other_ran && awaits != too_many; ++awaits) co_await set;
+  };
+  spin();
+  place.run(0);
+  later.set();
+  place.run_all();
+  CHECK(awaits > 100);
+  CHECK(awaits <= 128);
+}
+
 TEST_CASE(
     "giving way: a when_all that a pool divides among its threads does not keep a pool of one from anybody") {
   coracle::static_thread_pool pool{1};

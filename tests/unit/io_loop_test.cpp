@@ -14,7 +14,9 @@
 #include <coracle/core/task.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/signal_set.hpp>
 #include <coroutine>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -56,6 +58,7 @@ struct script {
   time_point timer = time_point::max();
   std::uint64_t ticks = 0;
   std::uint64_t operation_takes = slice / 16;
+  bool is_simulated = false;  ///< others run the loop, and always count as a run() that sleeps
 
   /// Code that runs for so long.
   void spend(std::uint64_t some) {
@@ -69,6 +72,7 @@ class scripted_backend final : public coracle_test::inert_io_backend {
   scripted_backend(io_system& system, script& its, io_loop& loop) noexcept
       : inert_io_backend(system), script_(its), loop_(loop) {
     record_.backend = this;
+    if (its.is_simulated) loop.others_run();
   }
 
   signals poll(bool wait) noexcept override {
@@ -166,6 +170,15 @@ TEST_CASE(
   CHECK(system.its.looks == 0);
 }
 
+TEST_CASE("signal_set: a simulated io_service, where no signals come, is refused") {
+  CHECK(coracle_test::abort_message([] {
+          scripted_system system;
+          io_service io{system};
+          const coracle::signal_set signals{io, {SIGUSR1}};
+        }).find("a signal_set was made for a simulated io_service, where no signals come") !=
+        std::string::npos);
+}
+
 TEST_CASE("io_service: two timers in turn take a sleep each") {
   scripted_system system;
   io_service io{system};
@@ -222,6 +235,21 @@ TEST_CASE("io_service: a wake-up that has arrived is not under way any more: the
   CHECK(system.its.wakes == 3);  // by both posts and the end
   CHECK(system.its.sleeps == 3);
   CHECK(system.its.looks == 0);
+}
+
+TEST_CASE(
+    "io_service: where others run the loop a post wakes them, but stop(), which does not concern a run(), "
+    "does not") {
+  scripted_system system;
+  system.its.is_simulated = true;
+  io_service io{system};
+  io.stop();
+  CHECK(system.its.wakes == 0);
+  const auto hop = [&]() -> detached { co_await io.schedule(); };
+  hop();
+  CHECK(system.its.wakes == 1);
+  io.reset();
+  io.process_pending_events();
 }
 
 TEST_CASE("io_service: several posts wake a sleeper once") {
@@ -423,6 +451,27 @@ TEST_CASE("io_service: a turn begins when the system has been asked, not with th
   CHECK(system.its.sleeps == 1);
   CHECK(hops_before_read == 0);
   io.process_pending_events();
+}
+
+TEST_CASE("io_service: an operation that goes behind others wakes a thread that sleeps") {
+  scripted_system system;
+  io_service io{system};
+  const io_descriptor file{io, 0, io_descriptor_kind::file};
+  std::coroutine_handle<> handle;
+  int wakes = -1;
+  const auto read = [&]() -> detached {
+    char byte = 0;
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    system.its.spend(2 * slice);
+    co_await raw_operation(file, io_opcode::read_at, &byte, 1);
+    handle.resume();
+  };
+  system.its.in_sleep[0] = [&] {
+    read();
+    wakes = system.its.wakes;
+  };
+  io.run(kept{handle});
+  CHECK(wakes == 1);
 }
 
 TEST_CASE("io_service: a loop that has run inside another leaves that its turn") {

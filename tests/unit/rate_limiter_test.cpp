@@ -15,6 +15,7 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
+#include "../support/stoppable.hpp"
 
 namespace {
 using namespace std::chrono_literals;
@@ -122,6 +123,16 @@ TEST_CASE("rate_limiter: stop requested before: nothing is taken, though it is t
   CHECK_THROWS_WITH_AS(loop.run(coracle::with_stop(limiter.acquire(), source.get_token())),
                        "operation cancelled: shutting down", coracle::operation_cancelled);
   CHECK(limiter.try_acquire());
+}
+
+TEST_CASE("rate_limiter: an acquire() that is refused leaves all tokens where they are") {
+  rate_limiter limiter{1, 1h, 3};
+  coracle::stop_source stop;
+  std::vector<int> log;
+  stop.request_stop();
+  coracle_test::run_stoppable(stop.get_token(), limiter.acquire(2), log, 1);
+  CHECK(log == std::vector{-1});
+  CHECK(limiter.try_acquire(3));
 }
 
 TEST_CASE("rate_limiter: a waiter that is stopped gives its place to the next, who loses no time") {

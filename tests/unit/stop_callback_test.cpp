@@ -50,6 +50,29 @@ TEST_CASE("stop_callback: registered after the request it runs at once; with an 
   CHECK(calls == 1);
 }
 
+TEST_CASE("stop_callback: a coroutine that a callback has woken wakes the next before its set() returns") {
+  stop_source source;
+  coracle::async_manual_reset_event first, second;
+  std::string order;
+  const auto waits = [&]() -> detached {
+    co_await second;
+    order += 'b';
+  };
+  const auto wakes = [&]() -> detached {
+    co_await first;
+    second.set();
+    order += 'c';
+  };
+  waits();
+  wakes();
+  const stop_callback callback{source.get_token(), [&] {
+                                 first.set();
+                                 order += 'a';
+                               }};
+  source.request_stop();
+  CHECK(order == "abc");
+}
+
 TEST_CASE("stop_callback: the first and the last of three can be deregistered") {
   for (int gone = 0; gone != 3; ++gone) {
     stop_source source;

@@ -60,6 +60,8 @@ class model_engine {
     return chosen;
   }
   [[nodiscard]] unsigned this_thread_index() const noexcept { return running_; }
+  /// Accesses to atomics in this execution, so far.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   void set_deadline(std::int64_t time) noexcept { me().deadline = time; }
 
   // Each of these is a scheduling point, where another thread may run instead.
