@@ -1,4 +1,4 @@
-// coracle/sync/async_auto_reset_event.hpp -- a gate that closes behind each one it lets through.
+// coracle/sync/async_auto_reset_event.hpp -- an event that each set() delivers to one waiter.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

@@ -1,4 +1,4 @@
-// coracle/sync/async_barrier.hpp -- where a fixed number of coroutines meet, again and again.
+// coracle/sync/async_barrier.hpp -- a reusable meeting point for a fixed number of coroutines.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

@@ -1,4 +1,4 @@
-// coracle/sync/async_condition_variable.hpp -- wait, under a lock, until something has changed.
+// coracle/sync/async_condition_variable.hpp -- wait, under a lock, until a condition holds.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>

@@ -1,4 +1,4 @@
-// coracle/sync/async_latch.hpp -- wait until a number of things have happened.
+// coracle/sync/async_latch.hpp -- wait until a count reaches zero.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/sync/async_manual_reset_event.hpp>

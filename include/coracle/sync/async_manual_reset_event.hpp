@@ -1,4 +1,4 @@
-// coracle/sync/async_manual_reset_event.hpp -- a gate: closed it suspends, set it lets everybody through.
+// coracle/sync/async_manual_reset_event.hpp -- an event that stays set and wakes every waiter.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

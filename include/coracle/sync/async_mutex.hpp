@@ -1,4 +1,4 @@
-// coracle/sync/async_mutex.hpp -- exclusive access that may be held across co_await.
+// coracle/sync/async_mutex.hpp -- mutual exclusion that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/callback_frame.hpp>

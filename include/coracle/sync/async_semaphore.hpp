@@ -1,4 +1,4 @@
-// coracle/sync/async_semaphore.hpp -- so many at a time.
+// coracle/sync/async_semaphore.hpp -- a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

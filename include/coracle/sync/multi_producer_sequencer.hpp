@@ -1,4 +1,4 @@
-// coracle/sync/multi_producer_sequencer.hpp -- many producers' places in one ring buffer.
+// coracle/sync/multi_producer_sequencer.hpp -- several producers' slots in one ring buffer.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

@@ -1,4 +1,4 @@
-// coracle/sync/sequence_barrier.hpp -- a number that one coroutine moves on and others wait for.
+// coracle/sync/sequence_barrier.hpp -- a published sequence number on which others wait.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

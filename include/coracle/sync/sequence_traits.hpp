@@ -1,4 +1,4 @@
-// coracle/sync/sequence_traits.hpp -- sequence numbers that wrap around, and how they compare.
+// coracle/sync/sequence_traits.hpp -- sequence numbers that wrap around, and their comparison.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>

@@ -1,4 +1,4 @@
-// coracle/sync/single_consumer_async_auto_reset_event.hpp -- a gate for one coroutine, that closes behind it.
+// coracle/sync/single_consumer_async_auto_reset_event.hpp -- an auto-reset event for one coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

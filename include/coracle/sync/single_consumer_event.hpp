@@ -1,4 +1,4 @@
-// coracle/sync/single_consumer_event.hpp -- a gate for one coroutine.
+// coracle/sync/single_consumer_event.hpp -- a manual-reset event for one coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>

@@ -1,4 +1,4 @@
-// coracle/sync/single_producer_sequencer.hpp -- one producer's places in a ring buffer.
+// coracle/sync/single_producer_sequencer.hpp -- one producer's slots in a ring buffer.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/sync/sequence_barrier.hpp>

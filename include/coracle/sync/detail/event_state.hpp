@@ -1,4 +1,4 @@
-// coracle/sync/detail/event_state.hpp -- what the events have in common: set or not, and who waits.
+// coracle/sync/detail/event_state.hpp -- the common state of the events: set or not, and the waiters.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/waited_word.hpp>
