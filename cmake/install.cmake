@@ -42,7 +42,14 @@ install(FILES cmake/coracle_lint.cmake DESTINATION ${package_dir})
 file(RELATIVE_PATH lint_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/coracle/lint)
 configure_file(cmake/coracle-lint.in coracle-lint @ONLY)
 install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/coracle-lint TYPE BIN)
+install(FILES tools/coracle_lint/coracle.clang-tidy DESTINATION ${CMAKE_INSTALL_DATADIR}/coracle)
 install(FILES tools/coracle_lint/coracle-lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# The commands for gdb.
+set(debugger_folder ${CMAKE_INSTALL_DATADIR}/coracle/debugger)
+install(FILES tools/debugger/coracle_gdb.py DESTINATION ${debugger_folder})
+file(GLOB debugger_modules CONFIGURE_DEPENDS tools/debugger/coracle_debugger/*.py)
+install(FILES ${debugger_modules} DESTINATION ${debugger_folder}/coracle_debugger)
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(package IN ITEMS coracle coracle-io coracle-cppcoro coracle-testing coracle-testing-io coracle-model)

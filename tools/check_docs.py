@@ -7,7 +7,8 @@
   check_docs.py example SRC EXE       runs EXE and compares its output with the `// Output:` block that ends SRC
 
 A block marked ```cpp fragment is put into a function body after `#include <coracle/coracle.hpp>` and
-`using namespace coracle;`; the body is a coroutine if the block awaits. Any other mark is an error.
+`using namespace coracle;`; the body is a coroutine if the block awaits. One marked ```cpp functions follows the same two
+lines outside any function. Any other mark is an error.
 """
 import re
 import subprocess
@@ -81,21 +82,26 @@ def run_and_compare(program, source):
     return ""
 
 
+def around(snippet):
+    """What the program has before and after the code of a block, beside an include."""
+    if snippet.mark == "cpp functions":
+        return "using namespace coracle;\n", ""
+    if snippet.mark == "cpp fragment":
+        coroutine = re.search(r"\bco_(await|return|yield)\b", snippet.code)
+        result, end = ("coracle::task<>", "co_return;\n") if coroutine else ("void", "")
+        return f"using namespace coracle; {result} fragment() {{\n", end + "}\n"
+    return "", ""
+
+
 def program_text(snippet):
-    if snippet.mark != "cpp fragment":
-        return f'#line {snippet.line} "{snippet.name()}"\n{snippet.code}'
-    coroutine = re.search(r"\bco_(await|return|yield)\b", snippet.code)
-    result, end = ("coracle::task<>", "co_return;\n") if coroutine else ("void", "")
-    return (
-        "#include <coracle/coracle.hpp>\n"
-        "using namespace coracle;\n"
-        f'{result} fragment() {{\n#line {snippet.line} "{snippet.name()}"\n{snippet.code}{end}}}\n'
-    )
+    before, after = around(snippet)
+    include = "#include <coracle/coracle.hpp>\n" if before else ""
+    return f'{include}{before}#line {snippet.line} "{snippet.name()}"\n{snippet.code}{after}'
 
 
 def check_snippet(snippet, folder, library):
-    if snippet.mark not in ("cpp", "cpp fragment"):
-        return f"marked ```{snippet.mark}; only ```cpp and ```cpp fragment are checked"
+    if snippet.mark not in ("cpp", "cpp fragment", "cpp functions"):
+        return f"marked ```{snippet.mark}; only ```cpp, ```cpp fragment and ```cpp functions are checked"
     stem = Path(folder, re.sub(r"\W", "_", snippet.name()))
     source, program = stem.with_suffix(".cpp"), stem.with_suffix(".exe")
     source.write_text(program_text(snippet))

@@ -17,7 +17,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:<coracle/(\w+)/[^>]+>|"((?:\.\./)+\w
 TESTING = "testing"
 UMBRELLAS = {"include/coracle/coracle.hpp", "include/coracle/io.hpp", "include/coracle/testing.hpp"}
 # In a program that is compiled for the model checker its types stand in for the processor's.
-SEAMS = {f"include/coracle/base/{name}.hpp" for name in ("atomic", "plain", "thread")}
+SEAMS = {f"include/coracle/base/{name}.hpp" for name in ("atomic", "builtin_atomic", "plain", "thread")}
 
 
 def layers(architecture):

@@ -8,7 +8,8 @@
 In include/ and src/ each memory order has a tag: the next one in its statement or after it on the line, otherwise the last
 before it there. The row of that name is in the same file or in a header that it includes, and its first line names exactly
 the orders of its accesses; the failure order of a compare_exchange needs to be named only if it is not relaxed. There is no
-unused row, no access without an order, and no atomic outside the seam, base/atomic.hpp.
+unused row, no access without an order, and no atomic outside the seam, base/atomic.hpp and
+base/builtin_atomic.hpp.
 
 Two kinds of relaxed loads need no row, because nothing depends on them: in a CORACLE_REQUIRE or CORACLE_CHECK, and the first guess of a loop that changes the word
 by compare_exchange (`seen = word.load(relaxed)`, and then `seen` is what is expected). --self-test checks the parser.
@@ -20,14 +21,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from check_docs import ROOT  # noqa: E402
 
-SEAM = {"include/coracle/base/atomic.hpp", "include/coracle/base/asymmetric_fence.hpp"}
+SEAM = {"include/coracle/base/atomic.hpp", "include/coracle/base/asymmetric_fence.hpp",
+        "include/coracle/base/builtin_atomic.hpp"}
 OUTSIDE = "/testing/"  # the checker itself, and what is made for tests
 
 ROW = re.compile(r"^[ \t]*///?[ \t]*\[(\w+)\][ \t]+(.*)$", re.MULTILINE)
 ORDER = re.compile(r"\b(relaxed|acquire|release|acq_rel|seq_cst)\b")
 INCLUDE = re.compile(r'^#include (?:<(coracle/[^>]+)>|"([^"]+)")', re.MULTILINE)
 NOT_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*(?!\w+\*/).*?\*/', re.DOTALL)
-NAMED = re.compile(r"\bmemory_order_(\w+)|\bmemory_order::(\w+)")
+NAMED = re.compile(r"\bmemory_order_(\w+)|\bmemory_order::(\w+)"
+                   r"|(?:\.|->)(?:load|exchange|add|subtract)_(relaxed|acq_rel)\(")  # a builtin_atomic's
 TAG = re.compile(r"/\*(\w+)\*/")
 ACCESS = re.compile(
     r"(?:\.|->)(?:load|store|exchange|fetch_(?:add|sub|or|and|xor)|compare_exchange_(?:weak|strong))\s*\(")
@@ -97,7 +100,7 @@ class Source:
     def uses(self):
         """(line, tag, order, whether it is the order of a failure)"""
         for match in NAMED.finditer(self.code):
-            place, order = match.start(), match[1] or match[2]
+            place, order = match.start(), match[1] or match[2] or match[3]
             tag = self.tag_at(place)
             of_failure = self.is_failure(place)
             if tag or order != "relaxed" or not (of_failure or self.needs_no_row(place)):
@@ -173,6 +176,9 @@ struct lock {
   }
   void give() { word_.store(free, memory_order_release); } /*A2*/
   atomic<int> word_{0};
+  void other() {
+    // a builtin_atomic
+  }
 };
 """
 WRONG = {
@@ -184,6 +190,8 @@ WRONG = {
     "names no memory order": ("load(memory_order_relaxed)", "load()"),
     "relaxed: no tag": ("int seen = word_.load(memory_order_relaxed); /*A3*/", "if (word_.load(memory_order_relaxed) > 0) return;"),
     "an operator is seq_cst": ("word_.store(free, memory_order_release);", "word_ = free;"),
+    "acq_rel: no tag": ("// a builtin_atomic", "other_.exchange_acq_rel(0);"),
+    "relaxed: the row [A2] does not name it": ("// a builtin_atomic", "other_.add_relaxed(1); /*A2*/"),
     "go through base/atomic.hpp": ("  atomic<int>", "  std::atomic<int>"),
 }
 

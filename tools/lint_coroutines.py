@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "coracle_lint"))
 import lint_self_test  # noqa: E402
 import parsed_form  # noqa: E402
 import text_form  # noqa: E402
-from check_docs import ROOT, documents, snippets  # noqa: E402
+from check_docs import ROOT, around, documents, snippets  # noqa: E402
 
 FOLDERS = ["include", "compat", "src", "tests", "examples", "tour", "bench"]
 PARSED = ["tests", "examples", "tour", "bench"]
@@ -51,13 +51,9 @@ def texts():
             yield Text(path, path.read_text(), "model" if folder == "tests" and path.parent.name == "model" else "library")
     for path in documents():
         for snippet in snippets(path):
+            before, after = around(snippet)
             above = "\n" * (snippet.line - 2)
-            if "fragment" in snippet.mark:
-                result = "coracle::task<>" if COROUTINE.search(snippet.code) else "void"
-                before = f"using namespace coracle; {result} fragment() {{"
-                yield Text(path, f"{above}{before}\n{snippet.code}}}\n")
-            else:
-                yield Text(path, f"{above}\n{snippet.code}")
+            yield Text(path, above + (before or "\n") + snippet.code + after)
 
 
 def is_parsed(text):

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "large_frames.hpp"
 
+#include <atomic>
 #include <coracle/coracle.hpp>
 #include <vector>
 
@@ -37,6 +38,28 @@ void tasks_with_large_locals(scenario& run) {
   const long tasks = run.times(tasks_in_wave);
   long sum = 0;
   run.measure([&] { sum = coracle::sync_wait(run_waves(pool, tasks)); });
+  run.expect(sum == waves * (tasks / 100) * 4950, "the sum of all numbers");
+}
+
+// ---- the same, made on one thread and freed on another -----------------------------------------------------
+
+task<> with_large_locals_elsewhere(long number, std::atomic<long>& sum) {
+  large_object local = filled(number);
+  use(local);
+  sum.fetch_add(local[0], std::memory_order_relaxed);
+  co_return;
+}
+void large_frames_freed_elsewhere(scenario& run) {
+  static_thread_pool pool{1};
+  const long tasks = run.times(tasks_in_wave);
+  std::atomic<long> sum{0};
+  run.measure([&] {
+    for (int wave = 0; wave != waves; ++wave) {
+      coracle::async_scope scope;
+      for (long i = 0; i != tasks; ++i) scope.spawn(pool, with_large_locals_elsewhere(i % 100, sum));
+      coracle::sync_wait(scope.join());
+    }
+  });
   run.expect(sum == waves * (tasks / 100) * 4950, "the sum of all numbers");
 }
 
@@ -99,6 +122,7 @@ void deep_when_all(scenario& run) {
 }
 
 CORACLE_GROWING_SCENARIO(tasks_with_large_locals);
+CORACLE_GROWING_SCENARIO(large_frames_freed_elsewhere);
 CORACLE_SCENARIO(large_result_through_calls);
 CORACLE_SCENARIO(loop_large_result_through_calls);
 CORACLE_GROWING_SCENARIO(deep_when_all);

@@ -18,6 +18,28 @@ coracle::async_generator<int> numbers(int to) {
   for (int i = 0; i != to; ++i) co_yield i;
 }
 
+/// Awaits the pipeline, stopped by `place`; then `at_end(how it ended)`.
+template <class Pipeline, class Then>
+detached_in_place run(const stoppable_place&, Pipeline all, Then at_end) {
+  wait_end how = wait_end::carried_out;
+  try {
+    co_await std::move(all);
+  } catch (const coracle::operation_cancelled&) {
+    how = wait_end::cancelled;
+  }
+  at_end(how);
+}
+/// The same on an executor.
+template <class Pipeline, class Then>
+detached_in_place run(const stoppable_place&, model_executor& on, Pipeline all, Then at_end) {
+  co_await on.schedule();
+  try {
+    co_await std::move(all);
+  } catch (const coracle::operation_cancelled&) {
+  }
+  at_end();
+}
+
 /// The work on an element ends on this thread while another one stops the pipeline, which joins it on every way out.
 void stop_against_end_of_work() {
   stoppable_place place;
@@ -30,17 +52,11 @@ void stop_against_end_of_work() {
     co_return n;
   };
   const auto take = [&](int) { taken += 1; };
-  const auto pipeline = [&](const stoppable_place&) -> detached_in_place {
-    wait_end how = wait_end::carried_out;
-    try {
-      co_await (numbers(1) | streams::map(work) | streams::buffered(2) | streams::for_each(take));
-    } catch (const coracle::operation_cancelled&) {
-      how = wait_end::cancelled;
-    }
-    model_expect(written == 7, "the work has ended, and what it did is seen");
-    end = how;
-  };
-  pipeline(place);
+  run(place, numbers(1) | streams::map(work) | streams::buffered(2) | streams::for_each(take),
+      [&](wait_end how) {
+        model_expect(written == 7, "the work has ended, and what it did is seen");
+        end = how;
+      });
   model_thread stopper{[&] { place.request_stop(); }};
   coracle::resume(handle);
   stopper.join();
@@ -59,17 +75,12 @@ void stop_against_end_elsewhere() {
     written = 7;
     co_return n;
   };
-  const auto pipeline = [&](const stoppable_place&) -> detached_in_place {
-    co_await loop.schedule();
-    try {
-      co_await (numbers(1) | streams::map(work) | streams::buffered(2) | streams::for_each([](int) {}));
-    } catch (const coracle::operation_cancelled&) {
-    }
-    model_expect(written == 7, "the work has ended, and what it did is seen");
-    is_home = coracle::current_executor() == &loop;
-    is_over = true;
-  };
-  pipeline(place);
+  run(place, loop, numbers(1) | streams::map(work) | streams::buffered(2) | streams::for_each([](int) {}),
+      [&] {
+        model_expect(written == 7, "the work has ended, and what it did is seen");
+        is_home = coracle::current_executor() == &loop;
+        is_over = true;
+      });
   loop.run_posted();
   model_thread stopper{[&] { place.request_stop(); }};
   coracle::resume(handle);

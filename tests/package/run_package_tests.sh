@@ -81,6 +81,10 @@ finds_in_wrong() {
   echo "$output"
   grep -q 'wrong.cpp:10: aggregate' <<<"$output"
 }
+# The commands for gdb find the rest of themselves where they were installed.
+gdb_commands_installed() {
+  gdb -q -batch -nx -x "$work/static/share/coracle/debugger/coracle_gdb.py" -ex 'help coracle' | grep '^coracle tasks -- '
+}
 lint_by_cmake() {
   local build=$1
   shift
@@ -93,6 +97,14 @@ lint_from_source() { lint_by_cmake "$work/i" -DCORACLE_BY=add_subdirectory -DCOR
 lint_on_command_line() {
   finds_in_wrong "$work/static/bin/coracle-lint" --require-parser "$consumer/wrong.cpp" -- -I"$work/static/include" \
     -DELEMENT=std::string
+}
+
+clang_tidy() {
+  local output
+  output=$(clang-tidy-22 --config-file="$work/static/share/coracle/coracle.clang-tidy" "$consumer/holds_a_lock.cpp" -- \
+    -std=c++20 -I"$work/static/include" 2>&1) && return 1
+  echo "$output"
+  grep -q "holds_a_lock.cpp:11.*'held' persists across a suspension point" <<<"$output"
 }
 
 # import coracle; without CMake, which could before 3.28 not either.
@@ -165,7 +177,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/instal
 fi
 cases=(find_package_static find_package_core find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
   unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model
-  lint_installed lint_from_source lint_on_command_line single_header module_by_hand)
+  gdb_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0
 if [[ $(printf '%s\n' "$(cmake --version | grep -oE '[0-9.]+' -m 1)" 3.28 | sort -V | head -n 1) == 3.28 ]]; then
   cases+=(module)

@@ -98,14 +98,35 @@ TEST_CASE(
   CHECK(aligned);
 }
 
+using coracle::detail::depot_budget;
+using coracle::detail::frames_for_others;
+using coracle::detail::most_in_shared_list;
 using coracle::detail::shared_budget;
-/// How many frames of a small size a thread keeps: those of its list, and those that fill the shared budget.
-constexpr std::size_t kept_of(std::size_t size) { return 256 * 1024 / size + shared_budget / size; }
+/// How many frames of a small size a thread keeps: those of its list, and those that fill the shared budget, or that one more
+/// list may have.
+constexpr std::size_t kept_of(std::size_t size) {
+  return 256 * 1024 / size + std::min(shared_budget / size, most_in_shared_list);
+}
+/// Leaves frames of a size that no test uses in the depot: as many as its budget allows. Returns their number. Until they are
+/// given back no list of another size has room there.
+long long fill_depot() {
+  constexpr std::size_t index = coracle::detail::frame_classes - 2, size = coracle::detail::class_size(index);
+  coracle::detail::frame_link list;
+  for (std::size_t i = 0; i != depot_budget / size; ++i) {
+    auto* const frame = coracle::detail::as_free(take(size), index);
+    *frame = list;
+    list = {frame, list.room() + 1};
+  }
+  const auto kept = frames_for_others.leave(index - coracle::detail::first_shared, list, size);
+  REQUIRE(kept.below() == nullptr);
+  return static_cast<long long>(depot_budget / size);
+}
 
 TEST_CASE("recycler: keeps 256 KiB and 16 MiB of one small size, the rest goes back to the heap" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
   for (const std::size_t size : {24u, 104u, 1032u}) {
+    fill_depot();
     std::vector<void*> frames(kept_of(size) + 10);
     const long long live = live_allocations();
     for (int round = 0; round != 2; ++round) {
@@ -121,6 +142,7 @@ TEST_CASE("recycler: keeps 256 KiB and 16 MiB of one small size, the rest goes b
 TEST_CASE("recycler: each frame that is taken makes room for one" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
+  fill_depot();
   constexpr std::size_t full = kept_of(1032);
   std::vector<void*> frames(full);
   for (void*& frame : frames) frame = take(1032);
@@ -225,6 +247,7 @@ TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget i
 TEST_CASE("recycler: a wave of as many frames as are kept comes back without the heap" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
+  fill_depot();
   std::vector<void*> frames(kept_of(104));
   std::size_t made = 0;
   for (int round = 0; round != 3; ++round) {
@@ -253,6 +276,7 @@ TEST_CASE("recycler: a frame freed on another thread joins that thread's cache, 
 
 TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
   const empty_cache clean;
+  const long long in_depot = fill_depot();
   std::vector<void*> frames(kept_of(1032) + 700);
   const long long live = live_allocations();
   for (void*& frame : frames) frame = take(1032);
@@ -263,8 +287,81 @@ TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
     live_while_it_runs = live_allocations() - live_before;
   }).join();
   const long long live_after = live_allocations();
-  CHECK(live_after == live);
-  if (coracle::testing::allocations_are_counted) CHECK(live_while_it_runs == -700);
+  if (!coracle::testing::allocations_are_counted) return;
+  CHECK(live_after == live - in_depot);
+  CHECK(live_while_it_runs == -700);
+}
+
+// ---- the depot ----
+
+/// Makes frames here and has another thread free them, which still runs while `then` does.
+template <class Then>
+void free_elsewhere(std::vector<void*>& frames, std::size_t size, Then then) {
+  for (void*& frame : frames) frame = take(size);
+  std::latch freed{1}, over{1};
+  std::thread other([&] {
+    for (void* frame : frames) give(frame, size);
+    freed.count_down();
+    over.wait();
+  });
+  freed.wait();
+  then();
+  over.count_down();
+  other.join();
+}
+
+TEST_CASE("depot: a thread that makes frames takes those that another has freed" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const empty_cache clean;
+  for (const std::size_t size : {104u, 1032u, 10'300u}) {
+    const std::size_t bytes = 8 * 1024 * 1024;
+    std::vector<void*> frames(bytes / size);
+    std::size_t made = 0;
+    free_elsewhere(frames, size, [&] {
+      const std::size_t before = coracle::testing::allocations();
+      for (void*& frame : frames) frame = take(size);
+      made = coracle::testing::allocations() - before;
+      for (void* frame : frames) give(frame, size);
+    });
+    CHECK(made < frames.size() * 2 / 3);
+    coracle::trim_frame_memory();
+  }
+}
+
+TEST_CASE("depot: 16 MiB are left at most, and trim_frame_memory() gives them back") {
+  const empty_cache clean;
+  const long long live = live_allocations();
+  std::size_t most = 0, left = 0;
+  for (const std::size_t size : {1032u, 10'300u, 104u, 100'000u}) {
+    std::vector<void*> frames(3 * shared_budget / size);
+    free_elsewhere(frames, size, [&] { most = std::max(most, frames_for_others.bytes()); });
+  }
+  CHECK(most > depot_budget / 4);
+  CHECK(most <= depot_budget);
+  {
+    std::vector<void*> frames(shared_budget / 1032);
+    free_elsewhere(frames, 1032, [&] {
+      left = frames_for_others.bytes();
+      coracle::trim_frame_memory();
+      most = frames_for_others.bytes();
+    });
+  }
+  CHECK(left != 0);
+  CHECK(most == 0);
+  CHECK(live_allocations() == live);
+}
+
+TEST_CASE("depot: less than 256 KiB stays with its thread") {
+  const empty_cache clean;
+  for (const std::size_t size : {10'300u, 200'000u}) {
+    std::size_t enough = 1;
+    while (enough * coracle::detail::class_size(coracle::detail::large_class(size)) < 256 * 1024) ++enough;
+    std::vector<void*> frames(enough - 1);
+    free_elsewhere(frames, size, [&] { CHECK(frames_for_others.bytes() == 0); });
+    frames.resize(enough);
+    free_elsewhere(frames, size, [&] { CHECK(frames_for_others.bytes() != 0); });
+    coracle::trim_frame_memory();
+  }
 }
 
 // ---- large frames ----
@@ -337,6 +434,7 @@ TEST_CASE("recycler: of one large size a thread keeps 16 MiB, the rest goes back
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
   for (const std::size_t size : {std::size_t{10'300}, largest_kept}) {
+    const long long in_depot = fill_depot();
     std::vector<void*> frames(full_of(size) + 10);
     const long long live = live_allocations();
     for (int round = 0; round != 2; ++round) {
@@ -345,13 +443,14 @@ TEST_CASE("recycler: of one large size a thread keeps 16 MiB, the rest goes back
       CHECK(live_allocations() - live == static_cast<long long>(full_of(size)));
     }
     coracle::trim_frame_memory();
-    CHECK(live_allocations() == live);
+    CHECK(live_allocations() == live - in_depot);
   }
 }
 
 TEST_CASE("recycler: 16 MiB are the bound for all large sizes together, and the newest frames stay" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
+  const long long in_depot = fill_depot();
   std::vector<void*> middle(full_of(65'000)), small(full_of(1100) / 2), large(2);
   const long long live = live_allocations();
   take_all(middle, 65'000);
@@ -376,33 +475,35 @@ TEST_CASE("recycler: 16 MiB are the bound for all large sizes together, and the 
   give_all(large, 200'000);
   coracle::trim_frame_memory();
   const long long live_after = live_allocations();
-  CHECK(live_after == live);
+  CHECK(live_after == live - in_depot);
   CHECK(coracle::detail::this_thread_frames().shared_bytes == 0);
 }
 
 TEST_CASE("recycler: small frames whose list is full share the budget of large ones" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
-  std::vector<void*> large(full_of(100'000)), small(kept_of(104));
+  fill_depot();
+  std::vector<void*> large(full_of(100'000)), small(kept_of(1032));
   take_all(large, 100'000);
-  take_all(small, 104);
+  take_all(small, 1032);
   const long long live = live_allocations();
   give_all(large, 100'000);
   const long long live_large = live_allocations();
-  give_all(small, 104);
+  give_all(small, 1032);
   const long long live_small = live_allocations();
   CHECK(live_large == live);
   CHECK(live_small == live - static_cast<long long>(large.size()));
-  take_all(small, 104);
+  take_all(small, 1032);
   const long long live_again = live_allocations();
   CHECK(live_again == live_small);
   CHECK(coracle::detail::this_thread_frames().shared_bytes == 0);
-  give_all(small, 104);
+  give_all(small, 1032);
 }
 
 TEST_CASE("recycler: large frames displace small ones that share their budget" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;
+  fill_depot();
   std::vector<void*> small(kept_of(104)), large(full_of(100'000));
   take_all(small, 104);
   take_all(large, 100'000);

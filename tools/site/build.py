@@ -119,8 +119,8 @@ class Pages:
                 opens = re.match(r"\s*(```+|~~~+)(.*)", line)
                 if opens:
                     fence = None if fence else opens[1]
-                    # Pygments knows no "cpp fragment".
-                    line = line.replace(opens[2], opens[2].partition(" fragment")[0]) if opens[2] else line
+                    # Pygments knows no "cpp fragment" or "cpp functions".
+                    line = re.sub(r"(cpp) (fragment|functions)$", r"\1", line)
                 elif not fence:
                     line = re.sub(r"(?<!!)\[([^]]*)\]\(([^) ]+)\)", link, line)
                     line = re.sub(r"(?<!\[)`((?:examples|docs|include/coracle)/[\w./-]+)`(?!\])", path, line)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/core/detail/frame_depot.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -17,8 +18,9 @@ namespace detail {
 // A thread keeps freed frames in lists by size and hands them out again. A frame may be freed on another thread than it
 // was allocated on: it joins the lists of the thread that frees it. The sizes of small frames are 16 bytes apart, and each
 // has a list of at most `class_budget` bytes. Those of large frames are an eighth of a power of two apart, from 1,024 to
-// 256 Ki bytes. They, and small frames whose list is full, have lists that share a budget, `shared_budget` bytes. The rest
-// goes back to the global heap, and what is larger comes from there.
+// 256 Ki bytes. They, and small frames whose list is full, have lists that share a budget, `shared_budget` bytes. A thread
+// whose list of these grows long leaves it in the depot, for a thread that makes the frames which this one frees. The rest goes
+// back to the global heap, and what is larger comes from there.
 inline constexpr std::size_t frame_granule = 16, small_classes = 65, class_budget = 256 * 1024;
 inline constexpr std::size_t steps = 8, large_classes = 8 * steps, shared_budget = 16 * 1024 * 1024;
 inline constexpr std::size_t frame_classes = small_classes + large_classes;
@@ -34,7 +36,8 @@ inline namespace links_of_two_words {
 
 /// The head of a list, and each free frame in it: the frame below, and for how many there is room above. So what is put on
 /// a list writes nothing else to be counted, and what is taken off brings the room back that was there before. A list
-/// without room is full or, if it is empty, was not used yet: memory of zeros.
+/// without room is full or, if it is empty, was not used yet: memory of zeros. In the lists that share a budget the number is
+/// not the room, but the length: that of the frames from here to the end.
 class frame_link {
  public:
   constexpr frame_link() noexcept = default;
@@ -137,14 +140,22 @@ inline void delete_frame(void* frame, std::size_t index) noexcept {
   ::operator delete(has_own_lines(index) ? static_cast<void**>(frame)[-1] : frame);
 }
 
-/// Gives every cached frame back to the global heap.
+/// The place of a list in the depot is the number of the list less this: all but the first lists of small frames have one.
+inline constexpr std::size_t first_shared = small_classes, most_in_shared_list = 0xffff;
+CORACLE_VISIBLE() inline frame_depot<frame_link, frame_lists - first_shared> frames_for_others{};
+
+inline void delete_frames(frame_link list, std::size_t index) noexcept {
+  while (frame_link* const frame = list.below()) {
+    list = *frame;
+    delete_frame(as_memory(frame, index), index);
+  }
+}
+/// Gives every cached frame back to the global heap, and those in the depot.
 inline void empty_lists(frame_cache& cache) noexcept {
   for (std::size_t index = 0; index != frame_lists; ++index) {
-    frame_link list = std::exchange(cache.lists[index], {});
-    while (frame_link* const frame = list.below()) {
-      list = *frame;
-      delete_frame(as_memory(frame, index), index);
-    }
+    delete_frames(std::exchange(cache.lists[index], {}), index);
+    if (index >= first_shared)
+      delete_frames(frames_for_others.take(index - first_shared, class_size(index)), index);
   }
   cache.shared_bytes = 0;
 }
@@ -152,7 +163,7 @@ inline void empty_lists(frame_cache& cache) noexcept {
 /// As many frames as are worth a timer, or as many bytes.
 inline bool caches_many_frames(const frame_cache& cache) noexcept {
   constexpr std::size_t many = 32, many_bytes = many * 1024;
-  if (cache.shared_bytes >= many_bytes) return true;
+  if (cache.shared_bytes + frames_for_others.bytes() >= many_bytes) return true;
   std::size_t count = 0;
   for (std::size_t index = 0; index != small_classes; ++index) {
     const frame_link list = cache.lists[index];
@@ -194,17 +205,31 @@ inline bool make_room(frame_cache& cache, std::size_t index) noexcept {
   }
   return true;
 }
+/// Makes `list` the thread's list of this size.
+inline void replace_shared(frame_cache& cache, std::size_t index, frame_link list) noexcept {
+  cache.shared_bytes += (list.room() - cache.lists[index].room()) * class_size(index);
+  cache.lists[index] = list;
+}
 inline void put_shared(frame_cache& cache, void* memory, std::size_t index) noexcept {
-  if (cache.closed || !make_room(cache, index)) return delete_frame(memory, index);
+  frame_link& list = cache.lists[index];
+  if (cache.closed || list.room() == most_in_shared_list || !make_room(cache, index))
+    return delete_frame(memory, index);
   close_at_thread_exit();
   frame_link* const frame = as_free(memory, index);
-  *frame = cache.lists[index];
-  cache.lists[index] = frame_link(frame, 0);
+  *frame = list;
+  list = frame_link(frame, list.room() + 1);
   cache.shared_bytes += class_size(index);
+  replace_shared(cache, index, frames_for_others.leave(index - first_shared, list, class_size(index)));
 }
-/// Returns null if there is no memory.
+/// Returns null if there is no memory. What the depot gives may go beyond the thread's budget, until it frees frames.
 CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) noexcept {
   frame_cache& cache = this_thread_frames();
+  if (!cache.lists[index].below() && !cache.closed) {
+    const frame_link taken = frames_for_others.take(index - first_shared, class_size(index));
+    if (!taken.below()) return new_frame(index);
+    close_at_thread_exit();
+    replace_shared(cache, index, taken);
+  }
   return cache.lists[index].below() ? take_shared(cache, index) : new_frame(index);
 }
 /// Returns null if there is no memory.
@@ -295,17 +320,18 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
 #endif
 }  // namespace detail
 
-/// Gives the frames that the calling thread has cached back to the global heap. Pool threads that have more than a few do
-/// it by themselves when they have been idle for a while. A leak checker other than AddressSanitizer's reports what threads
-/// have cached that still run when the program ends.
+/// Gives back to the global heap the frames that the calling thread has cached, and those that threads have left for one
+/// another. Pool threads that have more than a few do it by themselves when they have been idle for a while. A leak checker
+/// other than AddressSanitizer's reports what threads have cached that still run when the program ends.
 inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
 
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.
 /// Threads     a frame may be freed on any thread.
 /// Exceptions  std::bad_alloc.
 /// Cost        a list pop and a list push, no lock; a frame of more than 256 KiB is the heap's. A thread keeps at most
-///             256 KiB of each of 65 sizes up to 1032 bytes, and 16 MiB more of all sizes together. Those above 1032
-///             bytes are rounded up by an eighth at most. A frame of more than 184 bytes has cache lines of its own, and takes 64 bytes more.
+///             256 KiB of each of 65 sizes up to 1032 bytes, and 16 MiB more of all sizes together; the process has 16 MiB
+///             more for frames that one thread makes and another frees. Those above 1032 bytes are rounded up by an
+///             eighth at most. A frame of more than 184 bytes has cache lines of its own, and takes 64 bytes more.
 struct recycled_frames {
   static void* operator new(std::size_t size) { return detail::allocate_recycled(size); }
   static void operator delete(void* frame, std::size_t size) noexcept { detail::free_recycled(frame, size); }

@@ -1,6 +1,7 @@
 // coracle/time/retry.hpp -- retry with backoff and jitter.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/split_mix.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/time/sleep.hpp>
 #include <cstdint>
@@ -25,8 +26,7 @@ namespace detail {
 /// Returns a seed that differs from call to call and from process to process.
 [[nodiscard]] std::uint64_t unpredictable_seed() noexcept;
 
-/// The delays of one retry(). SplitMix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014. A multiplication maps a number into the range: D. Lemire, "Fast random integer
+/// The delays of one retry(). A multiplication maps a random number into the range: D. Lemire, "Fast random integer
 /// generation in an interval", 2019, without the rejection step; the bias is less than 2^-64 of the range.
 class backoff {
  public:
@@ -37,16 +37,10 @@ class backoff {
   [[nodiscard]] retry_policy::duration next() noexcept {
     const auto range = static_cast<std::uint64_t>((longest_ < max_ ? longest_ : max_).count()) + 1;
     longest_ = longest_ < max_ / 2 ? longest_ * 2 : max_;
-    return retry_policy::duration{static_cast<retry_policy::duration::rep>(high_product(random(), range))};
+    return retry_policy::duration{static_cast<retry_policy::duration::rep>(high_product(random_(), range))};
   }
 
  private:
-  std::uint64_t random() noexcept {
-    std::uint64_t z = random_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
   static std::uint64_t high_product(std::uint64_t a, std::uint64_t b) noexcept {
     __extension__ using wide = unsigned __int128;
     return static_cast<std::uint64_t>(wide{a} * b >> 64);
@@ -54,7 +48,7 @@ class backoff {
 
   retry_policy::duration longest_;
   retry_policy::duration max_;
-  std::uint64_t random_;
+  split_mix random_;
 };
 
 struct any_error {

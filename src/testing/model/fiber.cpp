@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <utility>
 
 #if CORACLE_ADDRESS_SANITIZER()
@@ -10,6 +11,17 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+// libc++ does not declare it.
+namespace __cxxabiv1 {
+struct __cxa_eh_globals;
+extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
+}  // namespace __cxxabiv1
+
+namespace {
+// Of what the switch saves on a stack: how many words, and which of them says where that stack goes on.
+#if defined(__x86_64__)
+// The last word is padding: on entry to a function the stack pointer is 8 below a multiple of 16.
+constexpr int saved_words = 8, goes_on_at = 6;
 asm(R"(
   .text
   .globl coracle_model_switch
@@ -32,18 +44,53 @@ coracle_model_switch:
   ret
   .size coracle_model_switch, .-coracle_model_switch
 )");
+#else
+constexpr int saved_words = 20, goes_on_at = 11;
+asm(R"(
+  .text
+  .globl coracle_model_switch
+  .type coracle_model_switch, @function
+coracle_model_switch:
+  sub sp, sp, #160
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #160
+  ret
+  .size coracle_model_switch, .-coracle_model_switch
+)");
+#endif
+}  // namespace
 
 namespace coracle::testing::model {
 void model_fiber::prepare(entry* begin) {
   if (!stack_) stack_ = std::make_unique_for_overwrite<std::byte[]>(stack_size);
   // An abandoned execution has left it as it was.
   coracle::detail::unpoison(stack_.get(), stack_size);
-  // On function entry the stack pointer is 8 below a multiple of 16.
-  auto* top = reinterpret_cast<void**>(stack_.get() + stack_size - 64);
-  *--top = nullptr;
-  *--top = reinterpret_cast<void*>(begin);
-  for (int saved = 0; saved != 6; ++saved) *--top = nullptr;
-  pointer_ = top;
+  auto** const saved = reinterpret_cast<void**>(stack_.get() + stack_size - 64) - saved_words;
+  std::fill_n(saved, saved_words, nullptr);
+  saved[goes_on_at] = reinterpret_cast<void*>(begin);
+  pointer_ = saved;
   exceptions_ = {};
   begins_ = true;
 }

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <memory>
 
-#if !defined(__x86_64__)
-#error "coracle: the model checker switches stacks on x86-64 only so far"
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "coracle: the model checker knows how to switch stacks on x86-64 and AArch64 only"
 #endif
 
 extern "C" {

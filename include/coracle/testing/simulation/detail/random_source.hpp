@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/base/split_mix.hpp>
 #include <cstdint>
 
 namespace coracle::testing {
@@ -13,20 +14,17 @@ namespace coracle::testing {
 ///
 /// Threads  not thread-safe.
 /// Cost     8 bytes; a few instructions per number. Not cryptographic.
-/// Source   G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
-///          (SplitMix64).
-class random_source {
+/// Source   base/split_mix.hpp
+class random_source : detail::split_mix {
  public:
   using result_type = std::uint64_t;
 
-  explicit constexpr random_source(std::uint64_t seed) noexcept : state_(seed) {}
+  explicit constexpr random_source(std::uint64_t seed) noexcept : split_mix(seed) {}
 
   static constexpr result_type min() noexcept { return 0; }
   static constexpr result_type max() noexcept { return ~result_type{0}; }
-  constexpr result_type operator()() noexcept {
-    state_ += 0x9e3779b97f4a7c15;
-    return mix(state_);
-  }
+  using split_mix::mix;
+  using split_mix::operator();
   /// Returns a number in [0, count). Requires: count != 0. Slightly biased if `count` is near 2^64.
   constexpr std::uint64_t below(std::uint64_t count) noexcept {
     CORACLE_REQUIRE(count != 0, "random_source::below(0): there is no number below 0");
@@ -45,15 +43,5 @@ class random_source {
       return static_cast<T>(static_cast<std::uint64_t>(least) + offset);
     }
   }
-
-  /// Every bit of the result depends on every bit of `value`.
-  static constexpr std::uint64_t mix(std::uint64_t value) noexcept {
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-    return value ^ (value >> 31);
-  }
-
- private:
-  std::uint64_t state_;
 };
 }  // namespace coracle::testing

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Lets gdb look at programs that hang, throw, or crash, and compares what the coracle commands print, line by line.
+
+check.py PROGRAM BUILD [--update]
+PROGRAM is tests/debugger/stuck.cpp, compiled with debug information; BUILD says how, as g++-O0.
+expected/SCENARIO.txt is what every build is to print, unless there is expected/SCENARIO.BUILD.txt. --update writes them.
+"""
+import concurrent.futures
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+COMMANDS = HERE.parent.parent / "tools" / "debugger" / "coracle_gdb.py"
+GDB = ["gdb", "-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex", "set width 0", "-x", COMMANDS]
+LONGEST = 60  # seconds, of one run of gdb
+
+# What the program is to do, how gdb comes to see it, and what is typed.
+ATTACHED = ["mutexes", "event", "slow_child", "leak"]
+RUN = {"exception": ["catch throw", "run"], "crash": ["run"]}
+TYPED = {
+    "mutexes": ["coracle tasks", "coracle why 2", "coracle bt 2"],
+    "event": ["coracle tasks", "coracle why 2"],
+    "slow_child": ["coracle bt", "coracle why 0", "coracle frame 0"],
+    "leak": ["coracle tasks", "coracle why 0", "coracle bt"],
+    "exception": ["coracle bt", "coracle frame 1"],
+    "crash": ["coracle bt", "coracle tasks"],
+    "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2"],
+    "misuse": ["coracle why", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],
+}
+
+
+def typed(commands):
+    """gdb's arguments that print each command, then what it prints."""
+    found = []
+    for command in commands:
+        found += ["-ex", f"echo (gdb) {command}\\n", "-ex", command]
+    return found
+
+
+def recorded(output):
+    """From the first command on, with what differs from run to run masked."""
+    text = output[output.find("(gdb) ") :]
+    text = re.sub(r"^(\[Inferior .*|warning: .*|\d+\t.*)\n", "", text, flags=re.M)
+    return re.sub(r"0x[0-9a-f]{3,}", "0xADDRESS", text)
+
+
+def gdb(*arguments):
+    """What it prints."""
+    output = subprocess.run([*GDB, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            timeout=LONGEST, check=False).stdout
+    if "ptrace: Operation not permitted" in output:
+        raise SystemExit("gdb may not attach to a process here: run this where ptrace is permitted")
+    if "(gdb) " not in output:
+        raise SystemExit(f"gdb did not come as far as to see the program:\n{output}")
+    return output
+
+
+def wait_until_asleep(pid):
+    """So that no thread is on its way to sleep when gdb comes."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        states = [task.joinpath("stat").read_text().rsplit(")", 1)[1].split()[0]
+                  for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+        if all(state == "S" for state in states):
+            return
+        time.sleep(0.01)
+    raise SystemExit(f"the threads of process {pid} do not sleep")
+
+
+def attach(program, scenario, commands, before=()):
+    """Starts the program, waits until it hangs, and has gdb look at it."""
+    with subprocess.Popen([program, scenario], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            if line != "hangs\n":
+                raise SystemExit(f"{program} {scenario} does not hang")
+            wait_until_asleep(process.pid)
+            return gdb("-p", str(process.pid), *before, *typed(commands))
+        finally:
+            process.kill()
+
+
+def look(program, scenario, folder):
+    """What gdb prints, of a process or a core."""
+    if scenario in ATTACHED:
+        return recorded(attach(program, scenario, TYPED[scenario]))
+    if scenario in RUN:
+        before = [part for command in RUN[scenario] for part in ("-ex", command)]
+        return recorded(gdb(*before, *typed(TYPED[scenario]), "--args", program, scenario))
+    if scenario == "misuse":
+        return recorded(attach(program, "mutexes", TYPED[scenario]))
+    if scenario == "mutexes of a core":
+        core = os.path.join(folder, "core")
+        attach(program, "mutexes", ["info threads"], ("-ex", f"generate-core-file {core}"))
+        return recorded(gdb(program, core, *typed(TYPED["mutexes"])))
+    assert scenario == "no_debug_information"
+    stripped = os.path.join(folder, "stuck")
+    subprocess.run(["strip", "--strip-debug", "-o", stripped, program], check=True)
+    return recorded(attach(stripped, "mutexes", TYPED[scenario]))
+
+
+def expected_file(scenario, build):
+    """That of the build, if it has one of its own."""
+    own = HERE / "expected" / f"{scenario}.{build}.txt"
+    return own if own.exists() else HERE / "expected" / f"{scenario}.txt"
+
+
+def update(scenario, build, text):
+    """Writes what every build prints, or what this one prints instead."""
+    common = HERE / "expected" / f"{scenario}.txt"
+    own = HERE / "expected" / f"{scenario}.{build}.txt"
+    own.unlink(missing_ok=True)
+    if not common.exists():
+        common.write_text(text)
+    elif common.read_text() != text:
+        own.write_text(text)
+
+
+def commands_in(text):
+    """Each command with its output."""
+    return ["(gdb) " + part for part in text.split("(gdb) ")[1:]]
+
+
+def unknown_sessions():
+    """What docs/debugging.md shows and no build prints."""
+    known = {part for file in (HERE / "expected").glob("*.txt") for part in commands_in(file.read_text())}
+    page = (HERE.parent.parent / "docs" / "debugging.md").read_text()
+    blocks = re.findall(r"^```gdb\n(.*?)^```", page, flags=re.M | re.S)
+    return [part for block in blocks for part in commands_in(recorded(block)) if part not in known]
+
+
+def main():
+    updates = "--update" in sys.argv
+    program, build = [argument for argument in sys.argv[1:] if argument != "--update"]
+    scenarios = [*TYPED, "mutexes of a core"]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        texts = pool.map(lambda scenario: look(program, scenario, folder), scenarios)
+        for scenario, text in zip(scenarios, texts):
+            name = scenario.removesuffix(" of a core")
+            if updates and name == scenario:
+                update(name, build, text)
+            file = expected_file(name, build)
+            lines = file.read_text().splitlines() if file.exists() else []
+            difference = list(difflib.unified_diff(lines, text.splitlines(), str(file), scenario, lineterm=""))
+            failed += bool(difference)
+            print("\n".join(difference) if difference else f"{scenario}: as in {file.name}")
+    for part in unknown_sessions():
+        failed += 1
+        print(f"docs/debugging.md shows what no build prints:\n{part}")
+    print(f"{len(scenarios)} scenarios with {build}, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

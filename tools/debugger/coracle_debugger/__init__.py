@@ -1,0 +1,1 @@
+"""Finds and describes suspended coroutines from outside the process: it only reads memory and symbols."""

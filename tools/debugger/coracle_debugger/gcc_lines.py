@@ -1,0 +1,79 @@
+"""The lines of suspension points, where g++ made the code.
+
+g++ 12 gives much of what surrounds an await the line of the function's closing brace, so the line where a frame would
+continue says little. But the store of the state stands in the middle of the await: the last line before it is right.
+"""
+import re
+
+import gdb
+
+_lines = {}
+
+
+def line_of(function, state):
+    """The line of the suspension point that has this state, or None."""
+    if function.address not in _lines:
+        _lines[function.address] = _read(function)
+    return _lines[function.address].get(state)
+
+
+def _read(function):
+    block = function.block
+    rows = sorted((row.pc, row.line) for row in block.function.symtab.linetable()
+                  if row.line and function.address <= row.pc < block.end)
+    # What is seldom executed may lie elsewhere, and other functions between.
+    end = next((pc for pc, _ in rows if not _is_in(pc, block)), block.end)
+    rows = [row for row in rows if row[0] < end]
+    if not rows:
+        return {}
+    instructions = gdb.selected_inferior().architecture().disassemble(function.address, end - 1)
+    stores, dispatch = _uses_of_state(instructions, function.state[0])
+    first = rows[0][1]
+    last = _line_at(rows, dispatch) if dispatch is not None else None
+    if last is None or last <= first:
+        return dict.fromkeys(stores, first)  # all in one line
+    found = {}
+    for state, address in stores.items():
+        before = [line for pc, line in rows if pc <= address and first < line < last]
+        after = [line for pc, line in rows if address < pc <= address + 64 and first < line < last]
+        found[state] = before[-1] if before else after[0] if after else None
+    return found
+
+
+def _is_in(address, block):
+    inner = gdb.block_for_pc(address)
+    while inner is not None and not inner.is_static and not inner.is_global:
+        if inner.function is not None and (inner.start, inner.end) == (block.start, block.end):
+            return True
+        inner = inner.superblock
+    return False
+
+
+def _line_at(rows, address):
+    return next((line for pc, line in reversed(rows) if pc <= address), None)
+
+
+def _uses_of_state(instructions, offset):
+    """({state: address of its store}, address of the first load)."""
+    member = rf"(?:{offset:#x}\(%\w+\)|\[\w+\+{offset:#x}\])"
+    stores, dispatch, constants = {}, None, {}
+    for each in instructions:
+        text = re.sub(r"\s+", " ", each["asm"])
+        store = re.match(rf"movw? (\$0x[0-9a-f]+|%\w+),{member}", text)
+        load = re.match(rf"(movz|cmp|test)\w* .*{member}", text)
+        constant = re.match(r"mov\w* \$(0x[0-9a-f]+),%(\w+)$", text)
+        if constant:
+            constants[_base(constant.group(2))] = int(constant.group(1), 16)
+        elif store:
+            value = store.group(1)
+            state = int(value[1:], 16) if value[0] == "$" else constants.get(_base(value[1:]))
+            if state is not None and state % 2 == 0:
+                stores.setdefault(state, each["addr"])
+        elif load and dispatch is None:
+            dispatch = each["addr"]
+    return stores, dispatch
+
+
+def _base(register):
+    """The same name for all widths of a register."""
+    return re.sub(r"^[er](?=[a-z])|[dwb]$", "", register)

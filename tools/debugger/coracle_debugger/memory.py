@@ -1,0 +1,121 @@
+"""The memory of the process, live or in a core: which parts are writable, and words in them."""
+import re
+import struct
+
+import gdb
+
+WORD = 8
+SYSTEM_LIBRARIES = re.compile(r"/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
+
+
+def read(address, size):
+    """The bytes there; raises gdb.MemoryError."""
+    return bytes(gdb.selected_inferior().read_memory(address, size))
+
+
+def word(address):
+    """The word there, or None if there is no memory."""
+    try:
+        return struct.unpack("<Q", read(address, WORD))[0]
+    except (gdb.MemoryError, OverflowError):
+        return None
+
+
+def number(address, size):
+    """An unsigned integer of that many bytes, or None."""
+    try:
+        return int.from_bytes(read(address, size), "little")
+    except gdb.MemoryError:
+        return None
+
+
+def code_ranges():
+    """Where functions of the program are, and of the libraries that are not the system's."""
+    found = []
+    for line in gdb.execute("info files", to_string=True).splitlines():
+        match = re.match(r"\s*(0x[0-9a-f]+) - (0x[0-9a-f]+) is \.text(?: in (.*))?$", line)
+        if match and not (match.group(3) and SYSTEM_LIBRARIES.search(match.group(3))):
+            found.append((int(match.group(1), 16), int(match.group(2), 16)))
+    return found
+
+
+def _mapped():
+    """(start, end) of each writable part of a live process on this machine."""
+    try:
+        with open(f"/proc/{gdb.selected_inferior().pid}/maps", encoding="utf-8") as maps:
+            lines = maps.read().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        bounds, rights = line.split(None, 2)[:2]
+        if rights.startswith("rw"):
+            start, end = bounds.split("-")
+            found.append((int(start, 16), int(end, 16)))
+    return found
+
+
+def _dumped():
+    """The same of a core."""
+    found = []
+    for line in gdb.execute("maintenance info sections", to_string=True).splitlines():
+        match = re.match(r"\s*\[\d+\]\s+(0x[0-9a-f]+)->(0x[0-9a-f]+) at \S+: load\d+\S*(.*)$", line)
+        if match and "READONLY" not in match.group(3):
+            found.append((int(match.group(1), 16), int(match.group(2), 16)))
+    return found
+
+
+def is_core():
+    """Tells a core from a live process."""
+    return bool(re.search(r"^Local core dump file", gdb.execute("info files", to_string=True), re.M))
+
+
+def writable_ranges():
+    """(start, end) of each writable part, in order."""
+    return sorted(_dumped() if is_core() else _mapped())
+
+
+class Stacks:
+    """The threads' stacks: what lies on one is part of what runs there."""
+
+    def __init__(self, ranges):
+        self.used = []  # (stack pointer, end, thread)
+        selected, level = gdb.selected_thread(), gdb.selected_frame().level()
+        for thread in sorted(gdb.selected_inferior().threads(), key=lambda each: each.num):
+            thread.switch()
+            pointer = int(gdb.newest_frame().read_register("rsp"))
+            for start, end in ranges:
+                if start <= pointer < end:
+                    self.used.append((pointer, end, thread))
+        selected.switch()
+        gdb.execute(f"frame level {level}", to_string=True)
+        self.used.sort(key=lambda each: each[0])
+
+    def thread_of(self, address):
+        """The thread on whose stack the address is, or None."""
+        for pointer, end, thread in self.used:
+            if pointer <= address < end:
+                return thread
+        return None
+
+    def cut_unused(self, start, end):
+        """The part of a range that is not below a stack pointer."""
+        for pointer, _, _ in self.used:
+            if start <= pointer < end:
+                return pointer & ~(WORD - 1), end
+        return start, end
+
+
+def pointers_into(code, ranges, stacks):
+    """(address, word) of each aligned word of the ranges that points into the code."""
+    low = min(start for start, _ in code)
+    high = max(end for _, end in code)
+    for start, end in ranges:
+        start, end = stacks.cut_unused(start, end)
+        try:
+            content = memoryview(read(start, (end - start) & ~(WORD - 1))).cast("Q")
+        except gdb.MemoryError:
+            continue
+        for index, value in enumerate(content):
+            if low <= value < high:
+                yield start + index * WORD, value

@@ -1,0 +1,85 @@
+"""Names of symbols as a person would write them."""
+import re
+
+import gdb
+
+_symbols = {}
+
+
+def symbol_at(address):
+    """The demangled symbol that begins there, or None."""
+    if address not in _symbols:
+        text = gdb.execute(f"info symbol {address:#x}", to_string=True)
+        match = re.match(r"(.*?)( \+ \d+)? in section (?:\S+)(?: of .*)?$", text.strip(), re.S)
+        _symbols[address] = match.group(1) if match and not match.group(2) else None
+    return _symbols[address]
+
+
+def object_at(address):
+    """The global object there, as `bank` or `bank + 24`, or None."""
+    text = gdb.execute(f"info symbol {address:#x}", to_string=True)
+    match = re.match(r"(.*?) in section (\S+)", text.strip(), re.S)
+    if not match or match.group(2).startswith((".text", ".plt")):
+        return None
+    return tidy(match.group(1))
+
+
+def forget():
+    """After symbols were loaded."""
+    _symbols.clear()
+
+
+def tidy(name):
+    """Without what the library adds for the linker."""
+    name = re.sub(r"\[abi:\w+\]|\(anonymous namespace\)::", "", name)
+    name = re.sub(r"\bstd::__(n4861|cxx11)::", "std::", name)
+    return re.sub(r"\bcoracle::(detail::)?(links_of_one_word::|native::)?", "", name)
+
+
+def without_parameters(name):
+    """`f` of `f(int)`, and `main::{lambda(int)#1}::operator()` of such an operator."""
+    name = re.sub(r"( const)?( &&?)?( noexcept)?$", "", name)
+    if not name.endswith(")"):
+        return name
+    depth = 0
+    for index in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[index], 0)
+        if depth == 0:
+            return name if index == 0 or name[:index].endswith("operator") else name[:index]
+    return name
+
+
+def of_coroutine(symbol):
+    """The function of which this is the resume function, or None."""
+    if symbol is None:
+        return None
+    if symbol.endswith(" [clone .resume]"):  # clang
+        return without_parameters(tidy(symbol[: -len(" [clone .resume]")]))
+    if symbol.endswith(" [clone .actor]"):  # g++ gives it a parameter of the type of the frame
+        return without_parameters(tidy(symbol[: -len(" [clone .actor]")]))
+    return None
+
+
+def template_arguments(name, template):
+    """The arguments of the first `template<...>` in a name."""
+    begin = name.find(template + "<")
+    if begin < 0:
+        return []
+    found, depth, start = [], 0, begin + len(template) + 1
+    for index in range(start, len(name)):
+        letter = name[index]
+        if letter in "<({[":
+            depth += 1
+        elif letter in ")}]" or (letter == ">" and depth):
+            depth -= 1
+        elif letter == ">" or (letter == "," and depth == 0):
+            found.append(name[start:index].strip())
+            start = index + 1
+            if letter == ">":
+                return found
+    return found
+
+
+def file_name(path):
+    """Without its folders."""
+    return path.rsplit("/", 1)[-1]

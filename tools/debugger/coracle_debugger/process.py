@@ -1,0 +1,417 @@
+"""Every coroutine of the process, who awaits whom, and what the others wait for.
+
+A frame begins with its resume and its destroy function. No other memory does, so the frames are found by looking at all
+writable memory; the library keeps no list. A frame that has ended has no resume function, and the recycler overwrites the
+first word of those it has freed.
+"""
+import bisect
+import re
+
+import gdb
+
+from . import functions, memory, names
+
+_RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
+_NODE_SIZES = {"queued_waiter": 64, "async_mutex::contender": 104}
+_COROUTINE_OF_CONTENDER = 80
+_MOST_FRAMES = 100  # of a machine's stack
+_QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
+
+
+class Coroutine:
+    """A frame that is suspended or runs."""
+
+    def __init__(self, address, function):
+        self.address = address
+        self.function = function
+        self.parent = None  # a Coroutine
+        self.via = None  # what stands between it and its parent, or is its root: a Continuation
+        self.children = []
+        self.waits = []
+        self.thread = None  # that runs it
+        self.runs_at = None  # the address of the instruction
+        self.size = function.frame_type.sizeof if function.has_types else functions.size_of_block(address)
+        self.state = memory.number(address + function.state[0], function.state[1]) if function.state else None
+
+    @property
+    def is_started(self):
+        return self.thread is not None or self.state is None or self.state != self.function.initial_state()
+
+    def place(self):
+        """(file, line) where it is, or None."""
+        if self.runs_at is not None:
+            return functions.line_in_function(self.runs_at)
+        if self.state is None:
+            return None
+        return self.function.place(self.address, self.state)
+
+
+class Continuation:
+    """What goes on when a coroutine ends, and is no coroutine."""
+
+    _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
+              (r"siblings::rule\)[23], .*child_is_over", "when_any()"), (r"io_run.*::ended", "io_service::run()"),
+              (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
+              (r"spawned|scope", "async_scope"))
+
+    def __init__(self, address, symbol):
+        self.address = address
+        self.symbol = symbol
+        self.text = next((text for pattern, text in self._TEXTS if re.search(pattern, symbol)), None)
+        if self.text is None:
+            self.text = names.without_parameters(names.tidy(symbol))
+
+    def _word_of_child(self, member):
+        """Of a child of an async_scope, if debug information tells where it keeps that."""
+        if self.text != "async_scope":
+            return None
+        try:
+            child = gdb.lookup_type("coracle::detail::scope_child")
+        except gdb.error:
+            return None
+        place = functions.find_field(child, member)
+        base = next((field for field in child.fields() if "callback_frame" in str(field.name)), None)
+        if not place or base is None:
+            return None
+        return memory.word(self.address - base.bitpos // 8 + place[0])
+
+    def scope(self):
+        """The address of the async_scope that has spawned it."""
+        return self._word_of_child("scope")
+
+    def spawned_at(self):
+        """file:line of the spawn()."""
+        location = self._word_of_child("spawned_at")
+        try:
+            file = gdb.Value(memory.word(location)).cast(gdb.lookup_type("char").pointer()).string()
+            return f"{names.file_name(file)}:{memory.number(location + 16, 4)}"
+        except (gdb.MemoryError, TypeError, UnicodeDecodeError):
+            return None
+
+
+class Wait:
+    """A waiter in a coroutine's frame, and the object in whose queue it is."""
+
+    def __init__(self, node, operation, kind):
+        self.node = node
+        self.operation = operation  # as async_mutex::lock_operation
+        self.kind = kind
+        self.executor = memory.word(node + 16)
+        self.object = self._find_object()
+        self.is_sure = False
+
+    @property
+    def primitive(self):
+        """As async_mutex."""
+        return re.sub(r"::[a-z_]*_operation$", "", self.operation)
+
+    def _find_object(self):
+        try:
+            operation = gdb.lookup_type("coracle::" + self.operation)
+        except gdb.error:
+            operation = None
+        if operation is not None:
+            place = _first_reference(operation)
+            if place is not None:
+                return memory.word(self.node + place)
+            return None
+        size = _NODE_SIZES.get(self.kind)
+        if size and re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", self.operation):
+            return memory.word(self.node + size)
+        return None
+
+    def check(self):
+        """Whether it waits now. A frame keeps what is left of waits that have ended."""
+        link = memory.word(self.node + _LINK)
+        if link is None or link & _PROGRESS > _ARRIVING:
+            return False
+        if link == _ARRIVING:  # it is in no queue, as one that waits for a timer
+            return True
+        if link:
+            self.is_sure = memory.word(link) == self.node
+            return self.is_sure
+        if self.object is not None:
+            value = memory.word(self.object) or 0
+            self.is_sure = value == self.node
+            return self.is_sure or (self.primitive == "async_mutex" and value & 4 != 0)
+        return True
+
+
+def _first_reference(operation):
+    """The offset of the member that refers to the object, as `mutex_`."""
+    for field in operation.fields():
+        if not hasattr(field, "bitpos"):
+            continue
+        at = field.bitpos // 8
+        if field.is_base_class:
+            if "stoppable_wait" in str(field.name):
+                continue
+            found = _first_reference(field.type)
+            if found is not None:
+                return at + found
+        elif field.type.strip_typedefs().code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_PTR):
+            return at
+    return None
+
+
+class Process:
+    """A snapshot. It is taken when the first command asks, and forgotten when the process goes on."""
+
+    def __init__(self):
+        self.functions = {}
+        self.coroutines = {}
+        self.ranges = memory.writable_ranges()
+        self.stacks = memory.Stacks(self.ranges)
+        self.names_of_executors = {}
+        self._find()
+        self._addresses = sorted(self.coroutines)
+        self._find_running()
+        for each in self.coroutines.values():
+            self._link(each)
+        for each in self.coroutines.values():
+            each.waits.sort(key=lambda wait: not wait.is_sure)
+
+    def _find(self):
+        code = memory.code_ranges()
+        waits, kinds = [], {}
+        for address, value in memory.pointers_into(code, self.ranges, self.stacks) if code else []:
+            kind = kinds.get(value)
+            if kind is None:
+                kind = kinds[value] = self._kind_of(value)
+            if kind == "resume":
+                destroy = names.symbol_at(memory.word(address + 8) or 0) or ""
+                if destroy.endswith((".destroy]", ".cleanup]")):
+                    self.coroutines[address] = Coroutine(address, self._function(value))
+            elif kind != "other":
+                waits.append((address - _RUN_OF_LISTENER, kind))
+        for node, (operation, node_kind) in waits:
+            coroutine = self.coroutines.get(memory.word(node))
+            if coroutine is None and node_kind == "async_mutex::contender":
+                coroutine = self.coroutines.get(memory.word(node + _COROUTINE_OF_CONTENDER))
+            if coroutine is not None:
+                wait = Wait(node, operation, node_kind)
+                if wait.check():
+                    coroutine.waits.append(wait)
+
+    @staticmethod
+    def _kind_of(value):
+        symbol = names.symbol_at(value)
+        if symbol is None:
+            return "other"
+        if names.of_coroutine(symbol):
+            return "resume"
+        if "stoppable_wait<" in symbol and "::stop_requested(" in symbol:
+            arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
+            if len(arguments) == 2:
+                return tuple(arguments)
+        return "other"
+
+    def _function(self, address):
+        if address not in self.functions:
+            self.functions[address] = functions.Function(address, names.symbol_at(address))
+        return self.functions[address]
+
+    def owner_of(self, address):
+        """The coroutine in whose frame the address is, or None."""
+        index = bisect.bisect_right(self._addresses, address) - 1
+        if index >= 0:
+            found = self.coroutines[self._addresses[index]]
+            if address < found.address + found.size:
+                return found
+        return None
+
+    def _find_running(self):
+        for _, _, thread in self.stacks.used:
+            for address, coroutine in _running_on(thread, self.coroutines):
+                if coroutine.thread is None:
+                    coroutine.thread, coroutine.runs_at = thread, address
+
+    # ---- who awaits whom ----
+
+    def _link(self, coroutine):
+        for address in self._parent_words(coroutine):
+            if self._link_to(coroutine, address):
+                return
+
+    def _parent_words(self, coroutine):
+        function = coroutine.function
+        if function.parent:
+            if coroutine.is_started:
+                yield memory.word(coroutine.address + function.parent[0])
+        elif not function.has_types:
+            # The parent is one of the first words of the promise: behind an environment and perhaps a result.
+            for offset in range(functions.PROMISE, functions.PROMISE + 64, 8):
+                address = memory.word(coroutine.address + offset)
+                if address and (address & ~7) in self.coroutines:
+                    if self._refers_to(self.coroutines[address & ~7], coroutine):
+                        yield address
+                elif address and self._continuation(address & ~7):
+                    yield address
+                elif address and address & 4 and self.owner_of(address & ~7) not in (None, coroutine):
+                    yield address
+
+    def _refers_to(self, parent, child):
+        try:
+            return child.address.to_bytes(8, "little") in memory.read(parent.address, min(parent.size, 4096))
+        except gdb.MemoryError:
+            return False
+
+    def _continuation(self, address):
+        function = memory.word(address)
+        symbol = names.symbol_at(function) if function else None
+        # It looks like a frame: a resume function, then one that refuses to destroy it.
+        if symbol and "basic_callback_frame<" in symbol or (symbol and "callback_frame" in symbol):
+            return Continuation(address, symbol)
+        return None
+
+    def _link_to(self, coroutine, address):
+        if not address:
+            return False
+        folds, address = address & 4 != 0, address & ~7
+        parent = self.coroutines.get(address)
+        if parent is None and folds:
+            parent = self.owner_of(address)
+        if parent is None:
+            coroutine.via = self._continuation(address)
+            if coroutine.via is None:
+                return False
+            parent = self.owner_of(coroutine.via.scope() or address)
+        if parent is not None and not _is_below(parent, coroutine):
+            coroutine.parent = parent
+            parent.children.append(coroutine)
+        return True
+
+    def roots(self):
+        """Those that no coroutine awaits."""
+        return [each for each in self.coroutines.values() if each.parent is None]
+
+    # ---- for reports ----
+
+    def executor(self, address):
+        """As `static_thread_pool`, by the name of its class; None if it has none."""
+        if not address:
+            return None
+        if address not in self.names_of_executors:
+            table = memory.word(address)
+            text = gdb.execute(f"info symbol {table:#x}", to_string=True) if table else ""
+            match = re.match(r"vtable for (.*?) \+ ", text)
+            name = names.tidy(match.group(1)) if match else f"executor {address:#x}"
+            self.names_of_executors[address] = re.sub(r"::(impl|state|executor|posts?_?to.*)$", "", name)
+        return self.names_of_executors[address]
+
+    def where_is(self, address):
+        """An object as a person would name it: `bank`, or where it is."""
+        owner = self.owner_of(address)
+        if owner is not None:
+            for name, field in owner.function.variables():
+                begin = owner.address + field.bitpos // 8
+                if begin <= address < begin + max(field.type.sizeof, 1) and field.type.code != gdb.TYPE_CODE_REF:
+                    return f"{name}{functions.member_at(field.type, address - begin)} in {owner.function.name}"
+            return f"in the frame of {owner.function.name}"
+        thread = self.stacks.thread_of(address)
+        if thread is not None:
+            return local_of_thread(thread, address) or f"on the stack of thread {thread.num}"
+        return names.object_at(address) or f"at {address:#x}"
+
+    def holders(self, mutex):
+        """(coroutine, name of the lock) of each frame that keeps a lock of that object."""
+        found = []
+        for each in self.coroutines.values():
+            for name, offset in each.function.locks():
+                if memory.word(each.address + offset) == mutex:
+                    found.append((each, name))
+        return found
+
+
+def _is_below(coroutine, other):
+    """Whether `coroutine` is `other` or awaited by it: a word that is no parent could close a circle."""
+    seen = set()
+    while coroutine is not None and coroutine.address not in seen:
+        if coroutine is other:
+            return True
+        seen.add(coroutine.address)
+        coroutine = coroutine.parent
+    return False
+
+
+def _on_thread(thread, function):
+    """Calls the function with the thread's innermost frame, and leaves gdb as it was."""
+    selected, level = gdb.selected_thread(), gdb.selected_frame().level()
+    thread.switch()
+    try:
+        return function(gdb.newest_frame())
+    finally:
+        selected.switch()
+        gdb.execute(f"frame level {level}", to_string=True)
+
+
+def local_of_thread(thread, address):
+    """The variable of a function on that stack, as `queue in main`, or None."""
+    return _on_thread(thread, lambda innermost: _local_at(innermost, address))
+
+
+def _local_at(frame, address):
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            return None
+        try:
+            block = frame.block()
+        except RuntimeError:  # a function without debug information
+            block = None
+        while block is not None and not block.is_static and not block.is_global:
+            for symbol in block:
+                if symbol.is_variable and symbol.needs_frame:
+                    try:
+                        value = symbol.value(frame)
+                        begin = int(value.address) if value.address is not None else 0
+                    except (gdb.error, RuntimeError):
+                        continue
+                    if begin <= address < begin + value.type.sizeof:
+                        member = functions.member_at(value.type, address - begin)
+                        return f"{symbol.name}{member} in {names.without_parameters(names.tidy(frame.name()))}"
+            if block.function is not None:
+                break
+            block = block.superblock
+        frame = frame.older()
+    return None
+
+
+def _running_on(thread, coroutines):
+    """(address of the instruction, coroutine) of each that runs on the thread, innermost first."""
+    return _on_thread(thread, lambda innermost: _running_from(innermost, coroutines))
+
+
+def _running_from(frame, coroutines):
+    found = []
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            break
+        if frame.type() != gdb.INLINE_FRAME:
+            address = frame.pc() - (0 if frame.level() == 0 else 1)
+            coroutine = _coroutine_of(frame, address, coroutines)
+            if coroutine is not None:
+                found.append((address, coroutine))
+        try:
+            frame = frame.older()
+        except gdb.error:
+            break
+    return found
+
+
+def _coroutine_of(frame, address, coroutines):
+    """The coroutine whose body the machine's frame runs: a register that it saves, or its stack, has the address."""
+    text = gdb.execute(f"info symbol {address:#x}", to_string=True)
+    match = re.match(r"(.*?)( \[clone \.cold\])?( \+ \d+)? in section ", text, re.S)
+    symbol = match.group(1) if match else ""
+    if not names.of_coroutine(symbol):
+        return None
+    for register in ("rbx", "rbp", "r12", "r13", "r14", "r15", "rdi"):
+        found = coroutines.get(int(frame.read_register(register)) & (2**64 - 1))
+        if found is not None and names.symbol_at(found.function.address) == symbol:
+            return found
+    pointer = int(frame.read_register("rsp")) & (2**64 - 1)
+    for slot in range(pointer, pointer + 2048, 8):
+        found = coroutines.get(memory.word(slot))
+        if found is not None and names.symbol_at(found.function.address) == symbol:
+            return found
+    return None

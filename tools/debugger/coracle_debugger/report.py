@@ -1,0 +1,284 @@
+"""The text that the commands print."""
+import re
+
+from . import names, process
+
+_ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
+            "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
+            "enter": "waits to lock",
+            "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
+            "arrive": "waits for the others at"}
+MOST_LINES = 100
+
+
+def place_of(coroutine):
+    """file:line, or what is known instead."""
+    place = coroutine.place()
+    if place is not None:
+        return f"{names.file_name(place[0])}:{place[1]}"
+    return "line unknown" if coroutine.function.has_types else "no debug information"
+
+
+def at_place(coroutine):
+    """As ` at file:line`; nothing if that is not known."""
+    return f" at {place_of(coroutine)}" if coroutine.place() is not None else ""
+
+
+def primitive_text(wait):
+    """As users name it."""
+    match = re.match(r"basic_channel<(.*), (\w+)<.*> ?>$", wait.primitive)
+    kinds = {"ring_buffer": "channel", "chunk_buffer": "unbounded_channel"}
+    return f"{kinds.get(match.group(2), 'channel')}<{match.group(1)}>" if match else wait.primitive
+
+
+def wait_text(snapshot, wait):
+    """As `waits to lock async_mutex accounts`."""
+    operation = wait.operation.rsplit("::", 1)[-1]
+    if wait.operation == "sleep_operation":
+        return "sleeps"
+    action = _ACTIONS.get(operation[: -len("_operation")] if operation.endswith("_operation") else operation, "waits:")
+    text = f"{action} {primitive_text(wait)}"
+    return f"{text} {snapshot.where_is(wait.object)}" if wait.object else text
+
+
+def state_text(snapshot, coroutine):
+    """What a coroutine does, in a few words."""
+    if coroutine.thread is not None and not coroutine.children:
+        return f"runs on thread {coroutine.thread.num}"
+    if not coroutine.is_started:
+        return "not started"
+    awaited = [each for each in coroutine.children if each.via is None or each.via.text != "async_scope"]
+    if awaited:
+        through = {each.via.text for each in awaited if each.via is not None}
+        called = ", ".join(dict.fromkeys(each.function.name for each in awaited))
+        return f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
+    if coroutine.children:
+        number = len(coroutine.children)
+        return f"its async_scope has {number} child{'ren' if number != 1 else ''}"
+    if coroutine.waits:
+        return wait_text(snapshot, coroutine.waits[0])
+    awaiter = coroutine.function.awaiter(coroutine.state)
+    if awaiter:
+        return "suspended in " + names.tidy(awaiter)
+    return "suspended"
+
+
+def root_text(snapshot, coroutine):
+    """What a tree hangs from."""
+    via = coroutine.via
+    if via is None:
+        return "awaited by nothing that is known"
+    thread = snapshot.stacks.thread_of(via.address)
+    if thread is not None:
+        return f"{via.text} on thread {thread.num}"
+    spawned_at = via.spawned_at()
+    return f"spawned at {spawned_at}" if spawned_at else f"in {via.text}" if via.text == "async_scope" else via.text
+
+
+class Listing:
+    """Lines of coroutines, in columns. Each has a number, which the other commands understand."""
+
+    def __init__(self, snapshot):
+        self.snapshot = snapshot
+        self.rows = []  # text, or (indentation, coroutine)
+
+    def add(self, row):
+        self.rows.append(row)
+
+    def tree(self, coroutine, depth=0):
+        """The coroutine and all below it."""
+        pending = [(coroutine, depth)]
+        while pending:
+            each, at = pending.pop()
+            self.add((at, each))
+            pending.extend((child, at + 1) for child in reversed(each.children))
+
+    def write(self, most=MOST_LINES):
+        """Returns the text and the coroutines by their numbers."""
+        shown = self._folded()
+        rows = [row if isinstance(row, str) else self._cells(row) for row in shown[:most]]
+        cells = [row for row in rows if not isinstance(row, str)]
+        widths = [max((len(row[column]) for row in cells), default=0) for column in range(2)]
+        lines, numbered = [], []
+        for row, source in zip(rows, shown):
+            if isinstance(row, str):
+                lines.append(row)
+            else:
+                lines.append(f"#{len(numbered):<3}{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}".rstrip())
+                numbered.append(source[1])
+        if len(shown) > most:
+            lines.append(f"({len(shown) - most} more lines: `coracle tasks all`)")
+        return "\n".join(lines) + "\n", numbered
+
+    def _cells(self, row):
+        depth, coroutine = row
+        spawned_at = coroutine.parent and coroutine.via and coroutine.via.spawned_at()
+        state = state_text(self.snapshot, coroutine) + (f" (spawned at {spawned_at})" if spawned_at else "")
+        return "  " * depth + coroutine.function.name, place_of(coroutine), state
+
+    def _folded(self):
+        """Neighbours that do the same, many times, become two lines."""
+        shown, last, repeats = [], None, 0
+        for row in self.rows:
+            key = None
+            if not isinstance(row, str) and not row[1].children:
+                wait = row[1].waits[0] if row[1].waits else None
+                key = (row[0], row[1].function.address, row[1].state, wait.object if wait else None,
+                       row[1].thread is None)
+            if key is not None and key == last:
+                repeats += 1
+                continue
+            if repeats:
+                shown.append(f"    {'  ' * last[0]}({repeats:,} more like this)")
+            shown.append(row)
+            last, repeats = key, 0
+        if repeats:
+            shown.append(f"    {'  ' * last[0]}({repeats:,} more like this)")
+        return shown
+
+
+def empty_text(snapshot):
+    """Why no coroutine was found."""
+    if not snapshot.functions:
+        return ("no coroutine was found. If the program has some, its symbols are missing: load them with `symbol-file` "
+                "or `add-symbol-file`.\n")
+    return "no coroutine is suspended or runs.\n"
+
+
+def tasks(snapshot, most=MOST_LINES):
+    """`coracle tasks`."""
+    if not snapshot.coroutines:
+        return empty_text(snapshot), []
+    listing, by_root = Listing(snapshot), {}
+    for root in sorted(snapshot.roots(), key=lambda each: (each.via is None, each.function.name, each.address)):
+        by_root.setdefault(root_text(snapshot, root), []).append(root)
+    for text, roots in by_root.items():
+        listing.add(text)
+        for root in roots:
+            listing.tree(root)
+    text, numbered = listing.write(most)
+    waiting = sum(1 for each in snapshot.coroutines.values() if each.waits and not each.children)
+    running = sum(1 for each in snapshot.coroutines.values() if each.thread is not None)
+    count = len(snapshot.coroutines)
+    head = f"{count:,} coroutine{'s' if count != 1 else ''}: {running:,} running, {waiting:,} waiting for an object\n"
+    return head + text + deadlocks(snapshot), numbered
+
+
+def backtraces(snapshot, coroutines):
+    """`coracle bt`: innermost first, as gdb's."""
+    listing = Listing(snapshot)
+    for coroutine in coroutines:
+        while True:
+            listing.add((0, coroutine))
+            if coroutine.parent is None:
+                break
+            if coroutine.via is not None:
+                listing.add(f"    through {coroutine.via.text}")
+            coroutine = coroutine.parent
+        listing.add(f"    {root_text(snapshot, coroutine)}")
+    return listing.write()
+
+
+# ---- who waits for whom ----
+
+
+def blockers(snapshot, coroutine):
+    """(coroutine, name of the lock) of each that holds a lock that the coroutine waits for."""
+    for wait in coroutine.waits[:1]:
+        if wait.primitive in ("async_mutex", "async_semaphore", "async_shared_mutex") and wait.object:
+            return [(each, name) for each, name in snapshot.holders(wait.object) if name is None or lives(each, name)]
+    return []
+
+
+def lives(coroutine, name):
+    """Whether a local is in scope where the coroutine is suspended, as far as anybody can tell."""
+    visible = coroutine.function.visible_at(coroutine.address, coroutine.state)
+    return visible is None or name in visible
+
+
+def below(coroutine):
+    """A coroutine and those that it awaits."""
+    pending = [coroutine]
+    while pending:
+        each = pending.pop()
+        yield each
+        pending.extend(each.children)
+
+
+def deadlocks(snapshot):
+    """The circles of coroutines that wait for locks of one another."""
+    text, reported = "", set()
+    for start in snapshot.coroutines.values():
+        path, each = [], start
+        while each is not None and each.waits and not each.children and each not in [step[0] for step in path]:
+            path.append((each, each.waits[0]))
+            holder = next(iter(blockers(snapshot, each)), (None, None))[0]
+            each = next((leaf for leaf in below(holder) if leaf.waits and not leaf.children), None) if holder else None
+        if each is None or not path or each is not path[0][0]:
+            continue
+        circle = frozenset(step[0].address for step in path)
+        if circle in reported:
+            continue
+        reported.add(circle)
+        text += "DEADLOCK: each of these waits for a lock that the next one holds\n"
+        for step, wait in path:
+            text += f"    {step.function.name}{at_place(step)} {wait_text(snapshot, wait)}\n"
+    return text
+
+
+def why(snapshot, coroutine):
+    """`coracle why`."""
+    text = f"{coroutine.function.name}{at_place(coroutine)}, frame {coroutine.address:#x}\n"
+    text += f"  {state_text(snapshot, coroutine)}\n"
+    if coroutine.children:
+        for leaf in below(coroutine):
+            if not leaf.children:
+                text += f"  at the bottom of that, {leaf.function.name}{at_place(leaf)} {state_text(snapshot, leaf)}\n"
+        return text
+    for wait in coroutine.waits[:1]:
+        executor = snapshot.executor(wait.executor)
+        text += f"  resumes {'on ' + executor if executor else 'on the thread that wakes it: it has no executor'}\n"
+        if wait.object:
+            text += f"  {primitive_text(wait)} at {wait.object:#x}\n"
+        if wait.object and not wait.is_sure:
+            text += "  (it may have been woken already: nothing in the object refers to it)\n"
+        others = [each for each in snapshot.coroutines.values()
+                  if each is not coroutine and any(other.object == wait.object for other in each.waits) and wait.object]
+        text += grouped("  also waiting for it: {}\n", others)
+        holding = blockers(snapshot, coroutine)
+        for each, name in holding:
+            text += f"  held by {each.function.name}{at_place(each)}{f', in {name}' if name else ''}\n"
+            for leaf in below(each):
+                if not leaf.children:
+                    text += f"    {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
+        if not holding and wait.object:
+            text += referring(snapshot, coroutine, wait.object)
+    return text + deadlocks_of(snapshot, coroutine)
+
+
+def referring(snapshot, coroutine, address):
+    """Frames that have the address of the object: one of them may be the one that is to wake the waiter."""
+    pattern, found = address.to_bytes(8, "little"), []
+    for each in snapshot.coroutines.values():
+        if each is not coroutine and not any(wait.object == address for wait in each.waits):
+            try:
+                if pattern in process.memory.read(each.address, each.size):
+                    found.append(each)
+            except process.gdb.MemoryError:
+                continue
+    return grouped("  its address is in the frame of {}\n", found) or "  no other coroutine has its address\n"
+
+
+def grouped(line, coroutines):
+    """The line with each function and place once, and how many there are."""
+    counts = {}
+    for each in coroutines:
+        text = each.function.name + at_place(each)
+        counts[text] = counts.get(text, 0) + 1
+    return "".join(line.format(text if count == 1 else f"{text} ({count:,} of them)") for text, count in sorted(counts.items()))
+
+
+def deadlocks_of(snapshot, coroutine):
+    """The same as deadlocks(), if the coroutine is in one."""
+    text = deadlocks(snapshot)
+    return text if f"    {coroutine.function.name}{at_place(coroutine)} " in text else ""
