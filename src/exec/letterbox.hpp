@@ -22,7 +22,7 @@ class letterbox {
     return state_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&item), memory_order_release,
                                           memory_order_relaxed); /*K2*/
   }
-  /// For the one who has opened it.
+  /// For the owner.
   [[nodiscard]] bool is_empty() const noexcept { return state_.load(memory_order_relaxed) == opened; /*K4*/ }
   /// For the owner: returns the entry, or null.
   resumption* close() noexcept {

@@ -1,4 +1,4 @@
-// coracle/compose/as_completed.hpp -- the results of several awaitables, each as soon as it is there.
+// coracle/compose/as_completed.hpp -- the results of several awaitables, each as soon as it is available.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/run_children.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/async_scope.hpp -- a nursery: start work now, and wait for all of it later.
+// coracle/compose/async_scope.hpp -- a nursery: start children now, join them all later.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/scope_state.hpp>

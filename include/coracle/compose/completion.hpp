@@ -1,4 +1,4 @@
-// coracle/compose/completion.hpp -- what an API that calls back is given to call.
+// coracle/compose/completion.hpp -- the completion object passed to a callback API.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/broken_promise.hpp>

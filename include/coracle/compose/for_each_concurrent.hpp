@@ -1,4 +1,4 @@
-// coracle/compose/for_each_concurrent.hpp -- a coroutine for each element of a range, so many at a time.
+// coracle/compose/for_each_concurrent.hpp -- a coroutine per element of a range, with a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/run_children.hpp>

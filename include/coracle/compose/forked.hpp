@@ -1,4 +1,4 @@
-// coracle/compose/forked.hpp -- a child that runs now, beside what its parent does until it joins it.
+// coracle/compose/forked.hpp -- a child that runs in parallel with its parent until joined.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/forked_child.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/from_callback.hpp -- await an operation that reports its end by calling a function.
+// coracle/compose/from_callback.hpp -- await an operation that completes by calling a function.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/completion.hpp>

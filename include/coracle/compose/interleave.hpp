@@ -1,5 +1,5 @@
-// coracle/compose/interleave.hpp -- lookups that take turns, each going on while the memory of the others
-// arrives. SPDX-License-Identifier: MIT
+// coracle/compose/interleave.hpp -- lookups that take turns to overlap their cache misses.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
 #include <coracle/base/chrono.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/scope_policy.hpp -- what a scope does about a child that fails.
+// coracle/compose/scope_policy.hpp -- how a scope handles the failure of a child.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/select.hpp -- wait for several channels, timers and tasks, and do one thing.
+// coracle/compose/select.hpp -- wait for several channels, timers and tasks; exactly one takes effect.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/when_any.hpp>

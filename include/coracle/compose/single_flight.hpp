@@ -1,4 +1,4 @@
-// coracle/compose/single_flight.hpp -- concurrent calls for the same thing share one execution.
+// coracle/compose/single_flight.hpp -- concurrent calls for the same key share one execution.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/small_mutex.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/via.hpp -- say where an awaitable runs, and where its awaiter goes on.
+// coracle/compose/via.hpp -- choose where an awaitable runs, and where its awaiter continues.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/invoke.hpp>

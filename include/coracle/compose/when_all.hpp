@@ -1,4 +1,4 @@
-// coracle/compose/when_all.hpp -- await several awaitables at the same time.
+// coracle/compose/when_all.hpp -- await several awaitables concurrently.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/siblings_operation.hpp>

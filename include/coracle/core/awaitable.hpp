@@ -1,4 +1,4 @@
-// coracle/core/awaitable.hpp -- what can stand behind co_await, as concepts and traits.
+// coracle/core/awaitable.hpp -- concepts and traits of awaitables.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>

@@ -1,4 +1,4 @@
-// coracle/core/broken_promise.hpp -- the error of awaiting a handle without a coroutine.
+// coracle/core/broken_promise.hpp -- the error of awaiting an empty handle.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/customisation.hpp -- what your own promises and awaitables may provide to coracle's awaits, as concepts.
+// coracle/core/customisation.hpp -- the customisation points of promises and awaitables, as concepts.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>

@@ -1,4 +1,4 @@
-// coracle/core/environment.hpp -- what a coroutine inherits from the one that awaits it.
+// coracle/core/environment.hpp -- what a coroutine inherits from its awaiter.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/executor.hpp -- the place a coroutine belongs to, and the rule by which it is woken there.
+// coracle/core/executor.hpp -- executors, and the rule by which coroutines are woken on them.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/plain.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/frame_memory.hpp -- where coroutine frames live: a recycler for each thread.
+// coracle/core/frame_memory.hpp -- memory for coroutine frames: a per-thread recycler.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

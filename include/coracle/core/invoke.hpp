@@ -1,4 +1,4 @@
-// coracle/core/invoke.hpp -- a function and its arguments, kept alive until what the function returns has ended.
+// coracle/core/invoke.hpp -- a function call whose function and arguments outlive the returned task.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/call.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/operation_cancelled.hpp -- the exception that says: stopped, as asked; and why.
+// coracle/core/operation_cancelled.hpp -- the exception of a cancelled operation, and its reason.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

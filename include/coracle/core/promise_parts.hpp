@@ -1,4 +1,4 @@
-// coracle/core/promise_parts.hpp -- the parts that coroutine types are made of: ours, and yours.
+// coracle/core/promise_parts.hpp -- the parts from which coroutine types are built: ours and yours.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>

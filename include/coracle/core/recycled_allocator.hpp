@@ -1,4 +1,4 @@
-// coracle/core/recycled_allocator.hpp -- an allocator for what lives in a coroutine for a short time.
+// coracle/core/recycled_allocator.hpp -- an allocator for short-lived containers in coroutines.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/frame_memory.hpp>

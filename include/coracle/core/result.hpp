@@ -1,5 +1,4 @@
-// coracle/core/result.hpp -- how work ended: the one type that knows about void, references, exceptions and
-// cancellation.
+// coracle/core/result.hpp -- the outcome of work: value, void, reference, exception or cancellation.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/operation_cancelled.hpp>

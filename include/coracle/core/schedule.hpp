@@ -1,4 +1,4 @@
-// coracle/core/schedule.hpp -- how a coroutine moves to an executor, unless it is asked to stop.
+// coracle/core/schedule.hpp -- move a coroutine to an executor, cancellably.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/environment.hpp>

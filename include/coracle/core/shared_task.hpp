@@ -1,4 +1,4 @@
-// coracle/core/shared_task.hpp -- a lazy coroutine whose one result many coroutines await.
+// coracle/core/shared_task.hpp -- a lazy coroutine whose result several coroutines may await.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>

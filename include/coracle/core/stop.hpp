@@ -1,4 +1,4 @@
-// coracle/core/stop.hpp -- ask work to stop, and learn that one is asked.
+// coracle/core/stop.hpp -- request work to stop, and observe the request.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>

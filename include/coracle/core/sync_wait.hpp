@@ -1,4 +1,4 @@
-// coracle/core/sync_wait.hpp -- the way from plain code into coroutines and back.
+// coracle/core/sync_wait.hpp -- run an awaitable from plain code and block until it completes.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/task.hpp -- the lazy coroutine that everything else is built around.
+// coracle/core/task.hpp -- the lazy coroutine on which everything else builds.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>

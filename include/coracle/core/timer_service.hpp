@@ -1,4 +1,4 @@
-// coracle/core/timer_service.hpp -- a clock, and what is to be done at a moment of it.
+// coracle/core/timer_service.hpp -- a clock and its timers.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/transfer.hpp -- how one coroutine continues another with the stack no deeper, in every build.
+// coracle/core/transfer.hpp -- continue another coroutine with a constant stack, in every build.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/with_environment.hpp -- give a part of the work another stop token, other values.
+// coracle/core/with_environment.hpp -- give part of the work another stop token or other values.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/subtree.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/yield.hpp -- let the others on this executor run first.
+// coracle/core/yield.hpp -- let other coroutines of this executor run first.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/schedule.hpp>

@@ -1,4 +1,4 @@
-// coracle/io/file.hpp -- what every open file has: a size and a place on disk.
+// coracle/io/file.hpp -- the common base of open files: size and path on disk.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/detail/io_operation.hpp>

@@ -1,4 +1,4 @@
-// coracle/io/file_buffering_mode.hpp -- how the system is to cache a file.
+// coracle/io/file_buffering_mode.hpp -- how the system caches a file.
 // SPDX-License-Identifier: MIT
 #pragma once
 

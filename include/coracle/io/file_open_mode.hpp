@@ -1,4 +1,4 @@
-// coracle/io/file_open_mode.hpp -- whether opening a file may create it, and whether it empties it.
+// coracle/io/file_open_mode.hpp -- whether opening a file may create or truncate it.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// coracle/io/file_share_mode.hpp -- what other processes may do with an open file, where the system enforces it.
+// coracle/io/file_share_mode.hpp -- what other processes may do with an open file, if enforced.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// coracle/io/io_service.hpp -- the event loop: files, sockets, timers and what is scheduled on it.
+// coracle/io/io_service.hpp -- the event loop: files, sockets, timers and scheduled coroutines.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>

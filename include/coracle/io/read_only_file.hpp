@@ -1,4 +1,4 @@
-// coracle/io/read_only_file.hpp -- a file that is opened to be read.
+// coracle/io/read_only_file.hpp -- a file opened for reading.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/readable_file.hpp>

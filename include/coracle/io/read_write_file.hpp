@@ -1,4 +1,4 @@
-// coracle/io/read_write_file.hpp -- a file that is opened to be read and written.
+// coracle/io/read_write_file.hpp -- a file opened for reading and writing.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/readable_file.hpp>

@@ -1,4 +1,4 @@
-// coracle/io/signal_set.hpp -- signals of the process, such as that of Ctrl-C, as something to await.
+// coracle/io/signal_set.hpp -- await signals of the process, such as Ctrl-C.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/detail/io_operation.hpp>

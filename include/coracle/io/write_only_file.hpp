@@ -1,4 +1,4 @@
-// coracle/io/write_only_file.hpp -- a file that is opened to be written.
+// coracle/io/write_only_file.hpp -- a file opened for writing.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/writable_file.hpp>

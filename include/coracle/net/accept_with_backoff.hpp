@@ -1,4 +1,4 @@
-// coracle/net/accept_with_backoff.hpp -- accept connections, also when the system has nothing left for them.
+// coracle/net/accept_with_backoff.hpp -- accept connections, surviving a shortage of descriptors or memory.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>

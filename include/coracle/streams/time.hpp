@@ -95,9 +95,9 @@ template <class Rep, class Period>
 ///
 ///     co_await (replies | coracle::streams::timeout_each(1s) | coracle::streams::for_each(show));
 ///
-/// Cancellation  the source is asked to stop when the time is over, and joined; a source that gives its
-///               element all the same has given it.
-/// Cost          two frames, a stop source and a timer for an element.
+/// Cancellation  the source gets a stop request at the time limit, and is joined; an element that it still
+///               produces is passed on.
+/// Cost          two frames, a stop source and a timer per element.
 template <class Rep, class Period>
 [[nodiscard("write source | timeout_each(limit)")]] auto timeout_each(
     std::chrono::duration<Rep, Period> limit) noexcept {

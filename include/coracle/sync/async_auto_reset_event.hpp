@@ -1,4 +1,4 @@
-// coracle/sync/async_auto_reset_event.hpp -- a gate that closes behind each one it lets through.
+// coracle/sync/async_auto_reset_event.hpp -- an event that each set() delivers to one waiter.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -11,12 +11,14 @@ namespace coracle {
 ///     for (;;) { co_await work_added; do_all_work(); }
 ///
 /// Order         waiters are woken first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its thread.
-/// Cancellation  a stop request ends the wait; a set() goes to another waiter or is remembered, never to one that
-///               was cancelled.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its
+///               thread.
+/// Cancellation  a stop request ends the wait; a set() goes to another waiter or is remembered, never to one
+///               that was cancelled.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
 /// Threads       all members are thread-safe. It may be destroyed once every await of it has ended.
-/// Cost          24 bytes; no allocation; without contention set() and the await are one atomic operation each.
+/// Cost          24 bytes; no allocation; without contention set() and the await are one atomic operation
+///               each.
 class async_auto_reset_event {
  public:
   explicit async_auto_reset_event(bool initially_set = false) noexcept : state_(initially_set) {}
@@ -32,14 +34,14 @@ class async_auto_reset_event {
   void set() noexcept {
     if (!state_.set_unless_waited_for()) state_.set_for_one();
   }
-  /// Discards a set() that no await has consumed. No effect if it is not set.
+  /// Discards a set() that no await has consumed. No effect if the event is not set.
   void reset() noexcept { state_.reset(); }
 
   class wait_operation;
   wait_operation operator co_await() const noexcept;
 
  private:
-  mutable detail::event_state state_;  // an await is allowed of a const event
+  mutable detail::event_state state_;  // a const event can be awaited
 };
 
 class [[nodiscard("an event does nothing until it is awaited")]] async_auto_reset_event::wait_operation

@@ -1,4 +1,4 @@
-// coracle/sync/async_barrier.hpp -- where a fixed number of coroutines meet, again and again.
+// coracle/sync/async_barrier.hpp -- a reusable meeting point for a fixed number of coroutines.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -20,15 +20,15 @@ class barrier_state {
   static constexpr std::uint64_t max = 0x7fff'ffff;
 
   explicit barrier_state(std::uint64_t expected) noexcept : counts_(both(expected)) {}
-  /// Nobody waits.
+  /// Returns true if nobody waits.
   [[nodiscard]] bool is_idle() const noexcept { return queue_.empty(); }
-  /// A hint: who arrives now is the last.
+  /// A hint: returns true if the next arrival is the last.
   [[nodiscard]] bool one_is_missing() const noexcept {
     return pending_of(counts_.load(memory_order_relaxed)) == 1; /*A1*/
   }
 
   enum class arrival { refused, waits, is_last };
-  /// Arrives; waits in the queue if others are still to come, unless stop was requested on the way here.
+  /// Arrives; waits in the queue if others are still expected, unless stop was requested in the meantime.
   arrival arrive(queued_waiter& self) noexcept {
     const std::uint64_t seen = lock_to_arrive();
     const bool is_last = pending_of(seen) == 1;
@@ -54,14 +54,15 @@ class barrier_state {
     is_last ? end_phase(left) : counts_.unlock(left);
     return is_last;
   }
-  /// Takes the arrival back, unless the phase has ended.
+  /// Withdraws the arrival, unless the phase has ended.
   bool withdraw(queued_waiter& waiting) noexcept {
     const std::uint64_t seen = counts_.lock();
     const bool waited = queue_.withdraw(waiting);
     counts_.unlock(waited ? seen + pending_one : seen);
     return waited;
   }
-  /// Begins the next phase. Gives the waiters of the last one, oldest first. Only the last to arrive calls it.
+  /// Begins the next phase. Returns the waiters of the last one, oldest first. Only the last to arrive calls
+  /// it.
   waiter* next_phase() noexcept {
     const std::uint64_t expected = counts_.lock() / expected_one;
     waiter* const first = std::exchange(served_, nullptr);
@@ -82,37 +83,39 @@ class barrier_state {
                     "and let each arrive once a phase");
     return seen;
   }
-  /// From here no stop request cancels a waiter of this phase. Releases the lock.
+  /// From now on no stop request cancels a waiter of this phase. Releases the lock.
   void end_phase(std::uint64_t counts) noexcept {
     served_ = queue_.take_all();
     counts_.unlock(counts);
   }
 
-  // counts_ holds how many are expected in a phase (bits 32 to 62) and how many of them are still to come (bits 1
-  // to 31). Both change only under the lock, so whoever arrives sees what all did who arrived before. From the
-  // last arrival of a phase until the first wake-up nobody else may arrive, and served_ belongs to the last.
-  //   [A1] look   relaxed  a hint: whoever acts on it takes the lock
+  // counts_ holds the number expected in a phase (bits 32 to 62) and the number that have yet to arrive (bits
+  // 1 to 31). Both change only under the lock, so each arrival sees what all earlier ones did before they
+  // arrived. From the last arrival of a phase until the first wake-up nobody else may arrive, and served_
+  // belongs to the last arrival.
+  //   [A1] look   relaxed  a hint: acting on it takes the lock
   locked_word<std::uint64_t> counts_;
   wait_queue queue_;
   plain<waiter*> served_ = nullptr;
 };
 }  // namespace detail
 
-/// Coroutines wait at the barrier until all that are expected have arrived; then the next phase begins.
+/// Coroutines wait at the barrier until all expected ones have arrived; then the next phase begins.
 ///
 ///     coracle::async_barrier round{3, [&]() noexcept { publish(results); }};
 ///     for (int i = 0; i != rounds; ++i) { work(i); co_await round.arrive_and_wait(); }  // three of these
 ///
 /// Prefer async_latch if they meet only once, when_all if one coroutine waits for the others.
-/// The completion function runs once per phase: after all have arrived and before any continues, inside the last
-/// arrive_and_wait() or arrive_and_drop(), on its thread. It sees what all did before they arrived, and all see what it
-/// did. It must not throw, nor arrive at this barrier.
-/// Order         first come, first woken. The last to arrive does not suspend: it wakes the others, then goes
-///               on.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the last arrival, on its
-///               thread.
-/// Cancellation  a stop request ends the wait and takes the arrival back: the others go on waiting until the caller
-///               arrives again or, if it gives up, calls arrive_and_drop(). No effect once all have arrived.
+/// The completion function runs once per phase: after all have arrived and before any continues, inside the
+/// last arrive_and_wait() or arrive_and_drop(), on its thread. It sees what all did before they arrived, and
+/// all see what it did. It must not throw, nor arrive at this barrier.
+/// Order         first come, first woken. The last to arrive does not suspend: it wakes the others, then
+///               continues.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the last arrival,
+///               on its thread.
+/// Cancellation  a stop request ends the wait and withdraws the arrival: the others keep waiting until the
+///               caller arrives again or, if it gives up, calls arrive_and_drop(). No effect once all have
+///               arrived.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
 /// Threads       all members are thread-safe. It may be destroyed once every await of it has ended.
 /// Cost          32 bytes and the completion function; no allocation; one atomic operation to arrive.
@@ -146,7 +149,7 @@ class async_barrier {
   /// Awaitable of nothing: arrives, and waits until all others have. Requires: the caller is expected and has
   /// not arrived yet in this phase.
   arrive_operation arrive_and_wait() noexcept { return arrive_operation{*this}; }
-  /// Arrives without waiting, and is not expected any more. Requires: as arrive_and_wait().
+  /// Arrives without waiting, and is no longer expected. Requires: as arrive_and_wait().
   void arrive_and_drop() noexcept {
     if (state_.drop()) complete();
   }

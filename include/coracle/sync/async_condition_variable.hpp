@@ -1,4 +1,4 @@
-// coracle/sync/async_condition_variable.hpp -- wait, under a lock, until something has changed.
+// coracle/sync/async_condition_variable.hpp -- wait, under a lock, until a condition holds.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -16,17 +16,17 @@ namespace coracle {
 ///     const auto filled = [&] { return !queue.empty(); };
 ///     co_await changed.wait(lock, filled);  // elsewhere: queue.push(item); changed.notify_one();
 ///
-/// Prefer an event where waiters only need to know whether something has happened.
-/// Order         the first to wait is notified first. Notified waiters join the queue for the lock, still
-///               asleep: notify_all() starts no race for it.
-/// Resumes on    the executor on which the waiter suspended, with the lock held; outside any executor, inside the
-///               unlock() that hands it the lock, or inside notify if the lock is free.
-/// Cancellation  a stop request ends the wait, unless it was notified before. The await is over when the coroutine
-///               has the lock again: for that it waits whether it is to stop or not.
+/// Prefer an event if waiters only need to know whether something has happened.
+/// Order         the first to wait is notified first. Notified waiters move to the queue for the lock without
+///               waking: notify_all() causes no thundering herd.
+/// Resumes on    the executor on which the waiter suspended, with the lock held; outside any executor, inside
+///               the unlock() that hands it the lock, or inside notify if the lock is free.
+/// Cancellation  a stop request ends the wait, unless it was notified before. The await completes once the
+///               coroutine has reacquired the lock, which a stop request does not cut short.
 /// Exceptions    operation_cancelled, and those of the predicate: with the lock held.
 /// Threads       all members are thread-safe; notify with or without the lock held. No spurious wake-ups.
-///               A notified waiter may destroy it if nobody else waits.
-/// Cost          24 bytes; no allocation; one load to notify where nobody waits.
+///               A notified waiter may destroy it if no other coroutine waits.
+/// Cost          24 bytes; no allocation; one load to notify without waiters.
 class async_condition_variable {
  public:
   async_condition_variable() noexcept = default;
@@ -43,28 +43,28 @@ class async_condition_variable {
   class wait_until_operation;
 
   /// Awaitable of nothing: unlocks, waits for a notification, and locks again. It counts as waiting before it
-  /// unlocks, so none is missed in between. Waiters may use different mutexes.
+  /// unlocks, so no notification is missed in between. Waiters may use different mutexes.
   /// Requires: `lock` was not moved from.
   wait_operation wait(async_mutex_lock& lock) noexcept;
-  /// Waits again and again until `holds()`, which is called with the lock held, where the awaiting coroutine
-  /// runs: first before it waits, then after each notification.
+  /// Waits until `holds()` returns true. Calls it with the lock held, where the awaiting coroutine runs: once
+  /// before waiting, then after each notification.
   template <std::predicate Predicate>
   wait_until_operation<Predicate> wait(async_mutex_lock& lock, Predicate holds) noexcept(
       std::is_nothrow_move_constructible_v<Predicate>);
 
   /// Wakes the first waiter. No effect if there is none.
   void notify_one() noexcept;
-  /// Wakes every coroutine that waits now.
+  /// Wakes every waiting coroutine.
   void notify_all() noexcept;
 
  private:
-  /// Stands in queue_ until it is notified or stopped, and from then on in the queue of its mutex, to whose lock
-  /// the links belong meanwhile. `asleep` and `stopped` belong to the lock of state_. It has claimed its choice, or lost
-  /// it, and left it before it goes to the mutex.
+  /// A waiter: in queue_ until it is notified or stopped, and from then on in the queue of its mutex, whose
+  /// lock guards the links in the meantime. `asleep` and `stopped` belong to the lock of state_. It has
+  /// claimed its choice, or lost it, and left it before it goes to the mutex.
   struct sleeper : async_mutex::contender {
     using contender::contender;
-    detail::plain<bool> asleep = false;   // it is in queue_; whoever takes it out passes it to the mutex
-    detail::plain<bool> stopped = false;  // it will not fall asleep any more
+    detail::plain<bool> asleep = false;  // it is in queue_; the thread that removes it passes it to the mutex
+    detail::plain<bool> stopped = false;  // it will not fall asleep again
   };
   template <class Operation>
   class sleep_operation;
@@ -78,8 +78,8 @@ class async_condition_variable {
   static void lock_and_wake(sleeper& self) noexcept;
 
   // nobody: queue_ is empty; waited_for: it is not. Both change only under the lock.
-  // A notifier that changed something under the lock of the mutex did so before the waiter looked at it, or
-  // after the waiter had gone to sleep, of which it then learned through that lock. So [C1] needs no order.
+  // A notifier that changed the condition under the lock of the mutex did so before the waiter checked it, or
+  // after the waiter had gone to sleep, which it then sees through that lock. So [C1] needs no order.
   //   [C1] does somebody wait?   relaxed   what the waiters are is read under the lock
   static constexpr std::uint32_t nobody = 0, waited_for = 2;
   detail::locked_word<std::uint32_t> state_{nobody};
@@ -94,7 +94,8 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
     CORACLE_REQUIRE(mutex_, "wait() of an async_condition_variable with a lock that was moved from");
   }
 
-  /// Why it was not carried out; none: it was. Asked in place of await_resume() by who does not want an exception.
+  /// Returns the reason why it was cancelled, or none. Called in place of await_resume() to avoid an
+  /// exception.
   stop_reason await_cancelled() noexcept {
     if (!this->finish_quietly()) return this->node().reason();
     return cancelled_ ? stop_reason{reason_} : stop_reason::none;
@@ -114,7 +115,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
     cancelled_ = true;
     return false;
   }
-  /// The mutex wakes it, now or when its turn comes.
+  /// The mutex wakes it, now or in its turn.
   bool withdraw() noexcept {
     if (!changed_.stop(this->node(), reason_)) return false;
     cancelled_ = true;
@@ -124,7 +125,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
   detail::choice* leave_choice() noexcept { return changed_.leave_choice(this->node()); }
   [[nodiscard]] bool is_cancelled() const noexcept { return cancelled_; }
   void lose() noexcept { cancelled_ = true; }
-  /// Notified, and lost: the notification is for another.
+  /// Notified, but its choice was lost: passes the notification to another waiter.
   void pass_on() noexcept { changed_.notify_one(); }
 
  private:
@@ -146,7 +147,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
   bool enqueue() noexcept { return fall_asleep(); }
 };
 
-/// Is woken in place of the coroutine that awaits it, and goes on waiting or resumes that one.
+/// Woken in place of the awaiting coroutine; keeps waiting, or resumes the coroutine.
 template <std::predicate Predicate>
 class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_variable::wait_until_operation
     : public sleep_operation<wait_until_operation<Predicate>>,
@@ -176,7 +177,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
   bool try_now() noexcept { return is_over(); }
   bool enqueue() noexcept {
     awaiting_ = std::exchange(this->node().queued_waiter::handle, detail::callback_frame::handle());
-    // Being notified does not decide: the predicate does.
+    // The predicate decides, not the notification.
     one_of_ = this->leave_choice();
     if (!one_of_ || !is_over()) return this->fall_asleep();
     if (!one_of_->claim()) this->lose();
@@ -234,15 +235,15 @@ inline bool async_condition_variable::fall_asleep(sleeper& self) noexcept {
   mutex.unlock();
   return true;
 }
-/// Takes it out of the queue, for the caller to pass to the mutex once the lock is released.
+/// Removes it from the queue, for the caller to pass to the mutex once the lock is released.
 inline void async_condition_variable::rouse(sleeper& self) noexcept {
   queue_.remove(self);
   self.leave_choice();
   self.asleep = false;
 }
 inline void async_condition_variable::lock_and_wake(sleeper& self) noexcept { self.mutex->lock_for(self); }
-/// From here on it is its coroutine's only wait; gives the choice that it was one of. Takes the lock, since its listener
-/// may run.
+/// From now on it is its coroutine's only wait; returns the choice that it belonged to. Takes the lock,
+/// because its listener may run.
 inline detail::choice* async_condition_variable::leave_choice(sleeper& self) noexcept {
   detail::choice* const shared = self.one_of();
   if (!shared) return nullptr;

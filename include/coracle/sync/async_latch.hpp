@@ -1,4 +1,4 @@
-// coracle/sync/async_latch.hpp -- wait until a number of things have happened.
+// coracle/sync/async_latch.hpp -- wait until a count reaches zero.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -13,17 +13,18 @@ namespace coracle {
 ///
 /// Prefer when_all if the parts are tasks, async_barrier if they meet more than once.
 /// Order         waiters are woken first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the last count_down(), on
-///               its thread.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside the last
+///               count_down(), on its thread.
 /// Cancellation  a stop request ends the wait; the count is not affected.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
-/// Threads       all members are thread-safe. Who waited, or saw is_ready(), sees what was done before each
-///               count_down() that was needed, and may destroy the latch if nobody else still uses it or awaits
-///               it: the last count_down() does not touch it after that, though it may not have returned.
+/// Threads       all members are thread-safe. A coroutine that has waited, or has seen is_ready(), sees
+///               everything done before each count_down() that was needed, and may destroy the latch if it is
+///               not otherwise in use: the last count_down() does not touch it after that, though it may not
+///               have returned.
 /// Cost          32 bytes; no allocation; count_down() is one atomic operation, the last one two.
 class async_latch {
  public:
-  /// With a count of zero or less the latch is ready at once.
+  /// With a count of zero or less the latch is ready immediately.
   explicit async_latch(std::ptrdiff_t initial_count) noexcept
       : count_(initial_count), reached_zero_(initial_count <= 0) {}
   /// Requires: no coroutine is waiting.
@@ -34,8 +35,8 @@ class async_latch {
 
   /// Returns true if an await would not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return reached_zero_.is_set(); }
-  /// Takes `n` from the count, and wakes all waiters if that makes it zero or less. No effect if it was so
-  /// already. Requires: n >= 0.
+  /// Subtracts `n` from the count, and wakes all waiters if that makes it zero or less. No effect if it
+  /// already was. Requires: n >= 0.
   void count_down(std::ptrdiff_t n = 1) noexcept {
     CORACLE_REQUIRE(n >= 0, "an async_latch counts down only: count_down() was given a negative number");
     if (count_.fetch_sub(n, detail::memory_order_acq_rel) <= n) reached_zero_.set(); /*L1*/
@@ -45,9 +46,9 @@ class async_latch {
   }
 
  private:
-  // Only the count_down() that reaches zero touches anything after L1, and that is the event, whose set() is
-  // done with it before it wakes anybody. So readiness is the event's: who saw only the count at zero, and
-  // then destroyed the latch, would take the event from under that set().
+  // Only the count_down() that reaches zero touches anything after L1: the event, whose set() no longer
+  // touches it once a waiter is woken. So the event defines readiness: a thread that saw only a count of zero
+  // and then destroyed the latch would destroy the event during that set().
   //   [L1] count - n  acq_rel  publish what was done before; the last one sees what all did   pairs with L1
   detail::atomic<std::ptrdiff_t> count_;
   async_manual_reset_event reached_zero_;

@@ -1,4 +1,4 @@
-// coracle/sync/async_manual_reset_event.hpp -- a gate: closed it suspends, set it lets everybody through.
+// coracle/sync/async_manual_reset_event.hpp -- an event that stays set and wakes every waiter.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -12,11 +12,12 @@ namespace coracle {
 ///     loaded.set();      // in another: all of them resume
 ///
 /// Order         waiters are woken first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its thread.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its
+///               thread.
 /// Cancellation  a stop request ends the wait; the event is not affected.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
-/// Threads       all members are thread-safe. It may be destroyed once every await of it has ended: by the one
-///               waiter that there was, for instance, inside set().
+/// Threads       all members are thread-safe. It may be destroyed once every await of it has ended: for
+///               instance by its only waiter, inside set().
 /// Cost          24 bytes; no allocation; a set event costs the awaiter one load, set() without waiters one
 ///               atomic operation.
 class async_manual_reset_event {
@@ -45,7 +46,7 @@ class async_manual_reset_event {
   friend class async_latch;
   [[nodiscard]] bool is_waited_for() const noexcept { return state_.is_waited_for(); }
 
-  mutable detail::event_state state_;  // an await is allowed of a const event
+  mutable detail::event_state state_;  // a const event can be awaited
 };
 
 class [[nodiscard("an event does nothing until it is awaited")]] async_manual_reset_event::wait_operation

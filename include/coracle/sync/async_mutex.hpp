@@ -1,4 +1,4 @@
-// coracle/sync/async_mutex.hpp -- exclusive access that may be held across co_await.
+// coracle/sync/async_mutex.hpp -- mutual exclusion that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/callback_frame.hpp>
@@ -13,13 +13,13 @@ class async_mutex;
 /// A held lock; unlocks when it leaves scope.
 class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mutex_lock {
  public:
-  /// Takes over a lock that the caller holds.
+  /// Adopts a lock that the caller holds.
   explicit async_mutex_lock(async_mutex& held) noexcept : mutex_(&held) {}
   async_mutex_lock(async_mutex_lock&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
   async_mutex_lock& operator=(async_mutex_lock&&) = delete;
   inline ~async_mutex_lock();
 
-  /// The mutex that it holds; null if it was moved from.
+  /// Returns the mutex that it holds; null if it was moved from.
   [[nodiscard]] async_mutex* mutex() const noexcept { return mutex_; }
 
  private:
@@ -31,13 +31,16 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
 ///     auto lock = co_await mutex.scoped_lock_async();
 ///     co_await log(frame);  // still exclusive; unlocks at the end of the scope
 ///
-/// Prefer std::mutex when nothing is awaited while the lock is held. It is not recursive: locking it again while
-/// holding it is a deadlock, which no check can detect, since another coroutine may unlock it (docs/when-it-hangs.md).
-/// Order         first come, first served, with one bounded exception. A waiter that belongs to an executor is woken when
-///               the lock becomes free, and takes it once it runs there; meanwhile a coroutine that finds it free takes it.
-///               Of those at most 1024 overtake the first waiter, and at most four times does that run in vain, without
-///               losing its place; then the lock is kept for it. Outside any executor the lock is always handed over.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside unlock(), on its thread.
+/// Prefer std::mutex if nothing is awaited while the lock is held. Not recursive: locking it again while
+/// holding it is a deadlock, which no check can detect, since another coroutine may unlock it
+/// (docs/when-it-hangs.md).
+/// Order         first come, first served, with one bounded exception. A waiter on an executor is woken when
+///               the lock becomes free, and takes it once it runs there; until then a coroutine that finds
+///               the lock free takes it. At most 1024 coroutines overtake the first waiter, and at most four
+///               of its attempts fail, without losing its place; then the lock is reserved for it. Outside
+///               any executor the lock is always handed over.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside unlock(), on its
+///               thread.
 /// Cancellation  a stop request ends the wait; the lock goes to the next in the queue.
 /// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
 /// Threads       all members are thread-safe; any thread may unlock.
@@ -73,8 +76,9 @@ class async_mutex {
  private:
   friend class async_condition_variable;
   struct no_promise {};
-  /// A waiter. One that belongs to an executor does not get the lock before it runs there, or the lock would be held while
-  /// the waiter stands in the executor's queue: this frame is posted in place of the coroutine, and tries again.
+  /// A waiter. On an executor it does not get the lock before it runs there, because otherwise the lock would
+  /// be held while the waiter is in the executor's queue: this frame is posted in place of the coroutine, and
+  /// tries again.
   struct contender : detail::queued_waiter, detail::basic_callback_frame<no_promise> {
     contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
         : queued_waiter(suspended, on_stop), basic_callback_frame(&try_again) {}
@@ -114,24 +118,25 @@ class async_mutex {
   void unlock_queue() noexcept;
   void let_next_in() noexcept;
 
-  // is_free: nobody holds it; is_held: held, and nobody waits; waited_for, or the one waiter itself, which has no executor: held,
-  // and somebody waits. With `one_comes` a waiter was woken and has not tried again yet; it is `queued`, but not linked, and
-  // unlock() wakes no other. Then `is_held` says whether the mutex is held, and the bits above `one_comes` how often the waiter
-  // was overtaken. The lock of the word is not the one that users hold. Where nobody waits the queue may still hold lost waiters.
+  // is_free: not held; is_held: held, no waiters; waited_for, or the address of the only waiter, which has no
+  // executor: held, with waiters. With `one_comes` a waiter was woken and has yet to try again; it is
+  // `queued`, but not linked, and unlock() wakes no other. Then `is_held` tells whether the mutex is held,
+  // and the bits above `one_comes` count how often the waiter was overtaken. The lock of the word is not the
+  // lock that users hold. Without waiters the queue may still hold waiters whose choice was lost.
   //   free, nobody waits        lock, try_lock            -> held
   //   held, nobody waits        unlock                    -> free
   //   held, waited for          unlock, no executor or overtaken enough      -> held, by the first waiter
   //                             unlock, else                                 -> free, one comes
-  //   free, one comes           lock, try_lock, unless overtaken enough      -> held, one comes, overtaken once more
+  //   free, one comes           lock, try_lock, unless overtaken enough      -> held, one comes, one more
   //                             the waiter tries                             -> held
   //   held, one comes           unlock                                       -> free, one comes
   //                             the waiter tries, and is the first again     -> held, waited for
   //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with B2
-  //   [M2] load                relaxed  a look before B3: one that waits alone is served without the lock
+  //   [M2] load                relaxed  a load before B3: a lone waiter is served without the lock
   static constexpr std::uintptr_t is_free = 0, is_held = 2, one_comes = 4, one_overtaking = 8;
   static constexpr std::uintptr_t most_overtakings = detail::is_modelled ? 4 : 1024;
   static constexpr std::uintptr_t overtaken_enough = most_overtakings * one_overtaking;
-  /// What it counts for that a waiter has come in vain.
+  /// How many overtakings a waiter's failed attempt counts as.
   static constexpr std::uintptr_t overtakings_of_a_loss = most_overtakings / 4;
   detail::waited_word<detail::exchanged_word<std::uintptr_t>> state_{is_free};
 };
@@ -195,7 +200,7 @@ inline bool async_mutex::withdraw(contender& waiting) noexcept {
   return waited && !comes;
 }
 
-/// A woken waiter tries to take the lock. Returns false if it goes on waiting; it may be gone then.
+/// A woken waiter tries to take the lock. Returns false if it keeps waiting; it may be destroyed by then.
 inline bool async_mutex::arrive(contender& woken) noexcept {
   const std::uintptr_t seen = state_.lock();
   const bool is_taken = (seen & is_held) != 0;
@@ -211,8 +216,8 @@ inline bool async_mutex::arrive(contender& woken) noexcept {
   return true;
 }
 
-/// Called with the lock of the word held, which it releases, by the holder or by a woken waiter that does not take the mutex.
-/// Wakes the first in the queue, or hands it the lock; if there is none the mutex is free.
+/// Called with the lock of the word held, which it releases, by the holder or by a woken waiter that does not
+/// take the mutex. Wakes the first in the queue, or hands it the lock; if there is none the mutex is free.
 CORACLE_NOINLINE() inline void async_mutex::let_next_in() noexcept {
   while (detail::queued_waiter* const first = state_.queue.first_to_serve()) {
     contender& next = static_cast<contender&>(*first);
@@ -231,7 +236,7 @@ CORACLE_NOINLINE() inline void async_mutex::let_next_in() noexcept {
   state_.unlock(is_free);
 }
 
-/// Wakes a coroutine once it has the lock: now, or when its turn comes. It cannot be cancelled meanwhile.
+/// Wakes a coroutine once it has the lock: now, or in its turn. Not cancellable in between.
 inline void async_mutex::lock_for(contender& suspended) noexcept {
   const std::uintptr_t seen = state_.lock();
   if (suspended.home ? seen != is_free : !may_be_taken(seen)) {

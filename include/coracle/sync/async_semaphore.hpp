@@ -1,4 +1,4 @@
-// coracle/sync/async_semaphore.hpp -- so many at a time.
+// coracle/sync/async_semaphore.hpp -- a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -33,7 +33,8 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
 ///
 /// Prefer async_mutex for a single permit that its holder releases: it checks more.
 /// Order         first come, first served: permits are handed over, without barging; none is lost.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside release(), on its thread.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside release(), on its
+///               thread.
 /// Cancellation  a stop request ends the wait; no permit is taken.
 /// Exceptions    the await: operation_cancelled, without a permit. The members are noexcept.
 /// Threads       all members are thread-safe. The last waiter to be woken may destroy it.
@@ -59,7 +60,8 @@ class async_semaphore {
                     "an async_semaphore was destroyed while coroutines wait for it");
   }
 
-  /// Acquires a permit if one is free and no coroutine is queued. If it returns true, the caller must release(). Never suspends.
+  /// Acquires a permit if one is free and no coroutine is queued. If it returns true, the caller must
+  /// release(). Never suspends.
   [[nodiscard("if it returns true there is a permit to release")]] bool try_acquire() noexcept;
 
   class acquire_operation;
@@ -76,9 +78,9 @@ class async_semaphore {
   bool withdraw(detail::queued_waiter& waiting) noexcept;
   void hand_over(std::uint64_t permits, std::uint64_t begun) noexcept;
 
-  // The number of free permits, in units of one_permit; or waited_for: none is free, and somebody is in queue_. It changes
-  // only under its lock. Beside free permits queue_ holds none but lost waiters.
-  //   [P1] load  relaxed  a look before B3: so that who finds no permit has not taken the lock in vain
+  // The number of free permits, in units of one_permit; or waited_for: none is free, and queue_ has waiters.
+  // It changes only under its lock. While permits are free, queue_ holds only waiters whose choice was lost.
+  //   [P1] load  relaxed  a load before B3, to avoid taking the lock if there is no permit
   static constexpr std::uint64_t waited_for = 2, one_permit = 4, too_many = std::uint64_t{1} << 63;
   static constexpr const char* exceeded =
       "release() of more permits than an async_semaphore can have: release each that was acquired once";
@@ -155,7 +157,7 @@ inline void async_semaphore::release(std::ptrdiff_t n) noexcept {
   CORACLE_REQUIRE(n <= max(), exceeded);
   const std::uint64_t permits = static_cast<std::uint64_t>(n) * one_permit;
   const std::uint64_t seen = state_.begin_lock();
-  // One test, also of the bit that only more than max() permits have.
+  // One test, which includes the bit that is set only above max() permits.
   if (((seen + permits) & (state_.lock_bit | waited_for | too_many)) != 0) return hand_over(permits, seen);
   state_.unlock(seen + permits);
 }

@@ -40,16 +40,16 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
 
 /// A readers-writer lock: any number of readers, or one writer.
 ///
-///     const auto shared = co_await mutex.scoped_lock_shared_async();  // beside other readers
-///     const auto lock = co_await mutex.scoped_lock_async();           // elsewhere: alone
+///     const auto shared = co_await mutex.scoped_lock_shared_async();  // shared with other readers
+///     const auto lock = co_await mutex.scoped_lock_async();           // elsewhere: exclusive
 ///
 /// Prefer async_mutex unless readers hold the lock for long: across an await, or during a search.
-/// Order         first come, first served, writers and readers alike: who comes while somebody waits, waits
-///               behind. Readers that stand in the queue side by side enter together. A reader must not ask
-///               for a second share: if a writer has come in between, that is a deadlock.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside unlock() or unlock_shared(),
-///               on its thread.
-/// Cancellation  a stop request ends the wait. Readers whom only a cancelled writer kept out enter at once.
+/// Order         first come, first served, writers and readers alike: nobody overtakes a waiter. Adjacent
+///               readers in the queue enter together. A reader must not lock a second time: if a writer has
+///               queued in between, that is a deadlock.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside unlock() or
+///               unlock_shared(), on its thread.
+/// Cancellation  a stop request ends the wait. Readers blocked only by a cancelled writer enter immediately.
 /// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
 /// Threads       all members are thread-safe; any thread may unlock.
 /// Cost          24 bytes; no allocation; without waiters, one atomic operation to lock and one to unlock.
@@ -80,10 +80,12 @@ class async_shared_mutex {
   lock_operation lock_async() noexcept;
   /// Awaitable of an async_shared_mutex_lock.
   scoped_lock_operation scoped_lock_async() noexcept;
-  /// Lets the first waiter in, and if that is a reader, the readers behind it. Requires: held alone.
+  /// Admits the first waiter and, if that is a reader, the readers directly behind it. Requires: held
+  /// exclusively.
   void unlock() noexcept { leave(one_writer); }
 
-  /// Locks shared if possible; fails also if a writer waits. If it returns true, the caller must unlock_shared(). Never suspends.
+  /// Locks shared if possible; fails also if a writer waits. If it returns true, the caller must
+  /// unlock_shared(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock_shared() noexcept {
     return try_enter(one_reader);
   }
@@ -91,11 +93,11 @@ class async_shared_mutex {
   lock_shared_operation lock_shared_async() noexcept;
   /// Awaitable of an async_shared_mutex_shared_lock.
   scoped_lock_shared_operation scoped_lock_shared_async() noexcept;
-  /// The last reader lets the first waiter in. Requires: the caller holds a share.
+  /// The last reader admits the first waiter. Requires: the caller holds a shared lock.
   void unlock_shared() noexcept { leave(one_reader); }
 
  private:
-  /// A waiter, and as what it wants to enter.
+  /// A waiter, as a reader or a writer.
   struct request : detail::queued_waiter {
     using queued_waiter::queued_waiter;
     entrant who = one_reader;
@@ -105,7 +107,7 @@ class async_shared_mutex {
     return who == one_writer ? state == 0 : (state & (queued | one_writer)) == 0;
   }
   bool try_enter(entrant who) noexcept;
-  /// For when somebody holds the lock while the state admits others, and may leave it so.
+  /// Called if the lock is held although the state admits the caller, and may still do so afterwards.
   CORACLE_SAVES_REGISTERS() bool try_enter_contended(entrant who) noexcept {
     const std::uint64_t seen = state_.lock();
     const bool enters = admits(seen, who);
@@ -118,12 +120,13 @@ class async_shared_mutex {
   void leave_slowly(entrant who) noexcept;
   void let_waiters_in(std::uint64_t state) noexcept;
 
-  // Readers in units of one_reader; one_writer; queued: somebody is in queue_. Nobody enters past `queued`, and
-  // it comes and goes only under the lock. Whoever makes the first in the queue admissible lets it in.
-  //   [S1] enter   acquire  see the writes of those who left            pairs with S2, B2
+  // Readers in units of one_reader; one_writer; queued: queue_ has waiters. Nobody enters past `queued`,
+  // which changes only under the lock. The thread that makes the first waiter admissible admits it.
+  //   [S1] enter   acquire  see the writes of previous holders            pairs with S2, B2
   //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
   static constexpr std::uint64_t queued = 2;
-  // Who leaves alone takes one_writer away, and a reader leaves none; so else one has left who was not in.
+  // A leaving writer clears one_writer, and a leaving reader finds it clear; anything else is an unlock
+  // without a lock.
   static constexpr std::uint64_t nobody_was_in = (std::uint64_t{1} << 63) | one_writer;
   detail::locked_word<std::uint64_t> state_{0};
   detail::wait_queue queue_;
@@ -201,7 +204,7 @@ inline bool async_shared_mutex::withdraw(request& waiting) noexcept {
 
 inline void async_shared_mutex::leave(entrant who) noexcept {
   std::uint64_t seen = state_.load(detail::memory_order_relaxed);
-  // One test, also of what no lock is left as.
+  // One test, which includes states that no valid unlock leaves.
   while (((seen - who) & (state_.lock_bit | nobody_was_in)) == 0 && seen != (queued | who)) {
     if (state_.change(seen, seen - who, detail::memory_order_release)) return; /*S2*/
   }
@@ -217,7 +220,7 @@ CORACLE_NOINLINE() inline void async_shared_mutex::leave_slowly(entrant who) noe
   let_waiters_in(left);
 }
 
-/// Called with the lock held; releases it, and wakes those of the queue whom `state` admits. Touches nothing
+/// Called with the lock held; releases it, and wakes the waiters that `state` admits. Touches nothing
 /// afterwards.
 CORACLE_NOINLINE() inline void async_shared_mutex::let_waiters_in(std::uint64_t state) noexcept {
   state &= ~queued;

@@ -1,4 +1,4 @@
-// coracle/sync/multi_producer_sequencer.hpp -- many producers' places in one ring buffer.
+// coracle/sync/multi_producer_sequencer.hpp -- several producers' slots in one ring buffer.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -7,8 +7,8 @@
 #include <memory>
 
 namespace coracle {
-/// Gives many producers the numbers of free places in a ring buffer; each publishes when it is ready, so a
-/// slow one holds up the consumers but no other producer.
+/// Assigns the numbers of free slots in a ring buffer to several producers; each publishes when it is ready,
+/// so a slow one delays the consumers but no other producer.
 ///
 ///     const std::size_t number = co_await sequencer.claim_one();  // in each producer
 ///     ring[number % ring_size] = value;
@@ -16,19 +16,20 @@ namespace coracle {
 ///
 ///     last = co_await sequencer.wait_until_published(last + 1, last);  // in the consumer
 ///
-/// The consumers publish to `consumer_barrier` what they have read; the place of that number is free again.
-/// Order         numbers are claimed first come, first served: who finds somebody waiting for a place waits behind.
-///               Whom one publish() wakes, it wakes in the order of their awaits.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish() of the other side.
-/// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing: a number is claimed when its
-///               place is free, not before. Also with a scheduler, the coroutine goes on where it suspended. A
-///               claimed number must be published, or its consumers never proceed.
-/// Exceptions    the constructor: std::bad_alloc. The awaits: operation_cancelled, and those of a scheduler that is
-///               passed in.
+/// The consumers publish to `consumer_barrier` what they have read, which frees the slot of that number.
+/// Order         numbers are claimed first come, first served: no claim overtakes a waiting one. publish()
+///               wakes waiters in the order of their awaits.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish() of the
+///               other side.
+/// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing: a number is claimed
+///               when its slot is free, not before. Even with a scheduler, the cancelled coroutine continues
+///               where it suspended. A claimed number must be published, or its consumers never proceed.
+/// Exceptions    the constructor: std::bad_alloc. The awaits: operation_cancelled, and those of a scheduler
+///               that is passed in.
 /// Threads       all members are thread-safe. It outlives its waiters and each call of publish(), as a
 ///               sequence_barrier does.
-/// Cost          one number for each place. A claim is one locked operation on a shared word, publish() one on a
-///               word of its own; a look at what is published is one load a number.
+/// Cost          one number per slot. A claim is one locked operation on a shared word, publish() one on a
+///               separate word; checking what is published is one load per number.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class multi_producer_sequencer {
  public:
@@ -61,7 +62,7 @@ class multi_producer_sequencer {
   }
 
   [[nodiscard]] std::size_t buffer_size() const noexcept { return mask_ + 1; }
-  /// Whether a claim would find a free place now; another producer may take it at any time.
+  /// Returns true if a claim would find a free slot now; another producer may take it at any time.
   [[nodiscard]] bool any_available() const noexcept {
     return free_places(claims_.value.next.load(detail::memory_order_relaxed), /*P3*/
                        consumer_barrier_.last_published()) > 0;
@@ -89,7 +90,7 @@ class multi_producer_sequencer {
     slot(sequence).store(sequence, detail::memory_order_seq_cst); /*P1*/
     wake_waiters();
   }
-  /// Publishes each of them, and looks for waiters once.
+  /// Publishes each of them, and checks for waiters once.
   void publish(const range& sequences) noexcept {
     if (sequences.empty()) return;
     for (const Sequence each : sequences.skip(1)) slot(each).store(each, detail::memory_order_relaxed); /*P5*/
@@ -147,17 +148,17 @@ class multi_producer_sequencer {
   }
   detail::sequence_waiters& waiters() const noexcept { return waiters_.value; }
 
-  // A slot holds the last number published for its place. While a consumer waits for a number, or holds its
-  // place, no producer gets that place again, so the slot holds the number or one a buffer's size before it.
-  // Of a range the first number is stored last: who has not seen that one does not look further.
+  // A slot holds the last number published for it. While a consumer waits for a number, or reads its slot, no
+  // producer gets that slot again, so it holds that number or the one a buffer's size before it. The first
+  // number of a range is stored last: a reader that does not see it reads no further.
   //   [P1] publish a number      seq_cst  publish its element, and the rest of its range;   pairs with P2
   //                                       it is S1 of sequence_waiters
   //   [P2] look at a slot        acquire  read its element; seq_cst for those who wait      pairs with P1
-  //   [P3] claim, or look        relaxed  orders nothing: that a place is free, and what the consumer did
+  //   [P3] claim, or look        relaxed  orders nothing: that a slot is free, and what the consumer did
   //                                       there, is seen in consumer_barrier_
-  //   [P4] claims that wait      relaxed  a hint not to overtake them; it is exact under the lock of the waiters
-  //                                       of consumer_barrier_, where those stand
-  //   [P5] the rest of a range   relaxed  P1 follows; the first numbers of all: nobody else has this yet
+  //   [P4] claims that wait      relaxed  a hint not to overtake them; exact under the lock of the waiters of
+  //                                       consumer_barrier_, where they wait
+  //   [P5] the rest of a range   relaxed  P1 follows; in the constructor: no other thread has this yet
   struct claims {
     detail::atomic<Sequence> next;
     detail::atomic<std::uint32_t> waiting{0};
@@ -170,8 +171,8 @@ class multi_producer_sequencer {
   mutable detail::spaced<detail::sequence_waiters> waiters_{};
 };
 
-/// Claims when there is a free place, else waits in the queue of the consumers' barrier, whose publish() then claims
-/// for it.
+/// Claims when there is a free place, else waits in the queue of the consumers' barrier, whose publish() then
+/// claims for it.
 template <std::integral Sequence, class Traits>
 template <class Operation>
 class multi_producer_sequencer<Sequence, Traits>::claim : public detail::waits_for_sequence<Operation> {

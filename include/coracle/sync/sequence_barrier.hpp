@@ -1,4 +1,4 @@
-// coracle/sync/sequence_barrier.hpp -- a number that one coroutine moves on and others wait for.
+// coracle/sync/sequence_barrier.hpp -- a published sequence number on which others wait.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -22,12 +22,13 @@ struct sequence_waiter : queued_waiter {
   using queued_waiter::queued_waiter;
   /// Called with the queue's lock held. Returns true if the waiter has what it waits for.
   bool (*serve)(sequence_waiter&) noexcept = nullptr;
-  /// How many in the queue wait for the same places as this one, which stands behind them; changed under the lock.
-  /// Null if any number of waiters can have what it waits for.
+  /// How many in the queue wait for the same places as this one, which stands behind them; changed under the
+  /// lock. Null if any number of waiters can have what it waits for.
   atomic<std::uint32_t>* rivals = nullptr;
 };
 
-/// Those who wait for numbers that somebody publishes: he stores a number, then asks any(), then calls serve().
+/// The coroutines that wait for published numbers: the publisher stores a number, then tests any(), then
+/// calls serve().
 class sequence_waiters {
  public:
   bool any() const noexcept { return state_.load(memory_order_seq_cst) != nobody; } /*S2*/
@@ -45,7 +46,8 @@ class sequence_waiters {
     state_.unlock(waits ? waited_for : seen);
     return waits;
   }
-  /// Wakes whom the numbers published so far serve, first come, first served. Touches nothing after that.
+  /// Wakes the waiters that the numbers published so far serve, first come, first served. Touches nothing
+  /// after that.
   CORACLE_NOINLINE() void serve() noexcept {
     static_cast<void>(state_.lock());
     wake_list served;
@@ -82,7 +84,7 @@ class sequence_waiters {
     const std::uint32_t count = one.rivals->load(memory_order_relaxed);                /*S4*/
     one.rivals->store(count + static_cast<std::uint32_t>(more), memory_order_relaxed); /*S4*/
   }
-  /// A lost one is none: nobody might come by to serve those behind it.
+  /// A waiter whose choice was lost does not count: otherwise those behind it might never be served.
   bool has_rival(const sequence_waiter& arriving) const noexcept {
     if (!arriving.rivals || arriving.rivals->load(memory_order_relaxed) == 0) return false; /*S4*/
     auto* each = static_cast<const sequence_waiter*>(queue_.front());
@@ -93,12 +95,12 @@ class sequence_waiters {
   }
 
   // nobody: queue_ is empty; waited_for: it is not. Both change only under the lock.
-  // S1 to S3 and the looks at the numbers under the lock are seq_cst: all of them stand in one order. A waiter
-  // locks and then looks at the numbers; a publisher stores a number and then looks for waiters, and a held lock
-  // means that there may be one. Whichever of S3 and S1 comes second is followed by a look that sees the other.
-  // Of several publishers the last one has seen the waiter or been seen by it; under the lock it sees the numbers
-  // of all.
-  // S1, the publication, and the looks are the owner's: N3 and N2, or P1 and P2 of multi_producer_sequencer.
+  // S1 to S3 and the loads of the numbers under the lock are seq_cst: they have a single total order. A
+  // waiter locks and then loads the numbers; a publisher stores a number and then checks for waiters, and a
+  // held lock means that there may be one. Whichever of S3 and S1 comes second is followed by a load that
+  // sees the other. The last of several publishers sees the waiter or is seen by it; under the lock it sees
+  // the numbers of all. S1, the publication, and the looks are the owner's: N3 and N2, or P1 and P2 of
+  // multi_producer_sequencer.
   //   [S2] look for waiters   seq_cst  comes after S1
   //   [S3] lock, to wait      seq_cst  comes before the look at the numbers; else as B1
   //   [S4] count of rivals    relaxed  under the lock; others take it as a hint
@@ -107,14 +109,14 @@ class sequence_waiters {
   wait_queue queue_;
 };
 
-/// Base of an awaiter that waits for numbers. `Operation` has try_now() as for stoppable_wait; serve(), which is that
-/// with the lock of the waiters held; and it says where it waits: waiters(), rivals().
+/// Base of an awaiter that waits for numbers. `Operation` has try_now() as for stoppable_wait; serve(), the
+/// same with the lock of the waiters held; and waiters() and rivals(), which return where it waits.
 template <class Operation>
 class waits_for_sequence : public stoppable_wait<Operation, sequence_waiter> {
  public:
   /// Wakes the coroutine on `place`, if it has to wait and is not cancelled. Called before the await.
   void wake_on(executor& place) noexcept { place_ = &place; }
-  /// After the await: it had to wait.
+  /// After the await: returns true if it had to wait.
   [[nodiscard]] bool has_waited() const noexcept { return has_waited_; }
 
  protected:
@@ -146,7 +148,7 @@ class waits_for_sequence : public stoppable_wait<Operation, sequence_waiter> {
   plain<bool> has_waited_ = false;
 };
 
-/// Awaits a number of `Numbers` and gives the last one published, which may be later.
+/// Awaits a number of `Numbers` and returns the last one published, which may be later.
 template <class Numbers, class Sequence, class Traits>
 class [[nodiscard("nothing waits until this is awaited")]] sequence_wait
     : public waits_for_sequence<sequence_wait<Numbers, Sequence, Traits>> {
@@ -176,7 +178,8 @@ class [[nodiscard("nothing waits until this is awaited")]] sequence_wait
   Sequence known_;  // published when it last looked
 };
 
-/// What the wait gave is not lost on the way, so that cannot be stopped, and takes no memory.
+/// Moves to a scheduler after the wait. The wait's result must not be lost, so the move is not cancellable
+/// and does not allocate.
 template <class Wait, class Scheduler>
 task<await_result_t<Wait>> wait_then_schedule(Wait wait, Scheduler& place) {
   const auto result = co_await wait;
@@ -186,7 +189,7 @@ task<await_result_t<Wait>> wait_then_schedule(Wait wait, Scheduler& place) {
   }
   co_return result;
 }
-/// `wait` with the way to `place` behind it; that is but another home where the scheduler is an executor.
+/// `wait`, followed by a move to `place`; if the scheduler is an executor, that is just another home.
 template <class Wait, class Scheduler>
 CORACLE_CORO_WRAPPER()
 auto wait_then_go_to(Scheduler& place, Wait wait) {
@@ -199,22 +202,24 @@ auto wait_then_go_to(Scheduler& place, Wait wait) {
 }
 }  // namespace detail
 
-/// Says up to which sequence number a producer, or a stage of a pipeline, has come; others wait for a number.
-/// The cursor into a ring buffer, as in the LMAX Disruptor (Thompson et al., "Disruptor", 2011).
+/// Publishes the progress of a producer, or of a pipeline stage, as a sequence number; others wait for a
+/// number. The cursor into a ring buffer, as in the LMAX Disruptor (Thompson et al., "Disruptor", 2011).
 ///
 ///     coracle::sequence_barrier<> barrier;
 ///     const std::size_t last = co_await barrier.wait_until_published(3);  // 3 or later
 ///     barrier.publish(3);                                                 // in another coroutine
 ///
 /// Prefer a channel if the elements need not stay in place between the stages.
-/// Order         whom one publish() wakes, it wakes first come, first served.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish(), on its thread.
-/// Cancellation  a stop request ends the wait. Also with a scheduler, the coroutine goes on where it suspended.
+/// Order         publish() wakes waiters first come, first served.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish(), on its
+///               thread.
+/// Cancellation  a stop request ends the wait. Even with a scheduler, the cancelled coroutine continues where
+///               it suspended.
 /// Exceptions    the await: operation_cancelled, and those of a scheduler that is passed in.
 /// Threads       publish() from one at a time, the rest from any. It outlives its waiters and each call of
 ///               publish(), which touches nothing of it from its first wake-up on.
-/// Cost          128 bytes; no allocation. publish(): one locked operation, and one more if anybody waits; a wait for
-///               what is published is one load.
+/// Cost          128 bytes; no allocation. publish(): one locked operation, and one more with waiters; a wait
+///               for a published number is one load.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class sequence_barrier {
  public:
@@ -229,7 +234,8 @@ class sequence_barrier {
     CORACLE_REQUIRE(!waiters_.value.any(), "a sequence_barrier was destroyed while coroutines wait for it");
   }
 
-  /// It and all numbers before it are published, and what was written before that is seen.
+  /// Returns the last published number; it and all before it are published, and what was written before that
+  /// is visible.
   [[nodiscard]] Sequence last_published() const noexcept {
     return last_published_.value.load(detail::memory_order_acquire); /*N1*/
   }
@@ -266,10 +272,10 @@ class sequence_barrier {
   }
   detail::sequence_waiters& waiters() const noexcept { return waiters_.value; }
 
-  // Written by the publisher alone; the line next to it by those who wait, too.
-  //   [N1] look           acquire  see what was written before it was published                     pairs with N3
-  //   [N2] look, to wait  seq_cst  the same, after S3 of sequence_waiters                           pairs with N3
-  //   [N3] publish        seq_cst  publish what was written; it is S1 of sequence_waiters           pairs with N1, N2
+  // Written only by the publisher; the adjacent cache line also by waiters.
+  //   [N1] look           acquire  see what was written before it was published            pairs with N3
+  //   [N2] look, to wait  seq_cst  the same, after S3 of sequence_waiters                  pairs with N3
+  //   [N3] publish        seq_cst  publish what was written; it is S1 of sequence_waiters  pairs with N1, N2
   detail::spaced<detail::atomic<Sequence>> last_published_;
   mutable detail::spaced<detail::sequence_waiters> waiters_{};
 };

@@ -48,7 +48,7 @@ class sequence_range {
   Sequence begin_{}, end_{};
 };
 
-/// Computes its numbers, so it gives them by value: a C++20 random access iterator.
+/// Computes its numbers, so it returns them by value: a C++20 random access iterator.
 template <std::integral Sequence, class Traits>
 class sequence_range<Sequence, Traits>::const_iterator {
  public:

@@ -1,4 +1,4 @@
-// coracle/sync/sequence_traits.hpp -- sequence numbers that wrap around, and how they compare.
+// coracle/sync/sequence_traits.hpp -- sequence numbers that wrap around, and their comparison.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -8,9 +8,9 @@
 #include <type_traits>
 
 namespace coracle {
-/// How the sequence numbers of a sequence_barrier or a sequencer compare: they wrap around, so of two numbers
-/// the one that is less than half of all numbers behind the other precedes it. Pass a type of your own with
-/// these members where that does not fit.
+/// How the sequence numbers of a sequence_barrier or a sequencer compare: they wrap around, so a number
+/// precedes another if it is behind it by less than half of all numbers. Pass your own type with these
+/// members if that does not fit.
 ///
 ///     static_assert(coracle::sequence_traits<std::uint8_t>::precedes(255, 0));
 template <std::integral Sequence>
@@ -19,10 +19,10 @@ struct sequence_traits {
   using difference_type = std::make_signed_t<Sequence>;
   using size_type = std::make_unsigned_t<Sequence>;
 
-  /// Stands before the first number, 0.
+  /// Precedes the first number, 0.
   static constexpr value_type initial_sequence = static_cast<value_type>(-1);
 
-  /// How far `a` is ahead of `b`; negative: behind.
+  /// Returns how far `a` is ahead of `b`; negative if behind.
   static constexpr difference_type difference(value_type a, value_type b) noexcept {
     return static_cast<difference_type>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }

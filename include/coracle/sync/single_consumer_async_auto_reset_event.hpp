@@ -1,23 +1,25 @@
-// coracle/sync/single_consumer_async_auto_reset_event.hpp -- a gate for one coroutine, that closes behind it.
+// coracle/sync/single_consumer_async_auto_reset_event.hpp -- an auto-reset event for one coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/sync/detail/event_state.hpp>
 
 namespace coracle {
-/// An event whose set() wakes its one consumer; while the consumer does not wait, any number of set()s is remembered as
-/// one.
+/// An event whose set() wakes its one consumer; while the consumer does not wait, any number of set()s is
+/// remembered as one.
 ///
 ///     coracle::single_consumer_async_auto_reset_event work_added;
-///     for (;;) { co_await work_added; do_all_work(); }   // set() after each piece of work, by anybody
+///     for (;;) { co_await work_added; do_all_work(); }   // set() after adding work, on any thread
 ///
 /// Prefer async_auto_reset_event if several coroutines may wait at the same time.
-/// Resumes on    the executor on which the consumer suspended; outside any executor, inside set(), on its thread.
-/// Cancellation  a stop request ends the wait; a set() is then remembered for the next one. The waiting coroutine
-///               may also be destroyed, unless the event is set at the same time or has woken it already.
+/// Resumes on    the executor on which the consumer suspended; outside any executor, inside set(), on its
+///               thread.
+/// Cancellation  a stop request ends the wait; a set() is then remembered for the next one. The waiting
+///               coroutine may also be destroyed, unless the event is set at the same time or has woken it
+///               already.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
-/// Threads       set() from any thread, one awaiter at a time. The consumer sees what was done before each
-///               set() that it has used up, and may destroy the event once no set() is still to begin.
+/// Threads       set() from any thread, one awaiter at a time. The consumer sees everything done before each
+///               set() that it has consumed, and may destroy the event once no further set() will begin.
 /// Cost          8 bytes; no allocation; one atomic operation to set, one to wait.
 class single_consumer_async_auto_reset_event {
  public:
@@ -37,7 +39,7 @@ class single_consumer_async_auto_reset_event {
   }
 
   class wait_operation;
-  /// Requires: no other coroutine awaits it meanwhile.
+  /// Requires: no other coroutine awaits it at the same time.
   wait_operation operator co_await() const noexcept;
 
  private:
@@ -45,7 +47,7 @@ class single_consumer_async_auto_reset_event {
     if (waiter* const woken = state_.set_for_waiter(true)) woken->wake();
   }
 
-  mutable detail::single_waiter_event_state state_;  // an await is allowed of a const event
+  mutable detail::single_waiter_event_state state_;  // a const event can be awaited
 };
 
 class [[nodiscard(

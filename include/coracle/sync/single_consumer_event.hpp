@@ -1,4 +1,4 @@
-// coracle/sync/single_consumer_event.hpp -- a gate for one coroutine.
+// coracle/sync/single_consumer_event.hpp -- a manual-reset event for one coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -12,13 +12,15 @@ namespace coracle {
 ///     reply_came.set();      // in another: the first resumes
 ///
 /// Prefer async_manual_reset_event if several coroutines may wait at the same time.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its thread.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside set(), on its
+///               thread.
 /// Cancellation  a stop request ends the wait; the event is not affected. The waiting coroutine may also
 ///               be destroyed, unless the event is set at the same time or has woken it already.
 /// Exceptions    the await: operation_cancelled. The members are noexcept.
-/// Threads       set(), reset() and is_set() from any thread, one awaiter at a time. Whoever was woken may
+/// Threads       set(), reset() and is_set() from any thread, one awaiter at a time. The woken coroutine may
 ///               destroy the event.
-/// Cost          8 bytes; no allocation; a set event costs the awaiter one load, another one atomic operation.
+/// Cost          8 bytes; no allocation; a set event costs the awaiter one load, another one atomic
+///               operation.
 class single_consumer_event {
  public:
   explicit single_consumer_event(bool initially_set = false) noexcept : state_(initially_set) {}
@@ -39,7 +41,7 @@ class single_consumer_event {
   void reset() noexcept { state_.reset(); }
 
   class wait_operation;
-  /// Requires: no other coroutine awaits it meanwhile.
+  /// Requires: no other coroutine awaits it at the same time.
   wait_operation operator co_await() const noexcept;
 
  private:
@@ -47,7 +49,7 @@ class single_consumer_event {
     if (waiter* const woken = state_.set_for_waiter(false)) woken->wake();
   }
 
-  mutable detail::single_waiter_event_state state_;  // an await is allowed of a const event
+  mutable detail::single_waiter_event_state state_;  // a const event can be awaited
 };
 
 class [[nodiscard("an event does nothing until it is awaited")]] single_consumer_event::wait_operation

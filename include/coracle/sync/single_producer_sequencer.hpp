@@ -1,27 +1,28 @@
-// coracle/sync/single_producer_sequencer.hpp -- one producer's places in a ring buffer.
+// coracle/sync/single_producer_sequencer.hpp -- one producer's slots in a ring buffer.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/sync/sequence_barrier.hpp>
 #include <coracle/sync/sequence_range.hpp>
 
 namespace coracle {
-/// Gives one producer the numbers of free places in a ring buffer, and tells consumers which are filled.
+/// Assigns the numbers of free slots in a ring buffer to one producer, and tells consumers which are filled.
 ///
 ///     const std::size_t number = co_await sequencer.claim_one();  // waits while the ring is full
 ///     ring[number % ring_size] = value;
 ///     sequencer.publish(number);
 ///
-/// The consumers publish to `consumer_barrier` what they have read; the place of that number is free again.
+/// The consumers publish to `consumer_barrier` what they have read, which frees the slot of that number.
 /// Prefer multi_producer_sequencer if several coroutines produce at the same time.
 /// Order         numbers are claimed one after the other, without gaps.
-/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish() of the other side.
-/// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing. Also with a scheduler, the
-///               coroutine goes on where it suspended.
+/// Resumes on    the executor on which the waiter suspended; outside any executor, inside publish() of the
+///               other side.
+/// Cancellation  a stop request ends the wait; a cancelled claim has claimed nothing. Even with a scheduler,
+///               the cancelled coroutine continues where it suspended.
 /// Exceptions    the awaits: operation_cancelled, and those of a scheduler that is passed in.
 /// Threads       claim_*() and publish() from one at a time, the rest from any; one claim is awaited at a
 ///               time. It outlives its waiters and each call of publish(), as a sequence_barrier does.
-/// Cost          no allocation; a claim looks at the consumers' number only when the places it knew
-///               to be free are used up. publish() as that of sequence_barrier.
+/// Cost          no allocation; a claim reads the consumers' number only when the slots known to be free are
+///               used up. publish() as that of sequence_barrier.
 template <std::integral Sequence = std::size_t, class Traits = sequence_traits<Sequence>>
 class single_producer_sequencer {
  public:

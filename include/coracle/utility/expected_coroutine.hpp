@@ -1,4 +1,4 @@
-// coracle/utility/expected_coroutine.hpp -- expected as a coroutine: co_await gives the value or ends it.
+// coracle/utility/expected_coroutine.hpp -- expected as a coroutine: co_await unwraps, or returns early.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/allocated_promise.hpp>
@@ -18,11 +18,11 @@ inline constexpr bool is_any_unexpected<unexpected<E>> = true;
 template <class T>
 inline constexpr bool expected_or_unexpected =
     is_any_expected<std::remove_cvref_t<T>> || is_any_unexpected<std::remove_cvref_t<T>>;
-/// What `source.error()` is, for the value category of `Source`.
+/// The type of `source.error()`, by the value category of `Source`.
 template <class Source>
 using error_of = decltype(std::declval<Source>().error());
 
-/// Awaits `source`: an lvalue gives a reference to its value, an rvalue the value, moved out.
+/// Awaits `source`: returns a reference to the value of an lvalue; moves the value out of an rvalue.
 template <class Source>
 class [[nodiscard]] expected_awaiter {
  public:
@@ -64,18 +64,18 @@ template <class T, class E>
 using expected_returns =
     std::conditional_t<std::is_void_v<T>, returns_nothing_expected<E>, early_returns<expected<T, E>>>;
 
-/// A coroutine that returns coracle::expected (std::expected where there is one).
+/// A coroutine that returns coracle::expected (std::expected if available).
 ///
 ///     coracle::expected<int, parse_error> sum(std::string_view a, std::string_view b) {
 ///       co_return co_await parse(a) + co_await parse(b);
 ///     }
 ///
 /// Awaiting an expected that holds an error, or `co_await coracle::unexpected(error)`, destroys the locals
-/// and returns the error, converted to `E`. `co_return` takes what makes an expected<T, E>; a coroutine that
-/// returns expected<void, E> says `co_return;`, or runs to its end.
+/// and returns the error, converted to `E`. `co_return` takes anything from which expected<T, E> can be
+/// constructed; a coroutine that returns expected<void, E> uses `co_return;` or flows off its end.
 /// Order         the body runs inside the call.
-/// Exceptions    one that leaves the body is thrown from the call. clang 22 at -O0 reads its address in the
-///               frame right after that is freed, and AddressSanitizer says so; at -O1 it does not.
+/// Exceptions    an exception that leaves the body is thrown from the call. clang 22 at -O0 then reads the
+///               freed frame, which AddressSanitizer reports; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T, class E>
 struct expected_promise : early_result_promise<expected<T, E>, expected_returns<T, E>> {

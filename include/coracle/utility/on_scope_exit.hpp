@@ -1,4 +1,4 @@
-// coracle/utility/on_scope_exit.hpp -- call a function when a scope is left.
+// coracle/utility/on_scope_exit.hpp -- scope guards.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>
@@ -18,7 +18,7 @@ class [[nodiscard("give the guard a name: without one it ends with this line")]]
  public:
   explicit scope_guard(Function&& function) noexcept(std::is_nothrow_constructible_v<Function, Function&&>)
       : function_(static_cast<Function&&>(function)) {}
-  /// `other` calls nothing any more.
+  /// `other` no longer calls the function.
   scope_guard(scope_guard&& other) noexcept(std::is_nothrow_constructible_v<Function, Function&&>)
       : function_(static_cast<Function&&>(other.function_)),
         exceptions_(other.exceptions_),
@@ -48,30 +48,30 @@ class [[nodiscard("give the guard a name: without one it ends with this line")]]
 };
 }  // namespace detail
 
-/// A guard that calls `function` when its scope is left, however that happens: at the end, by a return or an
-/// exception, or because the coroutine is destroyed where it waits. A named function object is kept by
-/// reference, a temporary one inside.
+/// A guard that calls `function` on every way out of its scope: at the end, by a return or an exception, or
+/// because the coroutine is destroyed while suspended. It refers to a named function object and stores a
+/// temporary one.
 ///
 ///     auto stop_loop = coracle::on_scope_exit([&] { loop.stop(); });
-///     co_await work();  // then, whatever happens here, the loop stops; unless stop_loop.cancel() was called
+///     co_await work();  // the loop stops in any case, unless stop_loop.cancel() is called
 ///
-/// Exceptions  one that leaves the function ends the program.
+/// Exceptions  an exception that leaves the function ends the program.
 /// Cost        the function, and two words.
 template <class Function>
   requires std::is_invocable_v<Function&>
 auto on_scope_exit(Function&& function) {
   return detail::scope_guard<Function, detail::scope_end::any>{static_cast<Function&&>(function)};
 }
-/// As on_scope_exit, but calls it only where an exception leaves the scope. This is told by the number of
-/// exceptions in flight on the thread: in a coroutine it is wrong where the scope began or ended inside a
-/// destructor that runs because of another exception and resumed the coroutine.
+/// As on_scope_exit, but calls the function only if an exception leaves the scope. It compares the number of
+/// exceptions in flight on the thread; in a coroutine that is wrong if the scope begins or ends inside a
+/// destructor that runs because of another exception and resumes the coroutine.
 template <class Function>
   requires std::is_invocable_v<Function&>
 auto on_scope_failure(Function&& function) {
   return detail::scope_guard<Function, detail::scope_end::failure>{static_cast<Function&&>(function)};
 }
-/// As on_scope_exit, but does not call it where an exception leaves the scope; told apart as on_scope_failure
-/// does. It is called, too, where the coroutine is destroyed while it waits.
+/// As on_scope_exit, but does not call the function if an exception leaves the scope, as detected by
+/// on_scope_failure. Also calls it if the coroutine is destroyed while suspended.
 ///
 /// Exceptions  those of the function leave the scope.
 template <class Function>

@@ -1,5 +1,4 @@
-// coracle/utility/optional_coroutine.hpp -- std::optional as a coroutine: co_await gives the value or ends
-// it.
+// coracle/utility/optional_coroutine.hpp -- std::optional as a coroutine: co_await unwraps, or returns early.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/allocated_promise.hpp>
@@ -12,7 +11,7 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
-/// Awaits `source`: an lvalue gives a reference to its value, an rvalue the value, moved out.
+/// Awaits `source`: returns a reference to the value of an lvalue; moves the value out of an rvalue.
 template <class Optional>
 class [[nodiscard]] optional_awaiter {
   using value_type = typename std::remove_cvref_t<Optional>::value_type;
@@ -39,11 +38,12 @@ class [[nodiscard]] optional_awaiter {
 ///       co_return co_await a + co_await b;
 ///     }
 ///
-/// Awaiting an optional without a value destroys the locals and returns std::nullopt. `co_return` takes what
-/// makes a std::optional<T>. No other library of the program may make a coroutine of std::optional.
+/// Awaiting an optional without a value destroys the locals and returns std::nullopt. `co_return` takes
+/// anything from which std::optional<T> can be constructed. No other library of the program may make
+/// std::optional a coroutine type.
 /// Order         the body runs inside the call.
-/// Exceptions    one that leaves the body is thrown from the call. clang 22 at -O0 reads its address in the
-///               frame right after that is freed, and AddressSanitizer says so; at -O1 it does not.
+/// Exceptions    an exception that leaves the body is thrown from the call. clang 22 at -O0 then reads the
+///               freed frame, which AddressSanitizer reports; at -O1 it does not.
 /// Cost          one frame from the recycler, one move of the result.
 template <class T>
 struct optional_promise : early_result_promise<std::optional<T>> {

@@ -1,4 +1,4 @@
-// coracle/compose/detail/child.hpp -- an awaitable that is started from plain code, and how it ended.
+// coracle/compose/detail/child.hpp -- an awaitable that plain code starts, and its outcome.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/awaitable.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/detail/child_group.hpp -- children of one coroutine, which hears of each as it ends.
+// coracle/compose/detail/child_group.hpp -- children of one coroutine, which is notified as each ends.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>

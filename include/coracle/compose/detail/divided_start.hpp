@@ -1,5 +1,5 @@
-// coracle/compose/detail/divided_start.hpp -- the start of several children, divided among the threads of a
-// pool. SPDX-License-Identifier: MIT
+// coracle/compose/detail/divided_start.hpp -- starts several children, divided among the threads of a pool.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/fork_queue.hpp>

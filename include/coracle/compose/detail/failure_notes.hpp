@@ -1,4 +1,4 @@
-// coracle/compose/detail/failure_notes.hpp -- which of several children failed first, and why others gave nothing.
+// coracle/compose/detail/failure_notes.hpp -- which child failed first, and why others have no result.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/detail/fork_point.hpp -- where the end of a forked child and its parent meet.
+// coracle/compose/detail/fork_point.hpp -- synchronises the end of a forked child with its parent.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

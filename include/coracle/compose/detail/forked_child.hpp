@@ -1,5 +1,5 @@
-// coracle/compose/detail/forked_child.hpp -- what a forked object keeps of its child: the awaiter of fork(),
-// and that of join(). SPDX-License-Identifier: MIT
+// coracle/compose/detail/forked_child.hpp -- a forked child, and the awaiters of fork() and join().
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/fork_point.hpp>
 #include <coracle/core/environment.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/detail/gathered_results.hpp -- children and their results as a tuple or a vector.
+// coracle/compose/detail/gathered_results.hpp -- children and their results, as a tuple or a vector.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/functional.hpp>

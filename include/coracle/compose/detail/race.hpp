@@ -1,4 +1,4 @@
-// coracle/compose/detail/race.hpp -- several children, of which one wins.
+// coracle/compose/detail/race.hpp -- several children, one of which wins.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/plain.hpp>

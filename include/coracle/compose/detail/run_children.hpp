@@ -1,4 +1,4 @@
-// coracle/compose/detail/run_children.hpp -- a child for each element of a range, so many at a time.
+// coracle/compose/detail/run_children.hpp -- a child for each element of a range, with a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/child_group.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/detail/scope_state.hpp -- what an async_scope knows of its children.
+// coracle/compose/detail/scope_state.hpp -- the state of an async_scope.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/intrusive_list.hpp>

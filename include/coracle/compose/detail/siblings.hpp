@@ -1,4 +1,4 @@
-// coracle/compose/detail/siblings.hpp -- children that one coroutine awaits together, and what they share.
+// coracle/compose/detail/siblings.hpp -- children awaited together by one coroutine, and their shared state.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/child.hpp>

@@ -1,5 +1,5 @@
-// coracle/compose/detail/siblings_operation.hpp -- what when_all and when_any do, from the await to the
-// parent's next line. SPDX-License-Identifier: MIT
+// coracle/compose/detail/siblings_operation.hpp -- the control flow of when_all and when_any.
+// SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/countdown.hpp>
 #include <coracle/compose/detail/divided_start.hpp>

@@ -1,4 +1,4 @@
-// coracle/compose/detail/spawned_work.hpp -- a child of a scope that nobody awaits, here or on another scheduler.
+// coracle/compose/detail/spawned_work.hpp -- a detached child of a scope, here or on another scheduler.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/child.hpp>

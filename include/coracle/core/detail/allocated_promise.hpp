@@ -1,4 +1,4 @@
-// coracle/core/detail/allocated_promise.hpp -- frames from an allocator of the caller's.
+// coracle/core/detail/allocated_promise.hpp -- frames from the caller's allocator.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/allocator_arg.hpp>

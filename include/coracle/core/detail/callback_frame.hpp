@@ -1,4 +1,4 @@
-// coracle/core/detail/callback_frame.hpp -- a plain function that can be the continuation of a coroutine.
+// coracle/core/detail/callback_frame.hpp -- a plain function as the continuation of a coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/transfer.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/choice.hpp -- several waits of one coroutine, of which exactly one is carried out.
+// coracle/core/detail/choice.hpp -- several waits of one coroutine, exactly one of which takes effect.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>

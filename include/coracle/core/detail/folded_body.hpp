@@ -1,4 +1,4 @@
-// coracle/core/detail/folded_body.hpp -- a task's body that leaves its result in its awaiter and destroys itself.
+// coracle/core/detail/folded_body.hpp -- folding a task's body into its awaiter.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/fork_queue.hpp -- what a thread has left to do while it does the newest part first.
+// coracle/core/detail/fork_queue.hpp -- the work-stealing stack of a thread, newest first for its owner.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/asymmetric_fence.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/listener_list.hpp -- the callbacks that a stop request runs, and the lock of their list.
+// coracle/core/detail/listener_list.hpp -- the callbacks of a stop request, and the lock of their list.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/locked_word.hpp>

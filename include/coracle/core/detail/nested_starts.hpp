@@ -1,4 +1,4 @@
-// coracle/core/detail/nested_starts.hpp -- children that start children that start ... on a bounded stack.
+// coracle/core/detail/nested_starts.hpp -- nested starts of children on a bounded stack.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/executor.hpp>

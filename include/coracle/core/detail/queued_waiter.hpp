@@ -1,4 +1,4 @@
-// coracle/core/detail/queued_waiter.hpp -- a coroutine's place in a wait queue, and what takes it out.
+// coracle/core/detail/queued_waiter.hpp -- a coroutine's node in a wait queue, and its removal.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/plain.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/stop_point.hpp -- what a stop token refers to, and listens at.
+// coracle/core/detail/stop_point.hpp -- what a stop token refers to, and where listeners register.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/stop_state.hpp -- what a stop source, its tokens and their callbacks share.
+// coracle/core/detail/stop_state.hpp -- the shared state of a stop source, its tokens and callbacks.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/stoppable_wait.hpp -- an awaiter that waits in a queue, unless it is stopped.
+// coracle/core/detail/stoppable_wait.hpp -- the base of awaiters that wait in a queue and can be stopped.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/customisation.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/stored_result.hpp -- how a promise keeps the result of its body, and what `co_return` does.
+// coracle/core/detail/stored_result.hpp -- how a promise stores its result, and what co_return does.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/result.hpp>

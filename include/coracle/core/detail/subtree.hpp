@@ -1,4 +1,4 @@
-// coracle/core/detail/subtree.hpp -- the environment of children that can be stopped without their parent.
+// coracle/core/detail/subtree.hpp -- the environment of children that can be stopped separately.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/linked_stop_source.hpp>

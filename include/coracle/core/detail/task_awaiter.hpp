@@ -1,4 +1,4 @@
-// coracle/core/detail/task_awaiter.hpp -- the ways to await a task.
+// coracle/core/detail/task_awaiter.hpp -- the awaiters of a task.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

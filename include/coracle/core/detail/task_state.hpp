@@ -1,4 +1,4 @@
-// coracle/core/detail/task_state.hpp -- what a task's promise keeps: two words, and its result where that is larger than one.
+// coracle/core/detail/task_state.hpp -- a task's state: two words, and its result if that is larger.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

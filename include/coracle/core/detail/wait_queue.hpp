@@ -1,4 +1,4 @@
-// coracle/core/detail/wait_queue.hpp -- coroutines that wait in a queue, from which a stop request takes them out.
+// coracle/core/detail/wait_queue.hpp -- a queue of waiting coroutines, from which a stop request removes one.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/intrusive_list.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/waited_word.hpp -- the word of a primitive for which mostly one coroutine waits, or none.
+// coracle/core/detail/waited_word.hpp -- the state word of a primitive that mostly has at most one waiter.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/locked_word.hpp>

@@ -1,4 +1,4 @@
-// coracle/io/detail/io_descriptor.hpp -- an open file or socket that belongs to an io_service.
+// coracle/io/detail/io_descriptor.hpp -- an open file or socket of an io_service.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/detail/io_request.hpp>

@@ -1,4 +1,4 @@
-// coracle/io/detail/io_operation.hpp -- what the awaiter of every I/O operation has in common.
+// coracle/io/detail/io_operation.hpp -- the common base of awaiters of I/O operations.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/environment.hpp>

@@ -1,4 +1,4 @@
-// coracle/io/detail/io_request.hpp -- what an I/O operation asks of the system, and what comes of it.
+// coracle/io/detail/io_request.hpp -- an I/O operation's request and result.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/intrusive_list.hpp>

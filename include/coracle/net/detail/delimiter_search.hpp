@@ -1,4 +1,4 @@
-// coracle/net/detail/delimiter_search.hpp -- find the first delimiter in a text that arrives in pieces.
+// coracle/net/detail/delimiter_search.hpp -- find a delimiter in text that arrives in pieces.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstddef>

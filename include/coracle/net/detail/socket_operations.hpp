@@ -1,4 +1,4 @@
-// coracle/net/detail/socket_operations.hpp -- what the members of a socket return, to be awaited.
+// coracle/net/detail/socket_operations.hpp -- the awaitables returned by the members of a socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/detail/io_operation.hpp>

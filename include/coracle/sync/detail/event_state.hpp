@@ -1,17 +1,18 @@
-// coracle/sync/detail/event_state.hpp -- what the events have in common: set or not, and who waits.
+// coracle/sync/detail/event_state.hpp -- the common state of the events: set or not, and the waiters.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/waited_word.hpp>
 #include <cstdint>
 
 namespace coracle::detail {
-/// The word of an event. A `Word` is wide enough for what `waited_for` is: a mark, or the one waiter itself.
+/// The word of an event. `waited_for` is a mark or the address of the only waiter; `Word` is wide enough for
+/// it.
 //
-// not_set and is_set_now: nobody waits whom set() could let through. Anything else: somebody does. Into and out of that
-// only under the lock; and while that is held the word says nothing else, so who sets it or asks whether it is set waits.
+// not_set and is_set_now: set() has no waiter to wake. Anything else: there are waiters. That changes only
+// under the lock; while the lock is held the word holds nothing else, so setting or testing the event waits.
 //   [E1] load  acquire  sees what the setter wrote   pairs with B2
-//   [E4] load  relaxed  nobody uses it meanwhile
-//   [E5] load  relaxed  a look before B3
+//   [E4] load  relaxed  no concurrent use
+//   [E5] load  relaxed  a load before B3
 template <class Word>
 class event_word : public exchanged_word<Word> {
  public:
@@ -22,7 +23,8 @@ class event_word : public exchanged_word<Word> {
   [[nodiscard]] bool is_set() const noexcept {
     return this->load_unlocked(memory_order_acquire) == is_set_now; /*E1*/
   }
-  /// Sets the event if no coroutine waits, and returns whether it did. Loads first: a single waiter is served without the lock.
+  /// Sets the event if no coroutine waits, and returns whether it did. Loads first: a single waiter is served
+  /// without the lock.
   bool set_unless_waited_for() noexcept {
     if (!is_free(this->load(memory_order_relaxed))) return false; /*E5*/
     return this->change_if(&is_free, is_set_now);
@@ -49,8 +51,8 @@ class event_state {
   [[nodiscard]] bool is_waited_for() const noexcept { return word_.is_waited_for(); }
   bool reset() noexcept { return word_.reset(); }
   bool reset_if_set() noexcept { return word_.reset_if_set(); }
-  /// All three touch nothing of the event once anybody can see that it is set, or who is let through.
-  /// Sets the event and returns true if no coroutine waits; otherwise changes nothing.
+  /// All three touch nothing of the event once its being set is visible or a waiter is woken. Sets the event
+  /// and returns true if no coroutine waits; otherwise changes nothing.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
   /// Sets the event and wakes every waiter.
   CORACLE_NOINLINE() void set_for_all() noexcept {
@@ -62,8 +64,8 @@ class event_state {
     waiter* const only = word_.take_alone(word_.not_set);
     only ? only->wake() : set_for_first();
   }
-  /// True: `arriving` waits. False: it was set, and is not any more if it `closes` behind each waiter; or stop was
-  /// requested.
+  /// Returns true if `arriving` waits. Returns false if the event was set (it is then reset if it `closes`
+  /// behind each waiter) or stop was requested.
   bool enqueue(queued_waiter& arriving, bool closes) noexcept {
     const std::uintptr_t seen = word_.begin_lock();
     return seen == word_.not_set ? word_.wait(arriving, word_.not_set, word_.not_set)
@@ -96,7 +98,7 @@ class event_state {
   waited_word<event_word<std::uintptr_t>> word_;
 };
 
-/// An event for one waiter, to which its word then points.
+/// An event for one waiter, whose address the word then holds.
 class single_waiter_event_state {
  public:
   explicit single_waiter_event_state(bool set) noexcept : word_(set) {}
@@ -108,7 +110,7 @@ class single_waiter_event_state {
   }
   bool reset() noexcept { return word_.reset(); }
   bool reset_if_set() noexcept { return word_.reset_if_set(); }
-  /// Both as event_state's; one that `closes` behind its waiter stays not set if that waits.
+  /// Both as event_state's; an event that `closes` behind its waiter stays unset if the waiter waits.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
   waiter* set_for_waiter(bool closes) noexcept {
     const std::uintptr_t seen = word_.lock();
