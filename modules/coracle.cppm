@@ -9,6 +9,8 @@ export module coracle;
 
 export namespace coracle {
 using coracle::as_completed;
+using coracle::as_optional;
+using coracle::as_outcome;
 using coracle::async_auto_reset_event;
 using coracle::async_barrier;
 using coracle::async_condition_variable;
