@@ -4,42 +4,39 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <utility>
 
 using coracle::net::socket;
+using namespace std::chrono_literals;
 
 /// Echoes until the client closes its side.
 coracle::task<> echo(socket client) {
   std::array<char, 4096> buffer;
-  try {
-    for (;;) {
-      const std::size_t size = co_await client.recv(buffer.data(), buffer.size());
-      if (size == 0) break;
-      co_await client.send_all(buffer.data(), size);
-    }
-  } catch (const std::system_error& error) {
-    std::printf("a client is gone: %s\n", error.what());  // the others are still served
+  for (;;) {
+    const std::size_t size = co_await client.recv(buffer.data(), buffer.size());
+    if (size == 0) break;
+    co_await client.send_all(buffer.data(), size);
   }
 }
 
-/// Serves until it is stopped, which ends every accept(), recv() and send() below. No client outlives it. If
-/// it runs out of descriptors, connections wait until a client has left.
+/// Serves until it is stopped. Clients then have five seconds to end. If one fails, the others are still served.
 coracle::task<> serve(socket& listener) {
   int served = 0;
-  const auto accept_all = [&](coracle::async_scope& clients) -> coracle::task<> {
-    for (;; ++served) {
-      socket client = co_await coracle::net::accept_with_backoff(listener);
-      clients.spawn(echo(std::move(client)));
-    }
+  const auto count_and_echo = [&](socket client) {
+    ++served;
+    return echo(std::move(client));
   };
+  const auto report = [](const std::exception_ptr&) { std::puts("a client is gone"); };
   try {
-    co_await coracle::with_scope(accept_all);
+    co_await coracle::net::serve(listener, count_and_echo, {.connections = 1000, .drain = 5s}, report);
   } catch (const coracle::operation_cancelled&) {
     std::printf("the server stops; clients served: %d\n", served);
   }
@@ -48,7 +45,7 @@ coracle::task<> serve(socket& listener) {
 coracle::task<> talk(coracle::io_service& io, coracle::net::ip_endpoint server, std::string_view text) {
   socket connection = socket::create_tcpv4(io);
   co_await connection.connect(server);
-  co_await connection.send_all(text.data(), text.size());
+  co_await connection.send_all(text);
   connection.close_send();
   std::array<char, 64> buffer;
   for (;;) {

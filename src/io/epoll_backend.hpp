@@ -40,7 +40,6 @@ class epoll_backend final : public io_backend {
     intrusive_list<io_event> queue;
   };
   struct record : io_record {
-    io_descriptor_kind kind = io_descriptor_kind::pollable;
     bool watches_writing = false;  // belongs to writing.mutex
     record* next_free = nullptr;
     direction reading, writing;

@@ -26,6 +26,8 @@ class owned_fd {
     if (fd_ >= 0) ::close(fd_);
   }
   [[nodiscard]] int get() const noexcept { return fd_; }
+  /// The caller now owns it.
+  [[nodiscard]] int release() && noexcept { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

@@ -22,6 +22,8 @@ constexpr std::uint64_t for_nothing = 0, for_event = 1, for_timer = 2;
     "first";
 /// So often a thread that has no ring to sleep in looks for what is over.
 constexpr int ms_without_poller = 1;
+/// As an offset: that of the open file, which moves along, as by read(2).
+constexpr std::uint64_t where_the_file_is = ~std::uint64_t{0};
 /// The most that the kernel reads or writes at once, in bytes.
 constexpr std::size_t most_bytes = 0x7ffff000;
 
@@ -40,6 +42,9 @@ bool waits_until_ready(const io_request& request) noexcept {
     case io_opcode::write_at:
     case io_opcode::sync:
       return false;
+    case io_opcode::read:
+    case io_opcode::write:
+      return request.record->kind == io_descriptor_kind::pollable;
     default:
       return true;
   }
@@ -85,6 +90,14 @@ void fill_entry(io_uring_sqe& entry, io_request& request) noexcept {
       break;
     case io_opcode::write_at:
       fill(entry, IORING_OP_WRITE, request);
+      break;
+    case io_opcode::read:
+      fill(entry, IORING_OP_READ, request);
+      entry.off = where_the_file_is;
+      break;
+    case io_opcode::write:
+      fill(entry, IORING_OP_WRITE, request);
+      entry.off = where_the_file_is;
       break;
     default:
       entry.opcode = IORING_OP_FSYNC;
@@ -329,17 +342,18 @@ bool ring_backend::conclude(io_request& request, std::int64_t result) noexcept {
     request.result = is_stopped ? -ECANCELED : try_now(request);
     return request.result != not_ready;
   }
-  switch (result) {
-    case -ECANCELED:  // without a stop request: the thread that submitted it has ended
-    case -EINTR:
-    case -ECONNABORTED:  // one that has gone before it was accepted is no affair of the listener's
-    case -EPROTO:
-      if (result != -ECANCELED && result != -EINTR && request.opcode != io_opcode::accept) return true;
-      if (is_stopped) request.result = -ECANCELED;
-      return is_stopped;
-    default:
-      return true;
+  const bool is_interrupted = result == -ECANCELED || result == -EINTR;
+  // One that has gone before it was accepted is no affair of the listener's.
+  const bool is_gone = request.opcode == io_opcode::accept && (result == -ECONNABORTED || result == -EPROTO);
+  if (!is_interrupted && !is_gone) return true;
+  if (is_stopped) {
+    request.result = -ECANCELED;
+    return true;
   }
+  // Without a stop request, the thread that submitted it has ended. What a file answers twice is its own word, though.
+  if (!is_file(request)) return false;
+  request.result = run_blocking(request);
+  return true;
 }
 
 /// Has the next request of a queue take its turn.

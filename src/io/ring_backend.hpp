@@ -42,7 +42,6 @@ class ring_backend final : public io_backend {
   };
   /// Of a file, the kernel has any number of requests at once: `reading.mutex` owns their `progress`, whatever they do.
   struct record : io_record {
-    io_descriptor_kind kind = io_descriptor_kind::pollable;
     std::size_t in_kernel = 0;  // of a file; belongs to reading.mutex
     record* next_free = nullptr;
     direction reading, writing;

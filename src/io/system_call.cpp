@@ -7,7 +7,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <limits>
 
 #include "io_backend.hpp"
@@ -59,11 +61,26 @@ std::int64_t connect(io_request& r) noexcept {
   return r.begun ? not_ready : -1;
 }
 
+/// A pipe that has room has so much at least, and a write of so much at most does not block then.
+constexpr std::size_t most_that_does_not_block = PIPE_BUF;
+
+std::int64_t read(const io_request& r) noexcept {
+  if (r.flags == asks_first) {
+    if (const std::int64_t ready = wait_for(r.record->fd, POLLIN); ready < 0) return ready;
+  }
+  return ::read(r.record->fd, r.buffer, r.size);
+}
+std::int64_t write(const io_request& r) noexcept {
+  if (r.flags != asks_first) return ::write(r.record->fd, r.buffer, r.size);
+  if (const std::int64_t ready = wait_for(r.record->fd, POLLOUT); ready < 0) return ready;
+  return ::write(r.record->fd, r.buffer, std::min(r.size, most_that_does_not_block));
+}
+
 std::int64_t call(io_request& r) noexcept {
   const int fd = r.record->fd;
   switch (r.opcode) {
     case io_opcode::read:
-      return ::read(fd, r.buffer, r.size);
+      return read(r);
     case io_opcode::receive:
       return ::recv(fd, r.buffer, r.size, r.flags | MSG_DONTWAIT);
     case io_opcode::receive_from:
@@ -73,7 +90,7 @@ std::int64_t call(io_request& r) noexcept {
     case io_opcode::wait_readable:
       return wait_for(fd, POLLIN);
     case io_opcode::write:
-      return ::write(fd, r.buffer, r.size);
+      return write(r);
     case io_opcode::send:
       return ::send(fd, r.buffer, r.size, r.flags | MSG_DONTWAIT | MSG_NOSIGNAL);
     case io_opcode::send_to:

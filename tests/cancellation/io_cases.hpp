@@ -14,11 +14,13 @@
 #include <coracle/compose/when_any.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/signal_set.hpp>
+#include <coracle/io/stream_descriptor.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/socket.hpp>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 
@@ -131,6 +133,52 @@ class socket_send_case final : public full_case {
     co_await to_its_end(coracle::net::socket_send_operation{pair_.first, &byte_, 1, {}});
   }
   socket_pair pair_{io_};
+};
+
+/// Two descriptors of the user's, such as an inherited pair.
+struct stream_pair {
+  explicit stream_pair(coracle::io_service& io) : stream_pair(io, made()) {}
+  coracle::stream_descriptor first, second;
+
+ private:
+  stream_pair(coracle::io_service& io, std::array<int, 2> ends) : first(io, ends[0]), second(io, ends[1]) {}
+  static std::array<int, 2> made() {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
+    return ends;
+  }
+};
+class stream_read_case final : public io_case {
+  coracle::task<> operation() override {
+    co_await to_its_end(pair().second.read_some(std::as_writable_bytes(std::span{&byte_, 1})));
+  }
+  void complete() override {
+    completed_ = ::send(pair().first.native_handle(), "y", 1, 0) == 1;
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    char rest = 0;
+    const bool left = ::recv(pair().second.native_handle(), &rest, 1, MSG_DONTWAIT) == 1;
+    return left == (completed && !carried_out) && (byte_ == 'y') == carried_out;
+  }
+  stream_pair& pair() {
+    static stream_pair both{io_};
+    return both;
+  }
+};
+class stream_write_case final : public full_case {
+ public:
+  stream_write_case() {
+    const int smallest = 1;
+    ::setsockopt(pair_.first.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest);
+    fill(pair_.first.native_handle(), pair_.second.native_handle());
+  }
+
+ private:
+  coracle::task<> operation() override {
+    co_await to_its_end(pair_.first.write_some(std::as_bytes(std::span{&byte_, 1})));
+  }
+  stream_pair pair_{io_};
 };
 
 struct tcp_pair {
@@ -454,6 +502,8 @@ inline std::vector<cancellation_entry> io_cases() {
           {"recv_exactly()", &make_case<recv_exactly_case>, at_once, true, alone},
           {"accept_with_backoff()", &make_case<accept_case<accepts::with_backoff>>, at_once, true, alone},
           {"recv_until()", &make_case<recv_until_case>, at_once, true, alone},
+          {"stream_read_operation", &make_case<stream_read_case>, at_once, true, alone},
+          {"stream_write_operation", &make_case<stream_write_case>, at_once, true, alone},
           {"file_read_operation", &make_case<read_at_case<false>>, at_once, true, alone},
           {"file_write_operation", &make_case<write_at_case<false>>, at_once, true, alone},
           {"read_exactly()", &make_case<read_at_case<true>>, at_once, true, alone},

@@ -16,10 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "../../src/exec/turn_order.hpp"
-#include "../../src/io/epoll_backend.hpp"
 #include "../support/abort_message.hpp"
-#include "../support/inert_io_system.hpp"
+#include "../support/epoll_system.hpp"
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -27,6 +25,7 @@ namespace {
 using coracle::io_service;
 using coracle::stop_source;
 using coracle::stop_token;
+using coracle_test::epoll_system;
 using coracle_test::io_descriptor;
 using coracle_test::io_descriptor_kind;
 using coracle_test::io_opcode;
@@ -36,15 +35,6 @@ using coracle_test::pipe_ends;
 using coracle_test::raw_operation;
 using coracle_test::test_coroutine;
 
-/// Has file threads, whatever the engine of the process is.
-class epoll_system : public coracle_test::inert_io_system {
- public:
-  std::chrono::steady_clock::time_point now() noexcept override { return std::chrono::steady_clock::now(); }
-  std::uint64_t ticks() noexcept override { return coracle::detail::turn_clock(); }
-  std::unique_ptr<coracle::detail::io_backend> backend_for(coracle::detail::io_loop& loop) override {
-    return std::make_unique<coracle::detail::epoll_backend>(loop);
-  }
-};
 io_descriptor temporary_file(io_service& io, io_descriptor_kind kind = io_descriptor_kind::file) {
   char name[] = "/tmp/coracle_io_operation_XXXXXX";
   const int fd = ::mkostemp(name, O_CLOEXEC);

@@ -10,6 +10,7 @@
 #include <coracle/io/io_service.hpp>
 #include <cstdlib>
 
+#include "../support/epoll_system.hpp"
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
 
@@ -37,7 +38,8 @@ using coracle_test::raw_operation;
 
 /// How an operation on a file of four bytes ends.
 outcome end_of(io_opcode code, std::uint64_t offset = 0) {
-  io_service io;
+  coracle_test::epoll_system system;
+  io_service io{system};
   char name[] = "/tmp/coracle_system_call_XXXXXX";
   const int fd = ::mkostemp(name, O_CLOEXEC);
   REQUIRE(fd >= 0);

@@ -4,6 +4,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/net/detail/delimiter_search.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -81,10 +82,26 @@ class socket {
 
   /// Awaitable of the number of bytes sent: TCP may take fewer than `size`, UDP sends one datagram.
   socket_send_operation send(const void* buffer, std::size_t size, stop_token token = {}) noexcept;
+  socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
+    return send(bytes.data(), bytes.size(), std::move(token));
+  }
+  socket_send_operation send(std::string_view text, stop_token token = {}) noexcept {
+    return send(text.data(), text.size(), std::move(token));
+  }
   /// Awaitable of the number of bytes received. TCP: whatever has come, at least one byte; 0 at the end of the
   /// stream. UDP: one datagram, that may be empty; one that is longer than `size` is dropped with
   /// std::errc::message_size. Requires, for TCP: size != 0.
   socket_recv_operation recv(void* buffer, std::size_t size, stop_token token = {}) noexcept;
+  socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
+    return recv(to.data(), to.size(), std::move(token));
+  }
+  /// As send() and recv(): a TCP connection is a byte_stream.
+  socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
+    return send(bytes, std::move(token));
+  }
+  socket_recv_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
+    return recv(to, std::move(token));
+  }
   /// As send(), to `destination`.
   socket_send_to_operation send_to(const ip_endpoint& destination, const void* buffer, std::size_t size,
                                    stop_token token = {}) noexcept;
@@ -97,6 +114,12 @@ class socket {
 
   /// Awaitable of nothing: all `size` bytes are sent.
   task<> send_all(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* sent = nullptr);
+  task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_all(bytes.data(), bytes.size(), std::move(token), sent);
+  }
+  task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_all(text.data(), text.size(), std::move(token), sent);
+  }
   /// Awaitable of `size`: so many bytes are received; or of 0, where the stream had ended before the first of them. One
   /// that ends between is std::errc::no_message_available.
   task<std::size_t> recv_exactly(void* buffer, std::size_t size, stop_token token = {},

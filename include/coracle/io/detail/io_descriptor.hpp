@@ -11,15 +11,6 @@ class io_service;
 namespace coracle::detail {
 class io_system;
 
-/// How the system lets one wait for a descriptor.
-enum class io_descriptor_kind : std::uint8_t {
-  pollable,  ///< socket, pipe, terminal, eventfd ...
-  // Regular file or block device: read_at, write_at and sync only.
-  file,                ///< the page cache takes what is written, and has what is read again
-  write_through_file,  ///< each write waits for the device
-  uncached_file        ///< each read does, too
-};
-
 /// Owns a descriptor and what its io_service keeps about it. A socket or a file has one.
 ///
 ///     io_descriptor fd{service, ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),

@@ -10,10 +10,20 @@
 namespace coracle::detail {
 class io_backend;
 
+/// How the system lets one wait for a descriptor.
+enum class io_descriptor_kind : std::uint8_t {
+  pollable,  ///< socket, pipe, terminal, eventfd ...
+  // Regular file or block device: read_at, write_at and sync only.
+  file,                ///< the page cache takes what is written, and has what is read again
+  write_through_file,  ///< each write waits for the device
+  uncached_file        ///< each read does, too
+};
+
 /// A descriptor as the backend knows it; at one address while it is attached.
 struct io_record {
   io_backend* backend = nullptr;
   int fd = -1;
+  io_descriptor_kind kind = io_descriptor_kind::pollable;
   std::size_t with_threads = 0;  ///< requests that file threads have; belongs to their lock
 };
 
@@ -51,13 +61,13 @@ struct io_event : waiter {
 /// Which system call a request is.
 enum class io_opcode : std::uint8_t {
   // Wait until the descriptor can be read:
-  read,     ///< read(2) of a pipe, a terminal, an eventfd, a signalfd ...; the descriptor is non-blocking
-  receive,  ///< recv(2)
+  read,  ///< read(2) of a pipe, a terminal, an eventfd ..., which is non-blocking or `asks_first`; of a file, here and now
+  receive,        ///< recv(2)
   receive_from,   ///< recvfrom(2) into `address`
   accept,         ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
   wait_readable,  ///< poll(2): the result is the events
   // Wait until it can be written:
-  write,          ///< write(2); raises SIGPIPE as usual
+  write,          ///< write(2), as read; raises SIGPIPE as usual
   send,           ///< send(2); never raises SIGPIPE
   send_to,        ///< sendto(2) to `address`; never raises SIGPIPE
   connect,        ///< connect(2) to `address`
@@ -67,6 +77,9 @@ enum class io_opcode : std::uint8_t {
   write_at,  ///< pwrite(2) at `offset`
   sync       ///< fsync(2)
 };
+
+/// Flag of read and write of a pollable descriptor that blocks, since others use it, too: it is asked first whether it would.
+inline constexpr int asks_first = 1;
 
 /// One system call. It lives in the awaiter, in the coroutine's frame, at one address from the moment it is
 /// submitted until it has been delivered.
@@ -80,7 +93,7 @@ struct io_request : io_event {
   std::uint64_t offset = 0;        ///< in bytes: read_at, write_at
   void* address = nullptr;         ///< a sockaddr; null: accept and receive_from do not ask for one
   std::uint32_t address_size = 0;  ///< in: the room, or the length; out: the length received
-  int flags = 0;                   ///< MSG_...: receive, send, receive_from, send_to
+  int flags = 0;                   ///< MSG_...: receive, send, receive_from, send_to. asks_first: read, write
   io_opcode opcode;
   bool begun = false;        ///< connect: the system is at it
   bool lost = false;         ///< another branch of `one_of` was carried out, so this was not

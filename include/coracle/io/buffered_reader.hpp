@@ -1,0 +1,149 @@
+// coracle/io/buffered_reader.hpp -- lines and records from a stream of bytes.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/io/byte_stream.hpp>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace coracle {
+/// Reads from a byte_source in large pieces, and gives it out by lines, records or counts.
+///
+///     coracle::buffered_reader reader{client};
+///     while (const auto line = co_await reader.read_line()) handle(*line);
+///
+/// What it gives is a view of its buffer, valid until it reads again. It is a byte_source itself.
+///
+/// Resumes on    as the source.
+/// Cancellation  as the source. What has been read stays in the buffer, so the next call goes on with it.
+/// Exceptions    those of the source. std::errc::message_size: the buffer is full, and the delimiter is not in it.
+///               std::errc::no_message_available: the source ends before the delimiter, or before all bytes have come.
+///               std::system_error both.
+/// Threads       one operation at a time. The source outlives it.
+/// Cost          one allocation, of the buffer; a frame for each operation. Each byte is searched once, for a delimiter of one
+///               character by memchr().
+template <byte_source Source>
+class buffered_reader {
+ public:
+  static constexpr std::size_t default_size = 16 * 1024;
+
+  /// `size` of the buffer, in bytes: no line or record can be longer.
+  explicit buffered_reader(Source& source, std::size_t size = default_size)
+      : source_(source), buffer_(new char[size]), size_(size) {
+    CORACLE_REQUIRE(size != 0, "a buffered_reader needs a buffer");
+  }
+
+  /// Awaitable of the next line without its "\n" or "\r\n", or of nothing at the end of the source. The last line needs no
+  /// "\n".
+  task<std::optional<std::string_view>> read_line(stop_token token = {});
+  /// Awaitable of what comes next up to and with `delimiter`, or of nothing at the end of the source. Requires: `delimiter` is not
+  /// empty, and outlives the operation.
+  task<std::optional<std::string_view>> read_until(std::string_view delimiter, stop_token token = {});
+  /// Awaitable of the size of `to`: it is full; or of 0, if the source had ended before the first byte. Cancelled, or ended by an
+  /// error, `*got`, if given, says how many bytes have come; called again with it, it goes on from there.
+  task<std::size_t> read_exactly(std::span<std::byte> to, stop_token token = {}, std::size_t* got = nullptr);
+  /// Awaitable of how many bytes of `to` were filled: those that are buffered, or else some from the source. 0: it has ended.
+  task<std::size_t> read_some(std::span<std::byte> to, stop_token token = {});
+
+  /// What has been read and not been given out.
+  [[nodiscard]] std::string_view buffered() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
+
+ private:
+  /// Awaitable of how far the next `delimiter` reaches, or of 0: the source has ended without one.
+  task<std::size_t> find(std::string_view delimiter, const stop_token& token);
+  /// Awaitable of how many bytes have come. Requires: there is room.
+  task<std::size_t> fill(const stop_token& token);
+  std::string_view take(std::size_t count) noexcept {
+    const std::string_view taken = buffered().substr(0, count);
+    begin_ += taken.size();
+    return taken;
+  }
+  [[noreturn]] static void fail(std::errc what, const char* why) {
+    throw std::system_error(std::make_error_code(what), why);
+  }
+
+  Source& source_;
+  const std::unique_ptr<char[]> buffer_;
+  const std::size_t size_;
+  std::size_t begin_ = 0, end_ = 0;  // of what is buffered
+};
+
+template <byte_source Source>
+task<std::size_t> buffered_reader<Source>::fill(const stop_token& token) {
+  if (end_ == size_) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  const std::span<char> room{buffer_.get() + end_, size_ - end_};
+  const std::size_t more = co_await source_.read_some(std::as_writable_bytes(room), token);
+  end_ += more;
+  co_return more;
+}
+
+template <byte_source Source>
+task<std::size_t> buffered_reader<Source>::find(std::string_view delimiter, const stop_token& token) {
+  for (std::size_t searched = 0;;) {
+    const std::string_view text = buffered();
+    const std::size_t overlap = delimiter.size() - 1;  // a delimiter may have begun in what was searched
+    const std::size_t at = text.find(delimiter, searched < overlap ? 0 : searched - overlap);
+    if (at != text.npos) co_return at + delimiter.size();
+    searched = text.size();
+    if (searched == size_) fail(std::errc::message_size, "delimiter not found within the buffer's size");
+    const std::size_t more = co_await fill(token);
+    if (more == 0) co_return more;
+  }
+}
+
+template <byte_source Source>
+task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::string_view delimiter,
+                                                                          stop_token token) {
+  CORACLE_REQUIRE(!delimiter.empty(), "read_until() needs a delimiter");
+  const std::size_t reach = co_await find(delimiter, token);
+  if (reach != 0) co_return take(reach);
+  if (!buffered().empty()) fail(std::errc::no_message_available, "a stream has ended before the delimiter");
+  co_return std::nullopt;
+}
+
+template <byte_source Source>
+task<std::optional<std::string_view>> buffered_reader<Source>::read_line(stop_token token) {
+  const std::size_t reach = co_await find("\n", token);
+  if (reach == 0 && buffered().empty()) co_return std::nullopt;
+  std::string_view line = take(reach == 0 ? buffered().size() : reach);
+  if (line.ends_with('\n')) line.remove_suffix(line.ends_with("\r\n") ? 2 : 1);
+  co_return line;
+}
+
+template <byte_source Source>
+task<std::size_t> buffered_reader<Source>::read_some(std::span<std::byte> to, stop_token token) {
+  if (buffered().empty() && to.size() >= size_) {
+    const std::size_t direct = co_await source_.read_some(to, token);
+    co_return direct;
+  }
+  if (buffered().empty()) {
+    const std::size_t more = co_await fill(token);
+    if (more == 0) co_return more;
+  }
+  const std::string_view some = take(to.size());
+  std::memcpy(to.data(), some.data(), some.size());
+  co_return some.size();
+}
+
+template <byte_source Source>
+task<std::size_t> buffered_reader<Source>::read_exactly(std::span<std::byte> to, stop_token token,
+                                                        std::size_t* got) {
+  std::size_t its_own = 0;
+  std::size_t& done = got ? *got : its_own;
+  while (done != to.size()) {
+    const std::size_t more = co_await read_some(to.subspan(done), token);
+    if (more == 0 && done == 0) co_return more;
+    if (more == 0) fail(std::errc::no_message_available, "a stream has ended before all was read");
+    done += more;
+  }
+  co_return done;
+}
+}  // namespace coracle

@@ -1,0 +1,53 @@
+// coracle/net/connect.hpp -- connect to whichever address of a host answers first.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <chrono>
+#include <coracle/base/check.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/net/ip_endpoint.hpp>
+#include <coracle/net/resolve.hpp>
+#include <coracle/net/socket.hpp>
+#include <coracle/time/hedge.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace coracle::net {
+/// How long an attempt to connect is given before the next address is tried beside it: RFC 8305, section 5.
+inline constexpr std::chrono::milliseconds next_attempt_after{250};
+
+namespace detail {
+inline task<socket> connect_to(io_service& service, ip_endpoint address) {
+  socket connection = address.is_ipv4() ? socket::create_tcpv4(service) : socket::create_tcpv6(service);
+  co_await connection.connect(address);
+  co_return connection;
+}
+}  // namespace detail
+
+/// Awaitable of a TCP connection to the first of `addresses` that answers, a socket of `service`. They are tried in order, each
+/// beside those before it after 250 ms, or at once if those have failed; the attempts that lose are cancelled. Requires: there
+/// is an address.
+///
+/// Resumes on    the executor on which it was awaited.
+/// Cancellation  ends all attempts at once.
+/// Exceptions    if none answers, what hedge() throws: the error of the only attempt, or an error_group of all of them.
+/// Cost          a frame and a socket for each attempt.
+[[nodiscard("nothing is connected until this is awaited")]] inline task<socket> connect(
+    io_service& service, std::vector<ip_endpoint> addresses) {
+  CORACLE_REQUIRE(!addresses.empty(), "connect() was given no address");
+  const auto attempt = [&](unsigned number) { return detail::connect_to(service, addresses[number]); };
+  socket first = co_await hedge(next_attempt_after, attempt, static_cast<unsigned>(addresses.size()));
+  co_return first;
+}
+/// The same for a host and a service, by name or number: see resolve(). Its errors are resolve()'s, too.
+///
+///     socket connection = co_await coracle::timeout(coracle::net::connect(io, "example.org", "https"), 5s);
+///
+[[nodiscard("nothing is connected until this is awaited")]] inline task<socket> connect(io_service& service,
+                                                                                        std::string host,
+                                                                                        std::string port) {
+  std::vector<ip_endpoint> found = co_await resolve(std::move(host), std::move(port));
+  socket first = co_await connect(service, std::move(found));
+  co_return first;
+}
+}  // namespace coracle::net

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <coracle/base/check.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/stream_descriptor.hpp>
+#include <utility>
+
+#include "io_system.hpp"
+#include "owned_fd.hpp"
+
+namespace coracle {
+namespace {
+detail::io_descriptor_kind kind_of(int fd) {
+  struct ::stat about{};
+  if (::fstat(fd, &about) != 0) detail::throw_errno("cannot use a descriptor");
+  const bool is_file = S_ISREG(about.st_mode) || S_ISBLK(about.st_mode);
+  return is_file ? detail::io_descriptor_kind::file : detail::io_descriptor_kind::pollable;
+}
+int how_to_use(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) detail::throw_errno("cannot use a descriptor");
+  return (flags & O_NONBLOCK) != 0 ? 0 : detail::asks_first;
+}
+stream_descriptor copy_of(io_service& service, int fd) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) detail::throw_errno("cannot copy a descriptor");
+  return {service, copy};
+}
+}  // namespace
+
+stream_descriptor::stream_descriptor(io_service& service, int fd) {
+  CORACLE_REQUIRE(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
+                  "a stream_descriptor was made for a simulated io_service, which has no such descriptors");
+  if (fd < 0) errno = EBADF;
+  detail::owned_fd owner{fd, "cannot use a descriptor"};
+  how_ = how_to_use(fd);
+  const detail::io_descriptor_kind kind = kind_of(fd);
+  descriptor_ = detail::io_descriptor{service, std::move(owner).release(), kind};
+}
+
+stream_descriptor stream_descriptor::standard_input(io_service& service) {
+  return copy_of(service, STDIN_FILENO);
+}
+stream_descriptor stream_descriptor::standard_output(io_service& service) {
+  return copy_of(service, STDOUT_FILENO);
+}
+stream_descriptor stream_descriptor::standard_error(io_service& service) {
+  return copy_of(service, STDERR_FILENO);
+}
+
+pipe_ends make_pipe(io_service& service) {
+  int ends[2];
+  if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) detail::throw_errno("cannot make a pipe");
+  detail::owned_fd write_end{ends[1], "cannot make a pipe"};
+  stream_descriptor read_end{service, ends[0]};
+  return {std::move(read_end), {service, std::move(write_end).release()}};
+}
+}  // namespace coracle

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <coracle/net/resolve.hpp>
+#include <cstring>
+#include <memory>
+
+#include "socket_address.hpp"
+
+namespace coracle::net {
+namespace {
+class category final : public std::error_category {
+  const char* name() const noexcept override { return "resolver"; }
+  std::string message(int error) const override { return ::gai_strerror(error); }
+};
+
+[[noreturn]] void fail(int error, const std::string& host) {
+  const std::string what = "cannot find the address of " + host;
+  if (error == EAI_SYSTEM) throw std::system_error(errno, std::system_category(), what);
+  throw std::system_error(error, resolver_category(), what);
+}
+
+/// Keeps the order within each family.
+std::vector<ip_endpoint> families_in_turn(const std::vector<ip_endpoint>& all) {
+  std::vector<ip_endpoint> first, other, both;
+  for (const ip_endpoint& each : all)
+    (each.is_ipv4() == all.front().is_ipv4() ? first : other).push_back(each);
+  for (std::size_t i = 0; i != std::max(first.size(), other.size()); ++i) {
+    if (i < first.size()) both.push_back(first[i]);
+    if (i < other.size()) both.push_back(other[i]);
+  }
+  return both;
+}
+}  // namespace
+
+const std::error_category& resolver_category() noexcept {
+  static const category its;
+  return its;
+}
+
+std::vector<ip_endpoint> detail::look_up(const std::string& host, const std::string& service) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), service.c_str(), &wanted, &list); error != 0) {
+    fail(error, host);
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{list, &::freeaddrinfo};
+  std::vector<ip_endpoint> found;
+  for (const addrinfo* each = list; each; each = each->ai_next) {
+    if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
+    sockaddr_storage address{};
+    std::memcpy(&address, each->ai_addr, each->ai_addrlen);
+    found.push_back(coracle::detail::from_sockaddr(address));
+  }
+  if (found.empty()) fail(EAI_NONAME, host);
+  return families_in_turn(found);
+}
+}  // namespace coracle::net

@@ -1,0 +1,122 @@
+// tests/unit/buffered_reader_test.cpp -- lines, records and counts from a stream that arrives in pieces.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/core/stop.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/io/buffered_reader.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "byte_pieces.hpp"
+
+namespace {
+using coracle::buffered_reader;
+using coracle::sync_wait;
+using coracle_test::pieces_to_read;
+
+static_assert(coracle::byte_source<buffered_reader<pieces_to_read>>);
+
+std::vector<std::string> lines_of(pieces_to_read source, std::size_t size = 64) {
+  buffered_reader reader{source, size};
+  std::vector<std::string> lines;
+  while (const auto line = sync_wait(reader.read_line())) lines.emplace_back(*line);
+  return lines;
+}
+using lines = std::vector<std::string>;
+
+TEST_CASE("buffered_reader: lines end with \\n or \\r\\n, and the last one needs neither") {
+  CHECK(lines_of({{"one\ntwo\r\n\n\r\nthree"}}) == lines{"one", "two", "", "", "three"});
+  CHECK(lines_of({{"one\n"}}) == lines{"one"});
+  CHECK(lines_of({{"a\rb\n"}}) == lines{"a\rb"});
+  CHECK(lines_of({}) == lines{});
+}
+
+TEST_CASE("buffered_reader: lines are the same, wherever the stream is cut") {
+  const std::string text = "first\r\nsecond\n\nlast\r\n";
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    for (std::size_t j = i; j <= text.size(); ++j) {
+      pieces_to_read source;
+      for (const std::string& each : {text.substr(0, i), text.substr(i, j - i), text.substr(j)}) {
+        if (!each.empty()) source.left.push_back(each);
+      }
+      CHECK(lines_of(source, 8) == lines{"first", "second", "", "last"});
+    }
+  }
+}
+
+TEST_CASE("buffered_reader: a delimiter may be cut anywhere") {
+  for (std::size_t cut = 1; cut != 9; ++cut) {
+    const std::string text = "ab--a-b-\n";
+    pieces_to_read source{{text.substr(0, cut), text.substr(cut)}};
+    buffered_reader reader{source, 16};
+    CHECK(sync_wait(reader.read_until("--")) == "ab--");
+    CHECK(sync_wait(reader.read_until("-\n")) == "a-b-\n");
+    CHECK(sync_wait(reader.read_until("-\n")) == std::nullopt);
+  }
+}
+
+template <class Task>
+std::errc error_of(Task work) {
+  try {
+    sync_wait(std::move(work));
+  } catch (const std::system_error& e) {
+    return static_cast<std::errc>(e.code().value());
+  }
+  return {};
+}
+
+TEST_CASE(
+    "buffered_reader: a line that is longer than the buffer, and a record that is cut off, are errors") {
+  pieces_to_read too_long{{"12345678", "\n"}};
+  buffered_reader reader{too_long, 8};
+  CHECK(error_of(reader.read_line()) == std::errc::message_size);
+  CHECK(reader.buffered() == "12345678");
+
+  pieces_to_read fits{{"1234567", "\n", "next\n"}};
+  buffered_reader other{fits, 8};
+  CHECK(sync_wait(other.read_line()) == "1234567");
+  CHECK(sync_wait(other.read_line()) == "next");
+
+  pieces_to_read cut{{"abc"}};
+  buffered_reader third{cut, 8};
+  CHECK(error_of(third.read_until(";")) == std::errc::no_message_available);
+  CHECK(third.buffered() == "abc");
+}
+
+TEST_CASE("buffered_reader: what is buffered comes first, and more is read past the buffer") {
+  pieces_to_read source{{"head\nbody", "-and-more-than-fits"}};
+  buffered_reader reader{source, 10};
+  CHECK(sync_wait(reader.read_line()) == "head");
+  CHECK(reader.buffered() == "body");
+  std::string body(23, '?');
+  CHECK(sync_wait(reader.read_exactly(std::as_writable_bytes(std::span{body}))) == 23);
+  CHECK(body == "body-and-more-than-fits");
+  CHECK(sync_wait(reader.read_exactly(std::as_writable_bytes(std::span{body}))) == 0);
+  CHECK(sync_wait(reader.read_some(std::as_writable_bytes(std::span{body}))) == 0);
+}
+
+TEST_CASE("buffered_reader: read_exactly() that is cut off says how far it came") {
+  pieces_to_read source{{"abc"}};
+  buffered_reader reader{source, 10};
+  std::string all(5, '?');
+  std::size_t got = 0;
+  CHECK(error_of(reader.read_exactly(std::as_writable_bytes(std::span{all}), {}, &got)) ==
+        std::errc::no_message_available);
+  CHECK(got == 3);
+  CHECK(all == "abc??");
+}
+
+TEST_CASE("buffered_reader: after an error of the source, or a stop, it goes on with what it has") {
+  pieces_to_read source{{"half a ", "line\n"}};
+  source.fails_at = 1;
+  buffered_reader reader{source};
+  CHECK(error_of(reader.read_line()) == std::errc::connection_reset);
+  CHECK(reader.buffered() == "half a ");
+  coracle::stop_source stop;
+  stop.request_stop();
+  CHECK_THROWS_AS(sync_wait(reader.read_line(stop.get_token())), coracle::operation_cancelled);
+  CHECK(sync_wait(reader.read_line()) == "half a line");
+}
+}  // namespace

@@ -1,0 +1,113 @@
+// tests/unit/connect_test.cpp -- addresses of a host, and which of them is connected to.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <netdb.h>
+
+#include <algorithm>
+#include <chrono>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/net/connect.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <exception>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace {
+using namespace std::chrono_literals;
+using coracle::task;
+using coracle::net::connect;
+using coracle::net::ip_endpoint;
+using coracle::net::resolve;
+using tcp_socket = coracle::net::socket;  // <netdb.h> has a function socket()
+
+TEST_CASE("resolve: an address is its own name, and has a port by number") {
+  const auto found = coracle::sync_wait(resolve("127.0.0.1", "80"));
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().to_string() == "127.0.0.1:80");
+  CHECK(coracle::sync_wait(resolve("::1", "8080")).front().to_string() == "[::1]:8080");
+}
+
+TEST_CASE("resolve: what has no address is an error with its name") {
+  try {
+    coracle::sync_wait(resolve("no.such.host.invalid", "80"));
+    FAIL("there is none");
+  } catch (const std::system_error& e) {
+    CHECK(e.code().category() == coracle::net::resolver_category());
+    CHECK(std::string(e.what()).find("cannot find the address of no.such.host.invalid") == 0);
+  }
+}
+
+TEST_CASE("connect: by name, to the address on which somebody listens") {
+  coracle::io_service io;
+  auto listener = tcp_socket::create_tcpv4(io);
+  listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});
+  listener.listen();
+  const auto port = listener.local_endpoint().port();
+  const auto both =
+      io.run(coracle::when_all(connect(io, "localhost", std::to_string(port)), listener.accept()));
+  CHECK(std::get<0>(both).remote_endpoint() == listener.local_endpoint());
+}
+
+/// A client of which so many addresses lead to a server, on a simulated network.
+struct world {
+  coracle::testing::simulation sim{1};
+  coracle::testing::simulated_network network{sim};
+  coracle::testing::simulated_host first{network, "10.0.0.1"}, second{network, "10.0.0.2"};
+  coracle::testing::simulated_host client{network, "10.0.0.9"};
+  const ip_endpoint first_address{first.address(), 80}, second_address{second.address(), 80};
+
+  std::vector<tcp_socket> listeners;
+  void listen(coracle::testing::simulated_host& host, const ip_endpoint& address) {
+    listeners.push_back(tcp_socket::create_tcpv4(host.io()));
+    listeners.back().bind(address);
+    listeners.back().listen();
+  }
+  std::chrono::nanoseconds took{};
+  task<std::string> connect_to(std::vector<ip_endpoint> addresses) {
+    co_await client.io().schedule();
+    const auto begun = client.io().timers()->now();
+    std::string remote = "none";
+    try {
+      const tcp_socket connection = co_await connect(client.io(), std::move(addresses));
+      remote = connection.remote_endpoint().to_string();
+    } catch (const std::exception&) {
+    }
+    took = client.io().timers()->now() - begun;
+    co_return remote;
+  }
+};
+
+TEST_CASE("connect: the first address that answers at once is taken, and the others are not tried") {
+  world its;
+  its.listen(its.first, its.first_address);
+  its.listen(its.second, its.second_address);
+  CHECK(its.sim.run(its.connect_to({its.first_address, its.second_address})) == "10.0.0.1:80");
+  CHECK(its.took < 250ms);
+}
+
+TEST_CASE("connect: one that refuses has the next one tried at once") {
+  world its;
+  its.listen(its.second, its.second_address);
+  CHECK(its.sim.run(its.connect_to({its.first_address, its.second_address})) == "10.0.0.2:80");
+  CHECK(its.took < 250ms);
+}
+
+TEST_CASE("connect: one that does not answer has the next one tried beside it after 250 ms") {
+  world its;
+  its.listen(its.second, its.second_address);
+  its.network.part(its.first.address(), its.client.address());
+  CHECK(its.sim.run(its.connect_to({its.first_address, its.second_address})) == "10.0.0.2:80");
+  CHECK(its.took >= 250ms);
+  CHECK(its.took < 500ms);
+}
+
+TEST_CASE("connect: fails if every address does") {
+  world its;
+  CHECK(its.sim.run(its.connect_to({its.first_address, its.second_address})) == "none");
+}
+}  // namespace

@@ -1,0 +1,169 @@
+// tests/unit/serve_test.cpp -- a server's limits, its errors and its end, on a simulated network.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/net/serve.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <coracle/time/sleep.hpp>
+#include <exception>
+#include <stdexcept>
+#include <system_error>
+
+namespace {
+using namespace std::chrono_literals;
+using coracle::operation_cancelled;
+using coracle::task;
+using coracle::net::ip_endpoint;
+using coracle::net::serve;
+using coracle::net::serve_limits;
+using coracle::net::socket;
+
+struct world {
+  coracle::testing::simulation sim{1};
+  coracle::testing::simulated_network network{sim};
+  coracle::testing::simulated_host server{network, "10.0.0.1"}, client{network, "10.0.0.2"};
+  const ip_endpoint address{server.address(), 80};
+  socket listener = listening();
+
+  socket listening() {
+    socket made = socket::create_tcpv4(server.io());
+    made.bind(address);
+    made.listen();
+    return made;
+  }
+  std::chrono::steady_clock::time_point now() { return server.io().timers()->now(); }
+
+  /// Awaitable of what the server answers; 0: it closes the connection.
+  task<char> ask(char question) {
+    co_await client.io().schedule();
+    socket connection = socket::create_tcpv4(client.io());
+    co_await connection.connect(address);
+    co_await connection.send(&question, 1);
+    char answer = 0;
+    try {
+      co_await connection.recv(&answer, 1);
+    } catch (const std::system_error&) {  // reset
+    }
+    co_return answer;
+  }
+  template <class Handler>
+  task<> serve_here(Handler handler, serve_limits limits, coracle::scope_policy::handler on_error = nullptr) {
+    co_await server.io().schedule();
+    co_await serve(listener, std::move(handler), limits, std::move(on_error));
+  }
+};
+
+/// Takes its time for each question, and notes how many it has at once.
+struct slow_answers {
+  std::chrono::nanoseconds time = 1s;
+  int now = 0, most = 0, ended = 0, cancelled = 0;
+
+  task<> operator()(socket client) {
+    most = std::max(most, ++now);
+    char question = 0;
+    co_await client.recv(&question, 1);
+    if (question == '!') {
+      --now;
+      throw std::runtime_error("cannot answer");
+    }
+    try {
+      co_await coracle::sleep_for(time);
+    } catch (const operation_cancelled&) {
+      ++cancelled;
+      throw;
+    }
+    co_await client.send(&question, 1);
+    --now;
+    ++ended;
+  }
+};
+
+TEST_CASE("serve: has no more connections at a time than it is allowed, and the others wait for their turn") {
+  world its;
+  slow_answers answers;
+  const auto handler = [&](socket client) { return answers(std::move(client)); };
+  const auto ask_five = [&]() -> task<std::string> {
+    auto [a, b, c, d, e] =
+        co_await coracle::when_all(its.ask('a'), its.ask('b'), its.ask('c'), its.ask('d'), its.ask('e'));
+    co_return std::string{a, b, c, d, e};
+  };
+  const auto first =
+      its.sim.run(coracle::when_any(ask_five(), its.serve_here(handler, {.connections = 2, .drain = 1s})));
+  CHECK(std::get<0>(first) == "abcde");
+  CHECK(answers.most == 2);
+  CHECK(answers.ended == 5);
+}
+
+TEST_CASE("serve: an error of one connection ends that one, and is told") {
+  world its;
+  slow_answers answers;
+  int errors = 0;
+  const auto handler = [&](socket client) { return answers(std::move(client)); };
+  const auto note = [&](const std::exception_ptr&) { ++errors; };
+  const auto ask_three = [&]() -> task<std::string> {
+    auto [a, b, c] = co_await coracle::when_all(its.ask('a'), its.ask('!'), its.ask('c'));
+    co_return std::string{a, b == 0 ? '-' : b, c};
+  };
+  const auto first =
+      its.sim.run(coracle::when_any(ask_three(), its.serve_here(handler, serve_limits{}, note)));
+  CHECK(std::get<0>(first) == "a-c");
+  CHECK(errors == 1);
+}
+
+/// Asks, and has the server stopped a second later. Gives the answer and how long the server went on.
+std::pair<char, std::chrono::nanoseconds> stopped_after_a_second(slow_answers& answers, serve_limits limits) {
+  world its;
+  const auto handler = [&](socket client) { return answers(std::move(client)); };
+  std::chrono::nanoseconds took{};
+  const auto stop = [&]() -> task<> {
+    const auto begun = its.now();
+    co_await coracle::when_any(its.serve_here(handler, limits), coracle::sleep_for(1s));
+    took = its.now() - begun - 1s;
+  };
+  const auto both = its.sim.run(coracle::when_all(its.ask('a'), stop()));
+  return {std::get<0>(both), took};
+}
+
+TEST_CASE("serve: a stop lets connections end in the time that they are given") {
+  slow_answers answers{.time = 3s};
+  const auto [answer, took] = stopped_after_a_second(answers, {.connections = 10, .drain = 10s});
+  CHECK(answer == 'a');
+  CHECK(answers.cancelled == 0);
+  CHECK(took < 3s);
+}
+
+TEST_CASE("serve: a stop cancels what has not ended in time") {
+  slow_answers answers{.time = 1h};
+  const auto [answer, took] = stopped_after_a_second(answers, {.connections = 10, .drain = 5s});
+  CHECK(answer == 0);
+  CHECK(answers.cancelled == 1);
+  CHECK(took >= 5s);
+  CHECK(took < 6s);
+}
+
+TEST_CASE(
+    "serve: ends with operation_cancelled after a stop, and with the error of a listener that does not "
+    "listen") {
+  world its;
+  const auto nothing = [](socket) -> task<> { co_return; };
+  const auto stopped = [&]() -> task<> {
+    coracle::stop_source stop;
+    stop.request_stop();
+    CHECK_THROWS_AS(co_await coracle::with_stop(its.serve_here(nothing, {}), stop.get_token()),
+                    operation_cancelled);
+  };
+  its.sim.run(stopped());
+  its.listener = socket::create_tcpv4(its.server.io());
+  const auto failed = [&]() -> task<> {
+    CHECK_THROWS_AS(co_await its.serve_here(nothing, {}), std::system_error);
+  };
+  its.sim.run(failed());
+}
+}  // namespace

@@ -1,0 +1,189 @@
+// tests/unit/stream_descriptor_test.cpp -- pipes, standard input and output, and other descriptors of the user's.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/stop.hpp>
+#include <coracle/io/buffered_reader.hpp>
+#include <coracle/io/buffered_writer.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/stream_descriptor.hpp>
+#include <coracle/net/socket.hpp>
+#include <csignal>
+#include <string>
+#include <system_error>
+
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::io_service;
+using coracle::make_pipe;
+using coracle::stream_descriptor;
+using coracle::task;
+using coracle_test::test_coroutine;
+
+static_assert(coracle::byte_stream<stream_descriptor> && coracle::byte_stream<coracle::net::socket>);
+
+std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span{text}); }
+
+/// Reads to the end.
+task<std::string> all_of(stream_descriptor& from) {
+  std::string all, some(7, '?');
+  while (const std::size_t got = co_await from.read_some(bytes_of(some))) all.append(some, 0, got);
+  co_return all;
+}
+task<> write_and_close(stream_descriptor to, std::string text) {
+  co_await to.write_all(text);
+  to.close();
+}
+
+TEST_CASE(
+    "stream_descriptor: what goes into a pipe comes out, and its end when the last writer has closed it") {
+  io_service io;
+  auto ends = make_pipe(io);
+  const std::string much(200'000, 'p');  // more than a pipe holds
+  const auto results =
+      io.run(coracle::when_all(all_of(ends.read_end), write_and_close(std::move(ends.write_end), much)));
+  CHECK(std::get<0>(results) == much);
+}
+
+TEST_CASE("stream_descriptor: a descriptor that blocks is left so, and blocks nobody here") {
+  io_service io;
+  int both[2];
+  REQUIRE(::pipe2(both, O_CLOEXEC) == 0);
+  stream_descriptor read_end{io, both[0]};
+  stream_descriptor write_end{io, both[1]};
+  CHECK((::fcntl(both[0], F_GETFL) & O_NONBLOCK) == 0);
+  const std::string much(200'000, 'b');
+  const auto results =
+      io.run(coracle::when_all(all_of(read_end), write_and_close(std::move(write_end), much)));
+  CHECK(std::get<0>(results) == much);
+}
+
+TEST_CASE("stream_descriptor: a read that waits is stopped, and takes nothing") {
+  io_service io;
+  auto ends = make_pipe(io);
+  coracle::stop_source stop;
+  std::string byte(1, '?');
+  bool cancelled = false;
+  const auto read = [&]() -> test_coroutine {
+    try {
+      co_await ends.read_end.read_some(bytes_of(byte), stop.get_token());
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  auto reading = read();
+  reading.resume();
+  CHECK(io.process_pending_events() == 0);
+  stop.request_stop();
+  while (!reading.done()) io.process_one_event();
+  CHECK(cancelled);
+  CHECK(io.run(ends.write_end.write_some(std::as_bytes(std::span{"x", 1}))) == 1);
+  CHECK(io.run(ends.read_end.read_some(bytes_of(byte))) == 1);
+  CHECK(byte == "x");
+}
+
+TEST_CASE("stream_descriptor: a regular file is read and written in turn") {
+  io_service io;
+  char name[] = "/tmp/coracle_stream_XXXXXX";
+  const int fd = ::mkostemp(name, O_CLOEXEC);
+  REQUIRE(fd >= 0);
+  stream_descriptor again{io, ::open(name, O_RDONLY | O_CLOEXEC)};
+  ::unlink(name);
+  stream_descriptor file{io, fd};
+  const auto use = [&]() -> task<std::string> {
+    co_await file.write_all("first ");
+    co_await file.write_all("second");
+    std::string text = co_await all_of(again);
+    co_return text;
+  };
+  CHECK(io.run(use()) == "first second");
+}
+
+TEST_CASE("stream_descriptor: lines from a pipe, written by pieces") {
+  io_service io;
+  auto ends = make_pipe(io);
+  const auto write = [&](stream_descriptor to) -> task<> {
+    coracle::buffered_writer writer{to, 16};
+    for (int i = 0; i != 10; ++i) co_await writer.write("line " + std::to_string(i) + "\n");
+    co_await writer.flush();
+    to.close();
+  };
+  const auto read = [&]() -> task<int> {
+    coracle::buffered_reader reader{ends.read_end, 16};
+    int count = 0;
+    while (const auto line = co_await reader.read_line()) {
+      CHECK(*line == "line " + std::to_string(count));
+      ++count;
+    }
+    co_return count;
+  };
+  const auto results = io.run(coracle::when_all(read(), write(std::move(ends.write_end))));
+  CHECK(std::get<0>(results) == 10);
+}
+
+TEST_CASE("stream_descriptor: errors are of the call, and what is no descriptor is refused") {
+  io_service io;
+  CHECK_THROWS_AS((stream_descriptor{io, -1}), std::system_error);
+  auto ends = make_pipe(io);
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  ends.read_end.close();
+  try {
+    io.run(ends.write_end.write_all("x"));
+    FAIL("nobody reads");
+  } catch (const std::system_error& e) {
+    CHECK(e.code() == std::errc::broken_pipe);
+  }
+  std::signal(SIGPIPE, before);
+}
+
+TEST_CASE("stream_descriptor: standard input is a copy, which may be closed") {
+  io_service io;
+  int before = ::dup(STDIN_FILENO);
+  int both[2];
+  REQUIRE(::pipe2(both, O_CLOEXEC) == 0);
+  REQUIRE(::dup2(both[0], STDIN_FILENO) == STDIN_FILENO);
+  {
+    auto input = stream_descriptor::standard_input(io);
+    CHECK(input.native_handle() != STDIN_FILENO);
+    CHECK(::write(both[1], "in", 2) == 2);
+    std::string text(2, '?');
+    CHECK(io.run(input.read_some(bytes_of(text))) == 2);
+    CHECK(text == "in");
+  }
+  CHECK(::fcntl(STDIN_FILENO, F_GETFD) >= 0);
+  if (before >= 0) ::dup2(before, STDIN_FILENO);
+  for (const int each : {both[0], both[1], before}) ::close(each);
+}
+
+TEST_CASE("socket: bytes and text without a pointer and a size") {
+  io_service io;
+  auto listener = coracle::net::socket::create_tcpv4(io);
+  listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});
+  listener.listen();
+  const auto ask = [&]() -> task<std::string> {
+    auto client = coracle::net::socket::create_tcpv4(io);
+    co_await client.connect(listener.local_endpoint());
+    co_await client.send_all("question\n");
+    coracle::buffered_reader reader{client};
+    const auto line = co_await reader.read_line();
+    co_return std::string(line.value());
+  };
+  const auto answer = [&]() -> task<> {
+    auto client = co_await listener.accept();
+    coracle::buffered_reader reader{client};
+    const auto line = co_await reader.read_line();
+    co_await client.send_all("answer to ");
+    co_await client.send_all(std::as_bytes(std::span{*line}));
+    co_await client.send("\n");
+  };
+  const auto results = io.run(coracle::when_all(ask(), answer()));
+  CHECK(std::get<0>(results) == "answer to question");
+}
+}  // namespace
