@@ -24,10 +24,10 @@ LONGEST = 60  # seconds, of one run of gdb
 ATTACHED = ["mutexes", "event", "slow_child", "leak"]
 RUN = {"exception": ["catch throw", "run"], "crash": ["run"]}
 TYPED = {
-    "mutexes": ["coracle tasks", "coracle why 2", "coracle bt 2"],
-    "event": ["coracle tasks", "coracle why 2"],
+    "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2"],
+    "event": ["coracle tasks", "coracle why 2", "print *$object"],
     "slow_child": ["coracle bt", "coracle why 0", "coracle frame 0"],
-    "leak": ["coracle tasks", "coracle why 0", "coracle bt"],
+    "leak": ["coracle tasks", "coracle why 0", "print *$object", "coracle bt"],
     "exception": ["coracle bt", "coracle frame 1"],
     "crash": ["coracle bt", "coracle tasks"],
     "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2"],
@@ -105,6 +105,18 @@ def look(program, scenario, folder):
     return recorded(attach(stripped, "mutexes", TYPED[scenario]))
 
 
+def listed_by_coracle_ps(program, scenario):
+    """As `coracle tasks` prints it."""
+    with subprocess.Popen([program, scenario], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            process.stdout.readline()
+            wait_until_asleep(process.pid)
+            command = [sys.executable, COMMANDS.with_name("coracle_ps.py"), str(process.pid)]
+            return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=True).stdout
+        finally:
+            process.kill()
+
+
 def expected_file(scenario, build):
     """That of the build, if it has one of its own."""
     own = HERE / "expected" / f"{scenario}.{build}.txt"
@@ -151,6 +163,10 @@ def main():
             difference = list(difflib.unified_diff(lines, text.splitlines(), str(file), scenario, lineterm=""))
             failed += bool(difference)
             print("\n".join(difference) if difference else f"{scenario}: as in {file.name}")
+    listed = "(gdb) coracle tasks\n" + listed_by_coracle_ps(program, "event")
+    if listed != commands_in(expected_file("event", build).read_text())[0]:
+        failed += 1
+        print(f"coracle-ps lists something else than `coracle tasks`:\n{listed}")
     for part in unknown_sessions():
         failed += 1
         print(f"docs/debugging.md shows what no build prints:\n{part}")

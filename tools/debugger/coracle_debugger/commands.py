@@ -93,18 +93,18 @@ coracle bt FRAME    of a frame's address, or of a std::coroutine_handle"""
 class Tasks(gdb.Command):
     """Every coroutine, as trees: below each those that it awaits.
 
-coracle tasks        the first hundred lines
-coracle tasks all    all of them"""
+coracle tasks        trees that look the same once, and at most a hundred lines
+coracle tasks all    everything"""
 
     def __init__(self):
         super().__init__("coracle tasks", gdb.COMMAND_STACK)
 
     def invoke(self, argument, _from_tty):
-        _show(*report.tasks(snapshot(), 10**9 if argument == "all" else report.MOST_LINES))
+        _show(*report.tasks(snapshot(), argument == "all"))
 
 
 class Why(gdb.Command):
-    """What a coroutine waits for, who has it, and who else waits.
+    """What a coroutine waits for, who holds that, and who else waits. Afterwards `$object` points to what it waits for.
 
 coracle why N        of #N of the last listing
 coracle why FRAME    of a frame's address, or of a std::coroutine_handle"""
@@ -115,7 +115,19 @@ coracle why FRAME    of a frame's address, or of a std::coroutine_handle"""
     def invoke(self, argument, _from_tty):
         if not argument:
             raise gdb.GdbError("coracle why takes the number of a coroutine in the last listing, or its frame")
-        gdb.write(report.why(snapshot(), _named(argument)))
+        coroutine = _named(argument)
+        gdb.write(report.why(snapshot(), coroutine))
+        for wait in coroutine.waits[:1]:
+            if wait.object:
+                self._name_object(wait)
+
+    @staticmethod
+    def _name_object(wait):
+        try:
+            kind = gdb.lookup_type(wait.type_name.rsplit("::", 1)[0]).pointer()
+        except gdb.error:
+            return
+        gdb.set_convenience_variable("object", gdb.Value(wait.object).cast(kind))
 
 
 class Frame(gdb.Command):
@@ -154,4 +166,4 @@ def register():
     for event in (gdb.events.cont, gdb.events.memory_changed, gdb.events.exited, gdb.events.inferior_call,
                   gdb.events.register_changed):
         event.connect(_forget)
-    gdb.events.new_objfile.connect(lambda _event: (names.forget(), _forget()))
+    gdb.events.new_objfile.connect(lambda _event: (names.forget(), process.forget(), _forget()))

@@ -52,9 +52,10 @@ class Function:
         self.name = names.of_coroutine(symbol)
         self.is_gcc = symbol.endswith(".actor]")
         self.file = self.line = self.frame_type = self.promise_type = None
-        self.parent = None  # where the promise keeps it: (offset in the frame, name of the type)
+        self.parent = None  # where in the frame the promise keeps it
         self.state = None  # where the frame keeps it: (offset, size)
         self.labels = {}
+        self.initial_state = None  # that of a frame that was not started; None if it starts at once
         self._places = {}
         self.block = function_block(address)
         if self.block is not None:
@@ -84,13 +85,9 @@ class Function:
         if self.promise_type is not None:
             parent = find_field(self.promise_type, "parent_")
             if parent:
-                self.parent = PROMISE + parent[0], str(parent[1])
-
-    def initial_state(self):
-        """The state of a frame that has not been started; None if it starts at once, and then has no such state."""
-        if self.promise_type is None or not has_base(self.promise_type, "starts_lazily"):
-            return None
-        return 2 if self.is_gcc else 0
+                self.parent = PROMISE + parent[0]
+            if has_base(self.promise_type, "starts_lazily"):
+                self.initial_state = 2 if self.is_gcc else 0
 
     def place(self, frame, state):
         """(file, line) of the suspension point, or None."""

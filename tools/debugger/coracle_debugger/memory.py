@@ -1,11 +1,12 @@
 """The memory of the process, live or in a core: which parts are writable, and words in them."""
+import bisect
 import re
 import struct
 
 import gdb
 
 WORD = 8
-SYSTEM_LIBRARIES = re.compile(r"/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
+SYSTEM_LIBRARIES = re.compile(r"^system-supplied DSO|/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
 
 
 def read(address, size):
@@ -13,8 +14,33 @@ def read(address, size):
     return bytes(gdb.selected_inferior().read_memory(address, size))
 
 
+class _Copies:
+    """Of all writable memory, while the process is stopped: gdb takes long for each word."""
+
+    starts = []
+    contents = []  # as words
+
+
+def keep(ranges):
+    """Copies the ranges. What is read from there later comes from the copies."""
+    _Copies.starts, _Copies.contents = [], []
+    for start, end in ranges:
+        try:
+            content = memoryview(read(start, (end - start) & ~(WORD - 1))).cast("Q")
+        except gdb.MemoryError:
+            continue
+        _Copies.starts.append(start)
+        _Copies.contents.append(content)
+
+
 def word(address):
     """The word there, or None if there is no memory."""
+    if address & (WORD - 1) == 0:
+        index = bisect.bisect_right(_Copies.starts, address) - 1
+        if index >= 0:
+            place = (address - _Copies.starts[index]) // WORD
+            if place < len(_Copies.contents[index]):
+                return _Copies.contents[index][place]
     try:
         return struct.unpack("<Q", read(address, WORD))[0]
     except (gdb.MemoryError, OverflowError):
@@ -23,6 +49,10 @@ def word(address):
 
 def number(address, size):
     """An unsigned integer of that many bytes, or None."""
+    first = address & ~(WORD - 1)
+    if address + size <= first + WORD:
+        found = word(first)
+        return None if found is None else found >> 8 * (address - first) & ((1 << 8 * size) - 1)
     try:
         return int.from_bytes(read(address, size), "little")
     except gdb.MemoryError:
@@ -106,16 +136,11 @@ class Stacks:
         return start, end
 
 
-def pointers_into(code, ranges, stacks):
-    """(address, word) of each aligned word of the ranges that points into the code."""
-    low = min(start for start, _ in code)
-    high = max(end for _, end in code)
-    for start, end in ranges:
-        start, end = stacks.cut_unused(start, end)
-        try:
-            content = memoryview(read(start, (end - start) & ~(WORD - 1))).cast("Q")
-        except gdb.MemoryError:
-            continue
-        for index, value in enumerate(content):
-            if low <= value < high:
-                yield start + index * WORD, value
+def pointers_into(code, stacks):
+    """(address, word) of each aligned word of the copies that points into the code, and is in use."""
+    for start, content in zip(_Copies.starts, _Copies.contents):
+        end = start + len(content) * WORD
+        used = (stacks.cut_unused(start, end)[0] - start) // WORD
+        for low, high in code:
+            yield from [(start + index * WORD, value) for index, value in enumerate(content)
+                        if low <= value < high and index >= used]

@@ -5,6 +5,7 @@ writable memory; the library keeps no list. A frame that has ended has no resume
 first word of those it has freed.
 """
 import bisect
+import functools
 import re
 
 import gdb
@@ -35,7 +36,7 @@ class Coroutine:
 
     @property
     def is_started(self):
-        return self.thread is not None or self.state is None or self.state != self.function.initial_state()
+        return self.thread is not None or self.state is None or self.state != self.function.initial_state
 
     def place(self):
         """(file, line) where it is, or None."""
@@ -56,24 +57,18 @@ class Continuation:
 
     def __init__(self, address, symbol):
         self.address = address
-        self.symbol = symbol
-        self.text = next((text for pattern, text in self._TEXTS if re.search(pattern, symbol)), None)
-        if self.text is None:
-            self.text = names.without_parameters(names.tidy(symbol))
+        self.text = self._text_of(symbol)
+
+    @classmethod
+    @functools.cache
+    def _text_of(cls, symbol):
+        found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
+        return found or names.without_parameters(names.tidy(symbol))
 
     def _word_of_child(self, member):
         """Of a child of an async_scope, if debug information tells where it keeps that."""
-        if self.text != "async_scope":
-            return None
-        try:
-            child = gdb.lookup_type("coracle::detail::scope_child")
-        except gdb.error:
-            return None
-        place = functions.find_field(child, member)
-        base = next((field for field in child.fields() if "callback_frame" in str(field.name)), None)
-        if not place or base is None:
-            return None
-        return memory.word(self.address - base.bitpos // 8 + place[0])
+        place = _place_in_child(member) if self.text == "async_scope" else None
+        return memory.word(self.address + place) if place is not None else None
 
     def scope(self):
         """The address of the async_scope that has spawned it."""
@@ -81,20 +76,38 @@ class Continuation:
 
     def spawned_at(self):
         """file:line of the spawn()."""
-        location = self._word_of_child("spawned_at")
-        try:
-            file = gdb.Value(memory.word(location)).cast(gdb.lookup_type("char").pointer()).string()
-            return f"{names.file_name(file)}:{memory.number(location + 16, 4)}"
-        except (gdb.MemoryError, TypeError, UnicodeDecodeError):
-            return None
+        return _source_location(self._word_of_child("spawned_at"))
+
+
+@functools.cache
+def _place_in_child(member):
+    """Of a member, counted from the callback frame of a child of an async_scope; None without debug information."""
+    try:
+        child = gdb.lookup_type("coracle::detail::scope_child")
+    except gdb.error:
+        return None
+    place = functions.find_field(child, member)
+    base = next((field for field in child.fields() if "callback_frame" in str(field.name)), None)
+    return place[0] - base.bitpos // 8 if place and base is not None else None
+
+
+@functools.cache
+def _source_location(address):
+    """file:line of what a std::source_location refers to, or None."""
+    try:
+        file = gdb.Value(memory.word(address)).cast(gdb.lookup_type("char").pointer()).string()
+        return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
+    except (gdb.error, TypeError, UnicodeDecodeError):
+        return None
 
 
 class Wait:
     """A waiter in a coroutine's frame, and the object in whose queue it is."""
 
-    def __init__(self, node, operation, kind):
+    def __init__(self, node, operation, kind, type_name):
         self.node = node
         self.operation = operation  # as async_mutex::lock_operation
+        self.type_name = type_name  # the same as debug information has it
         self.kind = kind
         self.executor = memory.word(node + 16)
         self.object = self._find_object()
@@ -106,19 +119,8 @@ class Wait:
         return re.sub(r"::[a-z_]*_operation$", "", self.operation)
 
     def _find_object(self):
-        try:
-            operation = gdb.lookup_type("coracle::" + self.operation)
-        except gdb.error:
-            operation = None
-        if operation is not None:
-            place = _first_reference(operation)
-            if place is not None:
-                return memory.word(self.node + place)
-            return None
-        size = _NODE_SIZES.get(self.kind)
-        if size and re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", self.operation):
-            return memory.word(self.node + size)
-        return None
+        place = _place_of_object(self.type_name, self.kind)
+        return memory.word(self.node + place) if place is not None else None
 
     def check(self):
         """Whether it waits now. A frame keeps what is left of waits that have ended."""
@@ -137,6 +139,16 @@ class Wait:
         return True
 
 
+@functools.cache
+def _place_of_object(operation, kind):
+    """Where an operation keeps the address of the object for which it waits, or None."""
+    try:
+        return _first_reference(gdb.lookup_type(operation))
+    except gdb.error:
+        has_object = re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", operation)
+        return _NODE_SIZES.get(kind) if has_object else None
+
+
 def _first_reference(operation):
     """The offset of the member that refers to the object, as `mutex_`."""
     for field in operation.fields():
@@ -144,7 +156,7 @@ def _first_reference(operation):
             continue
         at = field.bitpos // 8
         if field.is_base_class:
-            if "stoppable_wait" in str(field.name):
+            if not str(field.name).endswith("_operation"):
                 continue
             found = _first_reference(field.type)
             if found is not None:
@@ -160,8 +172,9 @@ class Process:
     def __init__(self):
         self.functions = {}
         self.coroutines = {}
-        self.ranges = memory.writable_ranges()
-        self.stacks = memory.Stacks(self.ranges)
+        ranges = memory.writable_ranges()
+        memory.keep(ranges)
+        self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
         self._find()
         self._addresses = sorted(self.coroutines)
@@ -174,7 +187,7 @@ class Process:
     def _find(self):
         code = memory.code_ranges()
         waits, kinds = [], {}
-        for address, value in memory.pointers_into(code, self.ranges, self.stacks) if code else []:
+        for address, value in memory.pointers_into(code, self.stacks) if code else []:
             kind = kinds.get(value)
             if kind is None:
                 kind = kinds[value] = self._kind_of(value)
@@ -184,12 +197,12 @@ class Process:
                     self.coroutines[address] = Coroutine(address, self._function(value))
             elif kind != "other":
                 waits.append((address - _RUN_OF_LISTENER, kind))
-        for node, (operation, node_kind) in waits:
+        for node, (operation, node_kind, type_name) in waits:
             coroutine = self.coroutines.get(memory.word(node))
             if coroutine is None and node_kind == "async_mutex::contender":
                 coroutine = self.coroutines.get(memory.word(node + _COROUTINE_OF_CONTENDER))
             if coroutine is not None:
-                wait = Wait(node, operation, node_kind)
+                wait = Wait(node, operation, node_kind, type_name)
                 if wait.check():
                     coroutine.waits.append(wait)
 
@@ -203,7 +216,7 @@ class Process:
         if "stoppable_wait<" in symbol and "::stop_requested(" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
-                return tuple(arguments)
+                return *arguments, names.template_arguments(symbol, "stoppable_wait")[0]
         return "other"
 
     def _function(self, address):
@@ -237,7 +250,7 @@ class Process:
         function = coroutine.function
         if function.parent:
             if coroutine.is_started:
-                yield memory.word(coroutine.address + function.parent[0])
+                yield memory.word(coroutine.address + function.parent)
         elif not function.has_types:
             # The parent is one of the first words of the promise: behind an environment and perhaps a result.
             for offset in range(functions.PROMISE, functions.PROMISE + 64, 8):
@@ -332,6 +345,12 @@ def _is_below(coroutine, other):
         seen.add(coroutine.address)
         coroutine = coroutine.parent
     return False
+
+
+def forget():
+    """After symbols were loaded."""
+    for cached in (_place_in_child, _source_location, _place_of_object):
+        cached.cache_clear()
 
 
 def _on_thread(thread, function):

@@ -54,7 +54,7 @@ def state_text(snapshot, coroutine):
         return f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
     if coroutine.children:
         number = len(coroutine.children)
-        return f"its async_scope has {number} child{'ren' if number != 1 else ''}"
+        return f"its async_scope has {number:,} child{'ren' if number != 1 else ''}"
     if coroutine.waits:
         return wait_text(snapshot, coroutine.waits[0])
     awaiter = coroutine.function.awaiter(coroutine.state)
@@ -81,21 +81,47 @@ class Listing:
     def __init__(self, snapshot):
         self.snapshot = snapshot
         self.rows = []  # text, or (indentation, coroutine)
+        self._looks, self._numbers = {}, {}
 
     def add(self, row):
         self.rows.append(row)
 
-    def tree(self, coroutine, depth=0):
-        """The coroutine and all below it."""
+    def tree(self, coroutine, depth=0, folds=True):
+        """The coroutine and all below it. Neighbours whose trees look the same are shown once."""
         pending = [(coroutine, depth)]
         while pending:
             each, at = pending.pop()
+            if isinstance(each, str):
+                self.add(each)
+                continue
             self.add((at, each))
-            pending.extend((child, at + 1) for child in reversed(each.children))
+            pending.extend(reversed(self.level(each.children, at + 1, folds)))
+
+    def level(self, coroutines, depth, folds):
+        """(coroutine, depth) of each to be shown, and behind it how many others look the same."""
+        groups = {}
+        for each in coroutines:
+            groups.setdefault(self.look_of(each) if folds else each.address, []).append(each)
+        shown = []
+        for group in groups.values():
+            shown.append((group[0], depth))
+            if len(group) > 1:
+                shown.append((f"    {'  ' * depth}({len(group) - 1:,} more like this)", depth))
+        return shown
+
+    def look_of(self, coroutine):
+        """Equal for trees that look the same."""
+        if coroutine not in self._looks:
+            for each in reversed(list(below(coroutine))):  # those below first
+                wait = each.waits[0] if each.waits else None
+                look = (each.function.address, each.state, each.runs_at, wait and (wait.operation, wait.object),
+                        each.via and each.via.spawned_at(), tuple(sorted({self._looks[child] for child in each.children})))
+                self._looks[each] = self._numbers.setdefault(look, len(self._numbers))
+        return self._looks[coroutine]
 
     def write(self, most=MOST_LINES):
         """Returns the text and the coroutines by their numbers."""
-        shown = self._folded()
+        shown = self.rows
         rows = [row if isinstance(row, str) else self._cells(row) for row in shown[:most]]
         cells = [row for row in rows if not isinstance(row, str)]
         widths = [max((len(row[column]) for row in cells), default=0) for column in range(2)]
@@ -116,26 +142,6 @@ class Listing:
         state = state_text(self.snapshot, coroutine) + (f" (spawned at {spawned_at})" if spawned_at else "")
         return "  " * depth + coroutine.function.name, place_of(coroutine), state
 
-    def _folded(self):
-        """Neighbours that do the same, many times, become two lines."""
-        shown, last, repeats = [], None, 0
-        for row in self.rows:
-            key = None
-            if not isinstance(row, str) and not row[1].children:
-                wait = row[1].waits[0] if row[1].waits else None
-                key = (row[0], row[1].function.address, row[1].state, wait.object if wait else None,
-                       row[1].thread is None)
-            if key is not None and key == last:
-                repeats += 1
-                continue
-            if repeats:
-                shown.append(f"    {'  ' * last[0]}({repeats:,} more like this)")
-            shown.append(row)
-            last, repeats = key, 0
-        if repeats:
-            shown.append(f"    {'  ' * last[0]}({repeats:,} more like this)")
-        return shown
-
 
 def empty_text(snapshot):
     """Why no coroutine was found."""
@@ -145,7 +151,7 @@ def empty_text(snapshot):
     return "no coroutine is suspended or runs.\n"
 
 
-def tasks(snapshot, most=MOST_LINES):
+def tasks(snapshot, shows_all=False):
     """`coracle tasks`."""
     if not snapshot.coroutines:
         return empty_text(snapshot), []
@@ -154,9 +160,12 @@ def tasks(snapshot, most=MOST_LINES):
         by_root.setdefault(root_text(snapshot, root), []).append(root)
     for text, roots in by_root.items():
         listing.add(text)
-        for root in roots:
-            listing.tree(root)
-    text, numbered = listing.write(most)
+        for root, depth in listing.level(roots, 0, not shows_all):
+            if isinstance(root, str):
+                listing.add(root)
+            else:
+                listing.tree(root, depth, not shows_all)
+    text, numbered = listing.write(10**9 if shows_all else MOST_LINES)
     waiting = sum(1 for each in snapshot.coroutines.values() if each.waits and not each.children)
     running = sum(1 for each in snapshot.coroutines.values() if each.thread is not None)
     count = len(snapshot.coroutines)
