@@ -125,6 +125,8 @@ class Pages:
                     line = re.sub(r"(?<!!)\[([^]]*)\]\(([^) ]+)\)", link, line)
                     line = re.sub(r"(?<!\[)`((?:examples|docs|include/coracle)/[\w./-]+)`(?!\])", path, line)
                     line = re.sub(r"^\| `([a-z_/]+\.hpp)` \|", lambda found: header_link(found, self.places, to), line)
+                    if line.startswith("|"):  # a bar in code is not escaped here, where it is in GitHub's tables
+                        line = re.sub(r"`[^`]*`", lambda code: code[0].replace(r"\|", "|"), line)
                 yield line
 
         return spaced("\n".join(lines())) + "\n"
