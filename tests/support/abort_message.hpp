@@ -63,7 +63,9 @@ inline std::string abort_message(void (*body)()) {
   child_process child{body};
   const std::string written = child.read_until('\0');
   const int status = child.wait();
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) return written;
+  // An emulator says that it has caught the signal.
+  const std::size_t of_qemu = written.find("qemu: ");
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) return written.substr(0, of_qemu);
   return "not aborted, wait status " + std::to_string(status);
 }
 /// Runs `body` in a child process, ends that after the first line on stderr, and returns the line.

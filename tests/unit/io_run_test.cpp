@@ -84,7 +84,7 @@ TEST_CASE(
   };
   io.run(work());
   CHECK(where == std::vector<const coracle::executor*>{3, &io});
-  CHECK(threads == std::vector{3, std::this_thread::get_id()});
+  CHECK(threads == std::vector(3, std::this_thread::get_id()));
   CHECK(current_executor() == nullptr);
 }
 

@@ -18,7 +18,7 @@ using coracle::net::ipv6_address;
 using coracle::net::ipv6_endpoint;
 
 static_assert(std::is_trivially_copyable_v<ip_endpoint>);
-static_assert(noexcept(ip_endpoint::from_string("")));
+static_assert(noexcept(ip_endpoint::from_string({})));
 
 constexpr ipv4_endpoint four(ipv4_address(192, 0, 2, 1), 80);
 constexpr ipv6_endpoint six(ipv6_address(0x2001'0db8'0000'0000, 1), 443);

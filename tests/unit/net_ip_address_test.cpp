@@ -15,7 +15,7 @@ using coracle::net::ipv4_address;
 using coracle::net::ipv6_address;
 
 static_assert(std::is_trivially_copyable_v<ip_address>);
-static_assert(noexcept(ip_address::from_string("")));
+static_assert(noexcept(ip_address::from_string({})));
 
 constexpr ip_address four = ipv4_address(192, 168, 0, 1), six = ipv6_address(0xaabb, 1);
 static_assert(four.is_ipv4() && !four.is_ipv6() && four.to_ipv4() == ipv4_address(192, 168, 0, 1));

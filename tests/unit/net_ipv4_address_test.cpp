@@ -13,7 +13,7 @@ using coracle::net::ipv4_address;
 static_assert(std::is_trivially_copyable_v<ipv4_address>);
 static_assert(sizeof(ipv4_address) == 4);
 static_assert(!std::is_convertible_v<std::uint32_t, ipv4_address>);
-static_assert(noexcept(ipv4_address::from_string("")));
+static_assert(noexcept(ipv4_address::from_string({})));
 
 // All but the text is usable in constant expressions.
 static_assert(ipv4_address() == ipv4_address(0));

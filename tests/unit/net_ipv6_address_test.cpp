@@ -13,7 +13,7 @@ using coracle::net::ipv6_address;
 
 static_assert(std::is_trivially_copyable_v<ipv6_address>);
 static_assert(sizeof(ipv6_address) == 16);
-static_assert(noexcept(ipv6_address::from_string("")));
+static_assert(noexcept(ipv6_address::from_string({})));
 
 // All but the text is usable in constant expressions.
 constexpr ipv6_address sample(0x2001'0db8'0003'0004, 0x0005'0006'0007'0008);

@@ -1,6 +1,7 @@
 // coracle/io/buffered_reader.hpp -- lines and records from a stream of bytes.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <cerrno>
 #include <coracle/base/check.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/byte_stream.hpp>
@@ -21,7 +22,7 @@ namespace coracle {
 /// Resumes on    as the source.
 /// Cancellation  as the source. What has been read stays in the buffer, so the next call goes on with it.
 /// Exceptions    those of the source. std::errc::message_size: the buffer is full, and the delimiter is not in it.
-///               std::errc::no_message_available: the source ends before the delimiter, or before all bytes have come.
+///               ENODATA: the source ends before the delimiter, or before all bytes have come.
 ///               std::system_error both.
 /// Threads       one operation at a time. The source outlives it.
 /// Cost          one allocation, of the buffer; a frame for each operation. Each byte is searched once, for a delimiter of one
@@ -62,6 +63,8 @@ class buffered_reader {
     begin_ += taken.size();
     return taken;
   }
+  // std::errc::no_message_available is deprecated since C++23.
+  static constexpr std::errc ended_early{ENODATA};
   [[noreturn]] static void fail(std::errc what, const char* why) {
     throw std::system_error(std::make_error_code(what), why);
   }
@@ -105,7 +108,7 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::s
   CORACLE_REQUIRE(!delimiter.empty(), "read_until() needs a delimiter");
   const std::size_t reach = co_await find(delimiter, token);
   if (reach != 0) co_return take(reach);
-  if (!buffered().empty()) fail(std::errc::no_message_available, "a stream has ended before the delimiter");
+  if (!buffered().empty()) fail(ended_early, "a stream has ended before the delimiter");
   co_return std::nullopt;
 }
 
@@ -141,7 +144,7 @@ task<std::size_t> buffered_reader<Source>::read_exactly(std::span<std::byte> to,
   while (done != to.size()) {
     const std::size_t more = co_await read_some(to.subspan(done), token);
     if (more == 0 && done == 0) co_return more;
-    if (more == 0) fail(std::errc::no_message_available, "a stream has ended before all was read");
+    if (more == 0) fail(ended_early, "a stream has ended before all was read");
     done += more;
   }
   co_return done;

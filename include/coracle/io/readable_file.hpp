@@ -28,7 +28,7 @@ class readable_file : public virtual file {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
   /// Awaitable of `size`: so many bytes are read; or of 0, where the file ends at `offset` or before. One that ends
-  /// between is std::errc::no_message_available. A task that goes on with read() until all is done. Cancelled, or ended
+  /// between is ENODATA. A task that goes on with read() until all is done. Cancelled, or ended
   /// by an error, `*got`, if given, says how many bytes; called again with it, it goes on from there.
   task<std::size_t> read_exactly(std::uint64_t offset, void* buffer, std::size_t size, stop_token token = {},
                                  std::size_t* got = nullptr) const;

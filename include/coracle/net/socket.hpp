@@ -121,7 +121,7 @@ class socket {
     return send_all(text.data(), text.size(), std::move(token), sent);
   }
   /// Awaitable of `size`: so many bytes are received; or of 0, where the stream had ended before the first of them. One
-  /// that ends between is std::errc::no_message_available.
+  /// that ends between is ENODATA.
   task<std::size_t> recv_exactly(void* buffer, std::size_t size, stop_token token = {},
                                  std::size_t* received = nullptr);
   /// Awaitable of the number of bytes of `received` up to and with the first `delimiter`. What comes is appended, and what
