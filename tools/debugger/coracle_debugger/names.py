@@ -33,6 +33,7 @@ def tidy(name):
     """Without what the library adds for the linker."""
     name = re.sub(r"\[abi:\w+\]|\(anonymous namespace\)::", "", name)
     name = re.sub(r"\bstd::__(n4861|cxx11)::", "std::", name)
+    name = re.sub(r"\bstd::basic_string<char, std::char_traits<char>, std::allocator<char> ?>", "std::string", name)
     return re.sub(r"\bcoracle::(detail::)?(links_of_one_word::|native::)?", "", name)
 
 
@@ -51,13 +52,31 @@ def without_parameters(name):
 
 def of_coroutine(symbol):
     """The function of which this is the resume function, or None."""
-    if symbol is None:
-        return None
-    if symbol.endswith(" [clone .resume]"):  # clang
-        return without_parameters(tidy(symbol[: -len(" [clone .resume]")]))
-    if symbol.endswith(" [clone .actor]"):  # g++ gives it a parameter of the type of the frame
-        return without_parameters(tidy(symbol[: -len(" [clone .actor]")]))
+    for suffix in (" [clone .resume]", " [clone .actor]"):  # clang, g++
+        if symbol is not None and symbol.endswith(suffix):
+            return short(without_parameters(tidy(symbol[: -len(suffix)])))
     return None
+
+
+def short(name):
+    """`lambda in f` of the operator of a lambda in `f(int)`; `f` of `task<int> f<int>`."""
+    of_lambda = re.match(r"(.*?)::(\{lambda\(.*|\$_\d+|'lambda\d*'.*)::operator\(\)", name)
+    if of_lambda:
+        return "lambda in " + short(without_parameters(of_lambda.group(1)))
+    if name.endswith(">") and not name.endswith("operator>"):
+        depth = 0
+        for index in range(len(name) - 1, -1, -1):
+            depth += {">": 1, "<": -1}.get(name[index], 0)
+            if depth == 0:
+                name = name[:index]
+                break
+    # What is left before the last space outside of brackets is the type that it returns.
+    depth = 0
+    for index in range(len(name) - 1, -1, -1):
+        depth += (name[index] in ">)]}") - (name[index] in "<([{")
+        if name[index] == " " and depth == 0 and "operator" not in name[:index].rsplit("::", 1)[-1]:
+            return name[index + 1:]
+    return name
 
 
 def template_arguments(name, template):

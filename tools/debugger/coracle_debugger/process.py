@@ -93,9 +93,11 @@ def _place_in_child(member):
 
 @functools.cache
 def _source_location(address):
-    """file:line of what a std::source_location refers to, or None."""
+    """file:line of what a std::source_location refers to; None if it is not known, or in a header of the library's."""
     try:
         file = gdb.Value(memory.word(address)).cast(gdb.lookup_type("char").pointer()).string()
+        if "/coracle/compose/" in file:
+            return None
         return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
     except (gdb.error, TypeError, UnicodeDecodeError):
         return None
