@@ -70,8 +70,9 @@ inline coracle::task<> handle_one_by_one(job_queue& jobs, const job_handler& han
 
 /// Handles jobs, at most `limit` at a time, until there are no more.
 inline coracle::task<> handle_all(job_queue& jobs, int limit, const job_handler& handle) {
-  co_await coracle::with_scope([&](coracle::async_scope& workers) -> coracle::task<> {
+  const auto start = [&](coracle::async_scope& workers) -> coracle::task<> {
     for (int i = 0; i < limit; ++i) workers.spawn(handle_one_by_one(jobs, handle));
     co_return;
-  });
+  };
+  co_await coracle::with_scope(start);
 }

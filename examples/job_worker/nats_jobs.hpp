@@ -90,13 +90,14 @@ class nats_jobs final : public job_queue {
 
   /// Ends when everything that this process had to say has been sent, and the connection is closed.
   coracle::task<> close() {
-    co_await coracle::from_callback<void>([this](coracle::completion<void> is_closed) {
+    const auto drain = [this](coracle::completion<void> is_closed) {
       {
         const std::lock_guard lock{closing_};
         is_closed_.emplace(std::move(is_closed));
       }
       if (natsConnection_Drain(connection_.get()) != NATS_OK) natsConnection_Close(connection_.get());
-    });
+    };
+    co_await coracle::from_callback<void>(drain);
   }
 
   coracle::task<std::unique_ptr<delivery>> next() override {

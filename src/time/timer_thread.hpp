@@ -11,7 +11,7 @@ class timer_thread final : public timer_service {
  public:
   /// `when_started` is called each time that add() has started the thread.
   explicit timer_thread(void (*when_started)()) noexcept : when_started_(when_started) {}
-  time_point now() noexcept override { return steady_now(); }
+  time_point now() noexcept override { return real_now(); }
   bool add(timer& each, time_point deadline) noexcept override;
   bool remove(timer& each) noexcept override {
     const small_mutex_lock lock{mutex_};
@@ -38,7 +38,7 @@ class timer_thread final : public timer_service {
   atomic<std::uint32_t> wakes_{0};
   plain<time_point> sleeps_until_ = time_point::min();  // min(): it is awake, and will look
   plain<bool> running_ = false, ending_ = false;
-  timer_queue queue_{steady_now()};
+  timer_queue queue_{real_now()};
 
   small_mutex life_;  // held while the thread is started, or ends
   plain<thread_handle> thread_{};

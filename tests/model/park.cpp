@@ -74,14 +74,14 @@ void notify_against_time() {
   mutex lock;
   condition_variable changed;
   bool in_time = false;
-  const steady_time start = steady_now();
+  const steady_time start = real_now();
   model_thread notifier{[&] { changed.notify_one(); }};
   {
     std::unique_lock held{lock};
     in_time = changed.wait_for(held, std::chrono::milliseconds{5}) == std::cv_status::no_timeout;
   }
   notifier.join();
-  const auto passed = steady_now() - start;
+  const auto passed = real_now() - start;
   model_expect(in_time || passed >= std::chrono::milliseconds{5}, "no time-out before the time");
   coracle::testing::model_record(in_time ? "notified" : "timed out");
 }
@@ -92,7 +92,7 @@ void sleeps_until() {
     unpark(&word, 1);
   }};
   park_until(word, 0, steady_time{std::chrono::seconds{3}});
-  const bool woken = steady_now() < steady_time{std::chrono::seconds{3}};
+  const bool woken = real_now() < steady_time{std::chrono::seconds{3}};
   coracle::testing::model_record(woken ? "woken" : "timed out");
 }
 }  // namespace

@@ -35,7 +35,7 @@ inline int start_quiet_thread(thread_handle& started, void* (*body)(void*), void
 inline void join_thread(thread_handle other) noexcept { testing::model::model_join_thread(other); }
 inline void detach_this_thread() noexcept {}
 inline thread_handle this_thread_handle() noexcept { return testing::model::model_this_thread(); }
-inline steady_time steady_now() noexcept {
+inline steady_time real_now() noexcept {
   return steady_time{std::chrono::nanoseconds{testing::model::model_now()}};
 }
 inline void park_until(atomic<std::uint32_t>& word, std::uint32_t expected, steady_time end,
@@ -65,7 +65,7 @@ using thread_handle = pthread_t;
 inline void join_thread(thread_handle other) noexcept { ::pthread_join(other, nullptr); }
 inline void detach_this_thread() noexcept { ::pthread_detach(::pthread_self()); }
 inline thread_handle this_thread_handle() noexcept { return ::pthread_self(); }
-inline steady_time steady_now() noexcept { return std::chrono::steady_clock::now(); }
+inline steady_time real_now() noexcept { return std::chrono::steady_clock::now(); }
 
 /// Sleeps while `word` holds `expected`, at most until `end` (max(): no limit); may return early.
 inline void park_until(atomic<std::uint32_t>& word, std::uint32_t expected, steady_time end) noexcept {
