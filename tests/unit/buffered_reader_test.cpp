@@ -1,8 +1,8 @@
 // tests/unit/buffered_reader_test.cpp -- lines, records and counts from a stream that arrives in pieces.
 // SPDX-License-Identifier: MIT
-#include <cerrno>
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/io/buffered_reader.hpp>

@@ -3,10 +3,10 @@
 // an io_service `io`, or a reference to one, gives paths (`here / "name"`), and has text_of() and write_text() for them.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cerrno>
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cerrno>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>

@@ -1,9 +1,9 @@
 // tests/unit/socket_transfer_test.cpp -- whole transfers over TCP: on the loopback interface, and on a simulated host that
 // moves fewer bytes at a time than it could.
 // SPDX-License-Identifier: MIT
-#include <cerrno>
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/operation_cancelled.hpp>
