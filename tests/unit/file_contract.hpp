@@ -67,7 +67,8 @@ TEST_CASE(CORACLE_FILE_TEST ": a path with a NUL in it names no file, rather tha
   service_under_test here;
   here.write_text(here / "a", "text");
   std::filesystem::path path = here / "a";
-  const std::string message = "cannot open a path with a NUL in it: " + path.native() + ": Invalid argument";
+  const std::string message =
+      "cannot open a path that contains a NUL: " + path.native() + ": Invalid argument";
   path += "\0b"s;
   CHECK_THROWS_WITH_AS(static_cast<void>(read_only_file::open(here.io, path)), message.c_str(),
                        std::system_error);

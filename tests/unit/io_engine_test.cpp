@@ -52,7 +52,7 @@ TEST_CASE("io_engine: these tests run on the one that CORACLE_IO names") {
   MESSAGE("engine: ", std::string(io.engine().name), " (", std::string(io.engine().reason), ")");
   if (asked) {
     CHECK(io.engine().name == asked);
-    CHECK(io.engine().reason == "CORACLE_IO asks for it");
+    CHECK(io.engine().reason == "requested by CORACLE_IO");
   } else {
     CHECK((io.engine().name == "io_uring" || io.engine().name == "epoll"));
     CHECK_FALSE(io.engine().reason.empty());
