@@ -59,7 +59,7 @@ std::string first_word(std::string_view line) {
   return "(empty)";
 }
 
-// ---- a tree of groups, walked in depth
+// ---- a tree of groups, walked depth first
 
 struct group {
   std::string name;

@@ -1,4 +1,4 @@
-// bench/instructions/main.cpp -- does each core operation n times, then 2n times, for callgrind to count.
+// bench/instructions/main.cpp -- runs each core operation n times, then 2n times, for callgrind to count.
 // SPDX-License-Identifier: MIT
 #include <valgrind/callgrind.h>
 
@@ -26,11 +26,11 @@ using coracle::task;
 constexpr long operations = 4000;  // a multiple of every batch below
 constexpr long batch = 100;
 
-/// `work(n)` does one operation n times and gives something to await. tools/instructions.py takes the difference of the
-/// two dumps called `name`, and divides it by `operations`.
+/// `work(n)` returns an awaitable that runs one operation n times. tools/instructions.py subtracts the two
+/// dumps called `name`, and divides the difference by `operations`.
 template <class Work>
 task<> count(const char* name, Work work) {
-  co_await work(operations);  // fills the free lists
+  co_await work(operations);  // fills the free lists of frames
   for (long n = operations; n <= 2 * operations; n += operations) {
     CALLGRIND_ZERO_STATS;
     co_await work(n);
@@ -40,7 +40,7 @@ task<> count(const char* name, Work work) {
 
 void need(long value) { asm volatile("" : : "r"(value)); }
 
-/// A hundred instructions and those of the loop: what the counting itself is tested by.
+/// A hundred instructions and those of the loop: tests the counting itself.
 task<> hundred_instructions(long n) {
   for (long i = 0; i != n; ++i) asm volatile(".rept 100\n\tnop\n\t.endr");
   co_return;
@@ -80,7 +80,7 @@ task<> generator_element(long n) {
   for (const long each : numbers(n)) need(each);
   co_return;
 }
-/// A list from which each generator yields the rest.
+/// A list; each generator yields the elements from its position on.
 [[gnu::noinline]] coracle::recursive_generator<long> count_down(long n) {
   co_yield n;
   if (n != 1) co_yield count_down(n - 1);
@@ -117,7 +117,7 @@ task<> when_all_of_two(long n) {
     need(std::get<0>(both) + std::get<1>(both));
   }
 }
-/// The child wins; the wait beside it is taken back.
+/// The child wins, and the pending wait is withdrawn.
 task<> when_any_of_two(long n) {
   coracle::async_manual_reset_event never;
   for (long i = 0; i != n; ++i) {
@@ -125,7 +125,7 @@ task<> when_any_of_two(long n) {
     need(std::get<1>(first));
   }
 }
-/// The first would have to wait, the second is carried out.
+/// The first branch would have to wait, so the second takes effect.
 task<> select_of_two(long n) {
   coracle::channel<long> empty{1}, filled{1};
   for (long i = 0; i != n; ++i) {
@@ -242,7 +242,7 @@ task<> count_outside_a_pool() {
   co_await count("timer_insert_remove", timer_insert_remove);
 }
 
-/// One of two coroutines that hold the mutex while the other comes to it.
+/// One of two coroutines, each of which holds the mutex while the other arrives.
 task<> lock_in_turn(coracle::static_thread_pool& pool, coracle::async_mutex& mutex, long n) {
   for (long i = 0; i != n; ++i) {
     const auto lock = co_await mutex.scoped_lock_async();
@@ -250,7 +250,7 @@ task<> lock_in_turn(coracle::static_thread_pool& pool, coracle::async_mutex& mut
   }
 }
 
-/// By the one worker, while the main thread sleeps.
+/// Run by the only worker, while the main thread sleeps.
 task<> count_on_pool(coracle::static_thread_pool& pool) {
   const auto hop = [&pool](long n) -> task<> {
     for (long i = 0; i != n; ++i) co_await pool.schedule();

@@ -1,4 +1,4 @@
-// bench/micro/async_generator_bench.cpp -- what an element costs that its consumer awaits.
+// bench/micro/async_generator_bench.cpp -- the cost of an element of an async_generator.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -34,7 +34,7 @@ void async_generator_iterator(benchmark::State& state) {
   measure(state, 10'000'000, [](long n) { coracle::sync_wait(sum_by_iterator(n)); });
 }
 
-/// Two coroutines that do nothing but continue one another: a transfer to the producer, and one back.
+/// The floor: two coroutines that only transfer to each other, to the producer and back.
 struct partner {
   struct promise_type;
   using handle = std::coroutine_handle<promise_type>;
@@ -110,7 +110,7 @@ void async_generator_fmap(benchmark::State& state) {
 constexpr int depth = 20;
 constexpr long nodes = (2L << depth) - 1;
 
-// In order, and every node that is no leaf makes its two children.
+// In order; each inner node creates its two children.
 coracle::recursive_generator<long> tree(int below, long& next) {
   if (below > 0) co_yield tree(below - 1, next);
   co_yield next++;

@@ -1,4 +1,4 @@
-// bench/micro/channel_bench.cpp -- what an element costs on its way through a channel, and what a select costs.
+// bench/micro/channel_bench.cpp -- the cost of an element passed through a channel, and of a select.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/channel.hpp>
@@ -95,8 +95,8 @@ void floor_channel_1p1c_one_thread(benchmark::State& state) {
     }
   });
 }
-/// Between two threads that never sleep: each index has a cache line of its own, and is read by the other side only when
-/// what that knew of it is used up.
+/// Between two threads that never sleep: each index has a cache line of its own, and is read by the other
+/// side only when what that knew of it is used up.
 void floor_channel_1p1c_two_threads(benchmark::State& state) {
   struct alignas(64) index {
     std::atomic<std::size_t> at{0};

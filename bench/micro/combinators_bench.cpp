@@ -1,4 +1,4 @@
-// bench/micro/combinators_bench.cpp -- callbacks, shared executions, children a few at a time, rate limits.
+// bench/micro/combinators_bench.cpp -- callbacks, shared executions, concurrency limits, rate limits.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/as_completed.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using coracle::task;
 using coracle_bench::measure;
 
-/// A callback that is called at once: what an await of it costs over the call.
+/// A callback that is called immediately: the cost of awaiting it, compared to the call.
 void from_callback_ready(benchmark::State& state) {
   const auto work = [](long n) -> task<> {
     for (long i = 0; i < n; ++i) {
@@ -36,7 +36,7 @@ void floor_from_callback_ready(benchmark::State& state) {
   });
 }
 
-/// One that is called later, from a loop; with a stop token that could cancel it, and without.
+/// A callback that is called later, from a loop, with and without a stop token that could cancel it.
 struct one_call {
   void* waiting = nullptr;
 };
@@ -88,7 +88,7 @@ void single_flight_alone(benchmark::State& state) {
 
 task<long> give(long value) { co_return value; }
 
-/// An element: its child, of one frame, and its place among 16.
+/// An element: its child, of one frame, and one of 16 permits.
 void for_each_concurrent_16(benchmark::State& state) {
   measure(state, 1'000'000, [](long n) {
     const std::vector<long> numbers(static_cast<std::size_t>(n), 1);
@@ -124,7 +124,7 @@ void rate_limiter_free(benchmark::State& state) {
   };
   measure(state, 1'000'000, [&](long n) { coracle::sync_wait(work(n)); });
 }
-/// It has to look at the clock.
+/// The floor: reads the clock.
 void floor_rate_limiter_free(benchmark::State& state) {
   measure(state, 1'000'000, [](long n) {
     for (long i = 0; i < n; ++i) {

@@ -31,12 +31,12 @@ void barrier_publish_and_wait(benchmark::State& state) {
     next += static_cast<std::size_t>(n);
   });
 }
-/// Other threads might see them, so no access is optimised away.
+/// Makes the compiler assume that other threads access the objects, so that no access is optimised away.
 template <class... Atomics>
 void escape(Atomics&... each) {
   (benchmark::DoNotOptimize(&each), ...);
 }
-/// What neither can do without: a store that later loads wait for, and a look from each side.
+/// The floor for both: a store with a full fence, and a load from each side.
 void floor_barrier_publish_and_wait(benchmark::State& state) {
   std::atomic<std::size_t> number{0};
   std::atomic<void*> waiters{nullptr};
@@ -107,7 +107,7 @@ void multi_producer_claim_publish(benchmark::State& state) {
 void multi_producer_tens(benchmark::State& state) {
   produce<coracle::multi_producer_sequencer<>>(state, claim_and_publish_tens);
 }
-/// One store that later loads wait for and a look for waiters, an element.
+/// For each element, one store with a full fence, and one check for waiters.
 void floor_single_producer_claim_publish(benchmark::State& state) {
   std::atomic<std::size_t> published{0};
   std::atomic<void*> waiters{nullptr};
@@ -121,7 +121,7 @@ void floor_single_producer_claim_publish(benchmark::State& state) {
     }
   });
 }
-/// The same after a locked addition that claims the number.
+/// The same, after an atomic addition that claims the sequence number.
 void floor_multi_producer_claim_publish(benchmark::State& state) {
   std::atomic<std::size_t> next{0};
   std::atomic<void*> waiters{nullptr};

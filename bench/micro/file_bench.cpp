@@ -22,7 +22,7 @@ using coracle_bench::measure;
 
 constexpr std::size_t block_size = 4096, blocks = 256;
 
-/// A file of 1 MiB, in memory as far as the system is concerned; its name is gone already.
+/// A file of 1 MiB in the page cache, already unlinked.
 struct cached_file {
   io_service io;
   read_write_file file = create(io);
@@ -49,7 +49,7 @@ task<> process(io_service& io) {
   io.process_events();
   co_return;
 }
-/// On this thread, which processes the events.
+/// Runs on this thread, which processes the events.
 void run(io_service& io, task<> work) {
   io.reset();
   coracle::sync_wait(coracle::when_all(stop_after(io, std::move(work)), process(io)));

@@ -1,4 +1,4 @@
-// bench/micro/generator_bench.cpp -- what an element of a generator costs.
+// bench/micro/generator_bench.cpp -- the cost of an element of a generator.
 // SPDX-License-Identifier: MIT
 #include <coracle/generators/generator.hpp>
 

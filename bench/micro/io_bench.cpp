@@ -36,7 +36,7 @@ void io_schedule(benchmark::State& state) {
   io_service io;
   measure(state, 1'000'000, [&](long n) { run_on(io, hop(io, n)); });
 }
-/// What a queue under a lock cannot do without: to lock and unlock it for each of push and pop.
+/// The floor for a queue under a lock: locking and unlocking for each push and pop.
 void floor_io_schedule(benchmark::State& state) {
   std::atomic<long> lock{0};
   measure(state, 1'000'000, [&](long n) {
@@ -51,7 +51,7 @@ void floor_io_schedule(benchmark::State& state) {
 // ---- timers -------------------------------------------------------------------------------------------
 
 std::vector<timer_node> some_timers() { return std::vector<timer_node>(1000); }
-/// One is added and removed while a thousand others wait.
+/// Adds and removes one timer while a thousand others wait.
 void timer_insert_remove(benchmark::State& state) {
   timer_wheel wheel{0};
   std::vector<timer_node> others = some_timers();
@@ -75,7 +75,7 @@ void floor_timer_insert_remove(benchmark::State& state) {
     }
   });
 }
-/// A thousand fire, one after the other, each a millisecond after it was set, and each is set again.
+/// A thousand timers fire one after the other, each a millisecond after it was set, and are set again.
 void timer_fire_and_set_again(benchmark::State& state) {
   timer_wheel wheel{0};
   std::vector<timer_node> nodes = some_timers();
@@ -92,7 +92,7 @@ void timer_fire_and_set_again(benchmark::State& state) {
   });
 }
 
-/// A timer is set and taken out again.
+/// Sets a timer and cancels it.
 void io_timer_set_and_withdraw(benchmark::State& state) {
   io_service io;
   measure(state, 1'000'000, [&](long n) {
@@ -102,7 +102,7 @@ void io_timer_set_and_withdraw(benchmark::State& state) {
     }
   });
 }
-/// It has to know what time it is, twice: when the timer is made, and when it is set.
+/// The floor: reads the clock twice, when the timer is made and when it is set.
 void floor_io_timer_set_and_withdraw(benchmark::State& state) {
   measure(state, 1'000'000, [&](long n) {
     for (long i = 0; i < n; ++i) {
@@ -157,7 +157,7 @@ void io_echo(benchmark::State& state) {
   socket_pair pair{io};
   measure(state, 10'000, [&](long n) { run_on(io, talk(pair, n)); });
 }
-/// Two ends in one epoll loop, written by hand: for each byte one send, one wait, one receive.
+/// A hand-written epoll loop with both ends: for each byte one send, one wait, one receive.
 void floor_io_echo(benchmark::State& state) {
   int ends[2];
   static_cast<void>(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends));

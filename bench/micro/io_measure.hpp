@@ -1,4 +1,4 @@
-// bench/micro/io_measure.hpp -- runs a coroutine on an io_service to its end; and a loop to compare it to.
+// bench/micro/io_measure.hpp -- runs a coroutine to completion on an io_service; an epoll loop to compare.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sys/epoll.h>
@@ -19,13 +19,13 @@ inline coracle::task<> process_events(coracle::io_service& io) {
   io.process_events();
   co_return;
 }
-/// Runs `work` on `io`, whose events this thread processes meanwhile.
+/// Runs `work` on `io`, whose events this thread processes.
 inline void run_on(coracle::io_service& io, coracle::task<> work) {
   coracle::sync_wait(coracle::when_all(run_and_stop(io, std::move(work)), process_events(io)));
   io.reset();
 }
 
-/// What a loop written by hand has: edge-triggered, one descriptor at a time.
+/// The epoll instance of a hand-written loop: edge-triggered, one descriptor at a time.
 class bare_epoll {
  public:
   bare_epoll() noexcept : fd_(::epoll_create1(0)) {}
@@ -39,7 +39,7 @@ class bare_epoll {
     wanted.data.fd = fd;
     ::epoll_ctl(fd_, EPOLL_CTL_ADD, fd, &wanted);
   }
-  /// Sleeps until one is ready.
+  /// Sleeps until a descriptor is ready.
   [[nodiscard]] int wait() const noexcept {
     epoll_event found{};
     while (::epoll_wait(fd_, &found, 1, -1) != 1) {

@@ -138,7 +138,7 @@ void auto_event_suspend_resume(benchmark::State& state) {
   suspend_resume<coracle::async_auto_reset_event>(state);
 }
 
-/// What each of these cannot do without: two locked operations on one word.
+/// The floor for each of these: two atomic operations on one word.
 void two_locked_operations(benchmark::State& state) {
   std::atomic<long> word{0};
   measure(state, 10'000'000, [&](long n) {

@@ -1,4 +1,4 @@
-// bench/micro/main.cpp -- runs the benchmarks that it is told to; tools/bench.py tells it, and makes the table.
+// bench/micro/main.cpp -- runs the benchmarks named on the command line, for the table of tools/bench.py.
 // SPDX-License-Identifier: MIT
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,4 @@
-// bench/micro/net_address_bench.cpp -- addresses read and written, next to the C library's functions.
+// bench/micro/net_address_bench.cpp -- parsing and printing addresses, compared to the C library's functions.
 // SPDX-License-Identifier: MIT
 #include <arpa/inet.h>
 

@@ -41,7 +41,7 @@ void ping_pong_two_pools(benchmark::State& state) {
                               [&](long n) { coracle::sync_wait(ping_pong(one, other, n)); });
 }
 
-/// One cache line from thread to thread and back, by turns.
+/// Two threads that pass one cache line back and forth.
 void floor_ping_pong_two_pools(benchmark::State& state) {
   alignas(128) std::atomic<long> turn{0};
   constexpr long end = -1;
@@ -63,8 +63,8 @@ void floor_ping_pong_two_pools(benchmark::State& state) {
   other.join();
 }
 
-/// What a coroutine that goes there and back needs of the two processors: a pointer to two cache lines is put into a place
-/// that the other thread watches, and both lines are written there.
+/// The cost to the two processors of a coroutine that hops to the other thread and back: a pointer to two
+/// cache lines is stored where the other thread polls, which then writes both lines.
 struct alignas(64) handed_over {
   long first = 0;
   alignas(64) long second = 0;
@@ -104,8 +104,8 @@ void ping_pong_by_hand(benchmark::State& state) {
 
 using clock = std::chrono::steady_clock;
 clock::rep now() { return clock::now().time_since_epoch().count(); }
-/// The median time from the moment that `wake()` notes in `called_at` to the one that the woken thread notes in
-/// `woken_at`. It has had time to fall asleep before.
+/// The median time from `called_at`, stored by `wake()`, to `woken_at`, stored by the woken thread, which has
+/// had time to fall asleep before.
 template <class Wake>
 void measure_wake_ups(benchmark::State& state, const clock::rep& called_at,
                       const std::atomic<clock::rep>& woken_at, Wake wake) {
@@ -157,7 +157,7 @@ void floor_wake_up_parked_pool(benchmark::State& state) {
   sleeper.join();
 }
 
-/// One call of a recursion whose two branches may run at the same time.
+/// One call of a recursion whose two branches may run concurrently.
 task<long> fibonacci(static_thread_pool& pool, long n) {
   if (n < 2) co_return n;
   const auto [a, b] =
@@ -174,7 +174,7 @@ void fork_join_pool_of_2(benchmark::State& state) {
   });
 }
 
-/// By a coroutine that is at that level.
+/// By a coroutine that already has that priority.
 task<> yield(coracle::pool_level level, long n) {
   co_await level.schedule();
   for (long i = 0; i < n; ++i) co_await coracle::this_task::yield();

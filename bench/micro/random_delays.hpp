@@ -1,4 +1,4 @@
-// bench/micro/random_delays.hpp -- when the timers of timer_bench.cpp and of its rivals are due.
+// bench/micro/random_delays.hpp -- the deadlines of the timers of timer_bench.cpp and of its rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
@@ -9,7 +9,7 @@
 namespace coracle_bench {
 constexpr std::size_t million = 1'000'000;
 
-/// A million delays of up to `most`, at random.
+/// A million random delays of up to `most`.
 inline std::vector<std::chrono::nanoseconds> random_delays(std::chrono::nanoseconds most) {
   std::mt19937_64 random{1};
   std::vector<std::chrono::nanoseconds> all(million);

@@ -15,8 +15,8 @@ inline long resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-/// What `bytes()` gives in a child process, which first gives back the memory that was freed before: to use that again
-/// would not show.
+/// What `bytes()` gives in a child process, which first gives back the memory that was freed before: to use
+/// that again would not show.
 inline void show_bytes(benchmark::State& state, double (*bytes)()) {
   for (auto _ : state) {
     int ends[2];

@@ -53,7 +53,7 @@ void shared_mutex_read_uncontended(benchmark::State& state) {
   measure(state, 10'000'000, [&](long n) { coracle::sync_wait(read_and_count(mutex, n)); });
 }
 
-/// What each of them cannot do without.
+/// The floor for each of them.
 void enter_and_leave(std::atomic<long>& word, long n) {
   long count = 0;
   for (long i = 0; i < n; ++i) {
@@ -94,7 +94,7 @@ void condition_variable_notify_nobody(benchmark::State& state) {
   });
 }
 
-// ---- waiting, on one thread outside any scheduler: suspend, hand over, wake, resume ---------------------
+// ---- waiting, on one thread outside any scheduler: suspend, pass the lock, wake, resume -----------------
 
 task<> acquire_repeatedly(coracle::async_semaphore& semaphore, long n) {
   for (long i = 0; i < n; ++i) co_await semaphore.acquire();
@@ -133,7 +133,7 @@ task<> on_pool(coracle::static_thread_pool& pool, Work work) {
   co_await pool.schedule();
   co_await work();
 }
-/// `work` twice at the same time, each of half of n turns.
+/// Runs `work` twice concurrently, each with half of the n turns.
 template <class Work>
 void measure_two(benchmark::State& state, Work work) {
   coracle::static_thread_pool pool{2};

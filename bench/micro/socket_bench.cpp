@@ -30,7 +30,7 @@ task<> process(io_service& io) {
   io.process_events();
   co_return;
 }
-/// On this thread, which processes the events.
+/// Runs on this thread, which processes the events.
 void run(io_service& io, task<> work) {
   io.reset();
   coracle::sync_wait(coracle::when_all(stop_after(io, std::move(work)), process(io)));
@@ -43,7 +43,7 @@ socket listening(io_service& io) {
   return listener;
 }
 
-/// Two ends of a connection, and the service that they belong to.
+/// Both ends of a connection, and their io_service.
 struct connection {
   io_service io;
   socket listener = listening(io), client = socket::create_tcpv4(io), server = socket::create_tcpv4(io);
@@ -61,7 +61,7 @@ struct connection {
   }
 };
 
-// ---- what needs no waiting -----------------------------------------------------------------------------
+// ---- operations that need not wait ---------------------------------------------------------------------
 
 task<> send_and_receive(connection& its, long n) {
   co_await its.io.schedule();
@@ -111,7 +111,7 @@ void tcp_round_trip(benchmark::State& state) {
   measure(state, 5'000, [&](long n) { run(its.io, ask_and_answer(its, n)); });
 }
 
-/// A loop over edge-triggered epoll as one would write it by hand: try, wait if need be, try again.
+/// A hand-written loop over edge-triggered epoll: try, wait if necessary, try again.
 class hand_written_echo {
  public:
   hand_written_echo(int client, int server) : client_(client), server_(server) {

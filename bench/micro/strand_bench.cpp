@@ -1,4 +1,4 @@
-// bench/micro/strand_bench.cpp -- serial execution on an executor that runs many.
+// bench/micro/strand_bench.cpp -- serial execution on top of a concurrent executor.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -15,7 +15,7 @@ template <class Scheduler>
 task<> hop(Scheduler& place, long n) {
   for (long i = 0; i < n; ++i) co_await place.schedule();
 }
-/// By a coroutine that is on it, alone.
+/// By a coroutine that is alone on the strand.
 void strand_hop(benchmark::State& state) {
   coracle::static_thread_pool pool{1};
   coracle::strand place{pool};

@@ -1,4 +1,4 @@
-// bench/micro/stream_bench.cpp -- what a pipeline costs beside the loop that one would write by hand.
+// bench/micro/stream_bench.cpp -- the cost of a pipeline, compared to a hand-written loop.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>

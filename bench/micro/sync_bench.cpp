@@ -72,12 +72,12 @@ void mutex_contended_pool_of_2(benchmark::State& state) {
   benchmark::DoNotOptimize(count);
 }
 
-/// Some 5 us: each step waits for the one before.
+/// About 5 us: each step depends on the previous one.
 void work_outside() {
   unsigned long x = 1;
   for (int i = 0; i != 5'000; ++i) {
     x = x * 6'364'136'223'846'793'005 + 1;
-    benchmark::DoNotOptimize(x);  // else clang makes several steps one
+    benchmark::DoNotOptimize(x);  // otherwise clang merges several steps into one
   }
 }
 task<> lock_and_work(coracle::static_thread_pool& pool, coracle::async_mutex& mutex, long n, long& count) {
@@ -90,7 +90,7 @@ task<> lock_and_work(coracle::static_thread_pool& pool, coracle::async_mutex& mu
     work_outside();
   }
 }
-/// Four that take turns: what they do outside has room for two threads.
+/// Four coroutines that take turns; their work outside the lock can occupy two threads.
 void mutex_with_work_outside_pool_of_2(benchmark::State& state) {
   coracle::static_thread_pool pool{2};
   coracle::async_mutex mutex;
@@ -101,14 +101,14 @@ void mutex_with_work_outside_pool_of_2(benchmark::State& state) {
   });
   benchmark::DoNotOptimize(count);
 }
-/// On one thread, so half of this at best.
+/// On one thread: the floor for a pool of two is half of this at best.
 void floor_mutex_with_work_outside_pool_of_2(benchmark::State& state) {
   measure(state, 4'000, [](long n) {
     for (long i = 0; i != n; ++i) work_outside();
   });
 }
 
-/// Stands in a queue; its frame comes from the recycler.
+/// Waits in a queue; its frame comes from the recycler.
 struct waiting {
   struct promise_type : coracle::part::starts_eagerly,
                         coracle::part::returns<void, coracle::part::terminates_on_error>,
@@ -122,7 +122,7 @@ waiting lock_once(coracle::async_mutex& mutex, long& count) {
   const auto lock = co_await mutex.scoped_lock_async();
   ++count;
 }
-/// A coroutine that queues up and, when its turn comes, hands the lock on.
+/// A coroutine that queues up and, when it gets the lock, passes it on.
 void mutex_100_queued(benchmark::State& state) {
   coracle::async_mutex mutex;
   long count = 0;
@@ -146,7 +146,7 @@ task<> lock_or_stop(coracle::async_mutex& mutex, long& cancelled) {
 waiting lock_until_stopped(coracle::async_mutex& mutex, const coracle::stop_token& token, long& cancelled) {
   co_await coracle::with_stop(lock_or_stop(mutex, cancelled), token);
 }
-/// A coroutine that queues up and is stopped, all 100 by one request: most of it is the exception.
+/// A coroutine that queues up and is stopped, all 100 by one request; most of the cost is the exception.
 void mutex_100_cancelled(benchmark::State& state) {
   coracle::async_mutex mutex;
   static_cast<void>(mutex.try_lock());
@@ -162,7 +162,7 @@ void mutex_100_cancelled(benchmark::State& state) {
   mutex.unlock();
 }
 
-/// What a lock, or setting and resetting an event, cannot do without: two locked operations on one word.
+/// The floor for a lock, or for setting and resetting an event: two atomic operations on one word.
 void two_locked_operations(benchmark::State& state) {
   std::atomic<long> word{0};
   long count = 0;

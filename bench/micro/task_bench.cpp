@@ -1,4 +1,4 @@
-// bench/micro/task_bench.cpp -- awaiting a child that completes at once, and sync_wait.
+// bench/micro/task_bench.cpp -- awaiting a child that completes immediately, and sync_wait.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -88,7 +88,7 @@ void sync_wait_round_trip(benchmark::State& state) {
     benchmark::DoNotOptimize(sum);
   });
 }
-/// A bare resume: the task is made, resumed, read and destroyed, and nothing could block.
+/// A bare resume: creates, resumes, reads and destroys the task, without the means to block.
 void floor_sync_wait_round_trip(benchmark::State& state) {
   measure(state, 1'000'000, [](long n) {
     long sum = 0;
@@ -101,7 +101,7 @@ void floor_sync_wait_round_trip(benchmark::State& state) {
   coracle_bench::need(i);
   return i;
 }
-/// What any call costs that is not inlined.
+/// The cost of a call that is not inlined.
 void floor_call(benchmark::State& state) {
   measure(state, awaits, [](long n) {
     long sum = 0;

@@ -30,7 +30,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds minute{60}, second{1};
 
-// ---- create and cancel: a million are set, then all are taken out --------------------------------------
+// ---- create and cancel: sets a million timers, then removes them all -----------------------------------
 
 void floor_timer_create_cancel(benchmark::State& state) {
   const auto after = random_delays(minute);
@@ -75,7 +75,7 @@ void timer_create_cancel_program(benchmark::State& state) {
   create_and_cancel(state, coracle::detail::program_timers());
 }
 
-// ---- fire: a million are set for the next second, and time goes by in steps of 50 us -------------------
+// ---- fire: sets a million timers for the next second, and time passes in steps of 50 us ----------------
 
 void floor_timer_fire(benchmark::State& state) {
   const auto after = random_delays(second);
@@ -108,7 +108,7 @@ void timer_fire(benchmark::State& state) {
 task<> sleep_repeatedly(nanoseconds delay, long times) {
   for (long i = 0; i != times; ++i) co_await coracle::sleep_for(delay);
 }
-/// What a sleep of one of a million coroutines takes: set, fired, posted, resumed.
+/// The cost of a sleep of one of a million coroutines: set, fire, post, resume.
 void sleep_of_a_million(benchmark::State& state) {
   const auto after = random_delays(second);
   virtual_time_loop loop;
@@ -127,7 +127,7 @@ void sleep_of_one(benchmark::State& state) {
 
 // ---- precision, in real time ---------------------------------------------------------------------------
 
-/// The median of how late a sleep of 1 ms is.
+/// The median lateness of a sleep of 1 ms.
 task<nanoseconds> median_lateness(auto& place) {
   co_await place.schedule();
   std::vector<nanoseconds> late;
@@ -172,7 +172,7 @@ double bytes_of_a_sleeper() {
   loop.run(coracle::when_all(std::move(all)));
   return bytes;
 }
-/// Of a sleeping task, with its entry in the vector of when_all.
+/// The memory of a sleeping task, including its entry in the vector of when_all.
 void bytes_per_sleeping_task(benchmark::State& state) {
   coracle_bench::show_bytes(state, bytes_of_a_sleeper);
 }

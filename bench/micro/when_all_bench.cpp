@@ -32,7 +32,7 @@ void when_all_1000(benchmark::State& state) {
                               [](long n) { benchmark::DoNotOptimize(coracle::sync_wait(join_rounds(n))); });
 }
 
-/// The same vector of the least possible tasks, run one by one, with nothing that joins them.
+/// The floor: the same vector of minimal tasks, run one by one without being joined.
 void floor_when_all_1000(benchmark::State& state) {
   coracle_bench::measure_each(state, 1000, tasks, [](long n) {
     for (long round = 0; round < n; ++round) {

@@ -1,4 +1,4 @@
-// bench/micro/when_any_bench.cpp -- races of two, and two that are awaited together.
+// bench/micro/when_any_bench.cpp -- races of two branches, and two tasks that are awaited together.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -14,7 +14,7 @@ using coracle::async_manual_reset_event;
 using coracle::task;
 using coracle_bench::measure;
 
-/// Runs `rounds(n)` below a stop token that nobody requests.
+/// Runs `rounds(n)` with a stop token whose source never requests stop.
 template <class Rounds>
 void measure_stoppable(benchmark::State& state, Rounds rounds) {
   const coracle::stop_source source;
@@ -59,7 +59,7 @@ task<long> waiting_and_task(long n) {
   }
   co_return sum;
 }
-/// The loser is queued and taken out again.
+/// The loser is queued and then withdrawn.
 void when_any_loser_waits(benchmark::State& state) { measure_stoppable(state, waiting_and_task); }
 
 task<long> task_that_ends(long n) {
@@ -82,7 +82,7 @@ task<long> task_that_is_cancelled(long n) {
   }
   co_return sum;
 }
-/// The loser is a coroutine, which an exception has to leave.
+/// The loser is a coroutine, which ends by an exception.
 void when_any_task_cancelled(benchmark::State& state) {
   const coracle::stop_source source;
   measure(state, 10'000, [&](long n) {
@@ -91,7 +91,7 @@ void when_any_task_cancelled(benchmark::State& state) {
   });
 }
 
-/// What a race of two cannot do without: a stop source, and a wait that is queued and taken out.
+/// The floor for a race of two: a stop source, and a wait that is queued and withdrawn.
 void floor_when_any_loser_waits(benchmark::State& state) {
   coracle::stop_source outer;
   measure(state, 1'000'000, [&](long n) {

@@ -11,7 +11,7 @@
 namespace coracle_bench {
 namespace asio = boost::asio;
 
-/// Runs `work` to its end on `io`, whose events this thread processes.
+/// Runs `work` to completion on `io`, whose events this thread processes.
 inline void run_on(asio::io_context& io, asio::awaitable<void> work) {
   asio::co_spawn(io, std::move(work), asio::detached);
   io.restart();

@@ -37,7 +37,7 @@ std::vector<steady_timer> timers(asio::io_context& io) {
   return all;
 }
 
-/// A million are set, all are cancelled, and their handlers hear of it.
+/// Starts a million timers and cancels them all, which calls their handlers.
 void asio_timer_create_cancel_io_service(benchmark::State& state) {
   asio::io_context io{1};
   const auto after = random_delays(std::chrono::seconds(60));
@@ -63,7 +63,7 @@ awaitable<void> sleep_repeatedly(steady_timer& timer, steady_timer::time_point a
     co_await timer.async_wait(deferred);
   }
 }
-/// All moments are past, so that nobody waits for the clock; the queue gives them out in their order all the same.
+/// All deadlines have passed, so nothing waits for the clock; the queue still delivers them in order.
 void asio_sleep_of_a_million(benchmark::State& state) {
   asio::io_context io{1};
   const auto after = random_delays(std::chrono::seconds(1));
@@ -181,7 +181,7 @@ void asio_tcp_round_trip(benchmark::State& state) {
   ask_and_answer(state, its.io, its.client, its.server);
 }
 
-// ---- what needs no waiting -----------------------------------------------------------------------------
+// ---- operations that need not wait ---------------------------------------------------------------------
 
 awaitable<void> send_and_receive(connection& its, long n) {
   char byte = 0;

@@ -24,7 +24,7 @@ using coracle_bench::run_on;
 
 [[maybe_unused]] const bool said = (benchmark::AddCustomContext("asio", BOOST_LIB_VERSION), true);
 
-// ---- a child that ends at once -------------------------------------------------------------------------
+// ---- a child that completes immediately ----------------------------------------------------------------
 
 [[gnu::noinline]] awaitable<int> opaque_leaf(int i) { co_return i; }
 awaitable<int> inline_leaf(int i) { co_return i; }
@@ -134,7 +134,7 @@ void asio_strand_contended_pool_of_2(benchmark::State& state) {
   ++counter;
   co_return;
 }
-/// A thousand at a time, because they end only when the io_context gets to them.
+/// In batches of a thousand, because they end only when the io_context runs them.
 void asio_scope_spawn_and_end(benchmark::State& state) {
   asio::io_context io{1};
   long counter = 0;
@@ -166,7 +166,7 @@ void asio_when_all_of_two(benchmark::State& state) {
 // ---- channels ------------------------------------------------------------------------------------------
 
 constexpr std::size_t capacity = 1024;
-/// Of one thread; and of many.
+/// For one thread; and for many.
 using channel = asio::experimental::channel<void(error_code, long)>;
 using concurrent_channel = asio::experimental::concurrent_channel<void(error_code, long)>;
 

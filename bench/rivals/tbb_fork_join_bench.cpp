@@ -16,7 +16,7 @@ using namespace coracle_bench;
 
 [[maybe_unused]] const bool said = (benchmark::AddCustomContext("tbb", TBB_VERSION_STRING), true);
 
-/// Work of `n` operations, again and again, in an arena of so many threads, of which the calling one is the first.
+/// Repeats work of `n` operations in an arena of the given number of threads, including the calling one.
 template <class Work>
 void in_arena(benchmark::State& state, int threads, long n, Work work) {
   tbb::task_arena arena{threads};
@@ -67,7 +67,7 @@ void tbb_fork_skynet_two_threads(benchmark::State& state) {
   in_arena(state, 2, skynet_tasks, [] { return skynet(0, skynet_leaves); });
 }
 
-// ---- queens: the ways to put 10 on a board, a task for each row's way; a task is one operation ----------
+// ---- queens: ways to place 10 on a board, a task for each partial placement; a task is one operation ----
 
 long place_together(const board& rows, std::size_t row) {
   if (row == queens) return 1;
@@ -89,7 +89,7 @@ void tbb_fork_queens_two_threads(benchmark::State& state) {
   in_arena(state, 2, queens_tasks(), [] { return place_together({}, 0); });
 }
 
-// ---- flat: a thousand children that end at once; a child is one operation -------------------------------
+// ---- flat: a thousand children that complete immediately; a child is one operation ----------------------
 
 [[gnu::noinline]] void leaf(long value, long& result) { result = value; }
 long flat_forks() {

@@ -1,4 +1,4 @@
-// bench/scenario/actors.cpp -- a thousand actors hand a hundred tokens round a ring, on a pool of two threads.
+// bench/scenario/actors.cpp -- a thousand actors pass a hundred tokens round a ring, on two threads.
 // SPDX-License-Identifier: MIT
 #include "actors.hpp"
 
@@ -12,9 +12,9 @@ using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
 
-/// A coroutine with an inbox; its state is its own, without a lock.
+/// A coroutine with an inbox; no other coroutine accesses its state, so there is no lock.
 struct actor {
-  coracle::unbounded_channel<long> inbox;  // a token is the number of hops it has left
+  coracle::unbounded_channel<long> inbox;  // a token is the number of its remaining hops
   long handed_on = 0;
 
   task<> run(actor& next, coracle::async_latch& tokens_left) {

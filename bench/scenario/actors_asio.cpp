@@ -1,4 +1,4 @@
-// bench/scenario/actors_asio.cpp -- the ring of actors.cpp with Boost.Asio: a strand is an actor, a message is a function.
+// bench/scenario/actors_asio.cpp -- actors.cpp with Boost.Asio: an actor is a strand, a message a function.
 // SPDX-License-Identifier: MIT
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>

@@ -1,4 +1,4 @@
-// bench/scenario/batcher.cpp -- items are collected until there are a hundred, or a millisecond has gone by.
+// bench/scenario/batcher.cpp -- collects items until there are a hundred, or a millisecond has passed.
 // SPDX-License-Identifier: MIT
 #include "batcher.hpp"
 
@@ -20,7 +20,7 @@ task<> produce(coracle::channel<item>& to) {
   }
   to.close();
 }
-/// Appends to `batch` until it is full, the time is over, or the channel is closed and drained: then false.
+/// Appends to `batch` until it is full or the time is up. Returns false if the channel is closed and drained.
 task<bool> collect(coracle::channel<item>& from, std::vector<item>& batch) {
   const auto first = co_await from.recv();
   if (!first) co_return false;

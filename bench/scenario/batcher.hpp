@@ -1,4 +1,4 @@
-// bench/scenario/batcher.hpp -- items that come in small groups and are written in batches; the same for all who write them.
+// bench/scenario/batcher.hpp -- items in small groups, to be written in batches; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
@@ -11,12 +11,12 @@ namespace coracle_bench {
 constexpr long item_groups = 5000;
 constexpr int items_of_group = 8;
 constexpr std::chrono::microseconds between_groups{100};
-constexpr std::size_t items_of_batch = 100;  // or those that have come when the first has waited for so long:
+constexpr std::size_t items_of_batch = 100;  // or fewer, when the first has waited this long:
 constexpr std::chrono::milliseconds longest_wait{1};
 constexpr std::size_t item_places = 1024;
 
 using clock = std::chrono::steady_clock;
-using item = clock::time_point;  // when it came
+using item = clock::time_point;  // the time of its arrival
 
 class batch_writer {
  public:

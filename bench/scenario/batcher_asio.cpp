@@ -13,7 +13,7 @@ using namespace coracle_bench;
 using boost::system::error_code;
 using channel = asio::experimental::channel<void(error_code, item)>;
 
-/// The last item came never.
+/// Marks the end; no item has this time stamp.
 constexpr item no_item = item::min();
 
 asio::awaitable<void> produce(channel& to) {

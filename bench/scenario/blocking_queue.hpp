@@ -1,4 +1,4 @@
-// bench/scenario/blocking_queue.hpp -- what users of threads take instead of a channel.
+// bench/scenario/blocking_queue.hpp -- a blocking queue, the counterpart of a channel for plain threads.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <condition_variable>
@@ -9,7 +9,7 @@
 #include <utility>
 
 namespace coracle_bench {
-/// At most `capacity` elements wait in it; then put() blocks.
+/// Holds at most `capacity` elements; put() blocks while it is full.
 template <class T>
 class blocking_queue {
  public:
@@ -21,13 +21,13 @@ class blocking_queue {
     elements_.push_back(std::move(next));
     not_empty_.notify_one();
   }
-  /// Empty: it is closed and drained.
+  /// Returns std::nullopt if the queue is closed and drained.
   std::optional<T> take() {
     std::unique_lock lock{mutex_};
     not_empty_.wait(lock, [this] { return !elements_.empty() || closed_; });
     return take_first();
   }
-  /// Empty: likewise, or it is `end` and nothing has come.
+  /// Returns std::nullopt if the queue is closed and drained, or empty until `end`.
   template <class Time>
   std::optional<T> take_until(Time end) {
     std::unique_lock lock{mutex_};

@@ -1,5 +1,5 @@
-// bench/scenario/cache_misses.cpp -- lookups in more memory than the caches hold: one after the other, by hand-written
-// state machines that take turns (AMAC), and by interleave().
+// bench/scenario/cache_misses.cpp -- lookups in more memory than the caches hold: sequential, with
+// hand-written interleaved state machines (AMAC), and with interleave().
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdio>
@@ -19,7 +19,7 @@ using namespace cache_misses;
 constexpr std::size_t groups[] = {16, 32, 48, 64, 96, 128};
 constexpr std::size_t largest_group = 128;
 
-/// State machines of the type `State` take turns: begin(query), then step() until that gives true.
+/// Interleaves state machines of type `State`: begin(query), then step() until it returns true.
 template <class Table, class State>
 [[gnu::noinline]] void by_hand(const Table& table, std::span<query> all, std::size_t group) {
   State states[largest_group];
@@ -38,7 +38,7 @@ template <class Table, class State>
     }
   }
 }
-/// How much of this process stands in huge pages.
+/// How much of this process's memory is in huge pages.
 std::size_t huge_mebibytes() {
   std::ifstream all{"/proc/self/smaps_rollup"};
   std::string word;
@@ -49,19 +49,19 @@ std::size_t huge_mebibytes() {
   return kibibytes >> 10;
 }
 
-/// Of this thread alone: what others do meanwhile on the same core costs it nothing.
+/// The processor time of this thread, which other threads on the same core do not affect.
 double processor_nanoseconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-/// The nanoseconds a lookup of one way to look up, a round each.
+/// The nanoseconds per lookup of one method, in each round.
 class times {
  public:
   template <class Table, class Work>
   void measure(const Table& table, std::span<query> all, Work work) {
-    // Fresh keys, so that no round finds what another has brought into the cache.
+    // Fresh keys, so that no round profits from lines that another one brought into the cache.
     static number first = 0;
     for (query& each : all) each = {table.key(first++), ~number{0}};
     const double start = processor_nanoseconds();
@@ -85,7 +85,7 @@ class times {
   std::vector<double> rounds_;
 };
 
-/// All ways in turn, round by round, so that what slows the machine down slows all of them.
+/// Runs all methods in turn, round by round, so that a disturbance of the machine affects all of them.
 template <class Table>
 void run(std::size_t bytes) {
   constexpr int rounds = 7;

@@ -1,4 +1,4 @@
-// bench/scenario/connection_pool.cpp -- two hundred clients share eight connections, on a pool of two threads.
+// bench/scenario/connection_pool.cpp -- two hundred clients share eight connections, on two threads.
 // SPDX-License-Identifier: MIT
 #include "connection_pool.hpp"
 
@@ -26,7 +26,7 @@ task<> client(static_thread_pool& pool, coracle::async_semaphore& free, queries&
     const auto permit = co_await free.scoped_acquire();
     waits.push_back(clock::now() - asked);
     all.begin();
-    co_await coracle::this_task::yield();  // stands for the answer that has to be waited for
+    co_await coracle::this_task::yield();  // simulates waiting for the answer
     all.end();
   }
 }

@@ -1,4 +1,4 @@
-// bench/scenario/connection_pool.hpp -- clients that share a few connections, the same for all who run them.
+// bench/scenario/connection_pool.hpp -- clients that share a few connections; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <atomic>
@@ -13,7 +13,7 @@ constexpr int connections = 8;
 constexpr long queries_of_client = 500;
 constexpr int rounds_of_query = 2000;  // one to two us of work, in two halves with a hop in between
 
-/// What the clients do with a connection, and what they notice.
+/// The clients' work on a connection, and the figures they record.
 struct queries {
   std::atomic<int> open{0};
   std::atomic<bool> too_many{false};

@@ -1,4 +1,4 @@
-// bench/scenario/connection_pool_asio.cpp -- the clients of connection_pool.cpp with Boost.Asio: tokens in a channel.
+// bench/scenario/connection_pool_asio.cpp -- connection_pool.cpp with Boost.Asio: tokens in a channel.
 // SPDX-License-Identifier: MIT
 #include <boost/asio/experimental/concurrent_channel.hpp>
 #include <boost/asio/post.hpp>

@@ -1,4 +1,4 @@
-// bench/scenario/dag.hpp -- a grid of work, each piece after those above and to the left; the same for all who do it.
+// bench/scenario/dag.hpp -- a grid of tasks, each after those above and to the left; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace coracle_bench {
 constexpr long columns_of_dag = 200;
-constexpr long rows_of_dag = 200;  // ten times as many where it grows
+constexpr long rows_of_dag = 200;  // ten times as many in the growing run
 
 inline std::uint64_t piece(std::uint64_t above, std::uint64_t left) noexcept {
   return spend(above ^ (3 * left), 500);

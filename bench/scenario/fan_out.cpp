@@ -1,4 +1,4 @@
-// bench/scenario/fan_out.cpp -- a thousand requests at once on an event loop; one fails, the others are cancelled and joined.
+// bench/scenario/fan_out.cpp -- a thousand concurrent requests; one fails, the others are cancelled.
 // SPDX-License-Identifier: MIT
 #include "fan_out.hpp"
 

@@ -1,4 +1,4 @@
-// bench/scenario/fan_out.hpp -- requests of which one fails, the same for all who send them.
+// bench/scenario/fan_out.hpp -- requests of which one fails; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>

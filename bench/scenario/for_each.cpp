@@ -9,7 +9,7 @@
 namespace {
 using namespace coracle_bench;
 
-/// A coroutine for each element, eight at a time.
+/// A coroutine for each element, with a concurrency limit of eight.
 void for_each_small_body(scenario& run) {
   coracle::static_thread_pool pool{2};
   auto all = unworked(run.times(small_bodies));

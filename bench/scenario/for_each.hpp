@@ -1,4 +1,4 @@
-// bench/scenario/for_each.hpp -- a million small bodies, the same for all who run them.
+// bench/scenario/for_each.hpp -- a million small loop bodies; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>

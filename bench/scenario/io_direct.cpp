@@ -1,4 +1,4 @@
-// bench/scenario/io_direct.cpp -- 4 KiB from anywhere in a file past the page cache, 128 at a time.
+// bench/scenario/io_direct.cpp -- reads of random 4 KiB blocks that bypass the page cache, 128 concurrently.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ constexpr std::size_t block = 4096, blocks = std::size_t{1} << 16;
 constexpr unsigned depth = 128;
 constexpr long reads = 100'000;
 
-/// The same blocks in the same order for each.
+/// The same blocks in the same order in each run.
 class walk {
  public:
   [[nodiscard]] bool has_more() const noexcept { return left_ != 0; }

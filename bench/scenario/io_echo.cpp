@@ -1,5 +1,5 @@
-// bench/scenario/io_echo.cpp -- a server that sends back what it gets, on each engine, beside the same written by hand. The
-// processor time is the server's; its clients are another process, on another processor.
+// bench/scenario/io_echo.cpp -- an echo server on each engine, and the same written by hand. The processor
+// time is the server's; its clients are another process, on another processor.
 // SPDX-License-Identifier: MIT
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -37,7 +37,7 @@ void stay_on(unsigned processor) {
   ::sched_setaffinity(0, sizeof one, &one);
 }
 
-/// One message on its way on each connection, until there have been enough.
+/// One message in flight on each connection, until enough have been sent.
 [[noreturn]] void send_and_receive(sockaddr_in server) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   stay_on(0);
@@ -65,7 +65,7 @@ void stay_on(unsigned processor) {
   }
   std::_Exit(0);
 }
-/// The clients of a server that listens.
+/// The clients of a listening server.
 class clients {
  public:
   explicit clients(int listener) {

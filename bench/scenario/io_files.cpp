@@ -1,4 +1,4 @@
-// bench/scenario/io_files.cpp -- a large file that is copied, and many small ones that are read.
+// bench/scenario/io_files.cpp -- copies a large file, and reads many small ones.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// bench/scenario/io_lives.cpp -- event loops that are made, run one coroutine, and are destroyed.
+// bench/scenario/io_lives.cpp -- constructs event loops, runs one coroutine on each, and destroys them.
 // SPDX-License-Identifier: MIT
 #include "io_lives.hpp"
 

@@ -1,4 +1,4 @@
-// bench/scenario/io_lives.hpp -- how many event loops are made, the same for all who make them.
+// bench/scenario/io_lives.hpp -- the number of event loops; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// bench/scenario/io_lives_asio.cpp -- what io_lives.cpp does, with Boost.Asio.
+// bench/scenario/io_lives_asio.cpp -- the event loops of io_lives.cpp with Boost.Asio.
 // SPDX-License-Identifier: MIT
 #include <boost/asio/post.hpp>
 

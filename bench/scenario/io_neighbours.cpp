@@ -1,4 +1,4 @@
-// bench/scenario/io_neighbours.cpp -- a round trip and a timer on an io_service whose other coroutines are always ready.
+// bench/scenario/io_neighbours.cpp -- a round trip and a timer on an io_service that is always busy.
 // SPDX-License-Identifier: MIT
 #include "io_neighbours.hpp"
 
@@ -22,7 +22,7 @@ using coracle::net::socket;
 using namespace coracle_bench;
 using steady = std::chrono::steady_clock;
 
-/// While it is true, the neighbours go on.
+/// The neighbours run as long as this is true.
 using running = bool;
 
 // ---- the neighbours -----------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ struct udp_pair {
   socket sender, receiver;
 };
 
-/// The sender never lets the receiver wait.
+/// The receiver never has to wait for the sender.
 struct tcp_stream {
   explicit tcp_stream(io_service& io) : client(socket::create_tcpv4(io)), server(socket::create_tcpv4(io)) {
     socket listener = socket::create_tcpv4(io);
@@ -87,7 +87,7 @@ struct tcp_stream {
   socket client, server;
 };
 
-// ---- who has to wait ----------------------------------------------------------------------------------
+// ---- the round trip and the timer, which have to wait -------------------------------------------------
 
 task<> tick_beside(io_service& io, scenario& run, running& go_on) {
   for (int i = 0; i != ticks; ++i) {

@@ -1,4 +1,4 @@
-// bench/scenario/io_neighbours.hpp -- how much is read, sent and ticked beside each other, the same for all who do it.
+// bench/scenario/io_neighbours.hpp -- how much is read, sent and timed concurrently; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>

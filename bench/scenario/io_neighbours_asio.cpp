@@ -1,5 +1,5 @@
-// bench/scenario/io_neighbours_asio.cpp -- what io_neighbours.cpp does, with Boost.Asio. It reads no files over epoll: a
-// coroutine that reads one calls the system, and lets the others have their turn.
+// bench/scenario/io_neighbours_asio.cpp -- io_neighbours.cpp with Boost.Asio. It reads no files over epoll: a
+// coroutine that reads a file makes the system call itself, and then yields.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <unistd.h>

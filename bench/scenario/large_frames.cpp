@@ -13,7 +13,7 @@ using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
 
-// ---- many tasks with large locals at the same time ---------------------------------------------------------
+// ---- many tasks with large locals at the same time ----------------------------------------------------
 
 task<long> with_large_locals(static_thread_pool& pool, long number) {
   large_object local = filled(number);
@@ -41,7 +41,7 @@ void tasks_with_large_locals(scenario& run) {
   run.expect(sum == waves * (tasks / 100) * 4950, "the sum of all numbers");
 }
 
-// ---- the same, made on one thread and freed on another -----------------------------------------------------
+// ---- the same, made on one thread and freed on another ------------------------------------------------
 
 task<> with_large_locals_elsewhere(long number, std::atomic<long>& sum) {
   large_object local = filled(number);
@@ -63,7 +63,7 @@ void large_frames_freed_elsewhere(scenario& run) {
   run.expect(sum == waves * (tasks / 100) * 4950, "the sum of all numbers");
 }
 
-// ---- a large result through many calls ---------------------------------------------------------------------
+// ---- a large result through many calls ----------------------------------------------------------------
 
 [[gnu::noinline]] task<large_object> give_up(int level) {
   if (level == 0) co_return filled(1);
@@ -102,7 +102,7 @@ void loop_large_result_through_calls(scenario& run) {
   run.expect(sum == results * (result_levels + 1L), "each level counts itself");
 }
 
-// ---- each call a when_all, many calls deep -----------------------------------------------------------------
+// ---- each call a when_all, many calls deep ------------------------------------------------------------
 
 task<long> descend(long level) {
   if (level == 0) co_return 0;

@@ -1,4 +1,4 @@
-// bench/scenario/large_frames.hpp -- the sizes, and what is done with large locals, the same for all.
+// bench/scenario/large_frames.hpp -- the sizes, and the work on large locals; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -13,7 +13,7 @@ constexpr long levels = 1000, descents = 100;
 
 using large_object = std::array<unsigned char, local_bytes>;
 
-/// As far as the compiler knows, the object is read and written here.
+/// Makes the compiler assume that the object is read and written here.
 inline void use(large_object& object) noexcept { asm volatile("" : : "r"(object.data()) : "memory"); }
 inline large_object filled(long number) noexcept {
   large_object object;

@@ -1,5 +1,5 @@
-// bench/scenario/lookup_tables.hpp -- what bench_cache_misses looks up in: each table one by one, as a state machine and
-// as a coroutine.
+// bench/scenario/lookup_tables.hpp -- the tables of bench_cache_misses, each with a plain lookup, a state
+// machine and a coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ inline number mix(number x) {
   return x ^ (x >> 33);
 }
 
-/// Zeroed memory of its own, in huge pages where the system gives them.
+/// Owns zeroed memory, in huge pages if the system provides them.
 template <class T>
 class big_array {
  public:
@@ -51,7 +51,7 @@ class big_array {
   T* first_;
 };
 
-/// What is looked up, and what was found.
+/// A query and its result.
 struct query {
   number key = 0;
   number found = 0;
@@ -273,7 +273,7 @@ class linked_list {
 
 // ---- a B+-tree over the rows of a table ----------------------------------------------------------------
 
-/// Nodes of one cache line. The children of a node stand side by side, so that none needs a pointer.
+/// Nodes of one cache line. The children of a node are contiguous, so that none needs a pointer.
 class indexed_rows {
  public:
   static constexpr const char* name = "B+-tree and row";
@@ -287,7 +287,8 @@ class indexed_rows {
   };
   struct alignas(64) node {
     small first[width];  // the smallest key below each child
-    /// Requires: no key below is greater than the largest small. A key smaller than all is looked for in the first child.
+    /// Requires: no key below exceeds the largest `small`. A key smaller than all is searched for in the
+    /// first child.
     [[nodiscard]] std::size_t slot_of(number key) const noexcept {
       std::size_t slot = 0;
       for (std::size_t i = 1; i != width; ++i) slot += first[i] <= key ? 1 : 0;
@@ -316,7 +317,7 @@ class indexed_rows {
     } while (below > 1);
     std::reverse(levels_.begin(), levels_.end());
   }
-  /// Every other one is there.
+  /// Every other key is present.
   [[nodiscard]] number key(number i) const noexcept { return mix(i + 5) % (2 * count_) + 1; }
   void find(query& each) const noexcept {
     std::size_t at = 0;
@@ -373,7 +374,7 @@ class indexed_rows {
   std::size_t count_;
   big_array<row> rows_;
   std::vector<std::unique_ptr<big_array<node>>> nodes_;
-  std::vector<const node*> levels_;  // the root's first
+  std::vector<const node*> levels_;  // the root's level first
 };
 
 }  // namespace cache_misses

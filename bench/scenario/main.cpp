@@ -1,4 +1,4 @@
-// bench/scenario/main.cpp -- runs the scenario that it is told to; tools/bench.py tells it, and makes the table.
+// bench/scenario/main.cpp -- runs the scenario named on the command line, for the table of tools/bench.py.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdio>
@@ -27,7 +27,7 @@ struct entry {
   void (*function)(scenario&);
   bool grows;
 };
-// Filled before main() by objects of other files, so made when first asked for.
+// Filled before main() by static objects of other files, and therefore made when first used.
 std::vector<entry>& entries() {
   static std::vector<entry> all;
   return all;
@@ -41,8 +41,8 @@ std::vector<fact>& facts() {
   return all;
 }
 
-/// The most memory that was resident at a time since this program was started. getrusage() would count what was resident
-/// in the process before it executed this program, too.
+/// The peak resident memory since this program was started. That of getrusage() would include the peak of the
+/// process before it executed this program.
 long peak_bytes() {
   std::ifstream status{"/proc/self/status"};
   for (std::string line; std::getline(status, line);) {

@@ -1,4 +1,4 @@
-// bench/scenario/map_reduce.cpp -- the words of a thousand documents, counted on a pool of two threads, added up as they come.
+// bench/scenario/map_reduce.cpp -- counts the words of a thousand documents on a pool of two threads.
 // SPDX-License-Identifier: MIT
 #include "map_reduce.hpp"
 

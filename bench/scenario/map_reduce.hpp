@@ -1,4 +1,4 @@
-// bench/scenario/map_reduce.hpp -- words to count, the same for all who count them.
+// bench/scenario/map_reduce.hpp -- words to count; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::size_t documents = 1000;
 constexpr std::size_t words_of_document = 1000;
 using word_counts = std::map<std::string_view, long>;
 
-/// Words of one to four letters of ten.
+/// Words of one to four letters, from an alphabet of ten.
 inline std::string text_of_documents(std::size_t count) {
   std::string all;
   std::uint64_t random = 42;
@@ -27,7 +27,7 @@ inline std::string text_of_documents(std::size_t count) {
   }
   return all;
 }
-/// Document `i` of `count`; each begins and ends at a word.
+/// Document `i` of `count`; each begins and ends at a word boundary.
 inline std::string_view document(std::string_view all, std::size_t i, std::size_t count) {
   const auto start = [&](std::size_t n) {
     return n == 0 ? 0 : n == count ? all.size() : all.find(' ', all.size() * n / count) + 1;

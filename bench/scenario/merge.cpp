@@ -1,4 +1,4 @@
-// bench/scenario/merge.cpp -- sixteen sorted sequences, which are fetched page by page, as one, on a pool of two threads.
+// bench/scenario/merge.cpp -- merges sixteen sorted sequences, fetched page by page, on two threads.
 // SPDX-License-Identifier: MIT
 #include "merge.hpp"
 
@@ -14,7 +14,7 @@ using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
 
-/// The element that a source shows, smallest first.
+/// The current element of a source; the smallest comes first.
 struct head {
   std::uint64_t element;
   std::size_t source;
@@ -24,7 +24,7 @@ using heads = std::priority_queue<head, std::vector<head>, std::greater<>>;
 
 coracle::async_generator<const std::uint64_t> read(static_thread_pool& pool, int source, long n) {
   for (long i = 0; i != n; ++i) {
-    if (i % elements_of_page == 0) co_await pool.schedule();  // stands for a page that has to be waited for
+    if (i % elements_of_page == 0) co_await pool.schedule();  // simulates fetching a page
     co_yield element_of(source, i);
   }
 }
@@ -53,7 +53,7 @@ void merge_of_streams(scenario& run) {
   run.expect(all.in_order && all.sum == sum_of_sources(run.times(elements_of_source)),
              "all elements in order");
 }
-/// All pages are there.
+/// The same without waiting: all pages are in memory.
 void loop_merge_of_streams(scenario& run) {
   merged all;
   run.measure([&] {

@@ -1,4 +1,4 @@
-// bench/scenario/merge.hpp -- sorted sequences to merge, the same for all who merge them.
+// bench/scenario/merge.hpp -- sorted sequences to merge; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>
@@ -8,11 +8,11 @@ constexpr int sorted_sources = 16;
 constexpr long elements_of_source = 50'000;
 constexpr long elements_of_page = 64;
 
-/// Element `i` of a source: ascending, and no two sources are alike.
+/// Element `i` of a source: ascending, and different in each source.
 constexpr std::uint64_t element_of(int source, long i) noexcept {
   return static_cast<std::uint64_t>(i) * 16 + static_cast<std::uint64_t>(source) * (i % 2 == 0 ? 1 : 0);
 }
-/// Adds up what comes, and notes whether it is in order.
+/// Adds up the elements, and records whether they are in order.
 struct merged {
   std::uint64_t last = 0, sum = 0;
   bool in_order = true;

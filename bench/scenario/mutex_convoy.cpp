@@ -1,4 +1,4 @@
-// bench/scenario/mutex_convoy.cpp -- a thousand coroutines that share one lock, held for a sixth of their time.
+// bench/scenario/mutex_convoy.cpp -- a thousand coroutines that share one lock, held a sixth of their time.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/coracle.hpp>
@@ -36,7 +36,7 @@ struct shared_count {
 /// Of the turns with a shared lock, one in ten.
 constexpr bool writes(long turn) { return turn % 10 == 0; }
 
-/// Each of these returns what the work outside has come to, so that no compiler leaves it out.
+/// Returns the result of the work outside the lock, so that the compiler cannot remove it.
 task<std::uint64_t> take_turns(static_thread_pool& pool, async_mutex& mutex, shared_count& shared,
                                long turns) {
   co_await pool.schedule();

@@ -40,7 +40,7 @@ void pipeline(scenario& run) {
   });
   run.expect(sum == piped_by_loop(run.times(piped_items)), "what a loop computes");
 }
-/// The producer is on one pool, the rest on another: a fast producer is held back across both.
+/// The producer is on one pool, the rest on another: backpressure works across both.
 void pipeline_over_two_pools(scenario& run) {
   static_thread_pool front{1}, back{1};
   channel parsed{pipe_places}, enriched{pipe_places};

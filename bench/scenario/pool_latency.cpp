@@ -1,4 +1,4 @@
-// bench/scenario/pool_latency.cpp -- how long a post from outside waits for a busy pool, and a hop round many pools.
+// bench/scenario/pool_latency.cpp -- the latency of posts to a busy pool, and of hops round many pools.
 // SPDX-License-Identifier: MIT
 #include "pool_latency.hpp"
 

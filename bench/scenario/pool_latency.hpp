@@ -1,4 +1,4 @@
-// bench/scenario/pool_latency.hpp -- what the pools of pool_latency.cpp and its rivals are busy with.
+// bench/scenario/pool_latency.hpp -- the load on the pools of pool_latency.cpp and its rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <atomic>
@@ -14,8 +14,8 @@ using wait_clock = std::chrono::steady_clock;
 
 struct busy_pool {
   std::size_t threads;
-  int coroutines;                  // that keep it busy
-  std::chrono::microseconds turn;  // how long each computes before it yields; zero: it never yields
+  int coroutines;                  // that keep the pool busy
+  std::chrono::microseconds turn;  // how long each computes before it yields; if zero, it never yields
 };
 inline constexpr busy_pool short_turns{2, 6, std::chrono::microseconds{130}};
 inline constexpr busy_pool short_turns_4_threads{4, 12, std::chrono::microseconds{130}};
@@ -25,7 +25,7 @@ inline constexpr busy_pool no_yields{4, 3, std::chrono::microseconds{0}};
 inline void compute_for(std::chrono::microseconds time) {
   for (const auto end = wait_clock::now() + time; wait_clock::now() < end;) continue;
 }
-/// How long each post has waited; they may run at the same time.
+/// The latency of each post. Thread-safe.
 class waits {
  public:
   void note_since(wait_clock::time_point sent) {
@@ -42,7 +42,7 @@ class waits {
   std::mutex mutex_;
   std::vector<std::chrono::nanoseconds> all_;
 };
-/// Calls post() from outside every 3 ms; it returns at once.
+/// Calls post(), which does not wait, from outside every 3 ms.
 template <class Post>
 void post_now_and_then(Post post) {
   std::this_thread::sleep_for(std::chrono::milliseconds{50});
@@ -52,6 +52,6 @@ void post_now_and_then(Post post) {
   }
 }
 
-inline constexpr long ring_places = 100;  // or ten times that
+inline constexpr long ring_places = 100;  // ten times as many in the growing run
 inline constexpr long ring_hops = 20'000;
 }  // namespace coracle_bench

@@ -1,4 +1,4 @@
-// bench/scenario/raw_ring.hpp -- an io_uring as a loop written by hand has it: one thread, no locks, the kernel's best flags.
+// bench/scenario/raw_ring.hpp -- an io_uring as a hand-written loop uses it: one thread, no locks.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <linux/io_uring.h>
@@ -41,7 +41,7 @@ class raw_ring {
     ::close(fd_);
   }
 
-  /// The next entry, zeroed. The rest of the queue is submitted first if it is full.
+  /// Returns the next entry, zeroed. Submits the queue first if it is full.
   io_uring_sqe& push(std::uint8_t opcode, int fd, std::uint64_t name) {
     if (tail_ - std::atomic_ref{*sq_head_}.load(std::memory_order_acquire) == entries) enter(0);
     io_uring_sqe& entry = entries_[tail_++ & (entries - 1)];

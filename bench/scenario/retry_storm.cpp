@@ -1,4 +1,4 @@
-// bench/scenario/retry_storm.cpp -- ten thousand operations fail together, and try again with growing random delays.
+// bench/scenario/retry_storm.cpp -- ten thousand operations fail together and retry after random delays.
 // SPDX-License-Identifier: MIT
 #include "retry_storm.hpp"
 

@@ -1,4 +1,4 @@
-// bench/scenario/retry_storm.hpp -- operations that fail a few times, the same for all who try again.
+// bench/scenario/retry_storm.hpp -- operations that fail a few times; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>

@@ -1,4 +1,4 @@
-// bench/scenario/retry_storm_asio.cpp -- the operations of retry_storm.cpp with Boost.Asio's timers and a loop.
+// bench/scenario/retry_storm_asio.cpp -- the operations of retry_storm.cpp with Boost.Asio's timers.
 // SPDX-License-Identifier: MIT
 #include <boost/asio/steady_timer.hpp>
 #include <random>

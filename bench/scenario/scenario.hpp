@@ -1,4 +1,4 @@
-// bench/scenario/scenario.hpp -- what a scenario measures and reports, and how it is registered.
+// bench/scenario/scenario.hpp -- measures, reports and registers a scenario.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
@@ -19,11 +19,11 @@ class scenario {
  public:
   explicit scenario(long scale) noexcept : scale_(scale) {}
 
-  /// `amount`, or ten times that in the run that shows how time and memory grow.
+  /// Returns `amount`, or ten times that in the run that shows how time and memory grow.
   [[nodiscard]] long times(long amount) const noexcept { return amount * scale_; }
 
-  /// Runs `work` and measures its wall-clock time and the processor time of all threads. What is set up before and torn down
-  /// after counts for memory alone.
+  /// Runs `work`, and measures its wall-clock time and the processor time of all threads. Setup and teardown
+  /// outside it count only for memory.
   template <class Work>
   void measure(Work&& work) {
     const auto wall = std::chrono::steady_clock::now();
@@ -32,13 +32,13 @@ class scenario {
     cpu_seconds_ = cpu_seconds() - cpu;
     wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
   }
-  /// How long a person, or whatever stands for one, has waited once; the table shows the 50th and the 99th percentile.
-  /// Not thread-safe: code on several threads collects its own times and passes them on at the end.
+  /// Records one latency; the table shows the 50th and the 99th percentile. Not thread-safe: each thread
+  /// collects its own latencies and passes them on at the end.
   void waited(std::chrono::nanoseconds time) { waits_.push_back(time); }
   void waited(const std::vector<std::chrono::nanoseconds>& times) {
     waits_.insert(waits_.end(), times.begin(), times.end());
   }
-  /// Ends the process with an error unless the work gave the right result.
+  /// Ends the process with an error if `right` is false.
   void expect(bool right, std::string_view what) const;
 
   /// Prints the figures as JSON.
@@ -53,22 +53,22 @@ class scenario {
   std::vector<std::chrono::nanoseconds> waits_;
 };
 
-/// A scenario in the list of the program. Objects of this class are static.
+/// An entry in the program's list of scenarios. Objects of this class are static.
 class registered_scenario {
  public:
   registered_scenario(const char* name, void (*function)(scenario&), bool grows);
 };
-/// What the table's heading says about the library `name`.
+/// The version of the library `name`, for the heading of the table.
 class registered_version {
  public:
   registered_version(const char* name, const char* version);
 };
 }  // namespace coracle_bench
 
-/// Registers the function `name`. The same work by others is called asio_<name>, tbb_<name>, threads_<name> (std::thread and
-/// what blocks it) or loop_<name> (plain code on one thread); tools/bench.py runs them beside each other.
+/// Registers the function `name`. The same work by rivals is called asio_<name>, tbb_<name>, threads_<name>
+/// (std::thread and blocking calls) or loop_<name> (plain code on one thread); tools/bench.py compares them.
 #define CORACLE_SCENARIO(name) \
   const coracle_bench::registered_scenario registered_##name { #name, &name, false }
-/// The same for work whose size comes from scenario::times(): it is run at ten times the size, too.
+/// The same for work whose size comes from scenario::times(): it is also run at ten times the size.
 #define CORACLE_GROWING_SCENARIO(name) \
   const coracle_bench::registered_scenario registered_##name { #name, &name, true }

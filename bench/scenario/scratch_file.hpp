@@ -1,4 +1,4 @@
-// bench/scenario/scratch_file.hpp -- a file of a given size in the folder for temporary files, in memory after it was made.
+// bench/scenario/scratch_file.hpp -- a temporary file of a given size, in the page cache once it is made.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <fcntl.h>

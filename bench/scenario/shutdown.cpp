@@ -1,4 +1,4 @@
-// bench/scenario/shutdown.cpp -- ten thousand sessions that ping now and then are asked to stop, and joined.
+// bench/scenario/shutdown.cpp -- stops and joins ten thousand sessions that ping now and then.
 // SPDX-License-Identifier: MIT
 #include "shutdown.hpp"
 
@@ -12,7 +12,7 @@ using coracle::task;
 using namespace coracle_bench;
 using clock = std::chrono::steady_clock;
 
-/// Takes leave on its way out.
+/// Counts itself when it is destroyed.
 task<> session(long& said_goodbye) {
   const auto say_goodbye = coracle::on_scope_exit([&said_goodbye]() noexcept { ++said_goodbye; });
   for (;;) co_await coracle::sleep_for(between_pings);

@@ -1,4 +1,4 @@
-// bench/scenario/shutdown.hpp -- sessions that are ended together, the same for all who run them.
+// bench/scenario/shutdown.hpp -- sessions that are stopped together; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>

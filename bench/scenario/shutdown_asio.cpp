@@ -1,4 +1,4 @@
-// bench/scenario/shutdown_asio.cpp -- the sessions of shutdown.cpp with Boost.Asio: a cancellation_signal for each.
+// bench/scenario/shutdown_asio.cpp -- shutdown.cpp with Boost.Asio: a cancellation_signal for each session.
 // SPDX-License-Identifier: MIT
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

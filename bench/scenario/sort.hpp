@@ -1,4 +1,4 @@
-// bench/scenario/sort.hpp -- numbers to sort, the same for all who sort them.
+// bench/scenario/sort.hpp -- numbers to sort; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstdint>

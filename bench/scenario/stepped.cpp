@@ -39,7 +39,7 @@ void stepped_simulation(scenario& run) {
   });
   expect_world(run, world);
 }
-/// The bodies are divided among two threads: what a user of threads would do on two processors.
+/// Divides the bodies between two threads, as a program with plain threads would on two processors.
 void threads_stepped_simulation(scenario& run) {
   std::barrier end_of_step{2};
   simulated world;

@@ -1,4 +1,4 @@
-// bench/scenario/stepped.hpp -- a simulation in steps, the same for all who run it.
+// bench/scenario/stepped.hpp -- a simulation in steps; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -9,9 +9,9 @@
 namespace coracle_bench {
 constexpr int bodies = 8;
 constexpr long steps = 20'000;
-constexpr int rounds_of_step = 1000;  // some 0.5 to 1 us
+constexpr int rounds_of_step = 1000;  // about 0.5 to 1 us
 
-/// Two states of each body: a step reads one of its neighbour's and writes the other of its own.
+/// Two states of each body: a step reads its neighbour's current state and writes its own next one.
 struct simulated {
   struct alignas(128) states {
     std::array<std::uint64_t, 2> state{1, 1};

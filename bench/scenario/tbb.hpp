@@ -5,7 +5,7 @@
 #include <tbb/task_arena.h>
 
 namespace coracle_bench {
-/// Runs `work` in an arena of so many threads, of which the calling one is the first.
+/// Runs `work` in an arena of the given number of threads, including the calling one.
 template <class Work>
 void in_arena(int threads, Work&& work) {
   const tbb::global_control limit{tbb::global_control::max_allowed_parallelism,

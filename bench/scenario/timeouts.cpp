@@ -1,4 +1,4 @@
-// bench/scenario/timeouts.cpp -- ten thousand connections, each waiting for its next message, on one event loop.
+// bench/scenario/timeouts.cpp -- ten thousand connections on one event loop, each waiting for a message.
 // SPDX-License-Identifier: MIT
 #include "timeouts.hpp"
 

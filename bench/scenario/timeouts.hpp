@@ -1,4 +1,4 @@
-// bench/scenario/timeouts.hpp -- connections that wait for messages, each wait with a timeout; the same for all who run them.
+// bench/scenario/timeouts.hpp -- connections that wait for messages with timeouts; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>

@@ -16,7 +16,7 @@ using namespace coracle_bench;
 using boost::system::error_code;
 using inbox = asio::experimental::channel<void(error_code, int)>;
 
-/// A message of less than none is the last one.
+/// A negative message is the last one.
 asio::awaitable<void> serve(inbox& messages, long& received) {
   using namespace asio::experimental::awaitable_operators;
   asio::steady_timer timer{co_await asio::this_coro::executor};

@@ -1,4 +1,4 @@
-// bench/scenario/timers.cpp -- ticks, rate limits, sleeps beside busy coroutines, and a crawl that mostly waits.
+// bench/scenario/timers.cpp -- ticks, rate limits, sleeps beside busy coroutines, and a crawl.
 // SPDX-License-Identifier: MIT
 #include "timers.hpp"
 
@@ -15,7 +15,7 @@ using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
 
-/// Sleeps until each of `count` moments, and notes by how much it woke too late.
+/// Sleeps until each of `count` deadlines, and records how late it woke.
 task<> sleep_to_a_beat(long count, steady::duration period, lateness& late) {
   auto next = steady::now();
   for (long i = 0; i != count; ++i) {

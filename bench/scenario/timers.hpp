@@ -1,4 +1,4 @@
-// bench/scenario/timers.hpp -- programs that mostly wait for time, the same for all.
+// bench/scenario/timers.hpp -- programs that mostly wait for timers; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>

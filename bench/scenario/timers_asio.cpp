@@ -35,7 +35,7 @@ void asio_tick_on_pool(scenario& run) {
 }
 CORACLE_SCENARIO(asio_tick_on_pool);
 
-/// There is no rate limiter: what it would sleep for.
+/// Asio has no rate limiter: sleeps for as long as one would.
 void limit_on_pool(scenario& run, long rate) {
   lateness late;
   asio::thread_pool pool{busy_threads};

@@ -14,7 +14,7 @@ using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
 
-// ---- each call starts with schedule(): what users of cppcoro write ---------------------------------------
+// ---- each call starts with schedule(), as users of cppcoro write it --------------------------------------
 
 template <class Scheduler>
 task<long> scheduled(Scheduler& place, long first, long leaves) {
@@ -31,7 +31,7 @@ void tree_by_schedule(scenario& run) {
   run.expect(sum == sum_below(run.times(tree_leaves)), "the sum of all leaves");
 }
 
-/// First come, first served, and so breadth first: memory for the tree's width.
+/// First come, first served, and so breadth first: needs memory for the tree's width.
 void tree_on_strand(scenario& run) {
   static_thread_pool pool{tree_threads};
   coracle::strand strand{pool};
@@ -40,7 +40,7 @@ void tree_on_strand(scenario& run) {
   run.expect(sum == sum_below(run.times(strand_tree_leaves)), "the sum of all leaves");
 }
 
-// ---- each child is sent to the pool by its parent ----------------------------------------------------------
+// ---- each parent schedules its children on the pool ---------------------------------------------------
 
 task<long> sent(static_thread_pool& pool, long first, long leaves) {
   if (leaves == 1) co_return first;
@@ -86,7 +86,7 @@ void skynet_by_schedule(scenario& run) {
   run.expect(sum == sum_below(run.times(scheduled_skynet_leaves)), "the sum of all leaves");
 }
 
-// ---- a scope in each node; one scope for everything --------------------------------------------------------
+// ---- a scope in each node; one scope for everything ---------------------------------------------------
 
 task<> in_scopes(static_thread_pool& pool, long first, long leaves, long& sum) {
   if (leaves == 1) {

@@ -1,4 +1,4 @@
-// bench/scenario/trees.hpp -- the sizes of the trees, the same for all who run them.
+// bench/scenario/trees.hpp -- the sizes of the trees; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,6 +11,6 @@ constexpr long scheduled_fib = 196'418;
 constexpr long scheduled_skynet_leaves = 1'000'000;
 constexpr int tree_threads = 2;
 
-/// The sum of `0 .. n - 1`, which the leaves are numbered by.
+/// The sum of `0 .. n - 1`, the numbers of the leaves.
 constexpr long sum_below(long n) { return n * (n - 1) / 2; }
 }  // namespace coracle_bench

@@ -1,4 +1,4 @@
-// bench/scenario/version_asio.cpp -- which Boost.Asio it is.
+// bench/scenario/version_asio.cpp -- the version of Boost.Asio.
 // SPDX-License-Identifier: MIT
 #include <boost/version.hpp>
 

@@ -1,4 +1,4 @@
-// bench/scenario/version_tbb.cpp -- which oneTBB it is.
+// bench/scenario/version_tbb.cpp -- the version of oneTBB.
 // SPDX-License-Identifier: MIT
 #include <tbb/version.h>
 

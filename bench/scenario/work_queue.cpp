@@ -1,4 +1,4 @@
-// bench/scenario/work_queue.cpp -- one producer, a bounded queue and two workers; each job takes a microsecond.
+// bench/scenario/work_queue.cpp -- one producer, a bounded queue, two workers, and jobs of one microsecond.
 // SPDX-License-Identifier: MIT
 #include "work_queue.hpp"
 
@@ -44,7 +44,7 @@ void work_queue(scenario& run) {
   expect_done(run, all, run.times(queued_jobs));
 }
 
-/// The same with a mutex and two condition variables.
+/// The same, with a mutex and two condition variables.
 void threads_work_queue(scenario& run) {
   blocking_queue<job> queue{queue_places};
   workers all;

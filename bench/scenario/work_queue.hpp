@@ -1,4 +1,4 @@
-// bench/scenario/work_queue.hpp -- jobs through a bounded queue, the same for all who work on them.
+// bench/scenario/work_queue.hpp -- jobs through a bounded queue; shared with the rivals.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstddef>
@@ -13,7 +13,7 @@ constexpr long queued_jobs = 200'000;
 constexpr std::size_t queue_places = 64;
 constexpr int queue_workers = 2;
 
-/// What one worker has done.
+/// The results of one worker.
 struct alignas(128) worked {
   long jobs = 0;
   std::uint64_t result = 0;

@@ -20,7 +20,7 @@ bool blocking_threads::submit(io_request& request) noexcept {
     --request.record->with_threads;
     request.progress = io_event::state::running;
   }
-  // No thread, and none to be had: better late than never.
+  // There is no thread and none can be created: run the request here rather than never.
   request.result = run_blocking(request);
   return false;
 }

@@ -7,11 +7,11 @@
 namespace coracle::detail {
 class io_loop;
 
-/// Threads that carry out what the system cannot be asked to tell the end of: reads and writes of files.
+/// Threads that carry out requests that epoll cannot wait for: reads and writes of files.
 class blocking_threads final : elastic_threads {
  public:
   explicit blocking_threads(io_loop& loop) noexcept
-      : elastic_threads(most_threads, std::chrono::seconds{10}), loop_(loop) {}
+      : elastic_threads(max_threads, std::chrono::seconds{10}), loop_(loop) {}
   /// Requires: nothing is queued.
   ~blocking_threads() { retire(); }
 
@@ -21,18 +21,18 @@ class blocking_threads final : elastic_threads {
   bool withdraw(io_request& request) noexcept;
   [[nodiscard]] bool is_cancelled(const io_request& request) noexcept;
   [[nodiscard]] bool has_none_of(const io_record& record) noexcept;
-  /// For a request that is over already: the loop delivers it.
+  /// Passes a completed request to the loop.
   void deliver(io_request& request) noexcept;
 
  private:
-  static constexpr std::size_t most_threads = 4;
+  static constexpr std::size_t max_threads = 4;
 
   void push(io_request& request) noexcept;
   void take_out(io_request& request) noexcept;
   void finish(io_request& request, std::int64_t result) noexcept;
   bool run_one(std::unique_lock<mutex>& lock) noexcept override;
 
-  // mutex_ owns all below, and `progress` and the links of each request that is not finished.
+  // mutex_ owns the members below, and `progress` and the links of each request that is not finished.
   io_loop& loop_;
   condition_variable ended_;  // a request has become `finished`
   intrusive_list<io_event> queue_;

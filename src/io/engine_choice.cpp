@@ -11,9 +11,9 @@
 
 namespace coracle::detail {
 namespace {
-/// Why the system has no io_uring for this process; 0 if it has. Out of memory or descriptors is no reason: that may pass, and
-/// whoever then needs the ring is told.
-int refusal() noexcept {
+/// Returns the error with which the system denies io_uring to this process, or 0. A shortage of memory or
+/// descriptors does not count: it may pass, and is reported where a ring is then needed.
+int io_uring_error() noexcept {
   try {
     const ring tried;
   } catch (const std::system_error& e) {
@@ -22,30 +22,32 @@ int refusal() noexcept {
   }
   return 0;
 }
-/// Asked once: what forbids it holds for the life of a process.
-int known_refusal() noexcept {
-  static const int its = refusal();
-  return its;
+/// The same, determined once: what denies io_uring does so for the life of a process.
+int cached_io_uring_error() noexcept {
+  static const int error = io_uring_error();
+  return error;
 }
 
-constexpr std::string_view asked_for = "CORACLE_IO asks for it";
+constexpr std::string_view requested = "requested by CORACLE_IO";
 }  // namespace
 
 std::unique_ptr<io_backend> chosen_backend(io_loop& loop) {
   const char* const variable = std::getenv("CORACLE_IO");
-  const std::string_view asked = variable ? variable : "";
-  if (asked == "epoll") return std::make_unique<epoll_backend>(loop, asked_for);
-  if (!asked.empty() && asked != "io_uring") {
+  const std::string_view engine = variable ? variable : "";
+  if (engine == "epoll") return std::make_unique<epoll_backend>(loop, requested);
+  if (!engine.empty() && engine != "io_uring") {
     throw std::system_error(EINVAL, std::system_category(),
-                            "CORACLE_IO is neither epoll nor io_uring: " + std::string{asked});
+                            "CORACLE_IO is neither epoll nor io_uring: " + std::string{engine});
   }
-  const int refused = known_refusal();
-  if (refused == 0) {
-    return std::make_unique<ring_backend>(loop, asked.empty() ? "the system offers it" : asked_for);
+  const int error = cached_io_uring_error();
+  if (error == 0) {
+    return std::make_unique<ring_backend>(loop, engine.empty() ? "supported by the system" : requested);
   }
-  if (!asked.empty())
-    throw std::system_error(refused, std::system_category(), "CORACLE_IO asks for io_uring");
-  switch (refused) {
+  if (!engine.empty()) {
+    throw std::system_error(error, std::system_category(),
+                            "CORACLE_IO requests io_uring, which is unavailable");
+  }
+  switch (error) {
     case ENOSYS:
       return std::make_unique<epoll_backend>(loop, "io_uring_setup: Function not implemented");
     case EINVAL:

@@ -1,4 +1,4 @@
-// src/io/engine_choice.hpp -- io_uring or epoll.
+// src/io/engine_choice.hpp -- chooses between io_uring and epoll.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <memory>
@@ -6,7 +6,7 @@
 #include "io_backend.hpp"
 
 namespace coracle::detail {
-/// The backend that CORACLE_IO asks for, or the best that the system has. Throws std::system_error if it asks for one that there is
-/// not, std::bad_alloc.
+/// Returns the backend that the environment variable CORACLE_IO requests, or the best one that the system
+/// supports. Throws std::bad_alloc, and std::system_error if the requested backend is not available.
 [[nodiscard]] std::unique_ptr<io_backend> chosen_backend(io_loop& loop);
 }  // namespace coracle::detail

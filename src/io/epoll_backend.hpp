@@ -11,10 +11,10 @@
 #include "owned_fd.hpp"
 #include "page_cache.hpp"
 #include "record_pool.hpp"
-#include "sleep_ends.hpp"
+#include "wake_sources.hpp"
 
 namespace coracle::detail {
-/// Edge-triggered epoll: each descriptor is registered once, and the system says when it may have become
+/// Edge-triggered epoll: each descriptor is registered once, and the system reports when it may have become
 /// ready.
 class epoll_backend final : public io_backend {
  public:
@@ -32,9 +32,9 @@ class epoll_backend final : public io_backend {
   void set_timer(std::uint64_t time) noexcept override;
 
  private:
-  // Reading and writing know nothing of each other. `mutex` owns the queue, and `progress` and the links of
-  // each request in it; it is held over the non-blocking system call, so that a descriptor that becomes ready
-  // between the call and the queueing is not missed: ready() waits, and then finds the request.
+  // Reading and writing are independent. `mutex` owns the queue, and `progress` and the links of each request
+  // in it. submit() holds it from the non-blocking system call until the request is queued: if the descriptor
+  // becomes ready in between, ready() waits for the lock and then finds the request, so no event is lost.
   struct direction {
     small_mutex mutex;
     intrusive_list<io_event> queue;
@@ -45,15 +45,15 @@ class epoll_backend final : public io_backend {
     direction reading, writing;
   };
 
-  /// What poll() sleeps in.
+  /// The epoll instance that poll() sleeps in, and the descriptors that end the sleep.
   struct poller {
     /// Throws std::system_error.
     poller();
     /// Returns false on failure; see errno.
-    bool watch(int operation, int fd, const void* name, std::uint32_t events) const noexcept;
+    bool watch(int operation, int fd, const void* key, std::uint32_t events) const noexcept;
 
     owned_fd epoll;
-    sleep_ends ends;
+    wake_sources sources;
   };
 
   static record& record_of(const io_request& request) noexcept {
@@ -65,14 +65,15 @@ class epoll_backend final : public io_backend {
   static direction& direction_of(const io_request& request) noexcept;
   bool submit_polled(io_request& request) noexcept;
   bool submit_file(io_request& request) noexcept;
-  void ready(direction& its) noexcept;
-  bool watch_writing(record& its) noexcept;
+  void ready(direction& side) noexcept;
+  bool watch_writing(record& descriptor) noexcept;
 
   io_loop& loop_;
-  made_when_needed<poller> poller_;  // by the first descriptor that is watched, or the first sleep
+  made_when_needed<poller> poller_;  // made for the first watched descriptor, or for the first sleep
   page_cache page_cache_;
   blocking_threads threads_;
-  // What poll() says of a record whose descriptor has been closed is taken as a hint by the next descriptor that has it.
+  // poll() may still report an event for a closed descriptor whose record another descriptor now uses. That
+  // is harmless: an event only means that the descriptor may be ready.
   record_pool<record> records_;
 };
 }  // namespace coracle::detail

@@ -61,7 +61,7 @@ detail::io_descriptor_kind kind_of(file_buffering_mode buffering_mode) noexcept 
   return detail::io_descriptor_kind::file;
 }
 
-/// Hints only, so it does not matter whether they are taken.
+/// These are only hints, so errors are ignored.
 void advise(int fd, file_buffering_mode buffering_mode) noexcept {
   if (has(buffering_mode, file_buffering_mode::sequential)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   if (has(buffering_mode, file_buffering_mode::random_access)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
@@ -72,7 +72,7 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
            file_open_mode open_mode, file_buffering_mode buffering_mode)
     : path_(path) {
   if (path.native().find('\0') != std::string::npos)
-    throw_error(EINVAL, "cannot open a path with a NUL in it:", path.c_str());
+    throw_error(EINVAL, "cannot open a path that contains a NUL:", path.c_str());
   detail::io_system& system = detail::io_descriptor::system_of(service);
   const int fd = system.open(path, open_flags(access, open_mode, buffering_mode));
   if (fd < 0) throw_error(-fd, "cannot open", path);
@@ -88,7 +88,7 @@ file::~file() = default;
 std::uint64_t file::size() const {
   struct ::stat about{};
   const int result = descriptor_.system().status(native_handle(), about);
-  if (result < 0) throw_error(-result, "cannot tell the size of", path_);
+  if (result < 0) throw_error(-result, "cannot get the size of", path_);
   return static_cast<std::uint64_t>(about.st_size);
 }
 
@@ -97,7 +97,7 @@ void writable_file::set_size(std::uint64_t size) {
   if (result < 0) throw_error(-result, "cannot set the size of", path_);
 }
 
-void readable_file::throw_cut_off() const { throw_error(ENODATA, "too little to read is in", path_); }
+void readable_file::throw_cut_off() const { throw_error(ENODATA, "unexpected end of file:", path_); }
 
 namespace {
 const char* failure_of(detail::io_opcode code) noexcept {

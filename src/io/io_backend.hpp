@@ -8,10 +8,10 @@
 #include "io_system.hpp"
 
 namespace coracle::detail {
-/// The seam between the event loop and the system: all that differs between epoll, io_uring and others. A
-/// backend hands what is over to its io_loop.
+/// The seam between the event loop and the system: everything that differs between epoll, io_uring and the
+/// simulation. A backend passes completed requests to its io_loop.
 ///
-/// Threads  all members from any thread; poll() from several at once.
+/// Threads  all members may be called from any thread, poll() from several at once.
 class io_backend {
  public:
   io_backend(io_system& its_system, io_engine engine) noexcept : system_(its_system), engine_(engine) {}
@@ -19,41 +19,44 @@ class io_backend {
   io_backend& operator=(const io_backend&) = delete;
   virtual ~io_backend() = default;
 
-  /// Where its descriptors are from.
+  /// The system that its descriptors belong to.
   [[nodiscard]] io_system& system() noexcept { return system_; }
 
-  /// What it is, and why it was chosen.
+  /// The name of the backend, and why it was chosen.
   [[nodiscard]] const io_engine& engine() const noexcept { return engine_; }
 
-  /// Throws std::system_error, std::bad_alloc; the descriptor is then the caller's as before.
+  /// Throws std::system_error or std::bad_alloc; the caller then still owns the descriptor.
   virtual io_record& attach(int fd, io_descriptor_kind kind) = 0;
   /// Closes the descriptor. Requires: no request on it is pending.
   virtual void detach(io_record& record) noexcept = 0;
-  /// Descriptors that are attached.
+  /// The number of attached descriptors.
   [[nodiscard]] virtual std::size_t attached() noexcept = 0;
 
-  /// Returns false if the request completed at once: its result is set, and the loop is not told.
+  /// Returns false if the request completed immediately: its result is set, and it is not passed to the loop.
   virtual bool submit(io_request& request) noexcept = 0;
-  /// For a request that submit() has carried out: the loop delivers it nevertheless.
+  /// Passes a request that submit() has completed to the loop after all, so that its coroutine gives way.
   virtual void deliver(io_request& request) noexcept = 0;
-  /// Has a submitted request end with -ECANCELED, by way of the loop, if that is still possible; one that is
-  /// not submitted yet ends so in submit().
+  /// Cancels a request, if that is still possible: it completes with -ECANCELED, through the loop if it has
+  /// been submitted, otherwise in submit().
   virtual void cancel(io_request& request) noexcept = 0;
-  /// Removes a submitted request, or waits until it is over. Returns true if the loop was not told of it.
+  /// Removes a submitted request, or waits until it has completed. Returns true if the loop will not deliver
+  /// it, false if the loop has already delivered it.
   virtual bool withdraw(io_request& request) noexcept = 0;
 
-  /// What poll() learned beside the requests that are over.
+  /// What poll() has detected besides completed requests.
   struct signals {
-    bool woken = false;  ///< a wake() has arrived here, and nowhere else
-    bool timer = false;  ///< the time of set_timer() has come
+    bool woken = false;  ///< this poll(), and no other, has received a wake()
+    bool timer = false;  ///< the time passed to set_timer() has come
   };
-  /// Looks for what is over and tells the loop. With `wait`, sleeps until there is something to tell.
+  /// Passes completed requests to the loop. With `wait`, sleeps until there is one, or a signal.
   virtual signals poll(bool wait) noexcept = 0;
-  /// Tells the system of what was submitted here and kept for the next poll(). Called by a thread that leaves the loop.
+  /// Submits to the system the requests that were kept for the next poll(). Called by a thread that leaves
+  /// the loop.
   virtual void flush() noexcept {}
-  /// Ends the sleep of one poll(), now or the next to come.
+  /// Ends the sleep of one poll(): one in progress, or else the next.
   virtual void wake() noexcept = 0;
-  /// Ends the sleep of one poll() at this time: nanoseconds by the system's clock. Replaces the last one.
+  /// Ends the sleep of one poll() at `time`, in nanoseconds of the system's clock. Replaces the previous
+  /// time.
   virtual void set_timer(std::uint64_t time) noexcept = 0;
 
  private:

@@ -5,11 +5,12 @@
 
 namespace coracle::detail {
 namespace {
-/// In ticks of the system: for so long, and the turn under way, events are delivered before the system is asked for more.
-constexpr std::uint64_t ticks_between_looks = is_modelled ? 2 : turn_order::slice;
+/// The longest time between two polls while events are ready, apart from the turn under way. In ticks of the
+/// system.
+constexpr std::uint64_t poll_interval = is_modelled ? 2 : turn_order::slice;
 }  // namespace
 
-/// While it lives, the calling thread runs `its_loop`.
+/// The calling thread runs `its_loop` for the lifetime of this object.
 class io_loop::running {
  public:
   explicit running(io_loop& its_loop) noexcept
@@ -23,8 +24,8 @@ class io_loop::running {
 
   io_loop& loop;
   static constexpr std::uint64_t not_begun = 0;
-  std::uint64_t turn_ends =
-      not_begun;  ///< in ticks of the system; the first operation begins a turn if no poll() has
+  /// In ticks of the system. If no poll() has set it, the first operation that is ready does.
+  std::uint64_t turn_ends = not_begun;
 
  private:
   running* const outer_;
@@ -40,7 +41,7 @@ bool io_loop::turn_is_over() noexcept {
   if (!here) return false;
   const std::uint64_t now = here->loop.system_.ticks(), ends = here->turn_ends;
   if (now < ends) return false;
-  here->turn_ends = now + ticks_between_looks;
+  here->turn_ends = now + poll_interval;
   return ends != running::not_begun;
 }
 
@@ -55,18 +56,18 @@ bool io_loop::has_nothing_ready() noexcept {
 void io_loop::flush_soon() noexcept {
   const small_mutex_lock lock{mutex_};
   flushes_ = true;
-  balance();
+  wake_sleeper_if_needed();
 }
 
 io_loop::io_loop(executor& service, io_system& system)
     : service_(service),
       system_(system),
-      looks_at_(system.ticks() + ticks_between_looks),
+      next_poll_(system.ticks() + poll_interval),
       timers_(system.now()),
       backend_(system.backend_for(*this)) {}
 
 io_loop::~io_loop() {
-  // Whoever posted the last event may still be inside the lock.
+  // The thread that posted the last event may still hold the lock.
   const small_mutex_lock lock{mutex_};
   CORACLE_REQUIRE(
       !has_ready() && timers_.empty(),
@@ -86,7 +87,7 @@ void io_loop::others_run() noexcept {
 void io_loop::post(resumption& item) noexcept {
   const small_mutex_lock lock{mutex_};
   scheduled_.push(item);
-  balance();
+  wake_sleeper_if_needed();
 }
 
 void io_loop::list(io_event& event) noexcept {
@@ -100,14 +101,14 @@ void io_loop::finish_in_poll(io_event& event) noexcept {
 void io_loop::finish(io_event& event) noexcept {
   const small_mutex_lock lock{mutex_};
   list(event);
-  balance();
+  wake_sleeper_if_needed();
 }
 void io_loop::finish_behind_others(io_event& event) noexcept {
   if (event.home != &service_) return finish(event);
   const small_mutex_lock lock{mutex_};
   event.listed = io_event::list::scheduled;
   scheduled_.push(event);
-  balance();
+  wake_sleeper_if_needed();
 }
 bool io_loop::unlist(io_event& event) noexcept {
   const small_mutex_lock lock{mutex_};
@@ -117,9 +118,9 @@ bool io_loop::unlist(io_event& event) noexcept {
   return from == io_event::list::finished;
 }
 
-/// Wakes a thread if there is something for it to do.
-void io_loop::balance() noexcept {
-  if (sleeping_ == 0 || waking_ || !(sleeper_is_to_leave() || has_work())) return;
+/// Wakes one sleeping thread if there is something for it to do and no wake-up is under way.
+void io_loop::wake_sleeper_if_needed() noexcept {
+  if (sleeping_ == 0 || waking_ || !(sleeper_must_leave() || has_work())) return;
   waking_ = true;
   backend_->wake();
 }
@@ -141,7 +142,7 @@ bool io_loop::start(io_timer& each, time_point deadline) noexcept {
   const small_mutex_lock lock{mutex_};
   each.progress = timer::state::fired;
   list(each);
-  balance();
+  wake_sleeper_if_needed();
   return true;
 }
 
@@ -153,7 +154,7 @@ void io_loop::set_timer() noexcept {
   backend_->set_timer(static_cast<std::uint64_t>(since.count()));
 }
 
-/// Releases the lock meanwhile.
+/// Requires: the caller holds the lock. Releases it while timers fire.
 void io_loop::fire_timers() noexcept {
   const time_point time = now();
   timer_set_ = time_point::max();
@@ -176,16 +177,16 @@ std::uint64_t io_loop::run(bool wait, bool only_one) {
   return count;
 }
 
-void io_loop::run(io_run& its) noexcept {
+void io_loop::run(io_run& caller) noexcept {
   running here{*this};
-  while (const ready item = next(here, true, &its)) deliver(item);
+  while (const ready item = next(here, true, &caller)) deliver(item);
 }
-void io_loop::end(io_run& its) noexcept {
+void io_loop::end(io_run& caller) noexcept {
   const small_mutex_lock lock{mutex_};
-  its.over = true;
-  if (!its.asleep) return;
+  caller.over = true;
+  if (!caller.asleep) return;
   ++runs_over_;
-  balance();
+  wake_sleeper_if_needed();
 }
 
 void io_loop::deliver(ready item) {
@@ -198,23 +199,24 @@ void io_loop::deliver(ready item) {
   }
 }
 
-io_loop::ready io_loop::next(running& here, bool wait, io_run* its) noexcept {
+io_loop::ready io_loop::next(running& here, bool wait, io_run* caller) noexcept {
   const small_mutex_lock lock{mutex_};
   ready found;
-  for (bool polled = false; !(its ? its->over : stopped_); polled = true) {
-    if (polled || !has_to_look()) found = take();
+  for (bool polled = false; !(caller ? caller->over : stopped_); polled = true) {
+    if (polled || !poll_is_due()) found = take();
     if (found || (polled && !wait)) break;
-    poll(wait, its);
-    here.turn_ends = looks_at_;
+    poll(wait, caller);
+    here.turn_ends = next_poll_;
   }
-  balance();
+  wake_sleeper_if_needed();
   return found;
 }
 
-/// Though something may be ready here. The clock is read only where the system may have something to tell.
-bool io_loop::has_to_look() noexcept {
+/// Returns true if the loop must poll although events may be ready. Reads the clock only if the system may
+/// have something to report.
+bool io_loop::poll_is_due() noexcept {
   const bool is_watching = !timers_.empty() || watched_.load(memory_order_relaxed) != 0; /*D2*/
-  return is_watching && system_.ticks() >= looks_at_;
+  return is_watching && system_.ticks() >= next_poll_;
 }
 
 io_loop::ready io_loop::take() noexcept {
@@ -231,39 +233,39 @@ io_loop::ready io_loop::take() noexcept {
   return found;
 }
 
-/// Releases the lock meanwhile.
-void io_loop::poll(bool wait, io_run* its) noexcept {
-  balance();
-  const bool sleep = wait && !has_ready() && !sleeper_is_to_leave();
-  if (sleep) sleep_begins(its);
+/// Requires: the caller holds the lock. Releases it during the poll.
+void io_loop::poll(bool wait, io_run* caller) noexcept {
+  wake_sleeper_if_needed();
+  const bool sleep = wait && !has_ready() && !sleeper_must_leave();
+  if (sleep) sleep_begins(caller);
   flushes_ = false;
   mutex_.unlock();
   const io_backend::signals seen = backend_->poll(sleep);
   mutex_.lock();
-  looks_at_ = system_.ticks() + ticks_between_looks;
-  if (sleep) sleep_ends(its);
+  next_poll_ = system_.ticks() + poll_interval;
+  if (sleep) sleep_ends(caller);
   if (seen.woken) waking_ = false;
   if (seen.timer) fire_timers();
 }
 
-void io_loop::sleep_begins(io_run* its) noexcept {
+void io_loop::sleep_begins(io_run* caller) noexcept {
   ++sleeping_;
-  if (!its) return;
+  if (!caller) return;
   ++runs_sleeping_;
-  its->asleep = true;
+  caller->asleep = true;
 }
-void io_loop::sleep_ends(io_run* its) noexcept {
+void io_loop::sleep_ends(io_run* caller) noexcept {
   --sleeping_;
-  if (!its) return;
+  if (!caller) return;
   --runs_sleeping_;
-  its->asleep = false;
-  if (its->over) --runs_over_;
+  caller->asleep = false;
+  if (caller->over) --runs_over_;
 }
 
 void io_loop::stop() noexcept {
   const small_mutex_lock lock{mutex_};
   stopped_ = true;
-  balance();
+  wake_sleeper_if_needed();
 }
 void io_loop::reset() noexcept {
   const small_mutex_lock lock{mutex_};
@@ -282,6 +284,6 @@ void io_loop::work_finished() noexcept {
   CORACLE_REQUIRE(work_ != 0, "notify_work_finished() of an io_service without a notify_work_started()");
   if (--work_ != 0) return;
   stopped_ = true;
-  balance();
+  wake_sleeper_if_needed();
 }
 }  // namespace coracle::detail

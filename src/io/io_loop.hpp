@@ -12,7 +12,8 @@
 #include "io_backend.hpp"
 
 namespace coracle::detail {
-/// What is ready to run, who sleeps, and the timers.
+/// The core of an io_service: the events and coroutines that are ready, the threads that sleep, and the
+/// timers.
 class io_loop final : public timer_service {
  public:
   io_loop(executor& service, io_system& system);
@@ -21,44 +22,47 @@ class io_loop final : public timer_service {
   [[nodiscard]] io_system& system() noexcept { return system_; }
   [[nodiscard]] io_backend& backend() noexcept { return *backend_; }
 
-  /// Somebody else runs what is ready, as a thread inside run(io_run&) would: wake() reaches it. Called by the
-  /// constructor of a backend that does so, before any other thread uses the loop.
+  /// Counts an external driver, such as a simulation, as a sleeping run(io_run&): io_backend::wake() reaches
+  /// it, and it then runs what is ready. Called by the constructor of such a driver's backend, before any
+  /// other thread uses the loop.
   void others_run() noexcept;
 
   void post(resumption& item) noexcept;
-  /// An operation or a timer is over: the loop delivers it. Called with the lock of the queue that it was in.
+  /// Has the loop deliver a completed operation or an expired timer. Called with the lock of the queue that
+  /// the event was in.
   void finish(io_event& event) noexcept;
-  /// The same inside io_backend::poll(), whose thread will look at the list itself.
+  /// The same, called inside io_backend::poll(): wakes no thread, because the polling thread delivers it.
   void finish_in_poll(io_event& event) noexcept;
-  /// The same for an operation that did not have to wait: behind all that is scheduled.
+  /// The same for an operation that did not have to wait: it goes behind all scheduled coroutines.
   void finish_behind_others(io_event& event) noexcept;
-  /// Takes back a finished event. Returns false if it has been delivered.
+  /// Removes a finished event from its list. Returns false if it has been delivered.
   bool unlist(io_event& event) noexcept;
 
-  /// Called where an operation need not wait. True: a loop runs on this thread, and what it runs has lasted as long as it
-  /// may until the loop looks at the system.
+  /// Called when an operation need not wait. Returns true if this thread runs a loop and the current turn has
+  /// lasted so long that the loop must poll.
   [[nodiscard]] static bool turn_is_over() noexcept;
   /// Returns true if this thread runs the loop, and so polls soon.
   [[nodiscard]] bool runs_here() const noexcept;
   /// Returns true if nothing is ready to run: the loop would poll next.
   [[nodiscard]] bool has_nothing_ready() noexcept;
-  /// The backend has something to flush(), though this thread does not run the loop: one that does will poll().
+  /// Called by a thread that does not run the loop, when the backend has something to flush(): has a thread
+  /// that does run it poll().
   void flush_soon() noexcept;
-  /// Descriptors that poll() watches: while there are none, and no timers, the system has nothing to tell.
+  /// Counts the descriptors that poll() watches: without any, and without timers, the system has nothing to
+  /// report.
   void watched(bool one_more) noexcept { watched_.fetch_add(one_more ? 1 : -1, memory_order_relaxed); } /*D1*/
 
   [[nodiscard]] time_point now() noexcept override { return system_.now(); }
   bool add(timer& each, time_point deadline) noexcept override;
   bool remove(timer& each) noexcept override;
-  /// As add(), but one that is past is delivered at once.
+  /// As add(), but delivers the timer immediately if its deadline has passed.
   bool start(io_timer& each, time_point deadline) noexcept;
 
-  /// Delivers events: one, or all that come; waiting for them, or not. Returns how many.
+  /// Delivers events, or only one, and returns their number. With `wait`, sleeps until there are any.
   std::uint64_t run(bool wait, bool only_one);
-  /// Delivers events until `its` awaitable has ended.
-  void run(io_run& its) noexcept;
-  /// Ends that.
-  void end(io_run& its) noexcept;
+  /// Delivers events until end() is called with the same argument: its awaitable has completed.
+  void run(io_run& caller) noexcept;
+  void end(io_run& caller) noexcept;
   void stop() noexcept;
   void reset() noexcept;
   [[nodiscard]] bool stopped() noexcept;
@@ -74,55 +78,60 @@ class io_loop final : public timer_service {
 
   class running;
   static running*& on_this_thread() noexcept;
-  ready next(running& here, bool wait, io_run* its = nullptr) noexcept;
-  [[nodiscard]] bool has_to_look() noexcept;
+  ready next(running& here, bool wait, io_run* caller = nullptr) noexcept;
+  [[nodiscard]] bool poll_is_due() noexcept;
   ready take() noexcept;
-  void poll(bool wait, io_run* its) noexcept;
-  void sleep_begins(io_run* its) noexcept;
-  void sleep_ends(io_run* its) noexcept;
+  void poll(bool wait, io_run* caller) noexcept;
+  void sleep_begins(io_run* caller) noexcept;
+  void sleep_ends(io_run* caller) noexcept;
   void list(io_event& event) noexcept;
   void fire_timers() noexcept;
   void set_timer() noexcept;
-  void balance() noexcept;
-  [[nodiscard]] bool sleeper_is_to_leave() const noexcept {
+  void wake_sleeper_if_needed() noexcept;
+  [[nodiscard]] bool sleeper_must_leave() const noexcept {
     return runs_over_ != 0 || (stopped_ && sleeping_ != runs_sleeping_);
   }
   [[nodiscard]] bool has_work() const noexcept { return has_ready() || flushes_; }
   [[nodiscard]] bool has_ready() const noexcept { return !finished_.empty() || !scheduled_.empty(); }
   void deliver(ready item);
 
-  // One lock, mutex_, guards all below. Locks are taken in one order: a backend's (of a descriptor, of the
-  // file threads), then mutex_. Under it are made at most one system call to wake a thread, and one to set
-  // the timer: after it is released, the io_service may be gone.
+  // One lock, mutex_, guards everything below. Lock order: a lock of the backend (of a descriptor, of the
+  // file threads), then mutex_. The system calls that wake a thread and set the timer, at most one of each,
+  // are made under the lock, because the io_service may be destroyed as soon as it is released.
   //
-  // How a thread goes to sleep without missing an event. sleeping_ counts the threads that are inside, or
-  // about to enter, a poll() that waits; it changes under the lock at which the thread also sees that nothing
-  // is ready. Whoever leaves the lock while something is ready or to be flushed, and sees sleepers, wakes one (balance()), unless a
-  // wake() is under way already (waking_). The poll() that the wake() reaches says so, and its thread clears
-  // waking_, and balances in turn when it leaves the lock. So while something is ready and somebody sleeps, a
-  // wake() is under way or a thread is in the loop that will look.
-  // It is the same where a sleeper is to leave, after a stop() or because the awaitable of its run() has ended;
-  // but a wake() reaches any one. So until those have woken nobody goes to sleep, and each wakes the next.
+  // How a thread goes to sleep without losing a wake-up. sleeping_ counts the threads that are inside, or
+  // about to enter, a poll() that waits; a thread increments it under the hold of the lock under which it
+  // finds nothing ready. Before a thread releases the lock while something is ready or must be flushed, it
+  // wakes one sleeper, unless a wake() is already under way (waking_): wake_sleeper_if_needed(). The thread
+  // whose poll() receives the wake() clears waking_, and in turn wakes a sleeper if needed before it releases
+  // the lock. So while something is ready and a thread sleeps, a wake() is under way or another thread is in
+  // the loop and will find it.
+  //
+  // The same holds where a sleeper must leave, after a stop() or because the awaitable of its run() has
+  // completed. But a wake() may reach any sleeper. So until every thread that must leave has woken, no thread
+  // goes to sleep, and each one that wakes up wakes the next.
   executor& service_;
   io_system& system_;
   small_mutex mutex_;
   intrusive_list<io_event> finished_;      // operations and timers to be delivered
   intrusive_queue<resumption> scheduled_;  // coroutines to be resumed here
-  plain<bool> scheduled_next_ = false;     // whose turn it is, if both have some
+  plain<bool> scheduled_next_ = false;     // whether scheduled_ is served next, if neither is empty
   plain<bool> stopped_ = false;
   plain<bool> waking_ = false;
-  plain<bool> flushes_ = false;  // some poll() is to flush what was submitted elsewhere
+  plain<bool> flushes_ = false;  // requests submitted on other threads wait for a poll() to flush them
   plain<std::uint32_t> sleeping_ = 0;
-  plain<std::uint32_t> runs_sleeping_ =
-      0;  // of those, the ones inside run(io_run&), whom a stop() does not concern
-  plain<std::uint32_t> runs_over_ = 0;  // of those, the ones whose awaitable has ended meanwhile
-  plain<std::uint64_t>
-      looks_at_;  // in ticks of the system: when to ask it for more, though something is ready
+  // Of the sleeping threads, those inside run(io_run&), which ignore a stop().
+  plain<std::uint32_t> runs_sleeping_ = 0;
+  // Of the threads counted in runs_sleeping_, those whose awaitable has completed.
+  plain<std::uint32_t> runs_over_ = 0;
+  // When the loop polls although events are ready, in ticks of the system.
+  plain<std::uint64_t> next_poll_;
   plain<std::uint64_t> work_ = 0;
   timer_queue timers_;
-  // What the backend's timer is set to: not after the first deadline, but while fire_timers() is due.
+  // What the backend's timer is set to: never later than the first deadline, except while fire_timers() is
+  // due.
   time_point timer_set_ = time_point::max();
-  //   [D1] one more, one less  relaxed  orders nothing: the thread that adds one goes on to wait for it, or it is late once
+  //   [D1] one more, one less  relaxed  orders nothing: at worst the loop polls once too late
   //   [D2] load                relaxed  orders nothing
   atomic<std::int32_t> watched_{0};
   std::unique_ptr<io_backend> backend_;

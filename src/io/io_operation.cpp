@@ -17,7 +17,7 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
   const stop_token& token = effective_token(given_, inherited);
   suspend(self);
   suspended_ = true;
-  // The listener comes first: once the request is submitted, this object may be gone.
+  // The listener is registered first: once the request is submitted, this object may be destroyed.
   if (!add_to(token)) {
     reason_ = token.reason();
     result = -ECANCELED;
@@ -31,7 +31,8 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
   return false;
 }
 
-/// Called when it need not wait. Returns true if its coroutine goes through the loop all the same.
+/// Called when the operation has completed without waiting. Returns true if its coroutine must give way, and
+/// so is resumed by the loop.
 bool io_operation::goes_behind_others() noexcept {
   if (!has_to_give_way() && !io_loop::turn_is_over()) return false;
   this_thread().budget.renew();
@@ -41,9 +42,9 @@ bool io_operation::goes_behind_others() noexcept {
 
 std::int64_t io_operation::take_result_or_errno() {
   suspended_ = false;
-  remove();  // waits where the listener runs on another thread
-  // Without a stop request it is the system's own word, as some file systems have it.
+  remove();  // waits if the stop callback runs on another thread
   if (lost) throw_cancelled(stop_reason::lost_race);
+  // Without a stop request, ECANCELED is an error of the system: some file systems report it.
   if (result == -ECANCELED && reason_ != stop_reason::none) throw_cancelled(reason_);
   return result;
 }

@@ -44,7 +44,7 @@ void io_service::timed_schedule_operation::start(std::coroutine_handle<> self,
   handle = self;
   home = &service_;
   suspended_ = true;
-  // The listener comes first: once the timer is started, this object may be gone.
+  // The listener is registered first: once the timer is started, this object may be destroyed.
   if (add_to(token)) {
     if (service_.loop_->start(*this, time_)) return;
   } else {
@@ -67,7 +67,7 @@ void io_service::timed_schedule_operation::due(detail::timer& self) noexcept {
   mine.service_.loop_->finish(mine);
 }
 
-/// Whoever takes the timer out hands the coroutine to the loop: this, or due().
+/// Either this or due() removes the timer; whichever does passes the coroutine to the loop.
 void io_service::timed_schedule_operation::stopped(detail::stop_listener& self) noexcept {
   auto& mine = static_cast<timed_schedule_operation&>(self);
   mine.reason_ = mine.why();

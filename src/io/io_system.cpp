@@ -13,7 +13,7 @@
 
 namespace coracle::detail {
 namespace {
-/// Calls again while a signal interrupts.
+/// Repeats the call as long as signals interrupt it.
 template <class Call>
 int call(Call system_call) noexcept {
   for (;;) {
@@ -24,15 +24,15 @@ int call(Call system_call) noexcept {
 }
 sockaddr* as_sockaddr(sockaddr_storage& storage) noexcept { return reinterpret_cast<sockaddr*>(&storage); }
 
-class the_linux_system final : public io_system {
+class linux_io_system final : public io_system {
  public:
   std::chrono::steady_clock::time_point now() noexcept override { return std::chrono::steady_clock::now(); }
   std::uint64_t ticks() noexcept override { return turn_clock(); }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override { return chosen_backend(loop); }
 
   int open(const std::filesystem::path& path, int flags) noexcept override {
-    constexpr mode_t less_the_umask = 0666;
-    return call([&] { return ::open(path.c_str(), flags, less_the_umask); });
+    constexpr mode_t mode = 0666;
+    return call([&] { return ::open(path.c_str(), flags, mode); });
   }
   int status(int fd, struct ::stat& about) noexcept override {
     return call([&] { return ::fstat(fd, &about); });
@@ -64,9 +64,9 @@ class the_linux_system final : public io_system {
     return call([&] { return ::shutdown(fd, how); });
   }
   int dissolve(int fd) noexcept override {
-    sockaddr_storage nowhere{};
-    nowhere.ss_family = AF_UNSPEC;
-    return call([&] { return ::connect(fd, as_sockaddr(nowhere), sizeof(sa_family_t)); });
+    sockaddr_storage unspecified{};
+    unspecified.ss_family = AF_UNSPEC;
+    return call([&] { return ::connect(fd, as_sockaddr(unspecified), sizeof(sa_family_t)); });
   }
   int duplicate(int fd) noexcept override {
     return call([&] { return ::fcntl(fd, F_DUPFD_CLOEXEC, 0); });
@@ -76,7 +76,7 @@ class the_linux_system final : public io_system {
 }  // namespace
 
 io_system& io_system::linux_system() noexcept {
-  static the_linux_system its;
-  return its;
+  static linux_io_system instance;
+  return instance;
 }
 }  // namespace coracle::detail

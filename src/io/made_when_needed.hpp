@@ -1,4 +1,4 @@
-// src/io/made_when_needed.hpp -- an object that most programs can do without, made by the first thread that needs it.
+// src/io/made_when_needed.hpp -- an object that is constructed when a thread first needs it.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
@@ -11,9 +11,9 @@ namespace coracle::detail {
 template <class T>
 class made_when_needed {
  public:
-  /// Null: it has not been made.
+  /// Null if the object has not been made.
   [[nodiscard]] T* get() noexcept { return made_.load(memory_order_acquire); } /*G1*/
-  /// Throws what the constructor of T throws; then the next call tries again.
+  /// Throws what the constructor of T throws; the next call then tries again.
   T& make() {
     if (T* const made = get()) return *made;
     const std::lock_guard lock{mutex_};
@@ -23,7 +23,7 @@ class made_when_needed {
     }
     return *object_;
   }
-  /// Null: the constructor of T has thrown.
+  /// Null if the constructor of T has thrown.
   T* try_make() noexcept {
     try {
       return &make();
@@ -37,6 +37,6 @@ class made_when_needed {
   //   [G2] null -> made  release  publishes the object  pairs with G1
   atomic<T*> made_{nullptr};
   mutex mutex_;
-  std::optional<T> object_;  // belongs to mutex_; once it is made, it stays as it is
+  std::optional<T> object_;  // belongs to mutex_ until it is made, and is never replaced
 };
 }  // namespace coracle::detail

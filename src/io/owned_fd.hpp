@@ -13,7 +13,7 @@ namespace coracle::detail {
   throw std::system_error(errno, std::system_category(), what);
 }
 
-/// Owns a descriptor of the process.
+/// Owns a file descriptor.
 class owned_fd {
  public:
   /// Throws std::system_error with `what` if `fd` is -1.

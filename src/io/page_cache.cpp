@@ -5,12 +5,12 @@
 
 namespace coracle::detail {
 namespace {
-/// In bytes. Copying so many takes some 100 us.
-constexpr std::size_t most_at_once = std::size_t{1} << 20;
+/// In bytes; copying this many takes about 100 us.
+constexpr std::size_t max_size = std::size_t{1} << 20;
 }  // namespace
 
 std::int64_t page_cache::attempt(io_request& request, io_descriptor_kind kind) noexcept {
-  if (request.size > most_at_once) return not_ready;
+  if (request.size > max_size) return not_ready;
   if (request.opcode == io_opcode::read_at && kind != io_descriptor_kind::uncached_file)
     return read_cached(request);
   if (request.opcode != io_opcode::write_at || kind != io_descriptor_kind::file) return not_ready;

@@ -1,4 +1,4 @@
-// src/io/page_cache.hpp -- reads and writes of files that the page cache takes at once.
+// src/io/page_cache.hpp -- reads and writes of files that need only the page cache.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/detail/io_descriptor.hpp>
@@ -7,15 +7,16 @@
 #include "write_trust.hpp"
 
 namespace coracle::detail {
-/// Carries reads and writes of files out where they are awaited, as long as that takes the page cache alone: no thread and no
-/// round trip through a ring is as cheap.
+/// Carries out reads and writes of files on the thread that awaits them, if the page cache alone can serve
+/// them: that costs less than a thread or a round trip through a ring.
 ///
-/// Threads  any number of threads.
+/// Threads  all members may be called from any thread.
 class page_cache {
  public:
   explicit page_cache(io_system& system) noexcept : system_(system) {}
 
-  /// Gives what the call returned, -errno, or not_ready: the request may have to wait for its device.
+  /// Returns what the system call returned, -errno, or not_ready if the request may have to wait for the
+  /// device.
   std::int64_t attempt(io_request& request, io_descriptor_kind kind) noexcept;
 
  private:

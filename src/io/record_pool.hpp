@@ -1,4 +1,4 @@
-// src/io/record_pool.hpp -- what a backend keeps about each of its descriptors, used again and again.
+// src/io/record_pool.hpp -- the records that a backend keeps about its descriptors, and reuses.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstddef>
@@ -7,10 +7,10 @@
 #include <vector>
 
 namespace coracle::detail {
-/// Gives out records, and keeps those that are given back for the next ones. A record stays at its address, and is not
-/// destroyed, for as long as the pool lives: a backend may still hold the address of one whose descriptor has been closed.
+/// Provides records, and reuses those that are given back. A record keeps its address and is not destroyed
+/// before the pool: a backend may still hold the address of a record whose descriptor has been closed.
 ///
-/// Threads  all members from any thread.
+/// Threads  all members may be called from any thread.
 template <class Record>
 class record_pool {
  public:

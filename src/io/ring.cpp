@@ -9,32 +9,32 @@
 
 namespace coracle::detail {
 namespace {
-constexpr std::uint32_t most_pushed = 256;      // entries of 64 bytes
-constexpr std::uint32_t most_completed = 2048;  // of 16 bytes; the kernel keeps more elsewhere
-/// How long to leave a kernel alone that has no memory for what was pushed.
-constexpr int ms_without_memory = 1;
+constexpr std::uint32_t submission_entries = 256;   // of 64 bytes each
+constexpr std::uint32_t completion_entries = 2048;  // of 16 bytes each; the kernel stores any overflow itself
+/// The delay before a submission is retried for which the kernel had no memory.
+constexpr int memory_retry_ms = 1;
 
 int set_up(io_uring_params& params) noexcept {
   params.flags = ring::flags;
-  params.cq_entries = most_completed;
-  return static_cast<int>(::syscall(SYS_io_uring_setup, most_pushed, &params));
+  params.cq_entries = completion_entries;
+  return static_cast<int>(::syscall(SYS_io_uring_setup, submission_entries, &params));
 }
 std::size_t size_of_queues(const io_uring_params& params) noexcept {
   return std::max<std::size_t>(params.sq_off.array + params.sq_entries * sizeof(std::uint32_t),
                                params.cq_off.cqes + params.cq_entries * sizeof(io_uring_cqe));
 }
-/// Returns false if nothing was submitted, though something could be; see errno.
+/// Returns false if the system call failed; see errno.
 bool enter_kernel(int fd, std::uint32_t submitted, std::uint32_t awaited) noexcept {
   return ::syscall(SYS_io_uring_enter, fd, submitted, awaited, IORING_ENTER_GETEVENTS, nullptr, 0) >= 0;
 }
 }  // namespace
 
-shared_memory::shared_memory(int ring_fd, std::size_t size, std::uint64_t which)
+shared_memory::shared_memory(int ring_fd, std::size_t size, std::uint64_t offset)
     : start_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_fd,
-                    static_cast<off_t>(which))),
+                    static_cast<off_t>(offset))),
       size_(size) {
   if (start_ == MAP_FAILED) throw_errno("mmap of an io_uring");
-  // A child process has no use for it.
+  // A child process must not use its parent's ring.
   ::madvise(start_, size_, MADV_DONTFORK);
 }
 shared_memory::~shared_memory() { ::munmap(start_, size_); }
@@ -55,21 +55,21 @@ ring::ring()
     errno = EINVAL;
     throw_errno("io_uring_setup");
   }
-  // Entries are used in order, so the indirection never changes.
+  // Entries are used in order, so the index array never changes.
   auto* const indices = queues_.at<std::uint32_t>(params_.sq_off.array);
   for (std::uint32_t i = 0; i != params_.sq_entries; ++i) indices[i] = i;
 }
 
 io_uring_sqe& ring::next_entry() noexcept {
   while (tail_ - sq_head_->load(memory_order_acquire) == params_.sq_entries) { /*R2*/
-    if (!enter_kernel(fd_.get(), publish(), 0)) ::poll(nullptr, 0, ms_without_memory);
+    if (!enter_kernel(fd_.get(), publish(), 0)) ::poll(nullptr, 0, memory_retry_ms);
   }
   io_uring_sqe& entry = entry_at(tail_);
   entry = {};
   return entry;
 }
 
-/// With the lock. Returns how many entries the kernel has not taken yet.
+/// Requires: the caller holds `pushing_`. Returns the number of entries that the kernel has not taken yet.
 std::uint32_t ring::publish() noexcept {
   published_ = tail_;
   sq_tail_->store(tail_, memory_order_release);        /*R1*/
@@ -103,7 +103,7 @@ void ring::enter(bool wait) noexcept {
   const bool has_more = (sq_flags_->load(memory_order_relaxed) & kernel_has_more) != 0; /*R3*/
   if (!wait && to_submit == 0 && !has_more) return;
   if (enter_kernel(fd_.get(), to_submit, wait ? 1 : 0)) return;
-  // EBUSY: completions are to be reaped first, which the caller does anyway.
-  if (wait && errno != EINTR && errno != EBUSY) ::poll(nullptr, 0, ms_without_memory);
+  // EBUSY: completions must be reaped first, which the caller does anyway.
+  if (wait && errno != EINTR && errno != EBUSY) ::poll(nullptr, 0, memory_retry_ms);
 }
 }  // namespace coracle::detail

@@ -1,4 +1,4 @@
-// src/io/ring.hpp -- an io_uring: what the kernel is to do goes in, what it has done comes out.
+// src/io/ring.hpp -- an io_uring: its submission queue and its completion queue.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <linux/io_uring.h>
@@ -12,11 +12,11 @@
 #include "owned_fd.hpp"
 
 namespace coracle::detail {
-/// Memory that the kernel shares.
+/// A mapping of memory that is shared with the kernel.
 class shared_memory {
  public:
-  /// Throws std::system_error.
-  shared_memory(int ring_fd, std::size_t size, std::uint64_t which);
+  /// `offset` selects the mapping: IORING_OFF_SQ_RING or IORING_OFF_SQES. Throws std::system_error.
+  shared_memory(int ring_fd, std::size_t size, std::uint64_t offset);
   shared_memory(const shared_memory&) = delete;
   shared_memory& operator=(const shared_memory&) = delete;
   ~shared_memory();
@@ -31,25 +31,27 @@ class shared_memory {
   std::size_t size_;
 };
 
-/// The submission queue, the completion queue, and the one system call that moves them along. Entries are carried out on
-/// behalf of the thread that has submitted them: when it ends, the kernel cancels those that it has not completed.
+/// The submission queue, the completion queue, and io_uring_enter(), which submits and waits. The kernel
+/// carries out an entry on behalf of the thread that submitted it: when that thread exits, the kernel cancels
+/// its uncompleted entries.
 ///
-/// Threads  all members from any thread.
+/// Threads  all members may be called from any thread.
 class ring {
  public:
-  /// Flags of io_uring_setup(2) that every ring here has. The kernel tells of a completion where the submitting thread enters it
-  /// anyway, instead of interrupting that thread (Linux 5.19); other threads see it then, or at the next tick of its clock.
+  /// The flags of io_uring_setup(2). With COOP_TASKRUN (Linux 5.19) the kernel does not interrupt the
+  /// submitting thread to post a completion, but posts it when that thread next enters the kernel. Other
+  /// threads see the completion then, or at the next tick of the kernel's clock.
   static constexpr std::uint32_t flags =
       IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE;
-  /// What the kernel has to be able to do besides: not lose completions, read entries when they are submitted, wait for a
-  /// descriptor without a thread.
+  /// Features that the kernel must have in addition: it loses no completions, copies entries on submission,
+  /// waits for descriptors without a thread, and maps both queues at once.
   static constexpr std::uint32_t features =
       IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_FAST_POLL | IORING_FEAT_SINGLE_MMAP;
 
   /// Throws std::system_error.
   ring();
 
-  /// Puts an entry behind the others; submits those first if there is no room. `fill` gets it zeroed.
+  /// Appends an entry; if the queue is full, submits the other entries first. `fill` receives a zeroed entry.
   template <class Fill>
   void push(Fill fill) noexcept {
     const small_mutex_lock lock{pushing_};
@@ -57,50 +59,53 @@ class ring {
     fill(entry);
     ++tail_;
   }
-  /// Takes an entry back by its `user_data`. Returns false if the kernel may have it, or has had it.
+  /// Removes an entry by its `user_data`. Returns false if it may have been submitted.
   [[nodiscard]] bool revoke(std::uint64_t user_data) noexcept;
-  /// Returns true if no entry waits to be submitted.
+  /// Returns true if every entry has been submitted.
   [[nodiscard]] bool is_empty() noexcept;
-  /// Submits what was pushed. With `wait`, sleeps until there is a completion, or a signal comes.
+  /// Submits the pushed entries. With `wait`, sleeps until there is a completion, or a signal handler has
+  /// run.
   void enter(bool wait) noexcept;
-  /// Calls `see(completion)` for each that has come. Completions are seen by one thread at a time.
-  template <class See>
-  void reap(See see) noexcept {
+  /// Calls `handle(completion)` for each completion in the queue. Only one thread at a time handles
+  /// completions.
+  template <class Handle>
+  void reap(Handle handle) noexcept {
     const small_mutex_lock lock{reaping_};
-    reap_locked(see);
+    reap_locked(handle);
   }
-  /// Submits what was pushed, and reaps and waits until `is_over()`. Nobody else reaps meanwhile.
-  template <class See, class IsOver>
-  void reap_until(See see, IsOver is_over) noexcept {
+  /// Submits the pushed entries and reaps until `is_over()` returns true. No other thread can reap meanwhile.
+  template <class Handle, class IsOver>
+  void reap_until(Handle handle, IsOver is_over) noexcept {
     const small_mutex_lock lock{reaping_};
-    for (reap_locked(see); !is_over(); reap_locked(see)) enter(true);
+    for (reap_locked(handle); !is_over(); reap_locked(handle)) enter(true);
   }
 
  private:
-  template <class See>
-  void reap_locked(See see) noexcept {
+  template <class Handle>
+  void reap_locked(Handle handle) noexcept {
     std::uint32_t head = cq_head_->load(memory_order_relaxed);       /*R5*/
     const std::uint32_t tail = cq_tail_->load(memory_order_acquire); /*R4*/
     if (head == tail) return;
-    see_pushes();
-    while (head != tail) see(std::as_const(completions_[head++ & cq_mask_]));
+    synchronise_with_pushes();
+    while (head != tail) handle(std::as_const(completions_[head++ & cq_mask_]));
     cq_head_->store(head, memory_order_release); /*R5*/
   }
   [[nodiscard]] io_uring_sqe& entry_at(std::uint32_t position) const noexcept {
     return entries_.at<io_uring_sqe>(0)[position & (params_.sq_entries - 1)];
   }
-  /// What a thread wrote before it pushed an entry, another may read when that has completed. The kernel orders that, too,
-  /// but the C++ memory model does not know about it.
-  void see_pushes() noexcept { const small_mutex_lock after_all_pushes{pushing_}; }
+  /// Makes what a thread wrote before it pushed an entry visible to the thread that reaps the completion. The
+  /// kernel orders the two as well, but in the C++ memory model only the lock does.
+  void synchronise_with_pushes() noexcept { const small_mutex_lock after_all_pushes{pushing_}; }
   io_uring_sqe& next_entry() noexcept;
   std::uint32_t publish() noexcept;
 
-  // The kernel is the other party. It takes entries only while a thread is inside io_uring_enter().
-  //   [R1] submission tail, store            release           publishes the entries before it; in `pushing_`
-  //   [R2] submission head, load             acquire           the kernel has read the entries before it
-  //   [R3] flags, load                       relaxed           a hint whether entering the kernel gives completions
-  //   [R4] completion tail, load             acquire           sees the completions before it
-  //   [R5] completion head, load and store   relaxed, release  the kernel may write over what is before it; in `reaping_`
+  // These accesses pair with accesses of the kernel, which takes entries only while a thread is inside
+  // io_uring_enter().
+  //   [R1] submission tail, store           release           publishes the entries before it; in `pushing_`
+  //   [R2] submission head, load            acquire           the kernel has read the entries before it
+  //   [R3] flags, load                      relaxed           a hint: the kernel has completions to post
+  //   [R4] completion tail, load            acquire           sees the completions before it
+  //   [R5] completion head, load and store  relaxed, release  lets the kernel reuse entries; in `reaping_`
   io_uring_params params_;
   owned_fd fd_;
   shared_memory queues_;
@@ -113,8 +118,7 @@ class ring {
   const io_uring_cqe* const completions_;
   const std::uint32_t cq_mask_;
   small_mutex pushing_;
-  std::uint32_t published_ = 0,
-                tail_ = 0;  // positions of entries, counted on and on; both belong to pushing_
-  small_mutex reaping_;     // reap_until() holds it over its sleep, where nobody else is to reap
+  std::uint32_t published_ = 0, tail_ = 0;  // free-running positions of entries; both belong to pushing_
+  small_mutex reaping_;  // reap_until() holds it while it sleeps, so that no other thread reaps
 };
 }  // namespace coracle::detail

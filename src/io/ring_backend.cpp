@@ -14,24 +14,24 @@
 
 namespace coracle::detail {
 namespace {
-// What an entry is for: these, or the address of a request.
-constexpr std::uint64_t for_nothing = 0, for_event = 1, for_timer = 2;
+// The user_data of an entry is one of these, or the address of its request.
+constexpr std::uint64_t ignored = 0, event_fired = 1, timer_fired = 2;
 
 [[maybe_unused]] constexpr const char* closed_too_early =
     "a file or socket was closed while operations on it were pending: request their stop and let them end "
     "first";
-/// So often a thread that has no ring to sleep in looks for what is over.
-constexpr int ms_without_poller = 1;
-/// As an offset: that of the open file, which moves along, as by read(2).
-constexpr std::uint64_t where_the_file_is = ~std::uint64_t{0};
-/// The most that the kernel reads or writes at once, in bytes.
-constexpr std::size_t most_bytes = 0x7ffff000;
+/// The polling interval of a thread that has no ring to sleep in.
+constexpr int poller_retry_ms = 1;
+/// As an offset, selects the file's own position, as read(2) and write(2) do.
+constexpr std::uint64_t current_file_position = ~std::uint64_t{0};
+/// The kernel's limit for one read or write, in bytes (MAX_RW_COUNT).
+constexpr std::size_t max_transfer_size = 0x7ffff000;
 
-std::uint64_t name_of(const io_request& request) noexcept {
+std::uint64_t user_data_of(const io_request& request) noexcept {
   return reinterpret_cast<std::uintptr_t>(&request);
 }
 
-/// Returns true if the kernel is asked only when the descriptor is ready, and try_now() does the rest.
+/// Returns true if the ring only waits for the descriptor, and try_now() makes the system call.
 bool waits_until_ready(const io_request& request) noexcept {
   if (request.one_of) return true;
   switch (request.opcode) {
@@ -52,30 +52,30 @@ bool waits_until_ready(const io_request& request) noexcept {
 
 std::uint64_t address_of(const void* memory) noexcept { return reinterpret_cast<std::uintptr_t>(memory); }
 
-void fill(io_uring_sqe& entry, std::uint8_t opcode, const io_request& request) noexcept {
+void prepare_transfer(io_uring_sqe& entry, std::uint8_t opcode, const io_request& request) noexcept {
   entry.opcode = opcode;
   entry.fd = request.record->fd;
   entry.addr = address_of(request.buffer);
-  entry.len = static_cast<std::uint32_t>(std::min(request.size, most_bytes));
+  entry.len = static_cast<std::uint32_t>(std::min(request.size, max_transfer_size));
   entry.off = request.offset;
 }
-void fill_poll(io_uring_sqe& entry, int fd, std::uint32_t events) noexcept {
+void prepare_poll(io_uring_sqe& entry, int fd, std::uint32_t events) noexcept {
   entry.opcode = IORING_OP_POLL_ADD;
   entry.fd = fd;
   entry.poll32_events = events;
 }
-void fill_entry(io_uring_sqe& entry, io_request& request) noexcept {
-  entry.user_data = name_of(request);
+void prepare_entry(io_uring_sqe& entry, io_request& request) noexcept {
+  entry.user_data = user_data_of(request);
   if (waits_until_ready(request)) {
-    return fill_poll(entry, request.record->fd, waits_to_read(request.opcode) ? POLLIN : POLLOUT);
+    return prepare_poll(entry, request.record->fd, waits_to_read(request.opcode) ? POLLIN : POLLOUT);
   }
   switch (request.opcode) {
     case io_opcode::receive:
-      fill(entry, IORING_OP_RECV, request);
+      prepare_transfer(entry, IORING_OP_RECV, request);
       entry.msg_flags = static_cast<std::uint32_t>(request.flags);
       break;
     case io_opcode::send:
-      fill(entry, IORING_OP_SEND, request);
+      prepare_transfer(entry, IORING_OP_SEND, request);
       entry.msg_flags = static_cast<std::uint32_t>(request.flags | MSG_NOSIGNAL);
       break;
     case io_opcode::accept:
@@ -86,18 +86,18 @@ void fill_entry(io_uring_sqe& entry, io_request& request) noexcept {
       entry.accept_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
       break;
     case io_opcode::read_at:
-      fill(entry, IORING_OP_READ, request);
+      prepare_transfer(entry, IORING_OP_READ, request);
       break;
     case io_opcode::write_at:
-      fill(entry, IORING_OP_WRITE, request);
+      prepare_transfer(entry, IORING_OP_WRITE, request);
       break;
     case io_opcode::read:
-      fill(entry, IORING_OP_READ, request);
-      entry.off = where_the_file_is;
+      prepare_transfer(entry, IORING_OP_READ, request);
+      entry.off = current_file_position;
       break;
     case io_opcode::write:
-      fill(entry, IORING_OP_WRITE, request);
-      entry.off = where_the_file_is;
+      prepare_transfer(entry, IORING_OP_WRITE, request);
+      entry.off = current_file_position;
       break;
     default:
       entry.opcode = IORING_OP_FSYNC;
@@ -111,17 +111,17 @@ ring_backend::poller::poller() {
   watch_timer();
 }
 void ring_backend::poller::watch_event() noexcept {
-  its_ring.push([this](io_uring_sqe& entry) {
-    fill_poll(entry, ends.event_fd(), POLLIN);
+  uring.push([this](io_uring_sqe& entry) {
+    prepare_poll(entry, sources.event_fd(), POLLIN);
     entry.len = IORING_POLL_ADD_MULTI;
-    entry.user_data = for_event;
+    entry.user_data = event_fired;
   });
 }
 void ring_backend::poller::watch_timer() noexcept {
-  its_ring.push([this](io_uring_sqe& entry) {
-    fill_poll(entry, ends.timer_fd(), POLLIN);
+  uring.push([this](io_uring_sqe& entry) {
+    prepare_poll(entry, sources.timer_fd(), POLLIN);
     entry.len = IORING_POLL_ADD_MULTI;
-    entry.user_data = for_timer;
+    entry.user_data = timer_fired;
   });
 }
 
@@ -130,33 +130,33 @@ ring_backend::ring_backend(io_loop& loop, std::string_view reason) noexcept
 
 io_record& ring_backend::attach(int fd, io_descriptor_kind kind) {
   poller_.make();
-  record& its = records_.take();
-  its.backend = this;
-  its.kind = kind;
-  its.fd = fd;
+  record& descriptor = records_.take();
+  descriptor.backend = this;
+  descriptor.kind = kind;
+  descriptor.fd = fd;
   loop_.watched(true);
-  return its;
+  return descriptor;
 }
 
 void ring_backend::detach(io_record& attached) noexcept {
-  auto& its = static_cast<record&>(attached);
-  for (direction* each : {&its.reading, &its.writing}) {
+  auto& descriptor = static_cast<record&>(attached);
+  for (direction* each : {&descriptor.reading, &descriptor.writing}) {
     const small_mutex_lock lock{each->mutex};
-    CORACLE_REQUIRE(each->queue.empty() && its.in_kernel == 0, closed_too_early);
+    CORACLE_REQUIRE(each->queue.empty() && descriptor.in_kernel == 0, closed_too_early);
   }
   loop_.watched(false);
-  ::close(its.fd);
-  records_.give_back(its);
+  ::close(descriptor.fd);
+  records_.give_back(descriptor);
 }
 
 ring_backend::direction& ring_backend::direction_of(const io_request& request) noexcept {
-  record& its = record_of(request);
-  return is_file(request) || waits_to_read(request.opcode) ? its.reading : its.writing;
+  record& descriptor = record_of(request);
+  return is_file(request) || waits_to_read(request.opcode) ? descriptor.reading : descriptor.writing;
 }
 
 bool ring_backend::submit(io_request& request) noexcept {
-  direction& its = direction_of(request);
-  const small_mutex_lock lock{its.mutex};
+  direction& side = direction_of(request);
+  const small_mutex_lock lock{side.mutex};
   if (request.progress == io_event::state::cancelled) {
     request.result = -ECANCELED;
     return false;
@@ -166,7 +166,7 @@ bool ring_backend::submit(io_request& request) noexcept {
 
 bool ring_backend::submit_polled(io_request& request) noexcept {
   intrusive_list<io_event>& queue = direction_of(request).queue;
-  if (queue.empty() && is_tried_first(request)) {
+  if (queue.empty() && tries_call_first(request)) {
     request.result = try_now(request);
     if (request.result != not_ready) {
       request.progress = io_event::state::finished;
@@ -184,7 +184,7 @@ bool ring_backend::submit_file(io_request& request) noexcept {
   request.result = page_cache_.attempt(request, record_of(request).kind);
   const bool is_beyond = request.offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
   if (request.result == not_ready && is_beyond)
-    request.result = -EINVAL;  // some mean something else to a ring
+    request.result = -EINVAL;  // as pread(2) does; to io_uring, some such offsets mean current_file_position
   if (request.result != not_ready) {
     request.progress = io_event::state::finished;
     return false;
@@ -194,16 +194,17 @@ bool ring_backend::submit_file(io_request& request) noexcept {
   return true;
 }
 
-/// A system call for one request alone costs less than a round trip through the ring; in company it is the other way round.
-bool ring_backend::is_tried_first(const io_request& request) noexcept {
+/// For a single request, a system call costs less than a round trip through the ring; for several together,
+/// more.
+bool ring_backend::tries_call_first(const io_request& request) noexcept {
   return waits_until_ready(request) || !loop_.runs_here() ||
-         (poller_.make().its_ring.is_empty() && loop_.has_nothing_ready());
+         (poller_.make().uring.is_empty() && loop_.has_nothing_ready());
 }
 
-/// Hands the request to the kernel. With the lock of its direction, as all below.
+/// Pushes the request to the kernel.
 void ring_backend::begin(io_request& request) noexcept {
   request.progress = io_event::state::running;
-  poller_.make().its_ring.push([&request](io_uring_sqe& entry) { fill_entry(entry, request); });
+  poller_.make().uring.push([&request](io_uring_sqe& entry) { prepare_entry(entry, request); });
   if (!loop_.runs_here()) loop_.flush_soon();
 }
 
@@ -214,8 +215,8 @@ void ring_backend::deliver(io_request& request) noexcept {
 }
 
 void ring_backend::cancel(io_request& request) noexcept {
-  direction& its = direction_of(request);
-  const small_mutex_lock lock{its.mutex};
+  direction& side = direction_of(request);
+  const small_mutex_lock lock{side.mutex};
   switch (request.progress) {
     case io_event::state::idle:
       request.progress = io_event::state::cancelled;
@@ -232,37 +233,37 @@ void ring_backend::cancel(io_request& request) noexcept {
   }
 }
 
-/// Returns false if the kernel has it.
+/// Returns false if the request has been submitted to the kernel.
 bool ring_backend::take_out(io_request& request) noexcept {
   const bool was_first = request.progress == io_event::state::running;
-  if (was_first && !poller_.make().its_ring.revoke(name_of(request))) return false;
+  if (was_first && !poller_.make().uring.revoke(user_data_of(request))) return false;
   if (is_file(request)) {
     --record_of(request).in_kernel;
     return true;
   }
-  direction& its = direction_of(request);
-  its.queue.remove(request);
-  if (was_first) begin_first(its);
+  direction& side = direction_of(request);
+  side.queue.remove(request);
+  if (was_first) begin_first(side);
   return true;
 }
 
-/// Entries are carried out in order, so this cannot meet another request at the same address: that one is pushed later.
+/// The kernel processes entries in order, so this cannot cancel a later request at the same address.
 void ring_backend::cancel_in_kernel(io_request& request) noexcept {
   request.progress = io_event::state::cancelling;
-  poller_.make().its_ring.push([&request](io_uring_sqe& entry) {
+  poller_.make().uring.push([&request](io_uring_sqe& entry) {
     entry.opcode = IORING_OP_ASYNC_CANCEL;
     entry.fd = -1;
-    entry.addr = name_of(request);
-    entry.user_data = for_nothing;
+    entry.addr = user_data_of(request);
+    entry.user_data = ignored;
     entry.flags = IOSQE_CQE_SKIP_SUCCESS;
   });
   if (!loop_.runs_here()) loop_.flush_soon();
 }
 
 bool ring_backend::withdraw(io_request& request) noexcept {
-  direction& its = direction_of(request);
+  direction& side = direction_of(request);
   {
-    const small_mutex_lock lock{its.mutex};
+    const small_mutex_lock lock{side.mutex};
     switch (request.progress) {
       case io_event::state::queued:
       case io_event::state::running:
@@ -274,42 +275,42 @@ bool ring_backend::withdraw(io_request& request) noexcept {
     }
   }
   signals seen;
-  poller_.make().its_ring.reap_until([&](const io_uring_cqe& completion) { see(completion, seen); },
-                                     [&] {
-                                       const small_mutex_lock lock{its.mutex};
-                                       return request.progress == io_event::state::finished;
-                                     });
+  poller_.make().uring.reap_until([&](const io_uring_cqe& completion) { handle(completion, seen); },
+                                  [&] {
+                                    const small_mutex_lock lock{side.mutex};
+                                    return request.progress == io_event::state::finished;
+                                  });
   if (seen.woken) wake();
-  if (seen.timer) poller_.make().ends.set_timer(1);
+  if (seen.timer) poller_.make().sources.set_timer(1);
   return loop_.unlist(request);
 }
 
 io_backend::signals ring_backend::poll(bool wait) noexcept {
-  poller* const its_poller = wait ? poller_.try_make() : poller_.get();
-  if (!its_poller) {
-    if (wait) ::poll(nullptr, 0, ms_without_poller);
-    return {true, true};  // for all that is known
+  poller* const active = wait ? poller_.try_make() : poller_.get();
+  if (!active) {
+    if (wait) ::poll(nullptr, 0, poller_retry_ms);
+    return {true, true};  // either may have happened: without a poller there is no way to tell
   }
-  its_poller->its_ring.enter(wait);
+  active->uring.enter(wait);
   signals seen;
-  its_poller->its_ring.reap([&](const io_uring_cqe& completion) { see(completion, seen); });
+  active->uring.reap([&](const io_uring_cqe& completion) { handle(completion, seen); });
   return seen;
 }
 
 void ring_backend::flush() noexcept {
-  if (poller* const its_poller = poller_.get()) its_poller->its_ring.enter(false);
+  if (poller* const active = poller_.get()) active->uring.enter(false);
 }
 
-void ring_backend::see(const io_uring_cqe& completion, signals& seen) noexcept {
+void ring_backend::handle(const io_uring_cqe& completion, signals& seen) noexcept {
   const bool is_last = (completion.flags & IORING_CQE_F_MORE) == 0;
   switch (completion.user_data) {
-    case for_nothing:
+    case ignored:
       break;
-    case for_event:
+    case event_fired:
       seen.woken = true;
       if (is_last) poller_.make().watch_event();
       break;
-    case for_timer:
+    case timer_fired:
       seen.timer = true;
       if (is_last) poller_.make().watch_timer();
       break;
@@ -319,21 +320,21 @@ void ring_backend::see(const io_uring_cqe& completion, signals& seen) noexcept {
 }
 
 void ring_backend::completed(io_request& request, std::int64_t result) noexcept {
-  direction& its = direction_of(request);
+  direction& side = direction_of(request);
   const bool is_of_file = is_file(request);
-  const small_mutex_lock lock{its.mutex};
+  const small_mutex_lock lock{side.mutex};
   if (!conclude(request, result)) return begin(request);
   if (is_of_file) {
     --record_of(request).in_kernel;
   } else {
-    its.queue.remove(request);
+    side.queue.remove(request);
   }
   request.progress = io_event::state::finished;
   loop_.finish_in_poll(request);
-  if (!is_of_file) begin_first(its);
+  if (!is_of_file) begin_first(side);
 }
 
-/// Returns false if the kernel is to be asked again.
+/// Sets the result of the request. Returns false if it must be pushed again.
 bool ring_backend::conclude(io_request& request, std::int64_t result) noexcept {
   const bool is_stopped = request.progress == io_event::state::cancelling;
   request.result = result;
@@ -343,28 +344,30 @@ bool ring_backend::conclude(io_request& request, std::int64_t result) noexcept {
     return request.result != not_ready;
   }
   const bool is_interrupted = result == -ECANCELED || result == -EINTR;
-  // One that has gone before it was accepted is no affair of the listener's.
-  const bool is_gone = request.opcode == io_opcode::accept && (result == -ECONNABORTED || result == -EPROTO);
-  if (!is_interrupted && !is_gone) return true;
+  // The connection failed before it was accepted; the listener is unaffected.
+  const bool is_aborted =
+      request.opcode == io_opcode::accept && (result == -ECONNABORTED || result == -EPROTO);
+  if (!is_interrupted && !is_aborted) return true;
   if (is_stopped) {
     request.result = -ECANCELED;
     return true;
   }
-  // Without a stop request, the thread that submitted it has ended. What a file answers twice is its own word, though.
+  // Without a stop request, the kernel cancelled the request because the thread that submitted it has exited.
+  // The error can also come from a file system; for a file, a second attempt decides.
   if (!is_file(request)) return false;
   request.result = run_blocking(request);
   return true;
 }
 
-/// Has the next request of a queue take its turn.
-void ring_backend::begin_first(direction& its) noexcept {
-  if (!its.queue.empty()) begin(static_cast<io_request&>(*its.queue.front()));
+/// Pushes the next request of a queue, if there is one.
+void ring_backend::begin_first(direction& side) noexcept {
+  if (!side.queue.empty()) begin(static_cast<io_request&>(*side.queue.front()));
 }
 
 void ring_backend::wake() noexcept {
-  if (const poller* const its_poller = poller_.get()) its_poller->ends.wake();
+  if (const poller* const active = poller_.get()) active->sources.wake();
 }
 void ring_backend::set_timer(std::uint64_t time) noexcept {
-  if (const poller* const its_poller = poller_.get()) its_poller->ends.set_timer(time);
+  if (const poller* const active = poller_.get()) active->sources.set_timer(time);
 }
 }  // namespace coracle::detail

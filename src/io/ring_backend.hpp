@@ -8,15 +8,18 @@
 #include "page_cache.hpp"
 #include "record_pool.hpp"
 #include "ring.hpp"
-#include "sleep_ends.hpp"
+#include "wake_sources.hpp"
 
 namespace coracle::detail {
-/// io_uring: the kernel carries requests out and says when they are over.
+/// io_uring: the kernel carries out requests and posts their completions.
 ///
-/// What is begun on a thread that runs the loop is only pushed; the loop submits all of it together when it polls. Elsewhere, or
-/// while nothing else goes on there, a request on a socket is tried at once, and pushed only if it has to wait. What the kernel
-/// cannot carry out from the request alone, and a branch of a when_any(), which must not be carried out behind the back of
-/// the others, waits in the ring until its descriptor is ready, and is tried again.
+/// A request that is begun on a thread that runs the loop is only pushed; the loop submits all of them
+/// together when it polls. On another thread, or while nothing else is ready on the loop, the backend tries a
+/// socket's request with a system call, and pushes it only if it has to wait.
+///
+/// The kernel does not carry out every request. For some opcodes, and for branches of a when_any(), of which
+/// at most one may take effect, the ring only waits until the descriptor is ready; the backend then makes the
+/// system call itself.
 class ring_backend final : public io_backend {
  public:
   explicit ring_backend(io_loop& loop, std::string_view reason = {}) noexcept;
@@ -34,27 +37,28 @@ class ring_backend final : public io_backend {
   void set_timer(std::uint64_t time) noexcept override;
 
  private:
-  // The kernel has the first request of a queue, in state `running` or `cancelling`; the others wait for it. `mutex` owns the
-  // queue, and `progress` and the links of its requests.
+  // The first request of a queue is pushed to the kernel and is `running` or `cancelling`; the others wait
+  // for it. `mutex` owns the queue, and `progress` and the links of the requests in it.
   struct direction {
     small_mutex mutex;
     intrusive_list<io_event> queue;
   };
-  /// Of a file, the kernel has any number of requests at once: `reading.mutex` owns their `progress`, whatever they do.
+  /// For a file, any number of requests are pushed at once: `reading.mutex` owns their `progress`, whether
+  /// they read or write.
   struct record : io_record {
-    std::size_t in_kernel = 0;  // of a file; belongs to reading.mutex
+    std::size_t in_kernel = 0;  // a file's pushed requests; belongs to reading.mutex
     record* next_free = nullptr;
     direction reading, writing;
   };
-  /// The ring, and what ends a sleep in it.
+  /// The ring, and the descriptors that end a sleep in it.
   struct poller {
     /// Throws std::system_error.
     poller();
     void watch_event() noexcept;
     void watch_timer() noexcept;
 
-    sleep_ends ends;
-    ring its_ring;
+    wake_sources sources;
+    ring uring;
   };
 
   static record& record_of(const io_request& request) noexcept {
@@ -64,20 +68,21 @@ class ring_backend final : public io_backend {
     return record_of(request).kind != io_descriptor_kind::pollable;
   }
   static direction& direction_of(const io_request& request) noexcept;
+  void handle(const io_uring_cqe& completion, signals& seen) noexcept;
+  void completed(io_request& request, std::int64_t result) noexcept;
+  // Called with the lock of the request's direction:
   bool submit_polled(io_request& request) noexcept;
   bool submit_file(io_request& request) noexcept;
-  [[nodiscard]] bool is_tried_first(const io_request& request) noexcept;
+  [[nodiscard]] bool tries_call_first(const io_request& request) noexcept;
   void begin(io_request& request) noexcept;
-  void begin_first(direction& its) noexcept;
-  void see(const io_uring_cqe& completion, signals& seen) noexcept;
-  void completed(io_request& request, std::int64_t result) noexcept;
+  void begin_first(direction& side) noexcept;
   bool take_out(io_request& request) noexcept;
   void cancel_in_kernel(io_request& request) noexcept;
   bool conclude(io_request& request, std::int64_t result) noexcept;
 
   io_loop& loop_;
   page_cache page_cache_;
-  made_when_needed<poller> poller_;  // by the first descriptor, or the first sleep
+  made_when_needed<poller> poller_;  // made for the first descriptor, or for the first sleep
   record_pool<record> records_;
 };
 }  // namespace coracle::detail

@@ -19,17 +19,18 @@ constexpr int last_signal = 64;
 static_assert(detail::atomic<std::uint64_t>::is_always_lock_free, "a signal handler takes no lock");
 
 detail::signal_route routes[last_signal + 1];
-std::mutex actions_mutex;  // guards what follows, and that it goes with the route
+std::mutex actions_mutex;  // guards `before`, and keeps it and `owners` consistent with the route
 struct sigaction before[last_signal + 1];
-//   [P1] whose pipe  relaxed  written before the handler is there, read by it
+//   [P1] whose pipe  relaxed  written before the handler is installed, read by it
 detail::atomic<::pid_t> owners[last_signal + 1];
 
-/// A child between fork() and exec has the handler and the pipe, too, but what is sent to it is not for its parent.
+/// A child process inherits the handler and the pipe from fork(), but must not pass its own signals to its
+/// parent.
 extern "C" void pass_on_signal(int number) {
   const int error = errno;
   if (owners[number].load(detail::memory_order_relaxed) != ::getpid()) { /*P1*/
     ::sigaction(number, &before[number], nullptr);
-    ::raise(number);  // comes once this has returned
+    ::raise(number);  // delivered when this handler has returned
   } else {
     routes[number].pass([number](int pipe) {
       const auto byte = static_cast<unsigned char>(number);
@@ -53,7 +54,7 @@ signal_set::signal_set(io_service& service) {
   CORACLE_REQUIRE(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
                   "a signal_set was made for a simulated io_service, where no signals come");
   int ends[2];
-  if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) throw_error(errno, "cannot make a pipe for signals");
+  if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) throw_error(errno, "cannot create a pipe for signals");
   write_ = ends[1];
   try {
     read_ = detail::io_descriptor{service, ends[0], detail::io_descriptor_kind::pollable};
@@ -73,7 +74,7 @@ void signal_set::catch_one(int number) {
   const std::uint64_t bit = std::uint64_t{1} << (number - 1);
   if ((caught_ & bit) != 0) return;
   const std::lock_guard lock{actions_mutex};
-  if (!routes[number].open(write_)) throw_error(EBUSY, failure + ", since another signal_set does");
+  if (!routes[number].open(write_)) throw_error(EBUSY, failure + ", which another signal_set catches");
   owners[number].store(::getpid(), detail::memory_order_relaxed); /*P1*/
   struct sigaction action{};
   action.sa_handler = &pass_on_signal;

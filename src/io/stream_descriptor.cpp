@@ -20,10 +20,11 @@ detail::io_descriptor_kind kind_of(int fd) {
   const bool is_file = S_ISREG(about.st_mode) || S_ISBLK(about.st_mode);
   return is_file ? detail::io_descriptor_kind::file : detail::io_descriptor_kind::pollable;
 }
-int how_to_use(int fd) {
+/// Returns the flags of reads and writes: a descriptor in blocking mode is polled before each of them.
+int io_flags_of(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0) detail::throw_errno("cannot use a descriptor");
-  return (flags & O_NONBLOCK) != 0 ? 0 : detail::asks_first;
+  return (flags & O_NONBLOCK) != 0 ? 0 : detail::poll_first;
 }
 stream_descriptor copy_of(io_service& service, int fd) {
   const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -33,11 +34,13 @@ stream_descriptor copy_of(io_service& service, int fd) {
 }  // namespace
 
 stream_descriptor::stream_descriptor(io_service& service, int fd) {
-  CORACLE_REQUIRE(&detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
-                  "a stream_descriptor was made for a simulated io_service, which has no such descriptors");
+  CORACLE_REQUIRE(
+      &detail::io_descriptor::system_of(service) == &detail::io_system::linux_system(),
+      "a stream_descriptor was made for a simulated io_service, which has no such descriptors: use an "
+      "io_service of the process's own system");
   if (fd < 0) errno = EBADF;
   detail::owned_fd owner{fd, "cannot use a descriptor"};
-  how_ = how_to_use(fd);
+  how_ = io_flags_of(fd);
   const detail::io_descriptor_kind kind = kind_of(fd);
   descriptor_ = detail::io_descriptor{service, std::move(owner).release(), kind};
 }
@@ -54,8 +57,8 @@ stream_descriptor stream_descriptor::standard_error(io_service& service) {
 
 pipe_ends make_pipe(io_service& service) {
   int ends[2];
-  if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) detail::throw_errno("cannot make a pipe");
-  detail::owned_fd write_end{ends[1], "cannot make a pipe"};
+  if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) detail::throw_errno("cannot create a pipe");
+  detail::owned_fd write_end{ends[1], "cannot create a pipe"};
   stream_descriptor read_end{service, ends[0]};
   return {std::move(read_end), {service, std::move(write_end).release()}};
 }

@@ -29,7 +29,7 @@ std::int64_t accept_one(io_request& r) noexcept {
     const int accepted = ::accept4(r.record->fd, static_cast<sockaddr*>(r.address),
                                    r.address ? &length : nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (accepted >= 0) r.address_size = length;
-    // A connection that has gone before it was accepted is no affair of the listener's.
+    // The connection failed before it was accepted: accept the next one.
     if (accepted >= 0 || (errno != ECONNABORTED && errno != EPROTO)) return accepted;
   }
 }
@@ -43,7 +43,7 @@ std::int64_t receive_from(io_request& r) noexcept {
 }
 
 std::int64_t end_of_connect(int fd) noexcept {
-  // SO_ERROR is 0 also while it goes on.
+  // SO_ERROR is 0 while the attempt is still in progress, too, so first find out whether it has ended.
   const std::int64_t writable = wait_for(fd, POLLOUT);
   if (writable < 0) return writable;
   int error = 0;
@@ -56,24 +56,24 @@ std::int64_t end_of_connect(int fd) noexcept {
 std::int64_t connect(io_request& r) noexcept {
   if (r.begun) return end_of_connect(r.record->fd);
   if (::connect(r.record->fd, static_cast<const sockaddr*>(r.address), r.address_size) == 0) return 0;
-  // Interrupted, it goes on by itself like one that takes its time.
+  // An interrupted connect() continues in the background, like one that returns EINPROGRESS.
   r.begun = errno == EINPROGRESS || errno == EINTR;
   return r.begun ? not_ready : -1;
 }
 
-/// A pipe that has room has so much at least, and a write of so much at most does not block then.
-constexpr std::size_t most_that_does_not_block = PIPE_BUF;
+/// A pipe that polls as writable has room for at least this many bytes, so a write of no more does not block.
+constexpr std::size_t max_nonblocking_write = PIPE_BUF;
 
 std::int64_t read(const io_request& r) noexcept {
-  if (r.flags == asks_first) {
+  if (r.flags == poll_first) {
     if (const std::int64_t ready = wait_for(r.record->fd, POLLIN); ready < 0) return ready;
   }
   return ::read(r.record->fd, r.buffer, r.size);
 }
 std::int64_t write(const io_request& r) noexcept {
-  if (r.flags != asks_first) return ::write(r.record->fd, r.buffer, r.size);
+  if (r.flags != poll_first) return ::write(r.record->fd, r.buffer, r.size);
   if (const std::int64_t ready = wait_for(r.record->fd, POLLOUT); ready < 0) return ready;
-  return ::write(r.record->fd, r.buffer, std::min(r.size, most_that_does_not_block));
+  return ::write(r.record->fd, r.buffer, std::min(r.size, max_nonblocking_write));
 }
 
 std::int64_t call(io_request& r) noexcept {
@@ -111,14 +111,14 @@ std::int64_t call(io_request& r) noexcept {
   return -1;
 }
 
-/// Linux 5.9 and 5.10 say 0 also where the file goes on: preadv2(2), "Bugs".
+/// Linux 5.9 and 5.10 may return 0 before the end of a file: preadv2(2), "Bugs".
 bool is_end(const io_request& r, std::uint64_t offset) noexcept {
   struct ::stat about{};
   return ::fstat(r.record->fd, &about) == 0 && static_cast<std::uint64_t>(about.st_size) <= offset;
 }
 
-/// Calls again where a signal interrupted it. Gives -errno.
-std::int64_t call_to_its_end(io_request& r) noexcept {
+/// Repeats the call as long as signals interrupt it. Returns its result, -errno or not_ready.
+std::int64_t call_uninterrupted(io_request& r) noexcept {
   for (;;) {
     const std::int64_t result = call(r);
     if (result >= 0 || result == not_ready) return result;
@@ -129,16 +129,17 @@ std::int64_t call_to_its_end(io_request& r) noexcept {
 
 std::int64_t try_now(io_request& request) noexcept {
   return unless_lost(request, [&request] {
-    const std::int64_t result = call_to_its_end(request);
+    const std::int64_t result = call_uninterrupted(request);
     const bool would_block = result == -EAGAIN && request.opcode != io_opcode::connect;
     return would_block ? not_ready : result;
   });
 }
 
-std::int64_t run_blocking(io_request& request) noexcept { return call_to_its_end(request); }
+std::int64_t run_blocking(io_request& request) noexcept { return call_uninterrupted(request); }
 
 std::int64_t read_cached(const io_request& request) noexcept {
-  // No file reaches so far. The system would take it for a negative offset, and -1 for that of the descriptor.
+  // No file is that long. The system would treat the offset as negative, and -1 as the descriptor's own
+  // position.
   if (request.offset >= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return 0;
   const iovec whole{request.buffer, request.size};
   const ssize_t n = ::preadv2(request.record->fd, &whole, 1, static_cast<off_t>(request.offset), RWF_NOWAIT);

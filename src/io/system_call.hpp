@@ -6,11 +6,11 @@
 #include <limits>
 
 namespace coracle::detail {
-/// It would have had to wait.
+/// In place of a result: the operation would block.
 inline constexpr std::int64_t not_ready = std::numeric_limits<std::int64_t>::min();
 
-/// Has `attempt` carry a request out, which gives not_ready if that is not possible now. A branch of a when_any() only
-/// while no other branch is carried out; else it is lost.
+/// Calls `attempt`, which tries to carry out the request and returns its result or not_ready. Of the branches
+/// of a when_any(), only one may be carried out: the others are `lost` and return -ECANCELED.
 template <class Attempt>
 std::int64_t unless_lost(io_request& request, Attempt attempt) noexcept {
   if (!request.one_of) return attempt();
@@ -20,16 +20,17 @@ std::int64_t unless_lost(io_request& request, Attempt attempt) noexcept {
   request.one_of->settle(result != not_ready);
   return result;
 }
-/// Carries a request on a pollable descriptor out, if that is possible now. Gives what the call returned,
-/// -errno or not_ready.
+/// Carries out a request on a pollable descriptor if it would not block. Returns what the system call
+/// returned, -errno or not_ready.
 std::int64_t try_now(io_request& request) noexcept;
-/// Reads from a file what is in memory. Gives not_ready if that is not all.
+/// Reads from a file through the page cache. Returns not_ready unless all of it is cached.
 std::int64_t read_cached(const io_request& request) noexcept;
-/// Reads from or writes to a file, and takes its time.
+/// Carries out a request on a file; it may block.
 std::int64_t run_blocking(io_request& request) noexcept;
-/// What nobody will take over any more, such as an accepted connection, is given back.
+/// Releases a result that will not be delivered: closes an accepted connection.
 void discard(const io_request& request) noexcept;
 
+/// Returns true if the request waits until its descriptor is readable, false if until it is writable.
 [[nodiscard]] constexpr bool waits_to_read(io_opcode code) noexcept {
   return code <= io_opcode::wait_readable;
 }

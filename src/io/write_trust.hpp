@@ -1,21 +1,22 @@
-// src/io/write_trust.hpp -- whether a write to a file is likely to be over at once.
+// src/io/write_trust.hpp -- predicts whether a write to a file will block.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
 #include <cstdint>
 
 namespace coracle::detail {
-/// Decides whether writes to files are carried out where they are awaited. The page cache takes most of them at once. Where
-/// it is full, or has to read the page first, a write waits for the device, and no system call tells beforehand. So after a
-/// slow write the file threads carry out those that follow, for a hundred times as long: slow writes hold a thread up for
-/// 1 % of the time at most.
+/// Decides whether writes to files are carried out on the thread that awaits them. The page cache takes most
+/// of them immediately. But if it is full, or must read the page first, a write waits for the device, and no
+/// system call tells in advance. So after a slow write, the kernel or a file thread carries out further
+/// writes, for a hundred times as long as the slow one took: slow writes block a thread for at most 1 % of
+/// the time.
 ///
-/// Threads  any number of threads.
+/// Threads  all members may be called from any thread.
 class write_trust {
  public:
-  /// In ticks of the system, some 200 us to 1 ms.
+  /// In ticks of the system: about 200 us to 1 ms.
   static constexpr std::uint64_t slow = std::uint64_t{1} << 20;
-  static constexpr std::uint64_t rest = 100;  ///< times as long as the slow write
+  static constexpr std::uint64_t rest = 100;  ///< a multiple of the time that the slow write took
 
   [[nodiscard]] bool may_write(std::uint64_t now) const noexcept {
     return now >= lost_until_.load(memory_order_relaxed); /*T1*/
@@ -27,7 +28,7 @@ class write_trust {
 
  private:
   //   [T1] load   relaxed  orders nothing
-  //   [T2] store  relaxed  orders nothing; of two slow writes at a time one counts
+  //   [T2] store  relaxed  orders nothing; of two concurrent slow writes, either one counts
   atomic<std::uint64_t> lost_until_{0};
 };
 }  // namespace coracle::detail

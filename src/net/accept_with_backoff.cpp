@@ -11,8 +11,8 @@ detail::after_failed_accept detail::after(const std::error_code& failure) noexce
     case ENOBUFS:
     case ENOMEM:
       return after_failed_accept::wait;
-    // Linux hands on what is pending at the connection: accept(2). Not ENETDOWN, EPERM and EOPNOTSUPP, which may be the
-    // listener's, and then would come again and again.
+    // Linux returns errors that are pending on the new connection: accept(2). ENETDOWN, EPERM and EOPNOTSUPP
+    // are not listed, because they may be the listener's, and would then recur forever.
     case ECONNABORTED:
     case ECONNRESET:
     case EPROTO:

@@ -9,18 +9,19 @@ namespace coracle::net {
 namespace {
 constexpr std::size_t group_count = 8;
 
-/// The groups read so far.
+/// The groups that have been read.
 struct group_list {
   std::uint16_t groups[group_count] = {};
   std::size_t count = 0;
-  std::optional<std::size_t> gap;  // how many groups stand before "::"
+  std::optional<std::size_t> gap;  // the number of groups before "::"
 
   bool add(std::uint32_t group) noexcept {
     if (count == group_count) return false;
     groups[count++] = static_cast<std::uint16_t>(group);
     return true;
   }
-  /// Moves what follows "::" to the end. Returns false if there are too few groups, or none for "::" to stand for.
+  /// Moves the groups after "::" to the end. Returns false if there are too few groups, or if "::" replaces
+  /// none.
   bool close_gap() noexcept {
     if (!gap) return count == group_count;
     if (count == group_count) return false;
@@ -29,7 +30,7 @@ struct group_list {
   }
 };
 
-/// Takes one to four hexadecimal digits.
+/// Removes one to four hexadecimal digits from the front of `rest`, and returns their value.
 std::optional<std::uint32_t> take_group(std::string_view& rest) noexcept {
   std::uint32_t group = 0;
   const char* const limit = rest.data() + std::min<std::size_t>(rest.size(), 4);
@@ -39,7 +40,7 @@ std::optional<std::uint32_t> take_group(std::string_view& rest) noexcept {
   return group;
 }
 
-/// Reads all of `rest`. Returns false if it is malformed or has too many groups.
+/// Parses all of `rest`. Returns false if it is malformed or has too many groups.
 bool take_groups(std::string_view rest, group_list& list) noexcept {
   if (text::take(rest, "::")) list.gap = 0;
   while (!rest.empty()) {
@@ -67,7 +68,7 @@ bool shows_ipv4(const ipv6_address& address) noexcept {
          (address.subnet_prefix() == 0x0064'ff9b'0000'0000 && address.interface_identifier() >> 32 == 0);
 }
 
-/// Groups [first, last) are what "::" stands for; both `count` if there are no two zeros in a row.
+/// The groups [first, last) that "::" replaces; both are `count` if no two zero groups are adjacent.
 struct zero_run {
   std::size_t first, last;
 };

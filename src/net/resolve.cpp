@@ -22,8 +22,8 @@ class category final : public std::error_category {
   throw std::system_error(error, resolver_category(), what);
 }
 
-/// Keeps the order within each family.
-std::vector<ip_endpoint> families_in_turn(const std::vector<ip_endpoint>& all) {
+/// Alternates between the families, and keeps the order within each.
+std::vector<ip_endpoint> interleave_families(const std::vector<ip_endpoint>& all) {
   std::vector<ip_endpoint> first, other, both;
   for (const ip_endpoint& each : all)
     (each.is_ipv4() == all.front().is_ipv4() ? first : other).push_back(each);
@@ -36,8 +36,8 @@ std::vector<ip_endpoint> families_in_turn(const std::vector<ip_endpoint>& all) {
 }  // namespace
 
 const std::error_category& resolver_category() noexcept {
-  static const category its;
-  return its;
+  static const category instance;
+  return instance;
 }
 
 std::vector<ip_endpoint> detail::look_up(const std::string& host, const std::string& service) {
@@ -56,6 +56,6 @@ std::vector<ip_endpoint> detail::look_up(const std::string& host, const std::str
     found.push_back(coracle::detail::from_sockaddr(address));
   }
   if (found.empty()) fail(EAI_NONAME, host);
-  return families_in_turn(found);
+  return interleave_families(found);
 }
 }  // namespace coracle::net

@@ -22,7 +22,7 @@ ip_endpoint unspecified_like(const ip_endpoint& other) noexcept {
   return other.is_ipv4() ? ip_endpoint{ipv4_endpoint{}} : ip_endpoint{ipv6_endpoint{}};
 }
 
-/// A datagram that did not fit: with MSG_TRUNC the result is its whole length.
+/// Throws if a datagram did not fit: with MSG_TRUNC, `received` is its full length.
 std::size_t require_whole(std::size_t received, std::size_t room) {
   if (received > room) throw_error(EMSGSIZE, "cannot receive a datagram that is longer than the buffer");
   return received;
@@ -71,9 +71,9 @@ void socket::close_recv() {
   if (result < 0) throw_error(-result, "cannot close a socket for receiving");
 }
 
-void socket::end_or_dissolve() {
+void socket::shut_down_or_disconnect() {
   if (is_stream_) {
-    // ENOTCONN: the connection has ended already, or there was none. Receiving tells which.
+    // ENOTCONN: the connection has already ended, or there was none. Receiving finds out which.
     const int result = descriptor_.system().shut_down(native_handle(), SHUT_WR);
     if (result < 0 && result != -ENOTCONN) throw_error(-result, "cannot disconnect a socket");
   } else {
@@ -82,17 +82,17 @@ void socket::end_or_dissolve() {
   }
 }
 void socket::forget_remote() noexcept { remote_ = unspecified_like(remote_); }
-socket_recv_operation socket::drop(const stop_token& token) noexcept {
-  constexpr std::size_t many = 1 << 30;  // with MSG_TRUNC, TCP drops what comes and needs no buffer
-  return {descriptor_, nullptr, many, MSG_TRUNC, token};
+socket_recv_operation socket::discard(const stop_token& token) noexcept {
+  constexpr std::size_t any_number = 1 << 30;
+  return {descriptor_, nullptr, any_number, MSG_TRUNC, token};  // TCP then discards the data: no buffer
 }
-void socket::throw_cut_off() { throw_error(ENODATA, "a stream has ended before all was received"); }
-void socket::throw_no_delimiter() { throw_error(EMSGSIZE, "what should end has not ended on a socket"); }
+void socket::throw_cut_off() { throw_error(ENODATA, "the stream ended before all bytes were received"); }
+void socket::throw_no_delimiter() { throw_error(EMSGSIZE, "delimiter not found within the limit"); }
 
 socket socket::duplicate() const {
   if (!descriptor_.is_open()) return socket{{}, remote_, is_stream_};
   const int fd = descriptor_.system().duplicate(native_handle());
-  if (fd < 0) throw_error(-fd, "cannot copy a socket");
+  if (fd < 0) throw_error(-fd, "cannot duplicate a socket");
   return socket{
       {*descriptor_.service(), fd, coracle::detail::io_descriptor_kind::pollable}, remote_, is_stream_};
 }
@@ -162,8 +162,8 @@ socket socket_accept_new_operation::take_accepted(io_service* service) {
 socket socket_accept_new_operation::await_resume() { return take_accepted(listener_.descriptor_.service()); }
 
 void socket_accept_operation::await_resume() {
-  io_service* const its_own = accepted_.descriptor_.service();
-  accepted_ = its_own ? take_accepted(its_own) : socket_accept_new_operation::await_resume();
+  io_service* const service = accepted_.descriptor_.service();
+  accepted_ = service ? take_accepted(service) : socket_accept_new_operation::await_resume();
 }
 
 std::size_t socket_recv_operation::await_resume() {

@@ -1,4 +1,4 @@
-// src/net/socket_address.hpp -- endpoints as the kernel's calls take and give them.
+// src/net/socket_address.hpp -- conversions between endpoints and the kernel's socket addresses.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 
 namespace coracle::detail {
-/// Fills `storage` for bind, connect and sendto; returns the length to pass along.
+/// Fills `storage` for bind, connect or sendto, and returns the length to pass with it.
 inline socklen_t to_sockaddr(const net::ip_endpoint& endpoint, sockaddr_storage& storage) noexcept {
   std::memset(&storage, 0, sizeof storage);
   if (endpoint.is_ipv4()) {
@@ -28,8 +28,8 @@ inline socklen_t to_sockaddr(const net::ip_endpoint& endpoint, sockaddr_storage&
   return sizeof address;
 }
 
-/// What accept, recvfrom and getsockname have filled in. The zone of a link-local address is dropped.
-/// Requires: the family is AF_INET or AF_INET6.
+/// Converts an address that accept, recvfrom or getsockname has stored. The zone of a link-local address is
+/// dropped. Requires: the family is AF_INET or AF_INET6.
 inline net::ip_endpoint from_sockaddr(const sockaddr_storage& storage) noexcept {
   if (storage.ss_family == AF_INET) {
     sockaddr_in address;

@@ -1,4 +1,4 @@
-// src/net/text.hpp -- the parts that the text forms of addresses and endpoints share.
+// src/net/text.hpp -- parsing and printing shared by the text forms of addresses and endpoints.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <algorithm>
@@ -11,12 +11,13 @@
 #include <string_view>
 
 namespace coracle::net::text {
-/// Takes a decimal number of at most `limit` from the front of `text`. A leading zero is refused.
+/// Removes a decimal number of at most `limit` from the front of `text`, and returns it. Rejects a leading
+/// zero.
 inline std::optional<std::uint32_t> take_decimal(std::string_view& text, std::uint32_t limit) noexcept {
-  const std::size_t most = std::min<std::size_t>(text.size(), 10);  // digits, as UINT32_MAX has
+  const std::size_t max_digits = std::min<std::size_t>(text.size(), 10);  // UINT32_MAX has 10
   std::uint64_t number = 0;
   std::size_t length = 0;
-  for (; length != most && text[length] >= '0' && text[length] <= '9'; ++length) {
+  for (; length != max_digits && text[length] >= '0' && text[length] <= '9'; ++length) {
     number = number * 10 + static_cast<unsigned>(text[length] - '0');
   }
   if (length == 0 || number > limit || (length > 1 && text[0] == '0')) return std::nullopt;
@@ -28,9 +29,9 @@ inline bool take(std::string_view& text, std::string_view wanted) noexcept {
   text.remove_prefix(wanted.size());
   return true;
 }
-/// "1.2.3.4", and no single integer.
+/// Parses "1.2.3.4", but no single integer.
 std::optional<ipv4_address> parse_dotted(std::string_view text) noexcept;
-/// All of `text` as a port.
+/// Parses all of `text` as a port.
 inline std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
   const auto port = take_decimal(text, 65535);
   if (!port || !text.empty()) return std::nullopt;
@@ -40,7 +41,7 @@ inline std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
 inline constexpr std::size_t longest_ipv4 = 15;  // 255.255.255.255
 inline constexpr std::size_t longest_ipv6 = 39;  // eight groups of four digits
 inline constexpr std::size_t longest_port = 6;   // :65535
-/// Writes at most longest_ipv4 or longest_ipv6 characters; returns the end of what was written.
+/// Writes at most longest_ipv4 or longest_ipv6 characters, and returns the end of the text.
 char* print(char* out, ipv4_address address) noexcept;
 char* print(char* out, const ipv6_address& address) noexcept;
 /// Writes at most longest_port characters: a colon and the number.

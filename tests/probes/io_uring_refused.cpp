@@ -82,7 +82,7 @@ void falls_back() {
   if (io.engine().reason.find("io_uring_setup: ") != 0) std::_Exit(2);
   std::_Exit(works(io) ? 0 : 3);
 }
-/// Who asks for it is told.
+/// A program that requests io_uring gets the error.
 void is_asked_for() {
   ::setenv("CORACLE_IO", "io_uring", 1);
   refuse_io_uring<EPERM>();
@@ -91,7 +91,7 @@ void is_asked_for() {
     std::_Exit(1);
   } catch (const std::system_error& e) {
     const bool is_right =
-        e.code().value() == EPERM && std::string(e.what()).find("CORACLE_IO asks for io_uring") == 0;
+        e.code().value() == EPERM && std::string(e.what()).find("CORACLE_IO requests io_uring") == 0;
     std::_Exit(is_right ? 0 : 2);
   }
 }

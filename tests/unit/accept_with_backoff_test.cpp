@@ -1,4 +1,4 @@
-// tests/unit/accept_with_backoff_test.cpp -- a server goes on where descriptors run out: simulated, and with a real limit.
+// tests/unit/accept_with_backoff_test.cpp -- a server survives a shortage of descriptors, simulated and real.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -35,7 +35,7 @@ using coracle::net::socket;
 using coracle::net::detail::after_failed_accept;
 using time_point = std::chrono::steady_clock::time_point;
 
-/// A host with a listener, a client that is connected, and no descriptor left for it.
+/// A host with a listener, a pending connection, and no descriptor left to accept it.
 struct full_host {
   full_host() {
     listener.bind(address);
@@ -152,7 +152,7 @@ TEST_CASE("accept_with_backoff: which errors pass") {
   CHECK(coracle::net::detail::after({EMFILE, std::generic_category()}) == after_failed_accept::give_up);
 }
 
-/// While it lives, the process has descriptors below `end` only.
+/// Limits the descriptors of the process to numbers below `end` for its lifetime.
 class descriptor_limit {
  public:
   explicit descriptor_limit(int end) {

@@ -1,4 +1,4 @@
-// tests/unit/allocation_counter.cpp -- has the test program count its allocations.
+// tests/unit/allocation_counter.cpp -- makes the test program count its allocations.
 // SPDX-License-Identifier: MIT
 #include <coracle/testing/allocations.hpp>
 

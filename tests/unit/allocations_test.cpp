@@ -1,4 +1,4 @@
-// tests/unit/allocations_test.cpp -- allocations that are counted, and those that fail as told.
+// tests/unit/allocations_test.cpp -- counted allocations, and injected allocation failures.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ using coracle::testing::failing_allocator;
 using coracle::testing::live_allocations;
 constexpr bool cannot_count = !coracle::testing::allocations_are_counted;
 
-// Not inline: clang would put a frame that it sees the end of on the stack.
+// Not inline: clang would elide the allocation of a frame whose end it sees.
 [[gnu::noinline]] coracle::task<int> one() { co_return 1; }
 [[gnu::noinline]] coracle::task<int> two() {
   auto first = one(), second = one();
@@ -32,7 +32,7 @@ TEST_CASE("allocations: each form of new counts once, and is live until its dele
           doctest::skip(cannot_count)) {
   const auto made = allocations();
   const auto live = live_allocations();
-  // Direct calls: the compiler may leave out those of new-expressions.
+  // Direct calls: the compiler may omit those of new-expressions.
   void* const blocks[] = {::operator new(1), ::operator new[](0), ::operator new(8, std::nothrow),
                           ::operator new[](8, std::nothrow)};
   const auto made_then = allocations() - made;

@@ -1,4 +1,4 @@
-// tests/unit/as_outcome_test.cpp -- the end of work as a value.
+// tests/unit/as_outcome_test.cpp -- the outcome of work as a value.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

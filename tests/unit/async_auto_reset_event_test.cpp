@@ -1,4 +1,4 @@
-// tests/unit/async_auto_reset_event_test.cpp -- the gate that lets one through.
+// tests/unit/async_auto_reset_event_test.cpp -- the event that wakes one waiter.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -99,7 +99,7 @@ TEST_CASE("async_auto_reset_event: destroyed while a coroutine waits ends the pr
         }) == "coracle: an async_auto_reset_event was destroyed while coroutines wait for it\n");
 }
 
-// What the header promises to the compiler; event_contract_test.cpp has the rest.
+// The static guarantees of the header; event_contract_test.cpp has the others.
 static_assert(sizeof(async_auto_reset_event) == 24);
 static_assert(noexcept(std::declval<async_auto_reset_event&>().reset()));
 }  // namespace

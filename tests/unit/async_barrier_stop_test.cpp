@@ -18,7 +18,7 @@ using coracle::async_barrier;
 using coracle_test::detached;
 using coracle_test::meet_and_log;
 
-/// Logs `name` once all have met, or `-name` if it is stopped before.
+/// Logs `name` once all have arrived, or `-name` if it is stopped before.
 detached meet_or_stop(async_barrier<>& barrier, const coracle::stop_source& source, std::vector<int>& log,
                       int name) {
   auto meeting = barrier.arrive_and_wait();

@@ -341,7 +341,7 @@ TEST_CASE("async_barrier: meeting allocates nothing" *
   CHECK(met == 12);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 using barrier_awaiter = async_barrier<>::arrive_operation;
 static_assert(sizeof(async_barrier<>) == 32);
 static_assert(!std::is_copy_constructible_v<async_barrier<>> &&

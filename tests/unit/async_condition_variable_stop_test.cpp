@@ -24,7 +24,7 @@ using coracle_test::shared;
 using coracle_test::wait_for_value;
 using coracle_test::wait_once;
 
-/// What a wait that may be stopped does: logs, after it, whether it had the lock.
+/// Waits, possibly until it is stopped, and then logs whether it has the lock.
 coracle::task<> wait_stoppably(shared& s) {
   auto lock = co_await s.mutex.scoped_lock_async();
   bool held = false;

@@ -1,4 +1,4 @@
-// tests/unit/async_condition_variable_test.cpp -- waiting under a lock for something to change.
+// tests/unit/async_condition_variable_test.cpp -- waiting under a lock for a change.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -290,7 +290,7 @@ TEST_CASE("async_mutex_lock: mutex() is the one it holds, and null after a move"
   CHECK(second.mutex() == &mutex);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 using coracle::async_mutex_lock;
 using wait_awaiter = async_condition_variable::wait_operation;
 using always = bool (*)() noexcept;

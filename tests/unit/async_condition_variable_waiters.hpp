@@ -8,14 +8,14 @@
 #include "../support/is_free.hpp"
 
 namespace coracle_test {
-/// A mutex, what it protects, and how it is told that this has changed.
+/// A mutex, the value that it protects, and the condition variable that signals its changes.
 struct shared {
   coracle::async_mutex mutex;
   coracle::async_condition_variable changed;
   int value = 0;
   std::vector<int> log;
 };
-/// Logs its name if it has the lock after the wait, else -name.
+/// Logs its name if it has the lock after the wait, otherwise -name.
 inline detached wait_once(shared& s, int name) {
   auto lock = co_await s.mutex.scoped_lock_async();
   co_await s.changed.wait(lock);

@@ -1,4 +1,4 @@
-// tests/unit/async_finally_test.cpp -- clean-up that is awaited, however the work ends.
+// tests/unit/async_finally_test.cpp -- asynchronous clean-up, however the work ends.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -31,7 +31,7 @@ using coracle_test::async_sources::all;
 using coracle_test::async_sources::counting;
 using coracle_test::async_sources::ints;
 
-// No outer block here declares a variable: g++ 12 does not run some such coroutines.
+// The outer blocks here declare no variables: g++ 12 does not run some coroutines of that form.
 task<> by_next(async_generator<int>& source, ints& seen) {
   while (int* element = co_await source.next()) seen.push_back(*element);
 }

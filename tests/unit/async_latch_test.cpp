@@ -272,7 +272,7 @@ TEST_CASE("async_latch: waiting and counting allocate nothing" *
   CHECK(after == before);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 using latch_awaiter = coracle::awaiter_type_t<const async_latch&>;
 static_assert(sizeof(async_latch) == 32);
 static_assert(!std::is_copy_constructible_v<async_latch> && !std::is_move_constructible_v<async_latch>);

@@ -1,4 +1,4 @@
-// tests/unit/async_manual_reset_event_test.cpp -- the gate that stays open.
+// tests/unit/async_manual_reset_event_test.cpp -- the event that stays set.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -104,7 +104,7 @@ TEST_CASE("async_manual_reset_event: destroyed while a coroutine waits ends the 
         }) == "coracle: an async_manual_reset_event was destroyed while coroutines wait for it\n");
 }
 
-// What the header promises to the compiler; event_contract_test.cpp has the rest.
+// The static guarantees of the header; event_contract_test.cpp has the others.
 static_assert(sizeof(async_manual_reset_event) == 24);
 static_assert(noexcept(std::declval<async_manual_reset_event&>().reset()) &&
               noexcept(std::declval<const async_manual_reset_event&>().is_set()));

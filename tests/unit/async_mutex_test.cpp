@@ -1,4 +1,4 @@
-// tests/unit/async_mutex_test.cpp -- exclusion across awaits.
+// tests/unit/async_mutex_test.cpp -- mutual exclusion across awaits.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -421,7 +421,7 @@ TEST_CASE("async_mutex: locking, waiting and unlocking allocate nothing" *
   CHECK(turns == 6);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 using lock_awaiter = async_mutex::lock_operation;
 static_assert(sizeof(async_mutex) == 24);
 static_assert(std::is_nothrow_default_constructible_v<async_mutex>);

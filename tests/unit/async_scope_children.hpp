@@ -1,4 +1,4 @@
-// tests/unit/async_scope_children.hpp -- children of an async_scope, and who joins it.
+// tests/unit/async_scope_children.hpp -- children of an async_scope, and coroutines that join it.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/async_scope.hpp>

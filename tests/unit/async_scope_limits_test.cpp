@@ -1,4 +1,4 @@
-// tests/unit/async_scope_limits_test.cpp -- many children, deep ones, no memory, and what breaks its rules.
+// tests/unit/async_scope_limits_test.cpp -- many children, deep nesting, allocation failures, and misuse.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -202,7 +202,7 @@ TEST_CASE("async_scope: where memory runs out spawn() throws, and the scope stay
   CHECK(failed >= 3);
 }
 
-/// A scheduler whose way takes a frame.
+/// A scheduler whose schedule() is a coroutine, and so needs a frame.
 struct loop_behind_task {
   run_loop& loop;
   task<> schedule() const { co_await loop.schedule(); }

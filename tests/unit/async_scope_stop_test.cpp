@@ -279,7 +279,7 @@ TEST_CASE("async_scope: a joiner outside any executor runs on the thread on whic
   CHECK((joiner_on == child_on || joiner_on == std::this_thread::get_id()));
 }
 
-/// Parks a child until the test resumes it; what then orders the two threads is the scope alone.
+/// Suspends a child until the test resumes it; only the scope then synchronises the two threads.
 struct park {
   explicit park(std::coroutine_handle<>& place) noexcept : place_(place) {}
   bool await_ready() const noexcept { return false; }

@@ -1,4 +1,4 @@
-// tests/unit/async_scope_test.cpp -- work that is started now and waited for later.
+// tests/unit/async_scope_test.cpp -- work that is started now and joined later.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/async_semaphore_test.cpp -- permits, and who gets them when.
+// tests/unit/async_semaphore_test.cpp -- permits, and the order in which coroutines get them.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -36,7 +36,7 @@ detached acquire_on(coracle::run_loop& loop, async_semaphore& semaphore, std::ve
   co_await semaphore.acquire();
   log.push_back(coracle::current_executor() == &loop ? name : -name);
 }
-/// How many permits are free; takes them.
+/// Takes all free permits, and returns their number.
 int drain(async_semaphore& semaphore) {
   int permits = 0;
   while (semaphore.try_acquire()) ++permits;
@@ -403,7 +403,7 @@ TEST_CASE("async_semaphore: acquiring, waiting and releasing allocate nothing" *
   CHECK(turns == 6);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 using acquire_awaiter = async_semaphore::acquire_operation;
 static_assert(sizeof(async_semaphore) == 24);
 static_assert(!std::is_copy_constructible_v<async_semaphore> &&

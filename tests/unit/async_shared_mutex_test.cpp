@@ -1,4 +1,4 @@
-// tests/unit/async_shared_mutex_test.cpp -- readers together, writers alone, nobody overtaken.
+// tests/unit/async_shared_mutex_test.cpp -- concurrent readers, exclusive writers, no overtaking.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -399,7 +399,7 @@ TEST_CASE("async_shared_mutex: locking, waiting and unlocking allocate nothing" 
   CHECK(turns == 9);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 using coracle::async_shared_mutex_lock;
 using coracle::async_shared_mutex_shared_lock;
 using lock_awaiter = async_shared_mutex::lock_operation;

@@ -1,4 +1,4 @@
-// tests/unit/async_sources.hpp -- async_generators that a test reads from, and what they gave.
+// tests/unit/async_sources.hpp -- async_generators that a test reads, and the elements they yielded.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/sync_wait.hpp>
@@ -14,7 +14,7 @@ using ints = std::vector<int>;
 inline coracle::async_generator<int> counting(int from, int to) {
   for (int i = from; i != to; ++i) co_yield i;
 }
-/// Counts how many elements were asked for.
+/// Counts the requested elements.
 inline coracle::async_generator<int> counting_asked(int& asked) {
   for (int i = 0;; ++i) {
     ++asked;

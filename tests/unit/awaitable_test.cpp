@@ -1,4 +1,4 @@
-// tests/unit/awaitable_test.cpp -- what counts as awaitable, what type it gives, where it works.
+// tests/unit/awaitable_test.cpp -- what counts as awaitable, its result type, and where it works.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -173,7 +173,7 @@ TEST_CASE("blocking: a thread that is to wait for less than no time does not wai
 
 TEST_CASE("blocking: the program's pool has threads of its own in the child that fork() makes" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
-  // Not under ThreadSanitizer, which follows no threads in the child of a process that had some.
+  // Not under ThreadSanitizer, which does not support threads in the child of a process with threads.
   const auto call = [] { return 7; };
   for (int times = 0; times != 5; ++times) {
     CHECK(sync_wait(blocking(call)) == 7);
@@ -202,14 +202,14 @@ TEST_CASE("blocking: to destroy a pool on its own thread ends the program with o
         }) == "coracle: deadlock: threads for blocking calls were joined on one of them\n");
 }
 
-/// A pool of one thread, which is kept busy until the end of the scope.
+/// A pool of one thread, which is busy until the end of the scope.
 class busy_pool {
  public:
   busy_pool() {
     coracle_test::run_detached(hold());
     begun_.acquire();
   }
-  /// Lets all that was called end.
+  /// Lets all pending calls end.
   ~busy_pool() {
     hold_.release();
     const auto last = [] {};

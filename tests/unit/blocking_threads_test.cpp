@@ -1,4 +1,4 @@
-// tests/unit/blocking_threads_test.cpp -- operations on files, which threads carry out.
+// tests/unit/blocking_threads_test.cpp -- operations on files that threads carry out.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -76,8 +76,8 @@ TEST_CASE("file operation: an error of a file is an error of its operation") {
   CHECK(seen.error == EBADF);
 }
 
-/// Writes more to a blocking pipe than it holds, so that a file thread is inside write() until somebody
-/// reads.
+/// Writes more to a blocking pipe than it holds, so that a file thread stays inside write() until the pipe is
+/// read.
 class held_up_thread {
  public:
   explicit held_up_thread(io_service& io) : pipe_(io, io_descriptor_kind::file), writing_(write()) {
@@ -266,7 +266,7 @@ TEST_CASE("file operation: more than a megabyte is for a thread to copy") {
   CHECK(more.result == (1 << 20) + 1);
 }
 
-/// Files are the system's, and time is the test's: each look at the clock takes so long.
+/// Uses the system's files, and a clock of the test that advances by a given step each time it is read.
 class slow_clock final : public epoll_system {
  public:
   std::chrono::steady_clock::time_point now() noexcept override { return {}; }

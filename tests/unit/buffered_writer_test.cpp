@@ -1,4 +1,4 @@
-// tests/unit/buffered_writer_test.cpp -- small writes that reach the sink together.
+// tests/unit/buffered_writer_test.cpp -- small writes that are passed to the sink together.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/byte_pieces.hpp -- a byte_source and a byte_sink that a test plays.
+// tests/unit/byte_pieces.hpp -- a byte_source and a byte_sink controlled by a test.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace coracle_test {
-/// Gives the pieces one by one, as far as there is room; then the end.
+/// Returns the pieces one by one, as far as there is room; then the end of the stream.
 struct pieces_to_read {
   std::deque<std::string> left;
   int reads = 0;
@@ -31,7 +31,7 @@ struct pieces_to_read {
   }
 };
 
-/// Takes at most so many bytes at once.
+/// Takes at most a given number of bytes at once.
 struct pieces_written {
   std::size_t most = 1000;
   std::vector<std::string> pieces{};

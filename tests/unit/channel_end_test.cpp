@@ -234,7 +234,7 @@ TEST_CASE_TEMPLATE("channel: destroyed while a coroutine waits ends the program 
         }) == "coracle: a channel was destroyed while coroutines wait for it\n");
 }
 
-/// Is moved while an end of the channel is in use, and uses it too, as a second sender would.
+/// Its move, which happens while an end of the channel is in use, uses that end too, like a second sender.
 struct intruder {
   explicit intruder(coracle::spsc_channel<intruder>* into) noexcept : into_(into) {}
   intruder(intruder&& from) noexcept : into_(nullptr) {
@@ -253,7 +253,7 @@ TEST_CASE("spsc_channel: two senders at the same time end the program, which say
 }
 TEST_CASE("spsc_channel: so do two on two threads" *
           doctest::skip(!CORACLE_CHECKS() || !coracle::testing::allocations_are_counted)) {
-  // Not under ThreadSanitizer, which follows no threads in the child of a process that had some.
+  // Not under ThreadSanitizer, which does not support threads in the child of a process with threads.
   CHECK(coracle_test::abort_message([] {
           ::alarm(60);  // the end if they are never found
           coracle::spsc_channel<int> ch{2};

@@ -1,4 +1,4 @@
-// tests/unit/channel_kinds.hpp -- the bounded channels, for cases that each of them has to pass.
+// tests/unit/channel_kinds.hpp -- the bounded channels, for test cases that each of them must pass.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <doctest/doctest.h>
@@ -17,12 +17,12 @@ struct many_ends {
   template <class T>
   using of = coracle::channel<T>;
 };
-/// As it is made: its ends belong to its lock.
+/// In its initial state: both ends are guarded by its lock.
 struct two_ends {
   template <class T>
   using of = coracle::spsc_channel<T>;
 };
-/// As it is once nobody has had to wait for some time: its ends are apart.
+/// In the state after a while without waiting: its ends are separate.
 struct two_ends_apart {
   template <class T>
   struct of : coracle::spsc_channel<T> {

@@ -1,4 +1,4 @@
-// tests/unit/channel_test.cpp -- elements, in order, and who waits for whom.
+// tests/unit/channel_test.cpp -- elements in order, and which end waits for the other.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/child_tasks.hpp -- tasks that are run together with others.
+// tests/unit/child_tasks.hpp -- tasks that tests run concurrently with others.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>

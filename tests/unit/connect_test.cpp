@@ -1,4 +1,4 @@
-// tests/unit/connect_test.cpp -- addresses of a host, and which of them is connected to.
+// tests/unit/connect_test.cpp -- the addresses of a host, and which of them gets connected.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <netdb.h>
@@ -53,7 +53,7 @@ TEST_CASE("connect: by name, to the address on which somebody listens") {
   CHECK(std::get<0>(both).remote_endpoint() == listener.local_endpoint());
 }
 
-/// A client of which so many addresses lead to a server, on a simulated network.
+/// A client on a simulated network, where the given number of addresses lead to a server.
 struct world {
   coracle::testing::simulation sim{1};
   coracle::testing::simulated_network network{sim};

@@ -1,4 +1,4 @@
-// tests/unit/connected_sockets.hpp -- sockets that are connected already, and how an operation on one ended.
+// tests/unit/connected_sockets.hpp -- connected sockets, and how an operation on one ended.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -39,7 +39,7 @@ struct pair {
   socket client;
   socket server;
 };
-/// Two ends of one connection.
+/// Both ends of a connection.
 pair connected(io_service& io) {
   socket listener = listening(io);
   pair ends{socket::create_tcpv4(io), socket::create_tcpv4(io)};
@@ -67,7 +67,7 @@ task<std::string> receive_some(socket& from) {
   co_return std::string(buffer.data(), size);
 }
 
-/// Awaits `work` and gives the error it ends in; the empty one if it succeeds.
+/// Awaits `work` and returns its error, or an empty one if it succeeds.
 template <class Awaitable>
 task<std::error_code> error_of(Awaitable work) {
   try {

@@ -1,4 +1,4 @@
-// tests/unit/cppcoro_reports_test.cpp -- what went wrong for users of cppcoro must not go wrong here.
+// tests/unit/cppcoro_reports_test.cpp -- bugs that users of cppcoro reported do not exist here.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -129,7 +129,7 @@ TEST_CASE("cppcoro: a pool thread that found work while it was being woken slept
   constexpr int rounds = 500, falls_asleep_within = 300'000;
   std::atomic<int> arrived{0}, answered{0};
   std::optional<static_thread_pool> pool{2};
-  // Two coroutines that wait for one another: both threads have to come.
+  // Two coroutines that wait for each other: both threads must take part.
   const auto meet = [&](int round) -> detached {
     co_await pool->schedule();
     ++arrived;

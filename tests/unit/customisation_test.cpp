@@ -1,4 +1,4 @@
-// tests/unit/customisation_test.cpp -- a user's promise and awaitable, and names that only look like customisation points.
+// tests/unit/customisation_test.cpp -- customisation points, and members that only have the same names.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ class awaiter {
  private:
   int value_;
 };
-/// Awaited as 1, or, by its owning awaiter, as 2.
+/// Its result is 1, or 2 if its owning awaiter is used.
 struct owned {
   awaiter operator co_await() && noexcept { return awaiter{1}; }
   awaiter owning_awaiter() && noexcept { return awaiter{2}; }
@@ -29,12 +29,12 @@ struct owned {
 struct plain {
   awaiter operator co_await() && noexcept { return awaiter{1}; }
 };
-/// Has members of these names that mean something else.
+/// Has members with these names but a different meaning.
 struct unrelated {
   awaiter operator co_await() && noexcept { return awaiter{1}; }
   int owning_awaiter() && noexcept { return 2; }
 };
-// Found by argument-dependent lookup for all of these, and never to be called.
+// Found by argument-dependent lookup for all of these, and must never be called.
 template <class T>
 awaiter owning_awaiter(T&&) noexcept {
   return awaiter{3};

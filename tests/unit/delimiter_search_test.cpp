@@ -1,4 +1,4 @@
-// tests/unit/delimiter_search_test.cpp -- the first delimiter in a text that arrives in pieces, in linear time.
+// tests/unit/delimiter_search_test.cpp -- finds the first delimiter in text that arrives in pieces.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -13,7 +13,8 @@
 namespace {
 using coracle::net::detail::delimiter_search;
 
-/// Where the first delimiter ends, if the text comes in pieces of so many characters; 0: nowhere.
+/// Returns the end of the first delimiter in text that arrives in pieces of the given size; 0 if there is
+/// none.
 std::size_t end_of_first(std::string_view text, std::string_view delimiter, std::size_t piece) {
   delimiter_search<char> search{delimiter.data(), delimiter.size()};
   for (std::size_t begin = 0; begin < text.size(); begin += piece) {
@@ -50,7 +51,7 @@ TEST_CASE("delimiter_search: a null character is one like others") {
   CHECK(end_of_first({"a\0\0\0xb", 6}, delimiter, 2) == 5);
 }
 
-/// Counts how often any two are compared.
+/// Counts comparisons.
 struct counted_char {
   char value;
   static inline std::size_t comparisons = 0;

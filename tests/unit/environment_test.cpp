@@ -1,4 +1,4 @@
-// tests/unit/environment_test.cpp -- what travels down with every await, and what does not travel up.
+// tests/unit/environment_test.cpp -- what every await passes down, and what it does not pass up.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ task<coracle::stop_token> token() { co_return co_await coracle::this_task::stop_
 task<time_point> deadline() { co_return co_await coracle::this_task::deadline(); }
 task<int> value_of(const task_local<int>& local) { co_return co_await local.value(); }
 
-/// Awaits `child` below so many tasks.
+/// Awaits `child` below the given number of tasks.
 template <class T>
 task<T> below(int levels, task<T> child) {
   if (levels == 0) co_return co_await std::move(child);

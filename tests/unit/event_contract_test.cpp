@@ -1,4 +1,4 @@
-// tests/unit/event_contract_test.cpp -- what holds for every event, and for every one of a kind.
+// tests/unit/event_contract_test.cpp -- the contract of all events, and of each kind of event.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -507,7 +507,7 @@ TEST_CASE_TEMPLATE("event for one: a coroutine destroyed at a later await has no
   CHECK(lives.alive == 0);
 }
 
-// What each header promises to the compiler.
+// The static guarantees of each header.
 template <class Event>
 concept keeps_promises =
     std::is_nothrow_default_constructible_v<Event> && !std::is_copy_constructible_v<Event> &&

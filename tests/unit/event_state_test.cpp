@@ -1,4 +1,4 @@
-// tests/unit/event_state_test.cpp -- what the events have in common, where two of its members meet.
+// tests/unit/event_state_test.cpp -- the state that the events share, when two of its members overlap.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -14,18 +14,18 @@ using coracle::detail::queued_waiter;
 using coracle::detail::single_waiter_event_state;
 using state = queued_waiter::state;
 
-/// Keeps what it is given.
+/// Keeps the resumptions posted to it.
 struct collector final : coracle::executor {
   void post(coracle::resumption& item) noexcept override { woken.push_back(&item); }
   std::vector<coracle::resumption*> woken;
 };
-/// A waiter outside any coroutine, perhaps woken there.
+/// A waiter that is not part of a coroutine, possibly woken on that executor.
 struct one : queued_waiter {
   one() noexcept : queued_waiter(nullptr, nullptr) {}
   explicit one(choice& shared) noexcept : one() { static_cast<void>(listen(nullptr, shared)); }
   explicit one(collector& there) noexcept : one() { home = &there; }
 };
-/// Whom set_for_one() wakes; null: nobody.
+/// Returns the waiter that set_for_one() wakes, or null.
 queued_waiter* let_through(event_state& event, collector& there) {
   there.woken.clear();
   event.set_for_one();

@@ -1,4 +1,4 @@
-// tests/unit/executor_test.cpp -- the rule by which a suspended coroutine is woken where it belongs.
+// tests/unit/executor_test.cpp -- a suspended coroutine is woken on its own executor.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using coracle::current_executor;
 using coracle_test::test_coroutine;
 
-/// A scheduler as a user may write one.
+/// A scheduler as users may write one.
 class stepping_executor final : public coracle::executor {
  public:
   void post(coracle::resumption& item) noexcept override { queue_.push_back(&item); }
@@ -34,7 +34,7 @@ class stepping_executor final : public coracle::executor {
   std::deque<coracle::resumption*> queue_;
 };
 
-/// Suspends as a coroutine in a wait queue does.
+/// Suspends like a coroutine in a wait queue.
 struct wait_in {
   explicit wait_in(coracle::waiter& its_place) noexcept : place(its_place) {}
   bool await_ready() const noexcept { return false; }
@@ -119,7 +119,7 @@ TEST_CASE("executor_scope: scopes nest, and the outer one comes back") {
   CHECK(current_executor() == &one);
 }
 
-/// Each waiter wakes the next one, and notes when it has returned from that.
+/// Each waiter wakes the next one, and records when that call has returned.
 struct chain {
   explicit chain(std::size_t length) : places(length + 1) {}
   test_coroutine link(std::size_t index) {
@@ -166,7 +166,7 @@ TEST_CASE("wake depth: up to 64 wake-ups run inside one another, the 65th after 
   CHECK(all.left.back() == 0);
 }
 
-/// Waits; then wakes `fan` one after the other.
+/// Waits, then wakes each waiter of `fan` in turn.
 test_coroutine wake_each(coracle::waiter& own, std::vector<coracle::waiter>& fan) {
   co_await wait_in(own);
   for (coracle::waiter& each : fan) each.wake();

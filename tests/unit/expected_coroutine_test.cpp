@@ -204,7 +204,7 @@ TEST_CASE("expected coroutine: they call one another, and one error ends the cha
   CHECK(countdown(10, true).error() == "bottom");
 }
 
-// Opaque, so that no compiler dissolves the frames that are counted.
+// Not inlined, so that the compiler does not elide the frames that are counted.
 CORACLE_NOINLINE() number allocated(std::allocator_arg_t, failing_allocator<int>, number value) {
   co_return co_await value;
 }

@@ -1,4 +1,4 @@
-// tests/unit/expected_test.cpp -- expected: ours, or std's where there is one; both pass the same tests.
+// tests/unit/expected_test.cpp -- coracle's own expected, or std's where it exists, passes the same tests.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

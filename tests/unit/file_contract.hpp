@@ -1,6 +1,7 @@
-// tests/unit/file_contract.hpp -- what holds for every file, of the system as of a simulated host.
-// Whoever includes it has defined CORACLE_FILE_TEST, how the names of the tests begin, and service_under_test, which has
-// an io_service `io`, or a reference to one, gives paths (`here / "name"`), and has text_of() and write_text() for them.
+// tests/unit/file_contract.hpp -- the contract of every file, of the system or of a simulated host. The
+// including file defines CORACLE_FILE_TEST, the prefix of the test names, and service_under_test, which has
+// an io_service `io`, or a reference to one, and provides paths (`here / "name"`), text_of() and
+// write_text().
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <doctest/doctest.h>
@@ -33,7 +34,7 @@ using coracle::stop_source;
 using coracle::task;
 using coracle::write_only_file;
 
-/// Awaits `work`; true if it ended because stop was requested.
+/// Awaits `work`. Returns true if it was cancelled.
 template <class Awaitable>
 task<bool> is_cancelled(Awaitable work) {
   try {
@@ -67,7 +68,8 @@ TEST_CASE(CORACLE_FILE_TEST ": a path with a NUL in it names no file, rather tha
   service_under_test here;
   here.write_text(here / "a", "text");
   std::filesystem::path path = here / "a";
-  const std::string message = "cannot open a path with a NUL in it: " + path.native() + ": Invalid argument";
+  const std::string message =
+      "cannot open a path that contains a NUL: " + path.native() + ": Invalid argument";
   path += "\0b"s;
   CHECK_THROWS_WITH_AS(static_cast<void>(read_only_file::open(here.io, path)), message.c_str(),
                        std::system_error);

@@ -35,7 +35,7 @@
 namespace {
 namespace fs = std::filesystem;
 
-/// A folder that is removed with all that is in it.
+/// A temporary directory, removed with its contents.
 class temporary_folder {
  public:
   temporary_folder() {
@@ -219,7 +219,7 @@ TEST_CASE("file: the buffering modes reach the system, and programs that are sta
   CHECK(flags_with(file_buffering_mode::sequential | file_buffering_mode::temporary) == 0);
   CHECK(flags_with(file_buffering_mode::random_access) == 0);
   CHECK(flags_with(file_buffering_mode::write_through | file_buffering_mode::random_access) == O_DSYNC);
-  // A file system that cannot do without its cache refuses.
+  // Some file systems do not support O_DIRECT.
   const auto unbuffered = thrown([&] { CHECK(flags_with(file_buffering_mode::unbuffered) == O_DIRECT); });
   if (unbuffered) CHECK(unbuffered->code() == std::errc::invalid_argument);
 }
@@ -263,7 +263,7 @@ TEST_CASE("file: moving it moves what it has open, assigning to it closes what i
   CHECK(text_of(folder / "b").empty());
 }
 
-/// What is written to it takes a thread.
+/// A file whose writes take a thread.
 write_only_file write_through(io_service& io, const fs::path& path, file_open_mode mode) {
   return write_only_file::open(io, path, mode, file_share_mode::none, file_buffering_mode::write_through);
 }

@@ -223,7 +223,7 @@ TEST_CASE("fmap: a pipe keeps a function with state alive until the await ends")
   CHECK(result == std::string(100, 'x'));
 }
 
-/// A type that brings its own fmap, as an async generator does.
+/// A type with its own fmap, like async_generator.
 struct own_fmap {
   int value;
   template <class Function>

@@ -1,4 +1,4 @@
-// tests/unit/for_each_concurrent_test.cpp -- so many children at a time, and results as they come.
+// tests/unit/for_each_concurrent_test.cpp -- concurrency limits, and results in the order of completion.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -30,7 +30,7 @@ using coracle::sleep_for;
 using coracle::task;
 using coracle::testing::virtual_time_loop;
 
-/// How many run now, and how many did at most.
+/// The number of children that run, and its maximum.
 struct crowd {
   int now = 0, most = 0, begun = 0, ended = 0, cancelled = 0;
   task<> stay(std::chrono::milliseconds time) {

@@ -1,4 +1,4 @@
-// tests/unit/fork_queue_test.cpp -- the queue of a thread that forks: which entry goes to whom, and by which way.
+// tests/unit/fork_queue_test.cpp -- the queue of a thread that forks: which thread gets which entry, and how.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ using coracle::resumption;
 using coracle::detail::asymmetric_fence;
 using coracle::detail::this_thread;
 
-/// As of a pool in which `asleep` threads sleep and none searches.
+/// The counts of a pool in which `asleep` threads sleep and none searches.
 class fork_queue final : public coracle::detail::fork_queue {
  public:
   explicit fork_queue(std::uint32_t asleep = 0)
@@ -30,7 +30,8 @@ class fork_queue final : public coracle::detail::fork_queue {
 };
 constexpr std::size_t capacity = fork_queue::capacity;
 
-/// Whether the owner takes `item` back the fast way, as it can where the system has the fences for that.
+/// Returns true if the owner takes `item` back by the fast path, which requires the system's asymmetric
+/// fences.
 bool is_taken_back_fast(fork_queue& queue, const resumption& item) {
   return queue.take_back_fast(item) != fork_queue::nowhere || !asymmetric_fence{}.is_free();
 }
@@ -84,7 +85,7 @@ TEST_CASE("fork_queue: what does not fit is the owner's alone, before what does"
   fork_queue queue;
   std::vector<resumption> items(capacity + 2);
   for (resumption& each : items) queue.push(each);
-  // One place has the filler.
+  // The filler occupies one slot.
   std::size_t in_ring = capacity - 1;
   const resumption& newest_in_ring = items[in_ring - 1];
   resumption one_more;

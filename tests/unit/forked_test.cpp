@@ -59,14 +59,14 @@ task<long> fibonacci(int n) {
   const long right = co_await fibonacci(n - 2);
   co_return right + co_await left.join();
 }
-/// As deep as `depth`: each level has forked the one below.
+/// A chain of `depth` levels, each of which has forked the next one.
 task<int> chain(int depth) {
   if (depth == 0) co_return 0;
   forked below{chain(depth - 1)};
   co_await below.fork();
   co_return 1 + co_await below.join();
 }
-/// Fails at some leaves; the siblings of a failed one are waited for.
+/// Fails at some leaves; the siblings of a failed leaf are joined.
 task<int> tree(int depth, int& alive) {
   struct counted {
     int& count;
@@ -238,7 +238,7 @@ TEST_CASE("forked: who waits for a child in unwinding runs other work of the poo
 }
 
 namespace {
-/// What is written where a parent on a loop leaves its child, which the loop would resume next, unjoined.
+/// The message if a parent on a loop does not join its child, which the loop would resume next.
 template <class Leave>
 std::string blocks_its_loop(Leave) {
   return coracle_test::first_message([] {

@@ -28,7 +28,7 @@ using coracle::testing::live_allocations;
 void* take(std::size_t size) { return recycled_frames::operator new(size); }
 void give(void* frame, std::size_t size) { recycled_frames::operator delete(frame, size); }
 
-/// Starts each test with an empty cache, and leaves one.
+/// Empties the cache before and after each test.
 struct empty_cache {
   empty_cache() { coracle::trim_frame_memory(); }
   ~empty_cache() { coracle::trim_frame_memory(); }
@@ -102,13 +102,13 @@ using coracle::detail::depot_budget;
 using coracle::detail::frames_for_others;
 using coracle::detail::most_in_shared_list;
 using coracle::detail::shared_budget;
-/// How many frames of a small size a thread keeps: those of its list, and those that fill the shared budget, or that one more
-/// list may have.
+/// The number of frames of a small size that a thread keeps: those of its list, and those that fill the
+/// shared budget or one more list.
 constexpr std::size_t kept_of(std::size_t size) {
   return 256 * 1024 / size + std::min(shared_budget / size, most_in_shared_list);
 }
-/// Leaves frames of a size that no test uses in the depot: as many as its budget allows. Returns their number. Until they are
-/// given back no list of another size has room there.
+/// Fills the depot up to its budget with frames of a size that no test uses, and returns their number. Until
+/// they are taken back, the depot has no room for a list of another size.
 long long fill_depot() {
   constexpr std::size_t index = coracle::detail::frame_classes - 2, size = coracle::detail::class_size(index);
   coracle::detail::frame_link list;
@@ -294,7 +294,7 @@ TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
 
 // ---- the depot ----
 
-/// Makes frames here and has another thread free them, which still runs while `then` does.
+/// Allocates frames here and frees them on another thread, which still runs while `then` does.
 template <class Then>
 void free_elsewhere(std::vector<void*>& frames, std::size_t size, Then then) {
   for (void*& frame : frames) frame = take(size);
@@ -427,7 +427,7 @@ void take_all(std::vector<void*>& frames, std::size_t size) {
 void give_all(const std::vector<void*>& frames, std::size_t size) {
   for (void* const frame : frames) give(frame, size);
 }
-/// How many frames of a large size fill the budget.
+/// The number of frames of a large size that fill the budget.
 std::size_t full_of(std::size_t size) { return shared_budget / class_size(large_class(size)); }
 
 TEST_CASE("recycler: of one large size a thread keeps 16 MiB, the rest goes back to the heap" *
@@ -573,7 +573,8 @@ TEST_CASE("recycler: 32 KiB of large frames are many") {
 
 [[gnu::noinline]] task<int> number(int n) { co_return n; }
 
-/// Made before the thread's first frame is freed, and so destroyed after the thread's cache has closed.
+/// Constructed before the thread's first frame is freed, and therefore destroyed after the thread's cache has
+/// closed.
 struct outlives_cache {
   ~outlives_cache() {
     held = task<int>();

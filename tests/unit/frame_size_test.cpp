@@ -1,4 +1,4 @@
-// tests/unit/frame_size_test.cpp -- what a suspended task occupies.
+// tests/unit/frame_size_test.cpp -- the memory of a suspended task.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <coracle/time/sleep.hpp>
 
 namespace {
-/// As a task<>, but never started, and keeps the size of its frame.
+/// Like a task<>, but never started; stores the size of its frame.
 class weighed {
  public:
   struct promise_type : coracle::detail::task_promise<void> {
@@ -53,7 +53,7 @@ constexpr bool is_clang = true;
 constexpr bool is_clang = false;
 #endif
 
-// A list of the recycler has frames of at most 104, 120, 136, ... bytes: one byte more than that costs 16.
+// The recycler's size classes hold frames of at most 104, 120, 136, ... bytes: one more byte costs 16.
 TEST_CASE("frame: a task that waits is no larger than it was" *
           doctest::skip(!is_final || sizeof(void*) != 8)) {
   coracle::async_manual_reset_event event;

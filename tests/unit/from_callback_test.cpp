@@ -1,4 +1,4 @@
-// tests/unit/from_callback_test.cpp -- operations of APIs that call back.
+// tests/unit/from_callback_test.cpp -- awaiting operations of callback APIs.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ using coracle::from_callback;
 using coracle::task;
 using coracle_test::detached;
 
-/// An API that keeps what it is to call.
+/// An API that stores its callback.
 template <class T = int>
 struct api {
   std::optional<completion<T>> handler;
@@ -341,7 +341,7 @@ TEST_CASE("from_callback: an API that takes a std::function gets a copyable comp
   }
 }
 
-// A library in C: a function and a pointer for it.
+// A C library: a function, and a pointer that is passed to it.
 using c_callback = void (*)(void* context, int status, int value);
 struct c_library {
   c_callback callback;

@@ -46,7 +46,7 @@ ints all(Range&& range) {
   return seen;
 }
 
-// Opaque, so that no compiler dissolves the frames that are counted.
+// Not inlined, so that the compiler does not elide the frames that are counted.
 template <class Sequence, class... Params>
 [[gnu::noinline]] Sequence two(Params...) {
   co_yield 1;
@@ -78,7 +78,7 @@ void check_each_form(const Allocator& allocator, Allocated allocated) {
     co_yield 1;
     co_yield last;
   };
-  // So that clang cannot put the frame into that of the caller.
+  // So that clang cannot elide the frame into the caller's.
   Sequence (*volatile opaque)(std::allocator_arg_t, Allocator, int) = lambda;
   CHECK(all(opaque(std::allocator_arg, allocator, 2)) == ints{1, 2});
   CHECK(allocated() == before + 5);

@@ -82,7 +82,7 @@ TEST_CASE(
   }
 }
 
-// Each number of [from, to) once, in order, by a coroutine for each node of a balanced tree.
+// Yields the numbers of [from, to) in order, with a coroutine for each node of a balanced tree.
 generator<int> walk(int from, int to) {
   if (from == to) co_return;
   const int middle = (from + to) / 2;

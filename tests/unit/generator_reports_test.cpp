@@ -1,4 +1,4 @@
-// tests/unit/generator_reports_test.cpp -- what users of other generators ran into, for all of ours.
+// tests/unit/generator_reports_test.cpp -- bugs that users of other generators reported do not exist here.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@
 #include "../support/abort_message.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
-// With -O2 and without checks g++ sees that a misused generator has no frame, and says so.
+// With -O2 and without checks, g++ detects that a misused generator has no frame, and warns.
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #endif
 

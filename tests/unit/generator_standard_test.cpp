@@ -1,4 +1,4 @@
-// tests/unit/generator_standard_test.cpp -- what a program may rely on that was written for std::generator.
+// tests/unit/generator_standard_test.cpp -- guarantees for programs that were written for std::generator.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@
 #include "../support/abort_message.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
-// With -O2 and without checks g++ sees that a misused generator has no frame, and says so.
+// With -O2 and without checks, g++ detects that a misused generator has no frame, and warns.
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #endif
 
@@ -71,7 +71,7 @@ static_assert(is_as_std_generator<generator<std::unique_ptr<int>>, std::unique_p
 
 // ---- what is shown -------------------------------------------------------------------------------------
 
-/// Yields a `T` as an rvalue. What the caller makes of it is read from `seen`, and `shown` is where it stands.
+/// Yields a `T` as an rvalue. Stores in `seen` what the caller has done to it, and in `shown` its address.
 template <class Sequence, class T>
 Sequence yields_rvalue(const T*& shown, T& seen) {
   T object{};
@@ -108,7 +108,7 @@ TEST_CASE("generator: an rvalue that is yielded is shown itself, from any depth"
   check_shows_object_itself<generator<std::string>>(std::string("changed"));
 }
 
-/// Yields a `T` as an lvalue, and as a const one. Is left with what it had.
+/// Yields a `T` as an lvalue and as a const lvalue; the caller must not change it.
 template <class T>
 generator<T> yields_lvalues(const T*& shown, T initial) {
   T object(initial);
@@ -232,7 +232,7 @@ TEST_CASE("generator: of spans takes the elements of a vector of vectors") {
   CHECK(sizes == 3);
 }
 
-// Completing this is an error: what looks operators or functions up by the types of the arguments does that.
+// Completing this type is an error, and argument-dependent lookup would complete it.
 template <class T>
 struct holder {
   T held;

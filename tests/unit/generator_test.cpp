@@ -264,7 +264,7 @@ TEST_CASE("generator: the exception object dies when the last handler is left") 
   CHECK(all(outer(log)) == ints{1, 2});
 }
 
-// Each number of [from, to) once, in order, by a coroutine for each node of a balanced tree.
+// Yields the numbers of [from, to) in order, with a coroutine for each node of a balanced tree.
 generator<int> walk(int from, int to) {
   if (from == to) co_return;
   const int middle = (from + to) / 2;

@@ -1,4 +1,4 @@
-// tests/unit/generator_walks.hpp -- generators that a test walks, and what they gave.
+// tests/unit/generator_walks.hpp -- generators that a test iterates over, and the elements they yielded.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/config.hpp>
@@ -19,8 +19,8 @@ ints all(Range&& range) {
 inline coracle::generator<int> counting(int from, int to) {
   for (int i = from; i != to; ++i) co_yield i;
 }
-/// Gives the numbers in order, each from a nested generator. Opaque, so that no compiler dissolves the frames that are
-/// counted.
+/// Yields the numbers in order, each from a nested generator. Not inlined, so that the compiler does not
+/// elide the frames that are counted.
 CORACLE_NOINLINE()
 inline coracle::generator<int> allocated_walk(std::allocator_arg_t,
                                               coracle::testing::failing_allocator<int> memory, int from,

@@ -1,4 +1,4 @@
-// tests/unit/give_way_test.cpp -- loops whose awaits are all ready let the others on their executor run.
+// tests/unit/give_way_test.cpp -- loops whose awaits are all ready let other coroutines run.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -46,8 +46,8 @@ constexpr int too_many = 10'000;
 task<> nop() { co_return; }
 task<int> one() { co_return 1; }
 
-/// How many rounds of a loop run in a row while a coroutine that was posted, and one whose timer has fired, wait. Gives the
-/// greater, and `too_many` if they were kept waiting for so long.
+/// Returns how many rounds of a loop run in a row while a posted coroutine, and one whose timer has fired,
+/// wait: the greater of both numbers, or `too_many` if that is reached.
 template <class Round>
 int rounds_beside_others(Round round) {
   virtual_clock clock;

@@ -1,4 +1,4 @@
-// tests/unit/hardened_test.cpp -- that CORACLE_HARDENED gives the flags that it promises.
+// tests/unit/hardened_test.cpp -- CORACLE_HARDENED sets the compiler flags that it promises.
 // SPDX-License-Identifier: MIT
 #if defined(CORACLE_TEST_HARDENED)
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// tests/unit/hedge_test.cpp -- a second attempt beside the first.
+// tests/unit/hedge_test.cpp -- a second attempt that runs concurrently with the first.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ using coracle::hedge;
 using coracle::task;
 using coracle::testing::virtual_time_loop;
 
-/// Servers that answer with their number after so many milliseconds; a negative one fails then.
+/// Servers that answer with their number after the given milliseconds; with a negative delay, they fail then.
 struct servers {
   virtual_time_loop& loop;
   std::vector<int> times;

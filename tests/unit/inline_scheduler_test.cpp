@@ -1,4 +1,4 @@
-// tests/unit/inline_scheduler_test.cpp -- the scheduler that goes nowhere.
+// tests/unit/inline_scheduler_test.cpp -- the scheduler whose schedule() does not suspend.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -18,7 +18,7 @@ using coracle::interleaved;
 using coracle::prefetch;
 
 namespace {
-/// Follows as many links as the element says.
+/// Follows the number of links given by the element.
 struct chain {
   std::vector<std::size_t> next;
   explicit chain(std::size_t size) : next(size) {
@@ -226,7 +226,7 @@ TEST_CASE("interleave: of several errors behind each other the first is thrown, 
   CHECK(finished == 2);
 }
 
-// Opaque, so that no compiler dissolves the frames.
+// Not inlined, so that the compiler does not elide the frames.
 CORACLE_NOINLINE() interleaved sum_into(auto& elements, int& sum) {
   while (const int* each = elements.next()) sum += *co_await prefetch(each);
 }

@@ -1,4 +1,4 @@
-// tests/unit/interval_test.cpp -- ticks: when they come, and what becomes of those that were missed.
+// tests/unit/interval_test.cpp -- ticks: when they occur, and what happens to missed ones.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -23,7 +23,7 @@ using times = std::vector<long long>;
 
 long long ms(std::chrono::steady_clock::time_point time) { return (time - virtual_time_loop::start) / 1ms; }
 
-/// Awaits a tick after each of these pauses. Notes when each came, and for when it was due.
+/// Awaits a tick after each of these pauses, and records when each one occurred and when it was due.
 struct rhythm {
   times came, due;
 };

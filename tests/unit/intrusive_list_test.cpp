@@ -1,4 +1,4 @@
-// tests/unit/intrusive_list_test.cpp -- a queue, any node of which can be taken out.
+// tests/unit/intrusive_list_test.cpp -- a queue from which any node can be removed.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ struct node : node_base {
 };
 using list = coracle::detail::intrusive_list<node>;
 
-/// Takes all, oldest first.
+/// Removes all nodes, oldest first.
 std::vector<int> names(list& all) {
   std::vector<int> found;
   for (node_base* each = all.take_all(); each; each = each->next) {

@@ -44,7 +44,7 @@ using coracle::testing::poll;
 constexpr std::chrono::hours no_limit = std::chrono::hours::max();
 const coracle::task_local<int> some_local{0};
 
-// Each passes a function on as it is.
+// Each passes on a function unchanged.
 template <class F>
 using given = F&&;
 struct by_invoke {
@@ -297,7 +297,7 @@ TEST_CASE("invoke: what is no task can be returned, too, as an event") {
 TEST_CASE("invoke: the coroutine takes its frame from an allocator among the arguments") {
   coracle::testing::allocator_log log;
   using add_one = task<int>(std::allocator_arg_t, coracle::testing::failing_allocator<int>, int);
-  // So that clang cannot put the frame into that of the caller.
+  // So that clang cannot elide the frame into the caller's.
   add_one* volatile add = [](std::allocator_arg_t, coracle::testing::failing_allocator<int>,
                              int n) -> task<int> { co_return n + 1; };
   CHECK(sync_wait(

@@ -1,4 +1,4 @@
-// tests/unit/io_engine_test.cpp -- which engine an io_service has, and what only io_uring has to take care of.
+// tests/unit/io_engine_test.cpp -- the choice of the engine, and cases that concern only io_uring.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ using coracle_test::send;
 using coracle_test::socket_pair;
 using coracle_test::test_coroutine;
 
-/// Sets CORACLE_IO for a while. Other threads read no environment meanwhile: there are none.
+/// Sets CORACLE_IO for its lifetime, in which no other thread reads the environment.
 class asks_for {
  public:
   explicit asks_for(const char* engine) {
@@ -52,7 +52,7 @@ TEST_CASE("io_engine: these tests run on the one that CORACLE_IO names") {
   MESSAGE("engine: ", std::string(io.engine().name), " (", std::string(io.engine().reason), ")");
   if (asked) {
     CHECK(io.engine().name == asked);
-    CHECK(io.engine().reason == "CORACLE_IO asks for it");
+    CHECK(io.engine().reason == "requested by CORACLE_IO");
   } else {
     CHECK((io.engine().name == "io_uring" || io.engine().name == "epoll"));
     CHECK_FALSE(io.engine().reason.empty());
@@ -78,7 +78,8 @@ test_coroutine received(const coracle_test::io_descriptor& from, outcome& seen,
                         coracle::stop_token token = {}) {
   co_await note(receive(from, seen.buffer, sizeof seen.buffer, std::move(token)), seen);
 }
-/// Has the loop look at the system on a thread that then ends: the kernel cancels what that thread has submitted.
+/// Polls the loop on a thread that then exits: the kernel cancels the requests that this thread has
+/// submitted.
 void look_elsewhere(io_service& io) {
   std::thread looks{[&] { io.process_pending_events(); }};
   looks.join();

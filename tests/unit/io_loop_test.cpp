@@ -1,5 +1,5 @@
-// tests/unit/io_loop_test.cpp -- how often the event loop of an io_service asks the system, for how long it does not, and
-// how often it sleeps there.
+// tests/unit/io_loop_test.cpp -- how often the event loop of an io_service polls the system, the longest time
+// between two polls, and how often it sleeps.
 // SPDX-License-Identifier: MIT
 #include "../../src/io/io_loop.hpp"
 
@@ -45,7 +45,7 @@ using time_point = std::chrono::steady_clock::time_point;
 
 constexpr std::uint64_t slice = coracle::detail::turn_order::slice;
 
-/// The system, as the test plays it: what happens in each sleep, one after the other, and how often it was asked.
+/// A system controlled by the test: what happens during each sleep, in order, and how often it was polled.
 struct script {
   std::function<void()> in_sleep[3];
   std::function<void()> in_look;
@@ -60,7 +60,7 @@ struct script {
   std::uint64_t operation_takes = slice / 16;
   bool is_simulated = false;  ///< others run the loop, and always count as a run() that sleeps
 
-  /// Code that runs for so long.
+  /// Code that runs for a given time.
   void spend(std::uint64_t some) {
     ticks += some;
     time += std::chrono::nanoseconds(some);
@@ -77,7 +77,7 @@ class scripted_backend final : public coracle_test::inert_io_backend {
 
   signals poll(bool wait) noexcept override {
     if (!wait) {
-      // A loop that spins would never end.
+      // A loop that spins would otherwise never end.
       if (++script_.looks == 100) std::abort();
       if (script_.in_look) script_.in_look();
     } else {
@@ -99,7 +99,7 @@ class scripted_backend final : public coracle_test::inert_io_backend {
   }
 
   coracle::detail::io_record& attach(int, coracle::detail::io_descriptor_kind) override { return record_; }
-  /// No operation has to wait.
+  /// Its operations never have to wait.
   bool submit(coracle::detail::io_request& request) noexcept override {
     script_.spend(script_.operation_takes);
     request.result = 1;
@@ -131,7 +131,7 @@ class scripted_system final : public coracle_test::inert_io_system {
   script its;
 };
 
-/// Suspends, outside any executor's order, until somebody resumes it.
+/// Suspends until the test resumes it, without an executor.
 struct kept {
   std::coroutine_handle<>& handle;
   bool await_ready() const noexcept { return false; }
@@ -332,7 +332,7 @@ TEST_CASE("io_service: a wake-up that reaches who is not to leave is passed on b
   io_service io{system};
   std::coroutine_handle<> handle;
   int wakes_before_look = 0;
-  // While one sleeps until the stop(), another sleeps inside run(), whom the wake-up reaches.
+  // While one thread sleeps until the stop(), another one sleeps inside run() and receives the wake-up.
   system.its.in_sleep[0] = [&] { io.run(kept{handle}); };
   system.its.in_sleep[1] = [&] { io.stop(); };
   system.its.in_look = [&] {
@@ -373,14 +373,14 @@ TEST_CASE("io_service: work that ends without having begun ends the program and 
         }).find("coracle: notify_work_finished() of an io_service without a notify_work_started()") == 0);
 }
 
-/// Hops until `over`; each turn takes so long.
+/// Schedules itself until `over`; each turn takes a given time.
 coracle::task<> hop_on(io_service& io, script& its, std::uint64_t turn, const bool& over) {
   while (!over) {
     co_await io.schedule();
     its.spend(turn);
   }
 }
-/// How late a timer comes.
+/// Returns how late a timer fires.
 coracle::task<> tick(io_service& io, script& its, std::chrono::nanoseconds& late, bool& over) {
   const time_point due = its.time + std::chrono::nanoseconds(10 * slice + 1);
   co_await io.schedule_at(due);
@@ -536,7 +536,7 @@ TEST_CASE(
     co_await io.schedule();
     ++hops;
   };
-  // While there is a timer, the system may have something to tell.
+  // While a timer is set, the system may have something to report.
   const auto wait = [&]() -> detached {
     try {
       co_await io.schedule_at(time_point{1h}, source.get_token());

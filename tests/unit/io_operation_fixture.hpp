@@ -1,4 +1,4 @@
-// tests/unit/io_operation_fixture.hpp -- coroutines that await single I/O operations, and operations with an address.
+// tests/unit/io_operation_fixture.hpp -- coroutines that await one I/O operation, with an address or without.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <doctest/doctest.h>
@@ -29,13 +29,13 @@ using coracle_test::test_coroutine;
 inline test_coroutine received(const io_descriptor& from, outcome& seen, stop_token token = {}) {
   co_await note(receive(from, seen.buffer, sizeof seen.buffer, std::move(token)), seen);
 }
-/// Sends what the socket can take at once.
+/// Sends as much as the socket can take without waiting.
 inline void send_now(const io_descriptor& to, const char* text) {
   const auto size = std::strlen(text);
   REQUIRE(::send(to.native_handle(), text, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
 }
 
-/// With an address that travels with it.
+/// An operation that contains its address.
 class [[nodiscard]] address_operation : public coracle::detail::io_operation {
  public:
   address_operation(const io_descriptor& on, io_opcode code, sockaddr_in& with, void* data = nullptr,

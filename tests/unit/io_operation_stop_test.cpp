@@ -73,7 +73,7 @@ TEST_CASE("io_operation: what was read when stop was requested is delivered") {
   const socket_pair one{io}, two{io};
   stop_source source;
   outcome first, second;
-  // Both are finished by the same look at the system; whichever is delivered first stops the other.
+  // The same poll completes both; the one that is delivered first stops the other.
   const auto wait = [&](const io_descriptor& from, outcome& seen) -> test_coroutine {
     co_await note(receive(from, seen.buffer, 1, source.get_token()), seen);
     source.request_stop();
@@ -203,7 +203,7 @@ TEST_CASE("io_operation: a connection that was accepted for a coroutine destroye
   waiting.resume();
   destroying.resume();
   CHECK(io.process_pending_events() == 0);  // both wait in the system
-  // One look at the system finds both, this one first.
+  // One poll finds both, this one first.
   send_now(pair.first, "x");
   const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   REQUIRE(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);

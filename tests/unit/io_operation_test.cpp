@@ -1,4 +1,4 @@
-// tests/unit/io_operation_test.cpp -- one operation over the seam: when it waits, where it resumes, its end.
+// tests/unit/io_operation_test.cpp -- one operation over the seam: whether it waits, where it resumes.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// tests/unit/io_race_test.cpp -- I/O operations as branches of a when_any(): those that lose take nothing.
+// tests/unit/io_race_test.cpp -- I/O operations as branches of a when_any(): losers consume no data.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/io_run_test.cpp -- io_service::run(): an awaitable, and the events it needs, on one thread.
+// tests/unit/io_run_test.cpp -- io_service::run(): an awaitable and its events on one thread.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// tests/unit/io_service_test.cpp -- the event loop as a scheduler, its timers, its ends.
+// tests/unit/io_service_test.cpp -- the event loop as a scheduler, its timers, and how it ends.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -277,7 +277,7 @@ TEST_CASE(
   }
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 static_assert(coracle::scheduler<io_service>);
 static_assert(!std::is_copy_constructible_v<io_service> && !std::is_move_constructible_v<io_service>);
 static_assert(noexcept(std::declval<io_service&>().schedule()) &&
@@ -287,7 +287,7 @@ static_assert(noexcept(std::declval<io_service&>().schedule()) &&
 static_assert(std::is_nothrow_move_constructible_v<io_service::timed_schedule_operation>);
 static_assert(alignof(io_service::timed_schedule_operation) <= 16);
 
-/// The number that the next descriptor of this process will have.
+/// The number of the next descriptor that this process opens.
 int next_descriptor() {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(fd);

@@ -1,4 +1,4 @@
-// tests/unit/lifetime_probe_test.cpp -- what a probe sees of its own life, and what ends the program.
+// tests/unit/lifetime_probe_test.cpp -- what a probe records about its lifetime, and what ends the program.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

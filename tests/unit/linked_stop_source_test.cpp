@@ -1,4 +1,4 @@
-// tests/unit/linked_stop_source_test.cpp -- stop sources below others.
+// tests/unit/linked_stop_source_test.cpp -- stop sources linked to parents.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -153,7 +153,7 @@ TEST_CASE(
   std::vector<int> log;
   unsigned depth = 0;
   {
-    // Beside the first of the chain that is put off there are three more.
+    // In addition to the first one of the chain that is deferred there are three more.
     linked_stop_source a{tokens[most]}, b{tokens[most]}, c{tokens[most]};
     const stop_callback on_a{a.get_token(), [&]() noexcept { log.push_back(1); }};
     const stop_callback on_b{b.get_token(), [&]() noexcept { log.push_back(2); }};

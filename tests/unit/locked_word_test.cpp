@@ -1,4 +1,4 @@
-// tests/unit/locked_word_test.cpp -- a word, one bit of which is a lock.
+// tests/unit/locked_word_test.cpp -- a word in which one bit is a lock.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

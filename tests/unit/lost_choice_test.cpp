@@ -1,4 +1,4 @@
-// tests/unit/lost_choice_test.cpp -- a branch that begins to wait when another has won already takes nothing.
+// tests/unit/lost_choice_test.cpp -- a branch that starts after another has won takes no effect.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -47,7 +47,8 @@ branch run_branch(coracle::detail::choice&, const coracle::environment&, Operati
     cancelled = true;
   }
 }
-/// Whether `operation`, as a branch of a choice that is lost, ends as cancelled, at the latest when it is stopped.
+/// Returns true if `operation`, as a branch of a choice that is lost, is cancelled, at the latest when it is
+/// stopped.
 template <class Operation>
 bool is_cancelled_when_lost(Operation operation) {
   coracle::detail::choice one_of;

@@ -1,4 +1,4 @@
-// tests/unit/manual_scheduler_test.cpp -- coroutines that go on in the order that a test picks.
+// tests/unit/manual_scheduler_test.cpp -- coroutines that resume in the order that a test picks.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

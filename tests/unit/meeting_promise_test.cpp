@@ -56,7 +56,7 @@ eager_task<int> answer_on(run_loop& loop) {
   co_await loop.schedule();
   co_return 42;
 }
-/// Goes to `home` first if there is one; then awaits, and notes where it goes on.
+/// Schedules itself on `home` if there is one; then awaits, and records where it resumes.
 test_coroutine await_on(run_loop* home, eager_task<int>& child, coracle::executor*& after, int& result) {
   if (home) co_await home->schedule();
   result = co_await child;

@@ -1,4 +1,4 @@
-// tests/unit/multi_producer_sequencer_stop_test.cpp -- claims that are stopped, or lose.
+// tests/unit/multi_producer_sequencer_stop_test.cpp -- claims that are stopped, or lose a race.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/multi_producer_sequencer_test.cpp -- many producers' places in one ring buffer.
+// tests/unit/multi_producer_sequencer_test.cpp -- the slots of many producers in one ring buffer.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

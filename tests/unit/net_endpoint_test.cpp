@@ -33,7 +33,7 @@ static_assert(any_six.is_ipv6() && !any_six.is_ipv4() && any_six.to_ipv6() == si
 static_assert(any_four.address() == ipv4_address(192, 0, 2, 1) && any_six.port() == 443);
 static_assert(ip_endpoint(ip_address(four.address()), 80) == four && any_four == four && any_four != six);
 
-// The address decides first, then the port; IPv4 comes before IPv6.
+// Ordered by address, then by port; IPv4 comes before IPv6.
 static_assert(ipv4_endpoint(ipv4_address(1), 9) < ipv4_endpoint(ipv4_address(2), 1));
 static_assert(ipv4_endpoint(ipv4_address(1), 1) < ipv4_endpoint(ipv4_address(1), 2));
 static_assert(ipv6_endpoint(ipv6_address(0, 1), 9) < ipv6_endpoint(ipv6_address(0, 2), 1));

@@ -24,7 +24,7 @@ static_assert(four.bytes()[0] == 192 && four.bytes()[3] == 1 && six.bytes()[15] 
 static_assert(ip_address() == ipv4_address() && ip_address().is_ipv4());
 static_assert(four == ipv4_address(192, 168, 0, 1) && ipv6_address(0xaabb, 1) == six && four != six);
 
-// IPv4 sorts first, whatever the bytes are.
+// IPv4 addresses sort first, whatever their bytes are.
 static_assert(ip_address(ipv4_address(255, 255, 255, 255)) < ip_address(ipv6_address()));
 static_assert(ip_address(ipv4_address(1)) < ip_address(ipv4_address(2)));
 static_assert(ip_address(ipv6_address(1, 0)) > ip_address(ipv6_address(0, 1)));

@@ -15,7 +15,7 @@ static_assert(sizeof(ipv4_address) == 4);
 static_assert(!std::is_convertible_v<std::uint32_t, ipv4_address>);
 static_assert(noexcept(ipv4_address::from_string({})));
 
-// All but the text is usable in constant expressions.
+// Everything but the text forms is usable in constant expressions.
 static_assert(ipv4_address() == ipv4_address(0));
 static_assert(ipv4_address(0x0a0b0c0d) == ipv4_address(10, 11, 12, 13));
 static_assert(ipv4_address(10, 11, 12, 13).to_integer() == 0x0a0b0c0d);

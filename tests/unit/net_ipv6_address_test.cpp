@@ -15,7 +15,7 @@ static_assert(std::is_trivially_copyable_v<ipv6_address>);
 static_assert(sizeof(ipv6_address) == 16);
 static_assert(noexcept(ipv6_address::from_string({})));
 
-// All but the text is usable in constant expressions.
+// Everything but the text forms is usable in constant expressions.
 constexpr ipv6_address sample(0x2001'0db8'0003'0004, 0x0005'0006'0007'0008);
 static_assert(sample == ipv6_address(0x2001, 0xdb8, 3, 4, 5, 6, 7, 8));
 constexpr std::uint16_t sample_groups[8] = {0x2001, 0xdb8, 3, 4, 5, 6, 7, 8};

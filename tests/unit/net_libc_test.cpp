@@ -1,4 +1,4 @@
-// tests/unit/net_libc_test.cpp -- addresses read and written as the C library does, over random text.
+// tests/unit/net_libc_test.cpp -- parsing and printing addresses agrees with the C library, on random text.
 // SPDX-License-Identifier: MIT
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -15,8 +15,8 @@
 
 #include "../support/libc_addresses.hpp"
 
-// Where they differ on purpose: ipv4_address also reads a single integer, and to_string() of an IPv6 address
-// shows an IPv4 tail under 64:ff9b::/96 and none under the retired ::/96.
+// Deliberate differences: ipv4_address also parses a single integer, and to_string() of an IPv6 address
+// prints an IPv4 tail for the prefix 64:ff9b::/96, and none for the deprecated ::/96.
 namespace {
 using coracle::net::ip_address;
 using coracle::net::ip_endpoint;
@@ -37,7 +37,7 @@ class source {
   std::size_t below(std::size_t limit) { return random_() % limit; }
 
   ipv4_address ipv4() { return ipv4_address(static_cast<std::uint32_t>(random_() >> below(32))); }
-  /// Half of the groups are zero, a third are small; some addresses have a prefix that means something.
+  /// Half of the groups are zero, a third are small; some addresses have a prefix with a meaning.
   ipv6_address ipv6() {
     std::uint16_t groups[8] = {};
     for (auto& group : groups) {
@@ -47,7 +47,7 @@ class source {
     if (const std::size_t prefix = below(9); prefix < 3) std::copy_n(prefixes[prefix], 6, groups);
     return ipv6_address(groups);
   }
-  /// Some valid form of an address, canonical or not.
+  /// A valid text form of an address, canonical or not.
   std::string text() {
     if (below(3) == 0) return ipv4().to_string();
     const ipv6_address address = ipv6();
@@ -136,7 +136,7 @@ TEST_CASE("net: mutated addresses are read or refused as by inet_pton") {
   }
   CHECK(wrong == 0);
   CHECK(integers > 0);
-  // Both answers are frequent, or the comparison would say little.
+  // Both outcomes must be frequent for the comparison to be meaningful.
   CHECK(accepted > rounds / 10);
   CHECK(accepted < rounds * 9 / 10);
 }

@@ -1,4 +1,4 @@
-// tests/unit/no_co_return_test.cpp -- a coroutine that runs off its end is named in builds with checks.
+// tests/unit/no_co_return_test.cpp -- checked builds report a coroutine that flows off its end.
 // SPDX-License-Identifier: MIT
 #include "../support/no_co_return.hpp"
 

@@ -27,7 +27,7 @@ struct calls {
   friend bool operator==(const calls&, const calls&) = default;
 };
 
-/// Has one guard of each kind and then calls `body`.
+/// Creates a guard of each kind, and then calls `body`.
 template <class Body>
 void guarded(calls& made, Body body) {
   const auto exit = on_scope_exit([&] { ++made.exit; });

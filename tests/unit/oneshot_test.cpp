@@ -1,4 +1,4 @@
-// tests/unit/oneshot_test.cpp -- one value from one to another.
+// tests/unit/oneshot_test.cpp -- one value from one sender to one receiver.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -234,7 +234,7 @@ TEST_CASE("oneshot: what its ends do not allow ends the program and says so") {
         }) == "coracle: concurrent recv() of a oneshot_receiver: it has one consumer at a time\n");
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 static_assert(!std::is_copy_constructible_v<oneshot_sender<int>> &&
               !std::is_copy_constructible_v<oneshot_receiver<int>>);
 static_assert(std::is_nothrow_move_constructible_v<oneshot_sender<int>> &&

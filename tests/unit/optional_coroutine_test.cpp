@@ -192,7 +192,7 @@ TEST_CASE("optional coroutine: may be a member function") {
   CHECK(member_coroutine().plus(std::nullopt) == std::nullopt);
 }
 
-// Opaque, so that no compiler dissolves the frames that are counted.
+// Not inlined, so that the compiler does not elide the frames that are counted.
 CORACLE_NOINLINE()
 std::optional<int> allocated(std::allocator_arg_t, failing_allocator<int>, std::optional<int> value) {
   co_return co_await value;

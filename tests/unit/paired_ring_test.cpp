@@ -1,4 +1,4 @@
-// tests/unit/paired_ring_test.cpp -- how long the two ends of an spsc_channel stay joined, and watch each other.
+// tests/unit/paired_ring_test.cpp -- when the two ends of an spsc_channel are paired, and when they separate.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

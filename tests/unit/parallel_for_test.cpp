@@ -75,7 +75,7 @@ TEST_CASE("parallel_for: an rvalue range and the function are moved in, an lvalu
 
 TEST_CASE("parallel_for: all threads of the pool take part") {
   static_thread_pool pool{2};
-  // Each waits until the other one has come: with one thread this would never end.
+  // Each waits for the other: with one thread this would deadlock.
   std::atomic<int> arrived{0};
   sync_wait(parallel_for(pool, 0, 2, [&](int) {
     ++arrived;

@@ -1,4 +1,4 @@
-// tests/unit/poll_test.cpp -- awaitables that plain code starts, and takes on step by step.
+// tests/unit/poll_test.cpp -- awaitables that plain code starts, and advances step by step.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

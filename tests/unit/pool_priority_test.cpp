@@ -1,4 +1,4 @@
-// tests/unit/pool_priority_test.cpp -- the levels of a static_thread_pool.
+// tests/unit/pool_priority_test.cpp -- the priorities of a static_thread_pool.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -109,7 +109,7 @@ TEST_CASE("with_priority: who is woken by an event goes on at his level, before 
   CHECK(log == "h.nl");
 }
 
-/// Coroutines at `busy` that always have something to do, until one at `starving` has run.
+/// Keeps coroutines ready at level `busy` until one at level `starving` has run.
 void check_not_starved(std::size_t threads, priority busy, priority starving) {
   static_thread_pool pool{threads};
   std::atomic<bool> has_run{false};

@@ -1,4 +1,4 @@
-// tests/unit/promise_parts_test.cpp -- each part of a promise, in a coroutine type of the user's.
+// tests/unit/promise_parts_test.cpp -- each part of a promise, in a user-defined coroutine type.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ namespace {
 namespace part = coracle::part;
 using coracle::task;
 
-/// A coroutine type of the parts given; its handle is public, and its owner destroys it.
+/// A coroutine type made of the given parts; its handle is public, and its owner destroys it.
 template <class... Parts>
 struct made_of {
   struct promise_type : Parts... {
@@ -199,7 +199,7 @@ TEST_CASE("awaits_only: awaits the types named") {
   CHECK(one.body.promise().take() == 6);
 }
 
-/// Awaits numbers: gives one more, and counts what it awaited.
+/// Awaits numbers: the result is one more. Counts its awaits.
 struct adding {
   struct promise_type : part::starts_lazily,
                         part::returns<int>,
@@ -253,7 +253,7 @@ TEST_CASE("yields: shows each value without a copy to whoever resumed it") {
   CHECK(lines.body.done());
 }
 
-/// Its promise looks at the parameters, the object included, before the body runs.
+/// Its promise reads the parameters, including the object, before the body runs.
 struct observing {
   struct promise_type : part::starts_lazily, part::returns<int>, part::stays_at_end, part::awaits_nothing {
     promise_type() = default;

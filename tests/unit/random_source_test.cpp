@@ -1,4 +1,4 @@
-// tests/unit/random_source_test.cpp -- the bounds of what it gives, and the numbers themselves.
+// tests/unit/random_source_test.cpp -- the range of the numbers, and the numbers themselves.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/rate_limiter_test.cpp -- who gets through, and exactly when.
+// tests/unit/rate_limiter_test.cpp -- which coroutines get a permit, and exactly when.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -23,7 +23,7 @@ using coracle::rate_limiter;
 using coracle::task;
 using coracle::testing::virtual_time_loop;
 
-/// Who got through when, in nanoseconds of virtual time.
+/// Which coroutine got a permit when, in nanoseconds of virtual time.
 struct gate {
   virtual_time_loop& loop;
   rate_limiter& limiter;

@@ -30,7 +30,7 @@ ints all(Range&& range) {
   for (auto&& element : range) seen.push_back(static_cast<int>(element));
   return seen;
 }
-// Out of line where a test counts frames: clang puts those of visible ones into the caller's.
+// Out of line where a test counts frames: clang elides the frames of visible coroutines.
 [[gnu::noinline]] recursive_generator<const int> countdown(int n) {
   co_yield n;
   if (n > 0) co_yield countdown(n - 1);

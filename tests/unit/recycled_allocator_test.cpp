@@ -1,4 +1,4 @@
-// tests/unit/recycled_allocator_test.cpp -- containers whose memory comes from where frames come from.
+// tests/unit/recycled_allocator_test.cpp -- containers whose memory comes from the recycler of frames.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/retry_test.cpp -- again after a failure, after a while.
+// tests/unit/retry_test.cpp -- retries after failures, with delays.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ using coracle::retry_policy;
 using coracle::task;
 using coracle::testing::virtual_time_loop;
 
-/// A function that fails so often, and when it was called.
+/// A function that fails a given number of times, and the times of its calls.
 struct flaky {
   virtual_time_loop& loop;
   int failures;

@@ -1,4 +1,4 @@
-// tests/unit/run_loop_test.cpp -- the scheduler that a thread runs, or a test steps.
+// tests/unit/run_loop_test.cpp -- the scheduler that a thread runs, or a test runs step by step.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -274,7 +274,7 @@ TEST_CASE("run_loop: scheduling and running allocate nothing" *
   CHECK(hops == 10);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 static_assert(coracle::scheduler<run_loop>);
 static_assert(std::is_nothrow_default_constructible_v<run_loop>);
 static_assert(!std::is_copy_constructible_v<run_loop> && !std::is_move_constructible_v<run_loop>);

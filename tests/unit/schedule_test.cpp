@@ -1,4 +1,4 @@
-// tests/unit/schedule_test.cpp -- moving to an executor, yielding on it, and what a stop request does to either.
+// tests/unit/schedule_test.cpp -- moving to an executor, yielding on it, and stop requests during either.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -156,7 +156,7 @@ TEST_CASE("schedule() of a pool: stop requested before or on the way cancels, an
       throw;
     }
   };
-  // The only thread is held until the request has been made, so the second one is on its way meanwhile.
+  // The only thread is blocked until stop has been requested, so the second coroutine is still queued then.
   const auto hold = [&]() -> task<> {
     co_await pool.schedule();
     while (!source.stop_requested()) std::this_thread::yield();

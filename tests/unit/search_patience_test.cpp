@@ -1,4 +1,4 @@
-// tests/unit/search_patience_test.cpp -- how long a pool's thread without work looks for some.
+// tests/unit/search_patience_test.cpp -- how long an idle pool thread searches for work.
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/search_patience.hpp"
 

@@ -1,4 +1,4 @@
-// tests/unit/select_test.cpp -- of several branches exactly one is carried out.
+// tests/unit/select_test.cpp -- exactly one of several branches takes effect.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ using coracle::task;
 using coracle_test::detached;
 using coracle_test::run_detached;
 
-/// Which branch was carried out; negative: none yet, cancelled, an error.
+/// The branch that took effect; negative values mean none yet, cancelled, and an error.
 constexpr int waiting = -1, cancelled = -2, refused = -3;
 template <class Select>
 task<> note_index(Select operation, int& index) {
@@ -306,7 +306,7 @@ TEST_CASE("select: a permit that wins is the only thing taken") {
   CHECK(ch.try_recv() == 1);
 }
 
-/// A coroutine that is one branch of `one_of`, as a child of when_any() is.
+/// A coroutine that is a branch of `one_of`, like a child of when_any().
 struct branch {
   struct promise_type : coracle::part::starts_eagerly,
                         coracle::part::returns<void, coracle::part::terminates_on_error>,

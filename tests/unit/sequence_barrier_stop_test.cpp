@@ -1,4 +1,4 @@
-// tests/unit/sequence_barrier_stop_test.cpp -- waits that are stopped, or lose.
+// tests/unit/sequence_barrier_stop_test.cpp -- waits that are stopped, or lose a race.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

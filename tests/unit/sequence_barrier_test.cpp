@@ -1,4 +1,4 @@
-// tests/unit/sequence_barrier_test.cpp -- a number that one moves on and others wait for.
+// tests/unit/sequence_barrier_test.cpp -- a sequence number that one side advances and others wait for.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

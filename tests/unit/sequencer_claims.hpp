@@ -9,7 +9,7 @@
 
 namespace coracle_test {
 using numbers = std::vector<std::size_t>;
-/// What has been published before anything is.
+/// The initial value of what has been published.
 constexpr std::size_t none = coracle::sequence_traits<std::size_t>::initial_sequence;
 
 /// Claims `count` numbers, one after the other.
@@ -22,7 +22,7 @@ detached claim_range(Sequencer& sequencer, std::size_t count, numbers& claimed) 
   const auto range = co_await sequencer.claim_up_to(count);
   claimed.assign(range.begin(), range.end());
 }
-/// Logs what is published when `target` is.
+/// Waits for `target`, and logs what has been published then.
 template <class Sequencer>
 detached wait(const Sequencer& sequencer, std::size_t target, std::size_t known, numbers& log) {
   log.push_back(co_await sequencer.wait_until_published(target, known));

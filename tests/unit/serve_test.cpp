@@ -1,4 +1,4 @@
-// tests/unit/serve_test.cpp -- a server's limits, its errors and its end, on a simulated network.
+// tests/unit/serve_test.cpp -- the limits, errors and shutdown of a server, on a simulated network.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -40,7 +40,7 @@ struct world {
   }
   std::chrono::steady_clock::time_point now() { return server.io().timers()->now(); }
 
-  /// Awaitable of what the server answers; 0: it closes the connection.
+  /// Awaitable of the server's answer, or 0 if it closes the connection.
   task<char> ask(char question) {
     co_await client.io().schedule();
     socket connection = socket::create_tcpv4(client.io());
@@ -60,7 +60,7 @@ struct world {
   }
 };
 
-/// Takes its time for each question, and notes how many it has at once.
+/// Answers each question after a while, and records how many connections it has.
 struct slow_answers {
   std::chrono::nanoseconds time = 1s;
   int now = 0, most = 0, ended = 0, cancelled = 0;
@@ -117,7 +117,7 @@ TEST_CASE("serve: an error of one connection ends that one, and is told") {
   CHECK(errors == 1);
 }
 
-/// Asks, and has the server stopped a second later. Gives the answer and how long the server went on.
+/// Asks, and stops the server a second later. Returns the answer, and how long the server continued.
 std::pair<char, std::chrono::nanoseconds> stopped_after_a_second(slow_answers& answers, serve_limits limits) {
   world its;
   const auto handler = [&](socket client) { return answers(std::move(client)); };

@@ -1,4 +1,4 @@
-// tests/unit/shared_queues_test.cpp -- what is posted to a pool from outside.
+// tests/unit/shared_queues_test.cpp -- posts to a pool from outside.
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/shared_queues.hpp"
 
@@ -15,7 +15,7 @@ using coracle::detail::shared_queues;
 void push(shared_queues& to, resumption& item, priority at = priority::normal) {
   to.push(item, at, [] {});
 }
-/// Takes one, and as many more as make up `share`, of which `moved` has room for so many.
+/// Takes one entry and moves up to `share - 1` more to `moved`, as long as it has room.
 resumption* take(shared_queues& from, std::size_t share, std::vector<resumption*>& moved, std::size_t room) {
   return from.take(
       priority::normal, [share](std::size_t) { return share; },

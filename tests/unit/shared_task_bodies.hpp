@@ -5,7 +5,7 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 
 namespace coracle_test::shared_task_bodies {
-/// Gives `value` once `event` is set; counts how often it was started.
+/// Returns `value` once `event` is set, and counts how often it was started.
 template <class T>
 coracle::shared_task<T> after(coracle::async_manual_reset_event& event, int& started, T value) {
   ++started;

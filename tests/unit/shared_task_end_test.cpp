@@ -1,4 +1,4 @@
-// tests/unit/shared_task_end_test.cpp -- the end of its body, its handles and its frame.
+// tests/unit/shared_task_end_test.cpp -- the end of a shared_task's body, handles and frame.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -249,7 +249,7 @@ TEST_CASE("make_shared_task: keeps an lvalue reference, and makes a value of an 
 }
 
 shared_task<int> one_more(shared_task<int> than, lifetime_probe) { co_return co_await than + 1; }
-/// Each task holds the only handle of the one before.
+/// Each task holds the only handle of the previous one.
 shared_task<int> chain(lifetimes& log, int length) {
   shared_task<int> last = give(0);
   for (int i = 0; i != length; ++i) last = one_more(std::move(last), lifetime_probe(log, i));

@@ -86,7 +86,7 @@ TEST_CASE("shared_task: awaited after its end it goes on at once") {
   CHECK(waiting.done());
 }
 
-/// Waits without asking before whether there is anything to wait for, as one does whom the end overtakes.
+/// Suspends without calling await_ready() first, as if the task ended between the two calls.
 class overtaken {
  public:
   explicit overtaken(const shared_task<int>& one) : awaiter_(coracle::get_awaiter(one)) {}

@@ -1,4 +1,4 @@
-// tests/unit/signal_set_test.cpp -- signals of the process, as something to await.
+// tests/unit/signal_set_test.cpp -- awaiting the signals of the process.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <pthread.h>
@@ -127,7 +127,7 @@ TEST_CASE("signal_set: afterwards the signal does what it did before") {
   std::signal(SIGUSR1, old);
 }
 
-// ThreadSanitizer delivers no signal in the child of a process that had other threads.
+// ThreadSanitizer delivers no signals in the child of a process with other threads.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 constexpr bool forks_without_signals = true;

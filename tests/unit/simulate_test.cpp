@@ -1,4 +1,4 @@
-// tests/unit/simulate_test.cpp -- many seeds, every fault: what is found, and what the report says.
+// tests/unit/simulate_test.cpp -- many seeds, every fault: what simulate() finds, and what it reports.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/simulated_file_test.cpp -- the files of a simulated host do what those of the system do, until it crashes.
+// tests/unit/simulated_file_test.cpp -- a simulated host's files behave like the system's, until it crashes.
 // SPDX-License-Identifier: MIT
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>

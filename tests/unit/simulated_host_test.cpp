@@ -1,4 +1,4 @@
-// tests/unit/simulated_host_test.cpp -- what only a simulated host has: a seed, time, partitions, crashes and limits.
+// tests/unit/simulated_host_test.cpp -- what only simulated hosts have: seeds, time, partitions, crashes.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -94,7 +94,7 @@ TEST_CASE("simulated host: nobody at an address: connect() gives up after a minu
   }());
 }
 
-/// Sends so many bytes one way, and gives the time until the last has come.
+/// Sends the given number of bytes one way, and returns the time until the last one has arrived.
 task<std::chrono::nanoseconds> time_to_send(socket& from, socket& to, std::size_t size) {
   const auto before = coracle::steady_now();
   const std::string bytes(size, 'b');

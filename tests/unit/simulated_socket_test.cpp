@@ -1,4 +1,4 @@
-// tests/unit/simulated_socket_test.cpp -- the sockets of a simulated host do what those of the system do.
+// tests/unit/simulated_socket_test.cpp -- the sockets of a simulated host behave like those of the system.
 // SPDX-License-Identifier: MIT
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>

@@ -1,4 +1,4 @@
-// tests/unit/simulation_test.cpp -- one seed, one run: its order, its clock, its trace, and how it reports that it hangs.
+// tests/unit/simulation_test.cpp -- the run of one seed: order, clock, trace, and reports of deadlocks.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ using coracle::testing::simulation_failure;
 using coracle::testing::virtual_clock;
 using coracle_test::detached;
 
-/// The order in which three coroutines get their turns.
+/// The order of the turns of three coroutines.
 std::string order_of_three(std::uint64_t seed) {
   simulation sim{seed};
   std::string log;

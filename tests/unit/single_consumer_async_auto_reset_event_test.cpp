@@ -1,4 +1,4 @@
-// tests/unit/single_consumer_async_auto_reset_event_test.cpp -- the gate that closes behind its one consumer.
+// tests/unit/single_consumer_async_auto_reset_event_test.cpp -- the event that its one consumer resets.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using auto_event = coracle::single_consumer_async_auto_reset_event;
 using coracle_test::detached;
 
-/// Logs 1, 2, 3 ... as it is let through.
+/// Logs 1, 2, 3 ... each time it is woken.
 detached pass_and_log(auto_event& event, std::vector<int>& log, int times = 1) {
   for (int i = 1; i <= times; ++i) {
     co_await event;
@@ -56,7 +56,7 @@ TEST_CASE("single_consumer_async_auto_reset_event: each set() lets the consumer 
   }
 }
 
-/// True: an await would go on at once; then it has used the set() up.
+/// Returns true if an await does not suspend; it then consumes the set().
 bool passes(auto_event& event) {
   auto waiting = event.operator co_await();
   if (waiting.await_suspend(std::noop_coroutine())) return false;
@@ -90,7 +90,7 @@ TEST_CASE(
   CHECK(log == std::vector{1, 2, 3});
 }
 
-/// Waits until `value` has come to `target`; set() follows each of its steps.
+/// Waits until `value` has reached `target`; set() follows each of its increments.
 coracle::task<int> wait_for(auto_event& changed, const std::atomic<int>& value, int target) {
   int seen;
   while ((seen = value.load(std::memory_order_relaxed)) < target) co_await changed;
@@ -151,7 +151,7 @@ TEST_CASE("single_consumer_async_auto_reset_event: a second waiter ends the prog
         }) == "coracle: two coroutines await a single_consumer_async_auto_reset_event at the same time\n");
 }
 
-// What the header promises to the compiler; event_contract_test.cpp has the rest.
+// The static guarantees of the header; event_contract_test.cpp has the others.
 static_assert(sizeof(auto_event) == sizeof(void*));
 static_assert(sizeof(coracle::awaiter_type_t<auto_event&>) <= 112);
 }  // namespace

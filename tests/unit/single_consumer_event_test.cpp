@@ -1,4 +1,4 @@
-// tests/unit/single_consumer_event_test.cpp -- the gate for one coroutine, that stays open.
+// tests/unit/single_consumer_event_test.cpp -- the event for one coroutine that stays set.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -90,7 +90,7 @@ TEST_CASE("single_consumer_event: a second waiter ends the program and says so")
         }) == "coracle: two coroutines await a single_consumer_event at the same time\n");
 }
 
-// What the header promises to the compiler; event_contract_test.cpp has the rest.
+// The static guarantees of the header; event_contract_test.cpp has the others.
 static_assert(sizeof(single_consumer_event) == sizeof(void*));
 static_assert(sizeof(coracle::awaiter_type_t<single_consumer_event&>) <= 112);
 static_assert(noexcept(std::declval<single_consumer_event&>().reset()) &&

@@ -22,7 +22,7 @@ namespace {
 using coracle::single_flight;
 using coracle::task;
 
-/// A flight whose work waits for `land`; what each caller saw.
+/// A flight whose work waits for `land`, and the result of each caller.
 struct airport {
   single_flight<std::string, int> flights;
   coracle::async_manual_reset_event land;

@@ -1,4 +1,4 @@
-// tests/unit/single_producer_sequencer_test.cpp -- one producer's places in a ring buffer.
+// tests/unit/single_producer_sequencer_test.cpp -- the slots of one producer in a ring buffer.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

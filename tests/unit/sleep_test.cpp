@@ -1,4 +1,4 @@
-// tests/unit/sleep_test.cpp -- coroutines that sleep: by which clock, in which order, and how a sleep ends.
+// tests/unit/sleep_test.cpp -- coroutines that sleep: on which clock, in which order, and how a sleep ends.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -34,7 +34,7 @@ using coracle::testing::virtual_time_loop;
 using coracle_test::detached;
 using steady = std::chrono::steady_clock;
 
-/// How long it took by the loop's clock.
+/// The time that it took on the loop's clock.
 template <class Awaitable>
 steady::duration time_of(virtual_time_loop& loop, Awaitable work) {
   const auto before = loop.now();
@@ -210,7 +210,7 @@ TEST_CASE("sleep_for: stop requested after its time has come has no effect") {
   virtual_time_loop loop;
   stop_source source;
   ending first, second;
-  // The first to wake stops the second, whose time has come as well.
+  // The first one to wake stops the second one, whose deadline has also passed.
   const auto stop_after = [&]() -> task<> {
     co_await sleep_and_note(1s, first);
     source.request_stop();
@@ -258,7 +258,7 @@ TEST_CASE("sleep_for: of a when_any: once it has won, another branch takes nothi
       const auto first = co_await coracle::when_any(sleep_for(1s), permits.acquire());
       winner = first.index();
     };
-    // Where its timer is the second of the same moment, race() has won already but has not run on yet.
+    // If its timer is the second one with the same deadline, race() has already won but not resumed yet.
     const auto release = [&]() -> task<> {
       co_await sleep_for(1s);
       permits.release();
@@ -310,7 +310,7 @@ TEST_CASE("sleep_for: outside any executor it resumes on the thread of the progr
     co_await sleep_and_note(delay, end);
     where = std::this_thread::get_id();
   };
-  // A sleep that is over before it has begun to wait, as on a busy machine, goes on where it is.
+  // A sleep whose deadline passes before it suspends, as on a busy machine, does not suspend.
   auto delay = steady::duration{1ms};
   do {
     REQUIRE(delay < 1min);
@@ -381,7 +381,7 @@ TEST_CASE("sleep_for: sleeping and being stopped allocate nothing" *
   CHECK(after == before);
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 using sleep_type = decltype(sleep_for(1s));
 static_assert(coracle::awaitable_of<sleep_type, void> && coracle::awaitable_of<sleep_type&, void>);
 static_assert(std::is_trivially_copyable_v<sleep_type> && sizeof(sleep_type) == 8);

@@ -1,6 +1,6 @@
-// tests/unit/socket_contract.hpp -- what holds for every socket, of the system as of a simulated host.
-// Whoever includes it has defined CORACLE_SOCKET_TEST, how the names of the tests begin, and service_under_test, which
-// has an io_service `io`, or a reference to one, and says whether it has_ipv6().
+// tests/unit/socket_contract.hpp -- the contract of every socket, of the system or of a simulated host. The
+// including file defines CORACLE_SOCKET_TEST, the prefix of the test names, and service_under_test, which has
+// an io_service `io`, or a reference to one, and has_ipv6().
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <doctest/doctest.h>

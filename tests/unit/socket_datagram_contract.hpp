@@ -1,4 +1,4 @@
-// tests/unit/socket_datagram_contract.hpp -- what holds for every UDP socket, and over IPv6; a part of socket_contract.hpp.
+// tests/unit/socket_datagram_contract.hpp -- the contract of UDP sockets; a part of socket_contract.hpp.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <doctest/doctest.h>

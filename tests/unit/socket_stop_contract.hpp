@@ -1,4 +1,4 @@
-// tests/unit/socket_stop_contract.hpp -- what a stop request does to a socket; a part of socket_contract.hpp.
+// tests/unit/socket_stop_contract.hpp -- stop requests on sockets; a part of socket_contract.hpp.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@
 #include "connected_sockets.hpp"
 
 namespace {
-/// Awaits `work`; true if it ended because stop was requested.
+/// Awaits `work`. Returns true if it was cancelled.
 template <class Awaitable>
 task<bool> is_cancelled(Awaitable work) {
   try {
@@ -102,7 +102,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": stop requested during connect") {
   socket listener = socket::create_tcpv4(io);
   listener.bind(any_port);
   listener.listen(0);
-  // A listening socket whose queue is full answers no more, so one of these waits.
+  // A listening socket whose queue is full no longer answers, so one of these waits.
   std::vector<socket> clients;
   stop_source source;
   int cancelled = 0;

@@ -1,4 +1,4 @@
-// tests/unit/socket_stream_contract.hpp -- what holds for every TCP socket; a part of socket_contract.hpp.
+// tests/unit/socket_stream_contract.hpp -- the contract of TCP sockets; a part of socket_contract.hpp.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <doctest/doctest.h>

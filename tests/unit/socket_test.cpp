@@ -1,5 +1,5 @@
-// tests/unit/socket_test.cpp -- TCP and UDP over the loopback interface: what holds for all sockets (socket_contract.hpp),
-// and what is Linux's.
+// tests/unit/socket_test.cpp -- TCP and UDP over the loopback interface: the contract of all sockets
+// (socket_contract.hpp), and what is specific to Linux.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@
 namespace {
 struct service_under_test {
   coracle::io_service io;
-  /// Asks the system itself, so that a mistake of the library is not taken for a machine without IPv6.
+  /// Makes the system call itself, so that a bug in the library does not look like a machine without IPv6.
   static bool has_ipv6() {
     const int fd = ::socket(AF_INET6, SOCK_STREAM, 0);
     sockaddr_in6 loopback{};

@@ -1,5 +1,5 @@
-// tests/unit/socket_transfer_test.cpp -- whole transfers over TCP: on the loopback interface, and on a simulated host that
-// moves fewer bytes at a time than it could.
+// tests/unit/socket_transfer_test.cpp -- complete transfers over TCP: on the loopback interface, and on a
+// simulated host that transfers fewer bytes at a time than it could.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -46,7 +46,7 @@ struct short_transfers {
   coracle::io_service& io = host.io();
 };
 
-/// Two ends of one connection.
+/// Both ends of a connection.
 struct connection {
   explicit connection(coracle::io_service& io)
       : client(socket::create_tcpv4(io)), server(socket::create_tcpv4(io)) {
@@ -58,7 +58,7 @@ struct connection {
   socket client, server;
 };
 
-/// No two stretches of it are alike.
+/// Data without repetitions.
 std::string much(std::size_t size) {
   std::string text(size, ' ');
   for (std::size_t i = 0; i != size; ++i) text[i] = static_cast<char>(i * i / 7 + i);

@@ -1,4 +1,4 @@
-// tests/unit/static_thread_pool_test.cpp -- threads that share their work.
+// tests/unit/static_thread_pool_test.cpp -- a pool of threads that share their work.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -123,7 +123,8 @@ TEST_CASE("static_thread_pool: work queued behind a busy thread is taken by anot
   CHECK(stolen.try_wait());
 }
 
-/// While entries are gone before the other thread can take them, it naps, and is not woken for one that is alone.
+/// While the owner takes entries before the other thread can, that thread naps, and is not woken for a lone
+/// entry.
 TEST_CASE(
     "static_thread_pool: one alone behind a busy thread is taken, also where the other has come too late for "
     "many") {
@@ -178,7 +179,7 @@ TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule th
   std::string log;
   int begun = 0;
   const auto hop = [&](char name) -> task<> {
-    // What is still to begin stands in another queue, which has its turn after a slice of some hops.
+    // The coroutines that have not begun are in another queue, whose turn comes after a slice of some hops.
     ++begun;
     do {
       co_await pool.schedule();
@@ -198,7 +199,7 @@ TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule th
   CHECK(log.find("bbb") == std::string::npos);
 }
 
-/// A tree whose every call begins with schedule(), and how many of its calls were under way at most.
+/// A tree whose every call begins with schedule(), and the maximum number of active calls.
 struct scheduled_tree {
   static_thread_pool& pool;
   std::atomic<int> calls{0}, most_calls{0};
@@ -248,7 +249,8 @@ TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds d
                           &scheduled_tree::leaves_by_spawn}) {
     scheduled_tree tree{pool};
     CHECK(sync_wait(coracle::schedule_on((tree.*walk)(depth), pool)) == leaves);
-    // Breadth first it would be all of them. A few hundred on a busy machine: the oldest entry gets a turn by time, too.
+    // Breadth first, it would be all of them. On a busy machine it is a few hundred, because the oldest entry
+    // ages.
     CHECK(tree.most_calls <= leaves / 4);
   }
 }
@@ -365,7 +367,7 @@ TEST_CASE("static_thread_pool: std::exit() on a thread of one that is a static o
         }) == "coracle: deadlock: a static_thread_pool was destroyed on one of its own threads\n");
 }
 
-// What the header promises to the compiler.
+// The static guarantees of the header.
 static_assert(coracle::scheduler<static_thread_pool>);
 static_assert(!std::is_copy_constructible_v<static_thread_pool> &&
               !std::is_move_constructible_v<static_thread_pool>);
@@ -373,7 +375,7 @@ static_assert(noexcept(std::declval<static_thread_pool&>().schedule()) &&
               noexcept(std::declval<const static_thread_pool&>().thread_count()) &&
               noexcept(std::declval<static_thread_pool&>().post(std::declval<coracle::resumption&>())));
 
-/// A tree that is depth first, so what was scheduled before it would come last.
+/// A tree that runs depth first, so that coroutines scheduled before it would run last.
 task<> tree_until(static_thread_pool& pool, const bool& over, int depth, long& calls) {
   co_await pool.schedule();
   ++calls;
@@ -402,8 +404,8 @@ TEST_CASE(
   CHECK(calls > 256);  // the tree was newer, and so first
 }
 
-/// Its turn comes from the queue, so what lies in the stack below is none of its parents, and may be run while it waits.
-/// Where a slice ends at the wrong moment that has run before; then it is tried again.
+/// Its turn comes from the queue, so none of the entries in the stack below is its parent, and they may run
+/// while it waits. If a slice ends at the wrong moment, they have already run; the test then tries again.
 TEST_CASE(
     "static_thread_pool: what blocks its thread in a forked child's destructor runs older entries "
     "meanwhile") {

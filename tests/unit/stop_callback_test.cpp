@@ -1,4 +1,4 @@
-// tests/unit/stop_callback_test.cpp -- callbacks of a stop_token: order, registration, what they may do.
+// tests/unit/stop_callback_test.cpp -- the callbacks of a stop_token: order, registration, what they may do.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -232,7 +232,7 @@ TEST_CASE(
     std::thread other([&] { stops_first.request_stop(); });
     stops_second.request_stop();
     other.join();
-    // Whoever was woken before it was stopped has deregistered and wakes nobody.
+    // A waiter that was woken before it was stopped has deregistered, and wakes no other.
     wakes_first.set();
     wakes_second.set();
     ended.wait();

@@ -1,4 +1,4 @@
-// tests/unit/stop_when_test.cpp -- a second stop token beside the inherited one.
+// tests/unit/stop_when_test.cpp -- a second stop token in addition to the inherited one.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ using coracle::stop_when;
 using coracle::task;
 using coracle::with_stop;
 
-/// Why it was stopped; none: it was not.
+/// The reason of the stop request, or none.
 task<stop_reason> wait(async_manual_reset_event& event) {
   try {
     co_await event;

@@ -1,4 +1,4 @@
-// tests/unit/strand_test.cpp -- one coroutine at a time, on an executor that runs many.
+// tests/unit/strand_test.cpp -- serial execution on top of a concurrent executor.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/stream_buffered_test.cpp -- pipelines in which something runs ahead: buffered and merge.
+// tests/unit/stream_buffered_test.cpp -- pipelines that run ahead of their consumer: buffered and merge.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -46,7 +46,7 @@ using streams::take;
 constexpr auto is_even = [](int n) { return n % 2 == 0; };
 constexpr auto twice = [](int n) -> task<int> { co_return 2 * n; };
 
-/// Elements that end when the test says so.
+/// Elements that complete when the test decides.
 struct jobs {
   explicit jobs(std::size_t count) : may_end(count) {}
   task<int> run(int n) {

@@ -1,4 +1,4 @@
-// tests/unit/stream_descriptor_test.cpp -- pipes, standard input and output, and other descriptors of the user's.
+// tests/unit/stream_descriptor_test.cpp -- pipes, standard input and output, and other byte streams.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static_assert(coracle::byte_stream<stream_descriptor> && coracle::byte_stream<co
 
 std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span{text}); }
 
-/// Reads to the end.
+/// Reads to the end of the stream.
 task<std::string> all_of(stream_descriptor& from) {
   std::string all, some(7, '?');
   while (const std::size_t got = co_await from.read_some(bytes_of(some))) all.append(some, 0, got);

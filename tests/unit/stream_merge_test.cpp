@@ -185,7 +185,7 @@ TEST_CASE("buffered and merge: a failed allocation leaves the pipeline as an err
         }) > 10);
 }
 
-/// Suspends its coroutine, which somebody else resumes.
+/// Suspends its coroutine, which the test resumes.
 struct suspended_at {
   std::coroutine_handle<>& handle;
   bool await_ready() const noexcept { return false; }

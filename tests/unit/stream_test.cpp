@@ -1,4 +1,4 @@
-// tests/unit/stream_test.cpp -- pipelines without anything that runs ahead.
+// tests/unit/stream_test.cpp -- pipelines that do not run ahead of their consumer.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -184,7 +184,7 @@ TEST_CASE("streams: a subscription to a broadcast is a stream; it fails where it
   CHECK_THROWS_AS(sync_wait(std::move(slow) | collect()), coracle::lagged);
 }
 
-/// A stream of a program's own.
+/// A user-defined stream.
 class countdown {
  public:
   explicit countdown(int from) : left_(from) {}

@@ -30,7 +30,7 @@ using streams::for_each;
 using streams::map;
 using streams::throttle;
 
-/// Element i is there after `times[i]`.
+/// Element i is available after `times[i]`.
 async_generator<int> after(std::vector<std::chrono::milliseconds> times) {
   int i = 0;
   for (const auto each : times) {
@@ -41,7 +41,7 @@ async_generator<int> after(std::vector<std::chrono::milliseconds> times) {
 std::chrono::milliseconds since_start(virtual_time_loop& loop) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(loop.now() - virtual_time_loop::start);
 }
-/// When each element came, in milliseconds from the start.
+/// The time at which each element arrived, in milliseconds from the start.
 template <class Pipeline>
 ints moments(virtual_time_loop& loop, Pipeline pipeline) {
   ints seen;

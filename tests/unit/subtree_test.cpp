@@ -1,4 +1,4 @@
-// tests/unit/subtree_test.cpp -- what is below a stop source of its own is gone before that is.
+// tests/unit/subtree_test.cpp -- work below a stop source of its own ends before that source is destroyed.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/sync_wait_test.cpp -- the way from plain code into coroutines and back.
+// tests/unit/sync_wait_test.cpp -- awaiting from code that is no coroutine.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ using coracle::task;
 
 task<int> answer() { co_return 42; }
 
-/// Gives what the test wants at each of the three steps.
+/// Behaves as the test specifies in each of the three steps of an await.
 template <class Suspend>
 struct scripted {
   scripted(bool is_ready, Suspend suspend_as) : ready(is_ready), suspend(suspend_as) {}

@@ -1,4 +1,4 @@
-// tests/unit/system_call_test.cpp -- what an operation on a file makes of a system that answers oddly.
+// tests/unit/system_call_test.cpp -- operations on files when system calls return unusual results.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace {
 bool answers_oddly = false;
 }  // namespace
 
-// Both stand in for the system's.
+// Both replace the system's functions.
 extern "C" ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
   return answers_oddly ? 0 : ::syscall(SYS_preadv2, fd, parts, count, offset, 0, flags);
 }
@@ -36,7 +36,7 @@ using coracle_test::note;
 using coracle_test::outcome;
 using coracle_test::raw_operation;
 
-/// How an operation on a file of four bytes ends.
+/// Returns the result of an operation on a file of four bytes.
 outcome end_of(io_opcode code, std::uint64_t offset = 0) {
   coracle_test::epoll_system system;
   io_service io{system};

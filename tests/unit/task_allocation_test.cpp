@@ -1,5 +1,4 @@
-// tests/unit/task_allocation_test.cpp -- where the frame of a task comes from, and what happens if it does
-// not.
+// tests/unit/task_allocation_test.cpp -- where the frame of a task is allocated, and what a failure does.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -20,7 +19,7 @@ using coracle::testing::allocator_log;
 using coracle::testing::failing_allocator;
 using bytes = failing_allocator<std::byte>;
 
-// Where a test counts, the coroutine is out of line, so that clang does not put its frame into the caller's.
+// Where a test counts allocations, the coroutine is out of line, so that clang does not elide its frame.
 [[gnu::noinline]] task<int> add(std::allocator_arg_t, bytes, int a, int b) { co_return a + b; }
 
 TEST_CASE(
@@ -81,7 +80,7 @@ TEST_CASE("task allocator: an empty allocator and the default one work, for void
   CHECK(out == 5);
 }
 
-/// Counts, and takes its memory from the default resource.
+/// Counts allocations, and makes them from the default resource.
 class counting_resource final : public std::pmr::memory_resource {
  public:
   int allocated = 0, freed = 0;

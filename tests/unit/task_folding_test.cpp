@@ -1,4 +1,4 @@
-// tests/unit/task_folding_test.cpp -- bodies that the compiler sees where they are awaited, and may fold into who awaits.
+// tests/unit/task_folding_test.cpp -- bodies that are visible where they are awaited, and may be folded.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -14,8 +14,9 @@
 
 #include "../support/test_coroutine.hpp"
 
-// With clang from -O1 on a task of a number may leave its result in the awaiter, and destroy itself. Every case here runs
-// each body often, in a loop, as that is how the benchmark of a visible leaf has it, and once with it out of sight.
+// With clang from -O1 on, a task of a number may leave its result in the awaiter and destroy itself. Every
+// case here runs each body many times in a loop, as the benchmark of a visible leaf does, and once where the
+// body is not visible.
 namespace {
 using coracle::async_manual_reset_event;
 using coracle::task;
@@ -99,7 +100,7 @@ TEST_CASE("task folding: an exception of a body arrives, and one that the awaite
   CHECK(sum == 25 * 1000 + 600);
 }
 
-/// Says who waits for it.
+/// Reports which coroutine awaits it.
 struct parked {
   std::coroutine_handle<>& waiter;
   bool await_ready() const noexcept { return false; }
@@ -174,7 +175,7 @@ TEST_CASE("task folding: a task that is kept, and was run for its end only, give
   CHECK(sum == 190);
 }
 
-/// Counts what is not given back.
+/// Counts the objects that have not been released.
 template <class T>
 struct counted : std::allocator<T> {
   template <class U>

@@ -129,7 +129,7 @@ TEST_CASE("task lifetime: a parameter is moved into the frame once, one by refer
   CHECK(log.alive == 2);
 }
 
-/// Its move throws, when told to, as one that copies would.
+/// Its move can be made to throw, as a move that copies would.
 struct throwing_parameter {
   explicit throwing_parameter(lifetimes& log, int id) : probe(log, id) {}
   throwing_parameter(const throwing_parameter& other) : probe(other.probe) {}

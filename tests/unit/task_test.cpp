@@ -1,4 +1,4 @@
-// tests/unit/task_test.cpp -- task: when it runs, what it gives, where its awaiter goes on.
+// tests/unit/task_test.cpp -- task: when it runs, its result, and where the awaiting coroutine resumes.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,7 +1,8 @@
-// tests/unit/task_unfolded_test.cpp -- tasks of a program that switches folding off, by CORACLE_ENABLE_BODY_FOLDING=0.
+// tests/unit/task_unfolded_test.cpp -- tasks in a program that disables folding:
+// CORACLE_ENABLE_BODY_FOLDING=0.
 // SPDX-License-Identifier: MIT
 
-// In this file alone. The others of this program fold, and each links with its own functions.
+// In this file alone. The other files of this program fold, and each uses its own functions.
 #define CORACLE_ENABLE_BODY_FOLDING 0
 #include <doctest/doctest.h>
 
@@ -11,7 +12,7 @@
 namespace {
 using coracle::task;
 
-/// Small, so that the compiler would fold a body that has one.
+/// Small, so that the compiler would otherwise fold a body with such a local.
 class counted {
  public:
   explicit counted(int& alive) noexcept : alive_(alive) { ++alive_; }
@@ -22,7 +23,7 @@ class counted {
  private:
   int& alive_;
 };
-/// Returns how many there are at its end.
+/// Returns how many objects exist at its end.
 task<int> hold(const int& alive, counted) { co_return alive; }
 
 int fewer_than(int before, const int& alive) { return before - alive; }

@@ -1,4 +1,4 @@
-// tests/unit/timeout_test.cpp -- deadlines: who is stopped, for which reason, and what comes out.
+// tests/unit/timeout_test.cpp -- deadlines: what they stop, with which reason, and the result.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -138,7 +138,7 @@ TEST_CASE("timeout: the work is joined: one that ends later than asked, with a v
 TEST_CASE("timeout: work that ends at the very moment of the deadline is not lost") {
   virtual_time_loop loop;
   coracle::async_manual_reset_event event;
-  // The timer that sets the event was set before the deadline's, so it comes first.
+  // The timer that sets the event was started before that of the deadline, so it fires first.
   const auto set_at = [&](steady::time_point at) -> task<> {
     co_await coracle::sleep_until(at);
     event.set();

@@ -1,4 +1,4 @@
-// tests/unit/timer_service_test.cpp -- the states of timers, the arithmetic of delays, the program's thread.
+// tests/unit/timer_service_test.cpp -- the states of timers, the arithmetic of delays, the timer thread.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -50,7 +50,7 @@ static_assert(clock_duration(delay<std::int8_t, std::ratio<1>>(100)) == 100s);
 static_assert(clock_duration(delay<int, std::pico>(1)) == 1ns);
 static_assert(clock_duration(delay<int, std::pico>(1000)) == 1ns);
 static_assert(clock_duration(delay<int, std::pico>(1001)) == 2ns);
-// The product that a plain conversion would form overflows.
+// A plain conversion would overflow.
 static_assert(clock_duration(delay<std::int64_t, std::ratio<1, 3>>(27'000'000'000)) == 9'000'000'000s);
 static_assert(clock_duration(delay<std::int64_t, std::ratio<1, 3>>(28'000'000'000)) ==
               steady::duration::max());
@@ -168,7 +168,7 @@ TEST_CASE("steady_now: the real clock outside, the loop's on a virtual_time_loop
 
 // ---- the thread of the program ----------------------------------------------------------------------------
 
-/// How a child process ended that runs `body` and then what is to run at the end of a program.
+/// Returns how a child process ended that runs `body` and then the functions registered by atexit().
 int status_of_child(void (*body)()) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -192,7 +192,7 @@ int threads_of_this_process() {
 
 TEST_CASE("program_timers: the end of the program joins the thread; it starts again for who sleeps later" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
-  // Not under ThreadSanitizer, which follows no threads in the child of a process that had some.
+  // Not under ThreadSanitizer, which does not support threads in the child of a process with threads.
   CHECK(status_of_child([] {
           std::atexit([] {  // runs after the thread has ended
             if (threads_of_this_process() != 1) ::_exit(3);

@@ -1,4 +1,4 @@
-// tests/unit/timer_wheel_test.cpp -- deadlines on virtual time, against a std::multimap.
+// tests/unit/timer_wheel_test.cpp -- deadlines on virtual time, compared to a std::multimap.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -129,14 +129,14 @@ TEST_CASE("timer_wheel: a node may go in again as soon as it was due, also while
   CHECK(names_due(wheel, 10) == std::vector{2, 1});
 }
 
-/// A wheel and what it should be, led through the same random life.
+/// A wheel and its reference model, which run the same random operations.
 class twin {
  public:
   explicit twin(unsigned seed, int nodes) : random_(seed), now_(random_() % 1'000'000'000), wheel_(now_) {
     for (int i = 0; i != nodes; ++i) nodes_.emplace_back(i);
     places_.resize(nodes_.size(), model_.end());
   }
-  /// False: they differ.
+  /// Returns false if they differ.
   bool step() {
     const auto chosen = random_() % nodes_.size();
     if (places_[chosen] == model_.end()) {
@@ -152,7 +152,7 @@ class twin {
   [[nodiscard]] int fired() const { return fired_; }
 
  private:
-  /// Any number of binary digits is as likely as any other.
+  /// All numbers of binary digits are equally likely.
   std::uint64_t some_distance() { return random_() >> (20 + random_() % 44); }
   void insert(std::size_t chosen) {
     std::uint64_t deadline = now_ + some_distance();

@@ -1,4 +1,4 @@
-// tests/unit/tour_count_test.cpp -- the counting that the tour's index rests on.
+// tests/unit/tour_count_test.cpp -- the counting behind the tour's index.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/transfer_test.cpp -- coroutines that continue one another, the stack no deeper.
+// tests/unit/transfer_test.cpp -- coroutines that transfer to each other, with the stack no deeper.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ struct continue_with {
   std::coroutine_handle<> target;
 };
 
-/// A type that knows nothing of coracle: its set() resumes the one waiter by h.resume().
+/// A type that does not use coracle: its set() resumes its only waiter by h.resume().
 struct foreign_event {
   struct awaiter {
     explicit awaiter(foreign_event& its_event) noexcept : event(its_event) {}
@@ -190,7 +190,7 @@ TEST_CASE("transfer: 20,000 coroutines that await one another need no more than 
 
 TEST_CASE(
     "transfer: an exception that leaves a coroutine comes out of resume(), and transfers go on working") {
-  // No temporary of its own has a destructor: clang would call that once more with the frame.
+  // It has no temporary with a destructor, which clang would call a second time with the frame.
   auto throwing = [](coracle::task<>& inner) -> test_coroutine {
     co_await inner.when_ready();
     throw 42;

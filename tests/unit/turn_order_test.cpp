@@ -11,7 +11,7 @@ namespace {
 using coracle::detail::turn_order;
 using kind = turn_order::kind;
 
-/// A thread with so much work of each kind, whose turns last so long.
+/// A thread with a given amount of work of each kind, and a given length of their turns.
 struct busy_thread {
   turn_order order;
   std::map<kind, int> waiting;
@@ -20,7 +20,7 @@ struct busy_thread {
   kind ended = kind::stack;
   bool continues = false;
 
-  /// The first letter of the kind; '-': nothing was found.
+  /// Returns the first letter of the kind, or '-' if no work was found.
   char turn() {
     const turn_order::sight seen{.now = now,
                                  .high_waits = waiting[kind::high] != 0,
@@ -36,7 +36,7 @@ struct busy_thread {
     });
     return found == '\0' ? '-' : found;
   }
-  /// By the short way of a thread that has only this kind to run.
+  /// Takes the fast path of a thread that has only this kind of work.
   void turn_without_order(kind which) {
     --waiting[which];
     ended = which;

@@ -1,4 +1,4 @@
-// tests/unit/via_test.cpp -- where an awaitable runs, and where its awaiter goes on.
+// tests/unit/via_test.cpp -- where an awaitable runs, and where the awaiting coroutine resumes.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -35,14 +35,14 @@ task<> fail() {
   co_return;
 }
 
-/// What a coroutine that started on `home` saw.
+/// The observations of a coroutine that started on `home`.
 struct journey {
   const executor* child_on = nullptr;
   const executor* after_on = nullptr;
   bool threw = false;
   bool ended = false;
 };
-/// Awaits `work`, which gives where it ran, and notes where it goes on.
+/// Awaits `work`, which returns where it ran, and records where this coroutine resumes.
 template <class Work>
 task<> look_around(Work work, journey& seen) {
   seen.child_on = co_await std::move(work);
@@ -183,7 +183,7 @@ TEST_CASE("schedule_on, resume_on, via: values, references and move-only results
   coracle::sync_wait(work());
 }
 
-/// Counts its copies, so that one can tell whether an awaitable holds it by reference.
+/// Counts its copies, to show whether an awaitable holds it by reference.
 struct counting_scheduler {
   explicit counting_scheduler(int& its_copies) : copies(&its_copies) {}
   counting_scheduler(const counting_scheduler& other) : copies(other.copies) { ++*copies; }

@@ -1,4 +1,4 @@
-// tests/unit/virtual_clock_test.cpp -- time that a test moves: which timers fire, when, in which order.
+// tests/unit/virtual_clock_test.cpp -- time controlled by a test: which timers fire, when, in which order.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// tests/unit/virtual_time_loop_test.cpp -- a clock that jumps: when, how far, and what runs at each moment.
+// tests/unit/virtual_time_loop_test.cpp -- a clock that jumps: when, how far, and what runs at each time.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -200,7 +200,7 @@ TEST_CASE("virtual_time_loop: waiting for what never comes ends the program and 
 
 TEST_CASE("virtual_time_loop: use from another thread ends the program and says so" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
-  // Not under ThreadSanitizer: in the child of a process that had threads it starts none.
+  // Not under ThreadSanitizer, which cannot start threads in the child of a process with threads.
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;
           const auto go = [&]() -> detached { co_await loop.schedule(); };

@@ -9,7 +9,7 @@ namespace {
 using coracle::stop_reason;
 using coracle::detail::queued_waiter;
 
-/// A node outside any coroutine, as a branch of a choice.
+/// A node that is not part of a coroutine, as a branch of a choice.
 struct branch : queued_waiter {
   explicit branch(coracle::detail::choice* shared = nullptr) noexcept : queued_waiter(nullptr, nullptr) {
     if (shared) static_cast<void>(listen(nullptr, *shared));

@@ -1,4 +1,4 @@
-// tests/unit/wait_queue_test.cpp -- waiters that a stop request takes out of their queue, at every moment.
+// tests/unit/wait_queue_test.cpp -- waiters that a stop request removes from their queue, at every moment.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -30,7 +30,7 @@ using coracle_test::run_detached;
 
 void nothing() {}
 
-/// A semaphore as simple as can be, with windows in which a test acts.
+/// A minimal semaphore, with hooks at which a test acts.
 struct gate {
   explicit gate(int given = 0) : permits(given) {}
 
@@ -99,7 +99,7 @@ class [[nodiscard]] gate::operation : something_first, public coracle::detail::s
 };
 gate::operation gate::pass() noexcept { return operation{*this}; }
 
-/// Logs `name` when it is through, `-name` when it is cancelled.
+/// Logs `name` when it has a permit, `-name` when it is cancelled.
 task<> pass_and_log(gate& all, std::vector<int>& log, int name) {
   int how = -name;
   try {
@@ -356,7 +356,7 @@ TEST_CASE("an outer stop ends a wait below a linked source, which the inner one 
   CHECK(log == std::vector{-1});
 }
 
-/// An executor that has what is posted resumed on another thread before post() returns.
+/// An executor that resumes a posted coroutine on another thread before post() returns.
 class handed_over final : public coracle::executor {
  public:
   void post(coracle::resumption& item) noexcept override {

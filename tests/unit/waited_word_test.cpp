@@ -1,4 +1,4 @@
-// tests/unit/waited_word_test.cpp -- the word of a primitive for which mostly one coroutine waits.
+// tests/unit/waited_word_test.cpp -- the state word of a primitive that usually has at most one waiter.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@ using coracle::detail::waited_word;
 
 constexpr std::uintptr_t nobody = 2;
 
-/// A waiter outside any coroutine.
+/// A waiter that is not part of a coroutine.
 struct one : queued_waiter {
   one() noexcept : queued_waiter(nullptr, nullptr) {}
 };

@@ -1,4 +1,4 @@
-// tests/unit/watched_ending.hpp -- how work ends that a stop request reaches on its way between executors.
+// tests/unit/watched_ending.hpp -- how work ends that is stopped while it moves between executors.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/operation_cancelled.hpp>
@@ -19,7 +19,7 @@ struct ending {
   bool failed = false;
   const coracle::executor* where = nullptr;
 };
-/// Awaits `work` under `source`, from `home` if there is one.
+/// Awaits `work` with the stop token of `source`, from `home` if there is one.
 inline detached watch(coracle::run_loop* home, coracle::stop_source& source, coracle::task<> work,
                       ending& seen) {
   if (home) co_await home->schedule();

@@ -271,7 +271,7 @@ TEST_CASE("when_all_ready: nobody is stopped by an error; a stop request makes c
   CHECK(joined);
 }
 
-/// Throws at one step of being awaited.
+/// Throws in one step of an await.
 struct throws_at {
   enum class step { get_awaiter, ready, suspend, resume };
   struct awaiter {

@@ -1,4 +1,4 @@
-// tests/unit/when_all_resumption_test.cpp -- where the awaiter goes on, and on how much stack.
+// tests/unit/when_all_resumption_test.cpp -- where the awaiting coroutine resumes, and how deep the stack is.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
@@ -145,7 +145,7 @@ TEST_CASE("when_all: outside any executor the awaiter goes on where the last chi
   CHECK(resumed_by == runner_id);
 }
 
-/// An event as others write it: resumes its waiters one after the other inside set().
+/// An event of another library: resumes its waiters one after the other inside set().
 struct foreign_event {
   std::vector<std::coroutine_handle<>> waiting;
   struct awaiter {

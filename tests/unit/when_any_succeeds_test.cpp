@@ -1,4 +1,4 @@
-// tests/unit/when_any_succeeds_test.cpp -- the first of several that gives a value.
+// tests/unit/when_any_succeeds_test.cpp -- the first of several awaitables that completes with a value.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

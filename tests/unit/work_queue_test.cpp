@@ -1,4 +1,4 @@
-// tests/unit/work_queue_test.cpp -- a pool thread's queue, and what others leave in it.
+// tests/unit/work_queue_test.cpp -- a pool thread's queue, and stealing from it.
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/work_queue.hpp"
 

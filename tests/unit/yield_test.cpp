@@ -1,4 +1,4 @@
-// tests/unit/yield_test.cpp -- coroutines that let others run.
+// tests/unit/yield_test.cpp -- coroutines that yield to others.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -12,51 +12,55 @@
 #include <system_error>
 
 namespace coracle {
-/// Reads from a byte_source in large pieces, and gives it out by lines, records or counts.
+/// Reads from a byte_source in large pieces, and returns lines, records or a given number of bytes.
 ///
 ///     coracle::buffered_reader reader{client};
 ///     while (const auto line = co_await reader.read_line()) handle(*line);
 ///
-/// What it gives is a view of its buffer, valid until it reads again. It is a byte_source itself.
+/// Lines and records are views of its buffer, valid until the next operation. The reader is a byte_source
+/// itself.
 ///
 /// Resumes on    as the source.
-/// Cancellation  as the source. What has been read stays in the buffer, so the next call goes on with it.
-/// Exceptions    those of the source. std::errc::message_size: the buffer is full, and the delimiter is not in it.
-///               ENODATA: the source ends before the delimiter, or before all bytes have come.
-///               std::system_error both.
-/// Threads       one operation at a time. The source outlives it.
-/// Cost          one allocation, of the buffer; a frame for each operation. Each byte is searched once, for a delimiter of one
-///               character by memchr().
+/// Cancellation  as the source. What has been read stays in the buffer for the next call.
+/// Exceptions    those of the source, and std::system_error: with std::errc::message_size if the buffer is
+///               full and does not contain the delimiter, with ENODATA if the source ends before the
+///               delimiter, or before all requested bytes.
+/// Threads       one operation at a time. The source must outlive the reader.
+/// Cost          one allocation, for the buffer, and a frame for each operation. Each byte is searched once,
+///               with memchr() for a delimiter of one character.
 template <byte_source Source>
 class buffered_reader {
  public:
   static constexpr std::size_t default_size = 16 * 1024;
 
-  /// `size` of the buffer, in bytes: no line or record can be longer.
+  /// `size` is that of the buffer, in bytes: no line or record can be longer.
   explicit buffered_reader(Source& source, std::size_t size = default_size)
       : source_(source), buffer_(new char[size]), size_(size) {
     CORACLE_REQUIRE(size != 0, "a buffered_reader needs a buffer");
   }
 
-  /// Awaitable of the next line without its "\n" or "\r\n", or of nothing at the end of the source. The last line needs no
-  /// "\n".
+  /// Awaitable of the next line without its "\n" or "\r\n", or of std::nullopt at the end of the source. The
+  /// last line may lack the "\n".
   task<std::optional<std::string_view>> read_line(stop_token token = {});
-  /// Awaitable of what comes next up to and with `delimiter`, or of nothing at the end of the source. Requires: `delimiter` is not
-  /// empty, and outlives the operation.
+  /// Awaitable of the text up to and including the next `delimiter`, or of std::nullopt at the end of the
+  /// source. Requires: `delimiter` is not empty, and outlives the operation.
   task<std::optional<std::string_view>> read_until(std::string_view delimiter, stop_token token = {});
-  /// Awaitable of the size of `to`: it is full; or of 0, if the source had ended before the first byte. Cancelled, or ended by an
-  /// error, `*got`, if given, says how many bytes have come; called again with it, it goes on from there.
+  /// Awaitable of to.size() once `to` has been filled, or of 0 if the source ended before the first byte.
+  /// After a cancellation or an error, `*got`, if given, is the number of bytes in `to`; pass it again to
+  /// continue from there.
   task<std::size_t> read_exactly(std::span<std::byte> to, stop_token token = {}, std::size_t* got = nullptr);
-  /// Awaitable of how many bytes of `to` were filled: those that are buffered, or else some from the source. 0: it has ended.
+  /// Awaitable of the number of bytes stored in `to`: buffered ones if there are any, otherwise at least one
+  /// from the source; 0 at the end of the source.
   task<std::size_t> read_some(std::span<std::byte> to, stop_token token = {});
 
-  /// What has been read and not been given out.
+  /// The bytes that have been read from the source but not yet returned.
   [[nodiscard]] std::string_view buffered() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
 
  private:
-  /// Awaitable of how far the next `delimiter` reaches, or of 0: the source has ended without one.
+  /// Awaitable of the length up to and including the next `delimiter`, or of 0 if the source ended without
+  /// one.
   task<std::size_t> find(std::string_view delimiter, const stop_token& token);
-  /// Awaitable of how many bytes have come. Requires: there is room.
+  /// Awaitable of the number of bytes appended to the buffer. Requires: the buffer is not full.
   task<std::size_t> fill(const stop_token& token);
   std::string_view take(std::size_t count) noexcept {
     const std::string_view taken = buffered().substr(0, count);
@@ -72,7 +76,7 @@ class buffered_reader {
   Source& source_;
   const std::unique_ptr<char[]> buffer_;
   const std::size_t size_;
-  std::size_t begin_ = 0, end_ = 0;  // of what is buffered
+  std::size_t begin_ = 0, end_ = 0;  // the buffered bytes
 };
 
 template <byte_source Source>
@@ -92,7 +96,7 @@ template <byte_source Source>
 task<std::size_t> buffered_reader<Source>::find(std::string_view delimiter, const stop_token& token) {
   for (std::size_t searched = 0;;) {
     const std::string_view text = buffered();
-    const std::size_t overlap = delimiter.size() - 1;  // a delimiter may have begun in what was searched
+    const std::size_t overlap = delimiter.size() - 1;  // a delimiter may begin in the part already searched
     const std::size_t at = text.find(delimiter, searched < overlap ? 0 : searched - overlap);
     if (at != text.npos) co_return at + delimiter.size();
     searched = text.size();
@@ -108,7 +112,7 @@ task<std::optional<std::string_view>> buffered_reader<Source>::read_until(std::s
   CORACLE_REQUIRE(!delimiter.empty(), "read_until() needs a delimiter");
   const std::size_t reach = co_await find(delimiter, token);
   if (reach != 0) co_return take(reach);
-  if (!buffered().empty()) fail(ended_early, "a stream has ended before the delimiter");
+  if (!buffered().empty()) fail(ended_early, "the stream ended before the delimiter");
   co_return std::nullopt;
 }
 
@@ -139,12 +143,12 @@ task<std::size_t> buffered_reader<Source>::read_some(std::span<std::byte> to, st
 template <byte_source Source>
 task<std::size_t> buffered_reader<Source>::read_exactly(std::span<std::byte> to, stop_token token,
                                                         std::size_t* got) {
-  std::size_t its_own = 0;
-  std::size_t& done = got ? *got : its_own;
+  std::size_t local = 0;
+  std::size_t& done = got ? *got : local;
   while (done != to.size()) {
     const std::size_t more = co_await read_some(to.subspan(done), token);
     if (more == 0 && done == 0) co_return more;
-    if (more == 0) fail(ended_early, "a stream has ended before all was read");
+    if (more == 0) fail(ended_early, "the stream ended before all bytes were read");
     done += more;
   }
   co_return done;

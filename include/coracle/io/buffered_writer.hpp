@@ -1,4 +1,4 @@
-// coracle/io/buffered_writer.hpp -- many small writes as few large ones.
+// coracle/io/buffered_writer.hpp -- combines many small writes into few large ones.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
@@ -10,48 +10,50 @@
 #include <utility>
 
 namespace coracle {
-/// Collects what is written, and passes it on to a byte_sink when its buffer is full, or when it is told to.
+/// Collects what is written, and passes it to a byte_sink when its buffer is full, or by flush().
 ///
 ///     coracle::buffered_writer writer{client};
 ///     co_await writer.write("HTTP/1.1 200 OK\r\n");
 ///     co_await writer.write("Content-Length: 0\r\n\r\n");
-///     co_await writer.flush();  // what is not flushed when it is destroyed is lost
+///     co_await writer.flush();  // the destructor discards what has not been flushed
 ///
-/// Resumes on    as the sink, if it had to pass something on.
-/// Cancellation  as the sink. What the sink has taken is no longer in the buffer, so flush() goes on with the rest.
+/// Resumes on    as the sink, if the buffer had to be flushed.
+/// Cancellation  as the sink. What the sink has taken is no longer in the buffer; flush() continues with the
+///               rest.
 /// Exceptions    those of the sink.
-/// Threads       one operation at a time. The sink outlives it.
-/// Cost          one allocation, of the buffer; a frame for each operation. More than fits is copied through the buffer, so that
-///               the sink gets pieces of the buffer's size: never more than that is waiting here.
+/// Threads       one operation at a time. The sink must outlive the writer.
+/// Cost          one allocation, for the buffer, and a frame for each operation. Text that does not fit is
+///               copied through the buffer in pieces of its size, so the writer never holds more than that.
 template <byte_sink Sink>
 class buffered_writer {
  public:
   static constexpr std::size_t default_size = 16 * 1024;
 
-  /// `size` of the buffer, in bytes.
+  /// `size` is that of the buffer, in bytes.
   explicit buffered_writer(Sink& sink, std::size_t size = default_size)
       : sink_(sink), buffer_(new char[size]), size_(size) {
     CORACLE_REQUIRE(size != 0, "a buffered_writer needs a buffer");
   }
 
-  /// Awaitable of nothing: `text` is in the buffer, or has been passed on. Cancelled, or ended by an error, `*taken`, if given,
-  /// says how many bytes are; called again with it, it goes on from there. Requires: `text` outlives the operation.
+  /// Awaitable of nothing, which completes when all of `text` is in the buffer or has been passed on. After a
+  /// cancellation or an error, `*taken`, if given, is the number of bytes that are; pass it again to continue
+  /// from there. Requires: `text` outlives the operation.
   task<> write(std::string_view text, stop_token token = {}, std::size_t* taken = nullptr);
   task<> write(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* taken = nullptr) {
     return write(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                  std::move(token), taken);
   }
-  /// Awaitable of nothing: the sink has taken all that was written.
+  /// Awaitable of nothing, which completes when the sink has taken everything that was written.
   task<> flush(stop_token token = {});
 
-  /// How many bytes wait to be passed on.
+  /// The number of bytes that have not been passed on yet.
   [[nodiscard]] std::size_t buffered() const noexcept { return end_ - begin_; }
 
  private:
   Sink& sink_;
   const std::unique_ptr<char[]> buffer_;
   const std::size_t size_;
-  std::size_t begin_ = 0, end_ = 0;  // of what is buffered
+  std::size_t begin_ = 0, end_ = 0;  // the buffered bytes
 };
 
 template <byte_sink Sink>
@@ -66,8 +68,8 @@ task<> buffered_writer<Sink>::flush(stop_token token) {
 
 template <byte_sink Sink>
 task<> buffered_writer<Sink>::write(std::string_view text, stop_token token, std::size_t* taken) {
-  std::size_t its_own = 0;
-  std::size_t& done = taken ? *taken : its_own;
+  std::size_t local = 0;
+  std::size_t& done = taken ? *taken : local;
   for (;;) {
     const std::string_view some = text.substr(done, size_ - end_);
     std::memcpy(buffer_.get() + end_, some.data(), some.size());

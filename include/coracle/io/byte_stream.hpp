@@ -1,4 +1,4 @@
-// coracle/io/byte_stream.hpp -- what gives bytes one after the other, and what takes them.
+// coracle/io/byte_stream.hpp -- the concepts of byte sources and byte sinks.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
@@ -8,23 +8,24 @@
 #include <span>
 
 namespace coracle {
-/// Gives bytes: `read_some(to)` awaits at least one and says how many; 0 means that there are no more. A token replaces the
-/// inherited one.
+/// A source of bytes: `read_some(to)` is an awaitable of the number of bytes stored in `to`, at least one, or
+/// 0 at the end of the stream. A token replaces the inherited one.
 ///
 ///     template <coracle::byte_source Source>
-///     coracle::task<> show(Source& from);  // a net::socket, a stream_descriptor, a buffered_reader, or your own
+///     coracle::task<> show(Source& from);  // a net::socket, a stream_descriptor, a buffered_reader ...
 template <class T>
 concept byte_source = requires(T& from, std::span<std::byte> to, stop_token token) {
   { from.read_some(to, token) } -> awaitable_of<std::size_t>;
 };
 
-/// Takes bytes: `write_some(bytes)` awaits until at least one is taken and says how many. A token replaces the inherited one.
+/// A sink of bytes: `write_some(bytes)` is an awaitable of the number of bytes taken from `bytes`, at least
+/// one. A token replaces the inherited one.
 template <class T>
 concept byte_sink = requires(T& to, std::span<const std::byte> bytes, stop_token token) {
   { to.write_some(bytes, token) } -> awaitable_of<std::size_t>;
 };
 
-/// Both: a connection.
+/// Both a source and a sink, such as a connection.
 template <class T>
 concept byte_stream = byte_source<T> && byte_sink<T>;
 }  // namespace coracle

@@ -29,37 +29,37 @@ class file_operation : public io_operation {
   }
 
  private:
-  const std::filesystem::path& path_;  // the file's, for the message of an error
+  const std::filesystem::path& path_;  // of the file, for error messages
 };
 }  // namespace detail
 
-/// An open file. Open a read_only_file, a write_only_file or a read_write_file; take a readable_file& or a
-/// writable_file& where either will do.
+/// An open file. Open a read_only_file, a write_only_file or a read_write_file; a function that only reads or
+/// only writes takes a readable_file& or a writable_file&.
 ///
-/// Order         operations on one file are carried out at the same time, in no order.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
-///               the io_service.
-/// Cancellation  stop requested before: nothing is started. During: one that waits for a thread or is not submitted yet is
-///               taken out; the kernel is asked to cancel what it has begun (io_uring), and a thread ends what it has
-///               begun (epoll).
-/// Exceptions    std::system_error with the path, of opening, of size() and of the operations; a path with a NUL in
-///               it is std::errc::invalid_argument. operation_cancelled.
-/// Threads       any number may read, write and ask for the size at once. Closing and moving: no other use of the
-///               file meanwhile. The io_service outlives the file.
-/// Cost          open() blocks, and allocates. An operation allocates nothing. Up to 1 MiB at a time is read from the page
-///               cache and written to it where the operation is awaited, without suspending. All else is up to the
-///               kernel (io_uring) or takes a thread (epoll): what has to be read from the device, sync(),
-///               file_buffering_mode::unbuffered, a write through; and each write for a while after one has turned out
-///               to wait for the device.
+/// Order         operations on one file run concurrently, in no particular order.
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
+///               thread that runs the io_service.
+/// Cancellation  stop requested before: nothing is started. During: an operation that waits for a thread, or
+///               has not been submitted, is cancelled. If it has begun, io_uring asks the kernel to cancel
+///               it; with epoll, it completes on its thread.
+/// Exceptions    opening, size() and the operations throw std::system_error with the path; a path that
+///               contains a NUL is std::errc::invalid_argument. The operations throw operation_cancelled.
+/// Threads       any number of threads may read, write and call size() concurrently. While the file is closed
+///               or moved, it must not be used. The io_service must outlive the file.
+/// Cost          open() blocks, and allocates. An operation allocates nothing. Reads and writes of up to 1
+///               MiB that the page cache can serve run on the awaiting thread, without suspending. Everything
+///               else is left to the kernel (io_uring) or takes a thread (epoll): reads from the device,
+///               sync(), file_buffering_mode::unbuffered and write_through; and, for a while after a write
+///               had to wait for the device, every write.
 class file {
  public:
   file(file&&) noexcept = default;
   /// Closes it. Requires: no operation on it is pending.
   virtual ~file();
 
-  /// In bytes, at this moment.
+  /// The current size, in bytes.
   [[nodiscard]] std::uint64_t size() const;
-  /// The descriptor, for calls that this class does not make; -1 if it was moved from.
+  /// The descriptor, for system calls that this class does not make; -1 if the file was moved from.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
 
  protected:

@@ -3,15 +3,15 @@
 #pragma once
 
 namespace coracle {
-/// Hints and demands for the page cache; values may be combined with `|`.
+/// Hints and requirements for the page cache; values can be combined with `|`.
 enum class file_buffering_mode {
   default_ = 0,
-  sequential = 1,     ///< a hint, read further ahead: posix_fadvise(POSIX_FADV_SEQUENTIAL)
-  random_access = 2,  ///< a hint, read nothing ahead: posix_fadvise(POSIX_FADV_RANDOM)
-  /// No caching: O_DIRECT. Offset, size and the buffer's address must then be multiples of the device's block
-  /// size (4096 suits most); a file system that cannot do it refuses to open the file.
+  sequential = 1,     ///< a hint to read further ahead: posix_fadvise(POSIX_FADV_SEQUENTIAL)
+  random_access = 2,  ///< a hint not to read ahead: posix_fadvise(POSIX_FADV_RANDOM)
+  /// No caching: O_DIRECT. Offset, size and buffer address must be multiples of the device's block size (4096
+  /// suits most devices). On a file system that does not support it, opening the file fails.
   unbuffered = 4,
-  write_through = 8,  ///< a write completes when the data are on the device: O_DSYNC
+  write_through = 8,  ///< a write completes when the data is on the device: O_DSYNC
   temporary = 16      ///< no effect: Linux has no such hint
 };
 

@@ -3,12 +3,12 @@
 #pragma once
 
 namespace coracle {
-/// What to do where the file exists, and where it does not.
+/// What to do if the file exists, and if it does not.
 enum class file_open_mode {
-  open_existing,     ///< open it; an error if there is none
-  create_always,     ///< a new, empty one; one that exists is emptied
-  create_new,        ///< a new one; an error if it exists
-  create_or_open,    ///< open it; if there is none, a new one
-  truncate_existing  ///< open and empty it; an error if there is none
+  open_existing,     ///< open the file; an error if it does not exist
+  create_always,     ///< create the file; truncate it if it exists
+  create_new,        ///< create the file; an error if it exists
+  create_or_open,    ///< open the file; create it if it does not exist
+  truncate_existing  ///< open and truncate the file; an error if it does not exist
 };
 }  // namespace coracle

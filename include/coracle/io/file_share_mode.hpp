@@ -1,11 +1,11 @@
-// coracle/io/file_share_mode.hpp -- what other processes may do with an open file, if enforced.
+// coracle/io/file_share_mode.hpp -- what other processes may do with an open file.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 namespace coracle {
-/// What others may do with the file while it is open; values may be combined with `|`. Linux enforces none of
-/// this: the parameter is accepted, so that a program compiles everywhere, and has no effect. Where processes
-/// must not meet, lock the file (flock, fcntl) or create it with file_open_mode::create_new.
+/// What other processes may do with the file while it is open; values can be combined with `|`. Linux
+/// enforces none of this: the parameter is accepted for portability and has no effect. To exclude other
+/// processes, lock the file (flock, fcntl) or create it with file_open_mode::create_new.
 enum class file_share_mode { none = 0, read = 1, write = 2, read_write = read | write, delete_ = 4 };
 
 constexpr file_share_mode operator|(file_share_mode a, file_share_mode b) noexcept {

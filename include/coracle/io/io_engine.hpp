@@ -6,12 +6,13 @@
 namespace coracle {
 /// What carries out the operations of an io_service, and why it was chosen.
 ///
-///     std::cerr << io.engine().name << ": " << io.engine().reason << '\n';  // epoll: io_uring_setup: Operation not permitted
+///     // epoll: io_uring_setup: Operation not permitted
+///     std::cerr << io.engine().name << ": " << io.engine().reason << '\n';
 ///
-/// The environment variable CORACLE_IO asks for one by its name; without it, io_uring is used where the system offers it
-/// (Linux 5.19, and not forbidden: containers often do), else epoll. Both do the same.
+/// The environment variable CORACLE_IO selects an engine by its name. Without it, io_uring is used if the
+/// system supports it (since Linux 5.19; containers often forbid it), and epoll otherwise. Both behave alike.
 struct io_engine {
   std::string_view name;    ///< "io_uring", "epoll" or "simulated"
-  std::string_view reason;  ///< in English
+  std::string_view reason;  ///< why it was chosen, in English
 };
 }  // namespace coracle

@@ -22,7 +22,7 @@ namespace detail {
 class io_loop;
 class io_system;
 
-/// Stands for the thread that is inside io_service::run(): what the awaitable continues when it has ended.
+/// Represents a thread inside io_service::run(): the awaitable's continuation, which ends the run.
 struct io_run : callback_frame {
   explicit io_run(io_loop& its_loop) noexcept : callback_frame(&ended, nullptr), loop(its_loop) {}
   static void ended(callback_frame* self) noexcept;
@@ -34,36 +34,38 @@ struct io_run : callback_frame {
 };
 }  // namespace detail
 
-/// Carries out I/O operations and timers, and runs what waits for them on the threads that call
-/// process_events().
+/// Carries out I/O operations and timers, and resumes the coroutines that await them on the threads that call
+/// run() or process_events().
 ///
 ///     coracle::io_service io;
 ///     io.run(serve(io));                                 // on this thread, until serve() has ended
 ///     std::thread runner{[&] { io.process_events(); }};  // or on another, until io.stop()
 ///
-/// An *event* is what the process_ members count: a coroutine that was scheduled, a timer or an operation
-/// that is over, each handed to the coroutine that waits for it.
+/// An *event* is what the process_ members count: a scheduled coroutine, an expired timer or a completed
+/// operation, each delivered to its coroutine.
 ///
-/// Order         first scheduled, first run; timers by deadline. Operations and scheduled coroutines take turns, and none
-///               of them keeps the others, timers and sockets waiting for more than some 25 us and the turn under way:
-///               docs/scheduling.md.
+/// Order         scheduled coroutines first come, first served; timers by deadline. Operations and scheduled
+///               coroutines alternate, and neither delays the other, timers or sockets by more than about 25
+///               us and the turn under way: docs/scheduling.md.
 /// Resumes on    schedule() and the timers: a thread that runs the io_service. Operations: see io_operation.
-/// Cancellation  timers and operations end when stop is requested; schedule(): as schedule_operation.
-/// Exceptions    the constructors: std::bad_alloc, and std::system_error if the environment variable CORACLE_IO names an
-///               engine that there is not. The process_ members: none but what leaves a coroutine's own promise. The
-///               three descriptors that it needs are made with its first file, socket or signal_set, whose constructor
-///               throws std::system_error where the process has none left, or when a thread first has nothing to do;
-///               where there are none left, that thread looks for events every millisecond.
-/// Threads       all members are thread-safe, and any number of threads may process events at once; the
-///               destructor runs alone. A child process that fork() made uses none of it.
-/// Cost          no allocation after construction, but a record for each open file or socket. With epoll, files use up to
-///               four threads of its own, started when first needed; with io_uring, the kernel's.
+/// Cancellation  a stop request ends timers and operations; schedule(): as schedule_operation.
+/// Exceptions    the constructors throw std::bad_alloc, and std::system_error if the environment variable
+///               CORACLE_IO names an engine that is not available. The process_ members throw only what
+///               leaves the promise of a coroutine that they resume. The service opens its three descriptors
+///               with its first file, socket or signal_set, whose constructor throws std::system_error if the
+///               process has none left, or when a thread first has nothing to do; if there are none left
+///               then, that thread polls every millisecond.
+/// Threads       all members but the destructor are thread-safe, and any number of threads may process events
+///               concurrently. A child process made by fork() must not use the service.
+/// Cost          no allocation after construction except a record for each open file or socket. With epoll,
+///               files use up to four threads of the service, started when first needed; with io_uring,
+///               threads of the kernel.
 class io_service final : public executor {
  public:
   io_service();
-  /// The hint, how many threads will process events, is of no use here: any number may.
+  /// The hint, the number of threads that will process events, is ignored: any number may.
   explicit io_service(std::uint32_t concurrency_hint);
-  /// Over another system than the one that the process runs on: for tests, see testing/simulation/simulated_host.hpp.
+  /// Runs on another system than that of the process: for tests, see testing/simulation/simulated_host.hpp.
   explicit io_service(detail::io_system& system);
   io_service(const io_service&) = delete;
   io_service& operator=(const io_service&) = delete;
@@ -73,33 +75,34 @@ class io_service final : public executor {
   using schedule_operation = coracle::schedule_operation<io_service>;
   class timed_schedule_operation;
 
-  /// Awaitable of nothing: continues on a thread that processes events, behind what is scheduled already.
+  /// Awaitable of nothing: resumes on a thread that processes events, after the coroutines already scheduled.
   schedule_operation schedule() noexcept { return schedule_operation{*this}; }
-  /// Awaitable of nothing: continues there once `delay`, counted from this call, is over; never before.
+  /// Awaitable of nothing: resumes there when `delay`, counted from this call, has passed; never earlier.
   template <class Rep, class Period>
   timed_schedule_operation schedule_after(std::chrono::duration<Rep, Period> delay,
                                           stop_token token = {}) noexcept;
-  /// Awaitable of nothing: continues there at `time` or a little later; at once if that is past.
+  /// Awaitable of nothing: resumes there at `time` or a little later, immediately if `time` has passed.
   timed_schedule_operation schedule_at(std::chrono::steady_clock::time_point time,
                                        stop_token token = {}) noexcept;
   void post(resumption& item) noexcept override;
-  /// What carries its operations out, and why: see io_engine.hpp.
+  /// The engine that carries out its operations, and why it was chosen: see io_engine.hpp.
   [[nodiscard]] const io_engine& engine() const noexcept;
-  /// Its own: sleep_for() and the like on an io_service need no other thread.
+  /// The service's own timers: sleep_for() and the like need no other thread here.
   [[nodiscard]] timer_service* timers() noexcept override;
 
-  /// Awaits on behalf of plain code, here: starts the awaitable on this io_service, and processes events on this
-  /// thread until it has completed. Returns its result. Others may process events meanwhile; a stop() does not
-  /// concern it.
+  /// Awaits from code that is no coroutine: starts the awaitable on this io_service, processes events on this
+  /// thread until the awaitable has completed, and returns its result. Other threads may process events
+  /// meanwhile. Not affected by stop().
   ///
   ///     int main() {
   ///       coracle::io_service io;
   ///       io.run(serve(io));
   ///     }
   ///
-  /// Resumes on    what is awaited begins on this io_service.
-  /// Cancellation  it gets an empty environment: nothing stops it.
-  /// Exceptions    those of the awaitable. One that leaves the promise of another coroutine ends the program.
+  /// Resumes on    the awaitable starts on this io_service.
+  /// Cancellation  the awaitable gets an empty environment, with no stop token.
+  /// Exceptions    those of the awaitable. One that leaves the promise of another coroutine terminates the
+  ///               program.
   template <awaitable Awaitable>
   await_result_t<Awaitable> run(Awaitable&& value);
   template <class T>
@@ -110,17 +113,17 @@ class io_service final : public executor {
     return {};
   }
 
-  /// Processes events, and waits for more, until stop() is called. Returns how many. This and the other three
-  /// return 0 at once if it was stopped before.
+  /// Processes events, and waits for more, until stop() is called. Returns their number. This and the next
+  /// three return 0 immediately while the service is stopped.
   std::uint64_t process_events();
-  /// Processes events until there are none that need no waiting.
+  /// Processes events until none is ready. Returns their number.
   std::uint64_t process_pending_events();
-  /// Waits for one event and processes it. Returns 1, or 0 if it was stopped.
+  /// Waits for one event and processes it. Returns 1, or 0 if the service was stopped.
   std::uint64_t process_one_event();
-  /// Processes one event if there is one that needs no waiting. Returns how many.
+  /// Processes one event if one is ready. Returns the number processed.
   std::uint64_t process_one_pending_event();
 
-  /// Makes the process_ members return after the event that they process now. What is pending stays so.
+  /// Makes the process_ members return after their current event. Pending events stay pending.
   void stop() noexcept;
   /// Lets events be processed again after a stop(). Requires: all process_ members have returned.
   void reset() noexcept;
@@ -153,22 +156,22 @@ await_result_t<Awaitable> io_service::run(Awaitable&& value) {
 }
 
 namespace detail {
-/// What the loop knows of a schedule_at(): a timer that is delivered as an event.
+/// A timer that the loop delivers as an event: the loop's part of a timed_schedule_operation.
 struct io_timer : io_event, timer {
   using timer::progress;
   using timer::timer;
 };
 }  // namespace detail
 
-/// What schedule_after() and schedule_at() give.
+/// The awaiter that schedule_after() and schedule_at() return.
 ///
-/// Order         by deadline; equal ones in the order in which they were awaited.
-/// Resumes on    the io_service, also if it is cancelled; where it was awaited if stop was requested before.
-/// Cancellation  ends the wait at once; one whose time has come is no longer cancelled.
-/// Exceptions    await_resume(): operation_cancelled.
-/// Threads       as io_operation: a coroutine that waits in it may be destroyed while nobody runs the
-///               io_service.
-/// Cost          no allocation; O(1), and a system call only if no earlier timer is set.
+/// Order         by deadline; timers with equal deadlines in the order in which they were awaited.
+/// Resumes on    the io_service, also when cancelled; if stop was requested before the await, where it was
+///               awaited.
+/// Cancellation  ends the wait immediately; has no effect once the timer has expired.
+/// Exceptions    await_resume() throws operation_cancelled.
+/// Threads       as io_operation: the waiting coroutine may be destroyed while no thread runs the io_service.
+/// Cost          no allocation; O(1), with a system call only if no earlier timer is set.
 class [[nodiscard("a timer does nothing until it is awaited")]] io_service::timed_schedule_operation
     : detail::io_timer,
       detail::stop_registration {
@@ -207,7 +210,7 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
   io_service& service_;
   std::chrono::steady_clock::time_point time_;
   stop_token given_;
-  stop_reason reason_ = stop_reason::none;  // of a stop request, which need not have cancelled it
+  stop_reason reason_ = stop_reason::none;  // of a stop request, whether or not it cancelled the timer
   bool suspended_ = false;                  // belongs to the coroutine: awaited, and not resumed yet
 };
 
@@ -222,10 +225,10 @@ io_service::timed_schedule_operation io_service::schedule_after(std::chrono::dur
   return schedule_at(time, std::move(token));
 }
 
-/// Keeps an io_service running: it is stopped when the last of its scopes ends.
+/// Keeps an io_service running: the end of its last io_work_scope stops it.
 ///
 ///     coracle::task<> serve(coracle::io_service& io) {
-///       const coracle::io_work_scope scope{io};  // process_events() returns after the last of these
+///       const coracle::io_work_scope scope{io};  // process_events() returns after the last scope has ended
 ///       co_await io.schedule();
 ///     }
 class [[nodiscard("a scope that is dropped ends at once: give it a name")]] io_work_scope {

@@ -13,7 +13,7 @@ namespace coracle {
 /// The other fields are those of `file`.
 class read_write_file final : public readable_file, public writable_file {
  public:
-  /// Opens the file, or creates it, as `open_mode` says. Linux ignores `share_mode`.
+  /// Opens or creates the file, depending on `open_mode`. Linux ignores `share_mode`.
   [[nodiscard]] static read_write_file open(
       io_service& service, const std::filesystem::path& path,
       file_open_mode open_mode = file_open_mode::create_or_open,

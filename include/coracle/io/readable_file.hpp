@@ -20,34 +20,35 @@ class [[nodiscard("nothing is read until this is awaited")]] file_read_operation
 /// The other fields are those of `file`.
 class readable_file : public virtual file {
  public:
-  /// Awaitable of the number of bytes read: fewer than `size` where the file ends, 0 at its end and beyond;
-  /// elsewhere as many as one system call gives.
-  /// `token` replaces the inherited stop token. Requires: the file is not moved while this is awaited.
+  /// Awaitable of the number of bytes read: as many as one system call reads, fewer than `size` at the end of
+  /// the file, and 0 from there on. `token` replaces the inherited stop token. Requires: the file is not
+  /// moved while the operation is pending.
   file_read_operation read(std::uint64_t offset, void* buffer, std::size_t size,
                            stop_token token = {}) const noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
-  /// Awaitable of `size`: so many bytes are read; or of 0, where the file ends at `offset` or before. One that ends
-  /// between is ENODATA. A task that goes on with read() until all is done. Cancelled, or ended
-  /// by an error, `*got`, if given, says how many bytes; called again with it, it goes on from there.
+  /// Awaitable of `size` once that many bytes have been read, or of 0 if the file ends at or before `offset`.
+  /// If the file ends in between, the error is ENODATA. A task that repeats read(). After a cancellation or
+  /// an error, `*got`, if given, is the number of bytes read; pass it again to continue from there.
   task<std::size_t> read_exactly(std::uint64_t offset, void* buffer, std::size_t size, stop_token token = {},
                                  std::size_t* got = nullptr) const;
 
  protected:
   readable_file() noexcept = default;
   readable_file(readable_file&&) noexcept = default;
-  // The file itself is assigned once, by the class that has it.
+  // Does nothing: the most derived class assigns the virtual base, once.
   readable_file& operator=(readable_file&&) noexcept { return *this; }
 
  private:
   [[noreturn]] void throw_cut_off() const;
 };
 
-// Here, and so compiled by who awaits it: compilers do not agree on how a function returns a task.
+// Defined in the header, so that the program's compiler compiles it: compilers do not agree on how a function
+// returns a task (ADR 21).
 inline task<std::size_t> readable_file::read_exactly(std::uint64_t offset, void* buffer, std::size_t size,
                                                      stop_token token, std::size_t* got) const {
-  std::size_t its_own = 0;
-  std::size_t& done = got ? *got : its_own;
+  std::size_t local = 0;
+  std::size_t& done = got ? *got : local;
   while (done != size) {
     const std::size_t more =
         co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);

@@ -8,7 +8,7 @@
 namespace coracle {
 class io_service;
 
-/// Gives the number of the signal.
+/// Awaiter of the number of the signal.
 class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait_operation
     : public detail::io_operation {
  public:
@@ -17,7 +17,7 @@ class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
-    buffer = &number_;  // only now: from here on this is not moved
+    buffer = &number_;  // not earlier: from here on, the awaiter is not moved
     return io_operation::await_suspend(self);
   }
   int await_resume();
@@ -26,32 +26,35 @@ class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait
   unsigned char number_ = 0;
 };
 
-/// Catches some signals of the process, as long as it lives, for coroutines that wait for them.
+/// Catches signals of the process for its lifetime, and delivers them to coroutines.
 ///
 ///     coracle::signal_set signals{io, {SIGINT, SIGTERM}};
 ///     const int number = co_await signals.wait();
 ///
-/// So a server that Ctrl-C ends: `co_await coracle::when_any(serve(), signals.wait());`
+/// A server that Ctrl-C ends: `co_await coracle::when_any(serve(), signals.wait());`
 ///
-/// Order         each signal goes to one who waits, in the order in which they were awaited; one that comes while
-///               nobody waits is kept for the next, as long as a pipe has room, usually for 65536.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
-///               the io_service.
-/// Cancellation  ends the wait at once; the signal stays for the next.
-/// Exceptions    the constructor: std::system_error, with std::errc::invalid_argument for what cannot be caught, and
-///               std::errc::device_or_resource_busy for what another signal_set of the process catches.
-/// Threads       wait() from any number of threads at once. It may be made at any time: whichever thread the system
-///               interrupts, whoever waits hears of it. The io_service outlives it. In a child process that fork()
-///               made, the first such signal has it do from then on what it did before.
-/// Cost          two descriptors; a wait allocates nothing. What is interrupted is a system call of some thread, which
-///               the system starts again where it can (SA_RESTART).
+/// Order         each signal wakes one waiter, the longest waiting first. A signal that arrives while no
+///               coroutine waits is kept for the next wait(), as long as the pipe has room (usually for 65536
+///               signals).
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
+///               thread that runs the io_service.
+/// Cancellation  ends the wait immediately; no signal is lost.
+/// Exceptions    the constructor throws std::system_error, with std::errc::invalid_argument for a signal that
+///               cannot be caught, and std::errc::device_or_resource_busy for one that another signal_set of
+///               the process catches.
+/// Threads       wait() may be called from any number of threads concurrently. It does not matter which
+///               thread the system interrupts, so a set can be constructed at any time. The io_service must
+///               outlive the set. In a child process made by fork(), the first such signal restores and then
+///               takes the action that was installed before the set.
+/// Cost          two descriptors; a wait allocates nothing. A signal interrupts a system call of some thread,
+///               which the system restarts where it can (SA_RESTART).
 class signal_set {
  public:
-  /// Requires: an io_service over the process's own system.
+  /// Requires: `service` is not simulated.
   signal_set(io_service& service, std::initializer_list<int> signals);
   signal_set(const signal_set&) = delete;
   signal_set& operator=(const signal_set&) = delete;
-  /// What the signals did before they do again. Requires: no coroutine is waiting.
+  /// Restores the previous actions of the signals. Requires: no coroutine is waiting.
   ~signal_set();
 
   /// Awaitable of the number of the next signal. `token` replaces the inherited stop token.

@@ -1,4 +1,4 @@
-// coracle/io/stream_descriptor.hpp -- pipes, terminals, standard input and output, or any descriptor that bytes go through.
+// coracle/io/stream_descriptor.hpp -- pipes, terminals, standard input and output, and other byte streams.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
@@ -10,7 +10,7 @@
 namespace coracle {
 class io_service;
 
-/// Gives the number of bytes that were read.
+/// Awaiter of the number of bytes read.
 class [[nodiscard("nothing is read until this is awaited")]] stream_read_operation
     : public detail::io_operation {
  public:
@@ -23,7 +23,7 @@ class [[nodiscard("nothing is read until this is awaited")]] stream_read_operati
     return static_cast<std::size_t>(take_result("cannot read from a descriptor"));
   }
 };
-/// Gives the number of bytes that were written.
+/// Awaiter of the number of bytes written.
 class [[nodiscard("nothing is written until this is awaited")]] stream_write_operation
     : public detail::io_operation {
  public:
@@ -35,32 +35,34 @@ class [[nodiscard("nothing is written until this is awaited")]] stream_write_ope
   std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot write to a descriptor")); }
 };
 
-/// Owns a descriptor that bytes are read from or written to in turn: the end of a pipe or FIFO, a terminal, an inherited
-/// socket, a file that standard input comes from. It is a byte_stream.
+/// Owns a descriptor that is read or written sequentially: the end of a pipe or FIFO, a terminal, an
+/// inherited socket, or a file that standard input was redirected from. It is a byte_stream.
 ///
 ///     auto input = coracle::stream_descriptor::standard_input(io);
 ///     coracle::buffered_reader reader{input};
 ///     while (const auto line = co_await reader.read_line()) handle(*line);
 ///
-/// Prefer net::socket for sockets, and read_only_file and its like for files, which can be read at any offset.
-/// Order         those that wait to read, and those that wait to write, get their turn in the order in which they were
-///               awaited.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
-///               the io_service, if it had to wait.
-/// Cancellation  ends the wait at once; nothing is read or written then. One of a regular file: as those of `file`.
-/// Exceptions    std::system_error, operation_cancelled. Writing to a pipe that nobody reads raises SIGPIPE, which ends the
-///               program unless it is ignored (`std::signal(SIGPIPE, SIG_IGN)`), and then is std::errc::broken_pipe.
-/// Threads       operations from any number of threads at once. Closing and moving: no other use meanwhile. The io_service
-///               outlives it.
-/// Cost          as a socket. Whether a descriptor blocks is a property that all processes share that have it, and a shell, say,
-///               would be surprised, so it is left as it is: before each read or write of one that blocks the system is
-///               asked whether it would, and no more than 4096 bytes are written at once. If another process
-///               empties the pipe between the two calls, the thread waits.
+/// Prefer net::socket for sockets, and read_only_file and its relatives for files, which can be read at any
+/// offset.
+/// Order         reads in the order in which they were awaited, and likewise writes.
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
+///               thread that runs the io_service, if it had to wait.
+/// Cancellation  ends the wait immediately, and nothing is read or written. For a regular file: as `file`.
+/// Exceptions    std::system_error, operation_cancelled. Writing to a pipe whose read end is closed raises
+///               SIGPIPE, which terminates the program. If SIGPIPE is ignored (`std::signal(SIGPIPE,
+///               SIG_IGN)`), the write throws std::errc::broken_pipe.
+/// Threads       operations from any number of threads concurrently. While the descriptor is closed or moved,
+///               it must not be used. The io_service must outlive it.
+/// Cost          as a socket. A descriptor in blocking mode stays in it, because every process that has the
+///               descriptor, such as the shell, shares that mode. Therefore each read or write is preceded by
+///               a poll(2), and at most 4096 bytes are written at once. If another process empties or fills
+///               the pipe between the two calls, the thread blocks.
 class stream_descriptor {
  public:
-  /// Takes over `fd`, and closes it if this throws: std::system_error, std::bad_alloc. Requires: `service` is not simulated.
+  /// Takes ownership of `fd`, and closes it if the constructor throws std::system_error or std::bad_alloc.
+  /// Requires: `service` is not simulated.
   stream_descriptor(io_service& service, int fd);
-  /// A copy of descriptor 0, 1 or 2: closing it leaves the process's own open.
+  /// Owns a duplicate of descriptor 0, 1 or 2; the original stays open.
   [[nodiscard]] static stream_descriptor standard_input(io_service& service);
   [[nodiscard]] static stream_descriptor standard_output(io_service& service);
   [[nodiscard]] static stream_descriptor standard_error(io_service& service);
@@ -71,8 +73,9 @@ class stream_descriptor {
   /// -1 if it is closed.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
 
-  /// Awaitable of the number of bytes read, at least one; 0 at the end: of a file, or where all writers of a pipe have closed it.
-  /// `token` replaces the inherited stop token, here and below. Requires: `to` is not empty.
+  /// Awaitable of the number of bytes read, at least one; 0 at the end of a file, or when all writers of a
+  /// pipe have closed it. `token` replaces the inherited stop token, here and below. Requires: `to` is not
+  /// empty.
   stream_read_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
     return {descriptor_, to, how_, std::move(token)};
   }
@@ -80,8 +83,8 @@ class stream_descriptor {
   stream_write_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return {descriptor_, bytes, how_, std::move(token)};
   }
-  /// Awaitable of nothing: all bytes are written. Cancelled, or ended by an error, `*written`, if given, says how many; called
-  /// again with it, it goes on from there.
+  /// Awaitable of nothing, which completes when all bytes have been written. After a cancellation or an
+  /// error, `*written`, if given, is the number of bytes written; pass it again to continue from there.
   task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr);
   task<> write_all(std::string_view text, stop_token token = {}, std::size_t* written = nullptr) {
     return write_all(std::as_bytes(std::span{text}), std::move(token), written);
@@ -94,18 +97,18 @@ class stream_descriptor {
 
 inline task<> stream_descriptor::write_all(std::span<const std::byte> bytes, stop_token token,
                                            std::size_t* written) {
-  std::size_t its_own = 0;
-  std::size_t& done = written ? *written : its_own;
+  std::size_t local = 0;
+  std::size_t& done = written ? *written : local;
   while (done != bytes.size()) {
     const std::size_t more = co_await write_some(bytes.subspan(done), token);
     done += more;
   }
 }
 
-/// Both ends of a pipe. What is written to one is read from the other, by this process or a child.
+/// Both ends of a pipe.
 struct pipe_ends {
   stream_descriptor read_end, write_end;
 };
-/// Throws std::system_error, std::bad_alloc. A child process inherits neither end.
+/// Creates a pipe, neither end of which a child process inherits. Throws std::system_error, std::bad_alloc.
 [[nodiscard]] pipe_ends make_pipe(io_service& service);
 }  // namespace coracle

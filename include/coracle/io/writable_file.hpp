@@ -32,36 +32,38 @@ class [[nodiscard("nothing is made durable until this is awaited")]] file_sync_o
 /// The other fields are those of `file`.
 class writable_file : public virtual file {
  public:
-  /// Makes the file as long as `size` bytes: cuts its end off, or extends it by zeros. Blocks.
+  /// Truncates the file to `size` bytes, or extends it with zeros. Blocks.
   void set_size(std::uint64_t size);
-  /// Awaitable of the number of bytes written: fewer than `size` where the device is full, a limit is reached or
-  /// more than 2 GiB are given; writing the rest then tells why. `token` replaces the inherited stop token.
-  /// Requires: the file is not moved while this is awaited.
+  /// Awaitable of the number of bytes written: fewer than `size` if the device is full, a limit is reached or
+  /// `size` exceeds 2 GiB; writing the rest then reports the reason. `token` replaces the inherited stop
+  /// token. Requires: the file is not moved while the operation is pending.
   file_write_operation write(std::uint64_t offset, const void* buffer, std::size_t size,
                              stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
-  /// Awaitable of nothing: all `size` bytes are written. A task that goes on with write() until all is done; cancelled, or
-  /// ended by an error, `*put`, if given, says how many bytes, and called again with it, it goes on from there.
+  /// Awaitable of nothing, which completes when all `size` bytes have been written. A task that repeats
+  /// write(). After a cancellation or an error, `*put`, if given, is the number of bytes written; pass it
+  /// again to continue from there.
   task<> write_all(std::uint64_t offset, const void* buffer, std::size_t size, stop_token token = {},
                    std::size_t* put = nullptr);
-  /// Awaitable of nothing: what had been written before this was awaited survives a loss of power, and so does the
-  /// size. A new file's name does on the usual file systems; fsync(2) of its folder makes sure. After an error
-  /// it is unknown what is on the device, and trying again does not tell: write it anew. `token` as of write().
+  /// Awaitable of nothing. When it completes, everything written before it was awaited survives a power
+  /// failure, and so does the size of the file. On most file systems the name of a new file survives too;
+  /// fsync(2) of its directory guarantees it. After an error, what is on the device is unknown, and a second
+  /// sync() does not tell: write the data again. `token` as in write().
   file_sync_operation sync(stop_token token = {}) noexcept { return {descriptor_, path_, std::move(token)}; }
 
  protected:
   writable_file() noexcept = default;
   writable_file(writable_file&&) noexcept = default;
-  // The file itself is assigned once, by the class that has it.
+  // Does nothing: the most derived class assigns the virtual base, once.
   writable_file& operator=(writable_file&&) noexcept { return *this; }
 };
 
-// Here for the reason of readable_file's.
+// Defined in the header for the same reason as readable_file::read_exactly().
 inline task<> writable_file::write_all(std::uint64_t offset, const void* buffer, std::size_t size,
                                        stop_token token, std::size_t* put) {
-  std::size_t its_own = 0;
-  std::size_t& done = put ? *put : its_own;
+  std::size_t local = 0;
+  std::size_t& done = put ? *put : local;
   while (done != size) {
     const std::size_t more =
         co_await write(offset + done, static_cast<const char*>(buffer) + done, size - done, token);

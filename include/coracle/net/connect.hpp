@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace coracle::net {
-/// How long an attempt to connect is given before the next address is tried beside it: RFC 8305, section 5.
+/// The time after which the next address is tried concurrently: RFC 8305, section 5.
 inline constexpr std::chrono::milliseconds next_attempt_after{250};
 
 namespace detail {
@@ -24,13 +24,14 @@ inline task<socket> connect_to(io_service& service, ip_endpoint address) {
 }
 }  // namespace detail
 
-/// Awaitable of a TCP connection to the first of `addresses` that answers, a socket of `service`. They are tried in order, each
-/// beside those before it after 250 ms, or at once if those have failed; the attempts that lose are cancelled. Requires: there
-/// is an address.
+/// Awaitable of a TCP connection to the first of `addresses` that answers, a socket of `service`. The
+/// addresses are tried in order: the next one after 250 ms, concurrently with the earlier attempts, or
+/// immediately if those have failed. The losing attempts are cancelled. Requires: `addresses` is not empty.
 ///
 /// Resumes on    the executor on which it was awaited.
-/// Cancellation  ends all attempts at once.
-/// Exceptions    if none answers, what hedge() throws: the error of the only attempt, or an error_group of all of them.
+/// Cancellation  cancels all attempts.
+/// Exceptions    if no address answers, as hedge(): the error of the only attempt, or an error_group of all
+///               errors.
 /// Cost          a frame and a socket for each attempt.
 [[nodiscard("nothing is connected until this is awaited")]] inline task<socket> connect(
     io_service& service, std::vector<ip_endpoint> addresses) {
@@ -39,7 +40,7 @@ inline task<socket> connect_to(io_service& service, ip_endpoint address) {
   socket first = co_await hedge(next_attempt_after, attempt, static_cast<unsigned>(addresses.size()));
   co_return first;
 }
-/// The same for a host and a service, by name or number: see resolve(). Its errors are resolve()'s, too.
+/// The same for a host and a service, by name or number: see resolve(), whose errors it also throws.
 ///
 ///     socket connection = co_await coracle::timeout(coracle::net::connect(io, "example.org", "https"), 5s);
 ///

@@ -31,18 +31,19 @@ class ip_address {
   constexpr bool is_ipv6() const noexcept { return is_ipv6_; }
   /// Requires: is_ipv4().
   constexpr ipv4_address to_ipv4() const noexcept {
-    CORACLE_REQUIRE(is_ipv4(), "to_ipv4() of an IPv6 address: ask is_ipv4() first");
+    CORACLE_REQUIRE(is_ipv4(), "to_ipv4() of an IPv6 address: check is_ipv4() first");
     return ipv4_address(static_cast<std::uint32_t>(bits_.subnet_prefix() >> 32));
   }
   /// Requires: is_ipv6().
   constexpr const ipv6_address& to_ipv6() const noexcept {
-    CORACLE_REQUIRE(is_ipv6(), "to_ipv6() of an IPv4 address: ask is_ipv6() first");
+    CORACLE_REQUIRE(is_ipv6(), "to_ipv6() of an IPv4 address: check is_ipv6() first");
     return bits_;
   }
   /// Four or sixteen bytes in network order.
   constexpr const std::uint8_t* bytes() const noexcept { return bits_.bytes(); }
 
-  /// "1.2.3.4", or an IPv6 address. No single integer: here it would be a port or a count gone astray.
+  /// Parses "1.2.3.4", or an IPv6 address. Rejects a single integer, which would more likely be a misplaced
+  /// port or count than an address.
   static std::optional<ip_address> from_string(std::string_view text) noexcept;
   std::string to_string() const;
 
@@ -65,7 +66,7 @@ class ip_address {
 
  private:
   bool is_ipv6_ = false;
-  ipv6_address bits_;  // an IPv4 address stands in the first four bytes, the others are zero
+  ipv6_address bits_;  // holds an IPv4 address in the first four bytes; the others are zero
 };
 }  // namespace coracle::net
 

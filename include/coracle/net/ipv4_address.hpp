@@ -17,8 +17,8 @@ namespace coracle::net {
 /// Prefer ip_address when the family is known only at run time.
 /// Order         by value: 9.0.0.0 < 10.0.0.0.
 /// Exceptions    only to_string() may throw (std::bad_alloc).
-/// Cost          4 bytes; from_string() does not allocate, nor does to_string() where std::string keeps 15
-///               characters in itself.
+/// Cost          4 bytes. from_string() does not allocate, nor does to_string() if std::string stores 15
+///               characters in place.
 class ipv4_address {
  public:
   /// 0.0.0.0.
@@ -36,9 +36,9 @@ class ipv4_address {
   /// 127.0.0.1.
   static constexpr ipv4_address loopback() noexcept { return ipv4_address(127, 0, 0, 1); }
 
-  /// "1.2.3.4", or one decimal integer below 2^32 ("16909060"). Nothing else: no surrounding space, no
-  /// hexadecimal, fewer than four parts only as that integer. A leading zero is refused, because some
-  /// programs read "010" as octal and others as ten.
+  /// Parses "1.2.3.4", or one decimal integer below 2^32 ("16909060"), and nothing else: no surrounding
+  /// space, no hexadecimal, no two or three parts. Rejects leading zeros, because some programs read "010" as
+  /// octal and others as ten.
   static std::optional<ipv4_address> from_string(std::string_view text) noexcept;
   /// "1.2.3.4".
   std::string to_string() const;

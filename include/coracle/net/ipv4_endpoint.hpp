@@ -28,7 +28,8 @@ class ipv4_endpoint {
   constexpr const ipv4_address& address() const noexcept { return address_; }
   constexpr std::uint16_t port() const noexcept { return port_; }
 
-  /// "1.2.3.4:80". The address in dotted decimal only; the port 0 to 65535, without leading zeros.
+  /// Parses "1.2.3.4:80": an address in dotted decimal only, and a port from 0 to 65535 without leading
+  /// zeros.
   static std::optional<ipv4_endpoint> from_string(std::string_view text) noexcept;
   std::string to_string() const;
 

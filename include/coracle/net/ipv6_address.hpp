@@ -45,19 +45,19 @@ class ipv6_address {
   static constexpr ipv6_address unspecified() noexcept { return ipv6_address(); }
   /// "::1".
   static constexpr ipv6_address loopback() noexcept { return ipv6_address(0, 1); }
-  /// "::ffff:1.2.3.4": how a socket for both families shows an IPv4 peer (RFC 4291, 2.5.5.2).
+  /// "::ffff:1.2.3.4": an IPv4 peer, as a socket for both families reports it (RFC 4291, 2.5.5.2).
   static constexpr ipv6_address mapped(ipv4_address address) noexcept {
     return ipv6_address(0, mapped_prefix << 32 | address.to_integer());
   }
 
-  /// The three forms of RFC 4291, 2.2: eight groups of one to four hexadecimal digits, in either case; one
-  /// "::" for one or more groups of zeros; an IPv4 address in dotted decimal for the last two groups.
-  /// Nothing else: no space, no brackets, no prefix length, and no zone ("%eth0"), which means something to
-  /// one host only and is no part of the address.
+  /// Parses the three forms of RFC 4291, 2.2: eight groups of one to four hexadecimal digits, in either case;
+  /// one "::" for one or more groups of zeros; an IPv4 address in dotted decimal for the last two groups.
+  /// Rejects spaces, brackets, a prefix length, and a zone ("%eth0"), which is local to one host and not part
+  /// of the address.
   static std::optional<ipv6_address> from_string(std::string_view text) noexcept;
-  /// The one recommended form of RFC 5952: lower case, no leading zeros, the first of the longest runs of
-  /// two or more zero groups as "::", and the last 32 bits in dotted decimal under the prefixes that say
-  /// that an IPv4 address is there: ::ffff:0:0/96 and 64:ff9b::/96 (RFC 6052). The retired ::/96 is not one.
+  /// The form that RFC 5952 recommends: lower case, no leading zeros, "::" for the first of the longest runs
+  /// of two or more zero groups. Addresses whose prefix marks an embedded IPv4 address, ::ffff:0:0/96 or
+  /// 64:ff9b::/96 (RFC 6052), end in dotted decimal; those of the deprecated prefix ::/96 do not.
   std::string to_string() const;
 
   /// Network byte order.
@@ -66,13 +66,13 @@ class ipv6_address {
   constexpr std::uint64_t subnet_prefix() const noexcept { return half(0); }
   /// The lower 64 bits.
   constexpr std::uint64_t interface_identifier() const noexcept { return half(8); }
-  /// What mapped() was given; nothing for other addresses.
+  /// The IPv4 address of a mapped() address; std::nullopt for other addresses.
   constexpr std::optional<ipv4_address> mapped_ipv4() const noexcept {
     if (half(0) != 0 || half(8) >> 32 != mapped_prefix) return std::nullopt;
     return ipv4_address(static_cast<std::uint32_t>(half(8)));
   }
 
-  // A mapped address is none of these: ask mapped_ipv4() what it is.
+  // All of these return false for a mapped address: test the result of mapped_ipv4() instead.
   /// "::": any address of this host.
   constexpr bool is_unspecified() const noexcept { return *this == unspecified(); }
   /// "::1".

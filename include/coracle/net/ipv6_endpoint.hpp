@@ -28,7 +28,8 @@ class ipv6_endpoint {
   constexpr const ipv6_address& address() const noexcept { return address_; }
   constexpr std::uint16_t port() const noexcept { return port_; }
 
-  /// "[::1]:80" (RFC 5952, 6). The brackets are needed; the port is 0 to 65535, without leading zeros.
+  /// Parses "[::1]:80" (RFC 5952, 6). The brackets are required; the port is 0 to 65535, without leading
+  /// zeros.
   static std::optional<ipv6_endpoint> from_string(std::string_view text) noexcept;
   std::string to_string() const;
 

@@ -1,4 +1,4 @@
-// coracle/net/serve.hpp -- a server: accept connections, as many at a time as are allowed, and let them end in peace.
+// coracle/net/serve.hpp -- a server: limits concurrent connections and lets them finish before it stops.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
@@ -16,11 +16,11 @@
 #include <utility>
 
 namespace coracle::net {
-/// How much a server takes on, and how long it takes to stop.
+/// The limits of a server: how many connections it handles concurrently, and how long it takes to stop.
 struct serve_limits {
-  std::ptrdiff_t connections = 1000;  ///< at a time; more wait in the listener's backlog
-  std::chrono::nanoseconds drain =
-      std::chrono::seconds{10};  ///< for so long connections may go on after a stop request
+  std::ptrdiff_t connections = 1000;  ///< concurrent connections; further ones wait in the listener's backlog
+  /// The time for which connections may continue after a stop request.
+  std::chrono::nanoseconds drain = std::chrono::seconds{10};
 };
 
 namespace detail {
@@ -28,54 +28,56 @@ template <class Handler>
 concept connection_handler =
     std::invocable<Handler&, socket> && awaitable_of<std::invoke_result_t<Handler&, socket>, void>;
 
-/// Holds its place until the handler has ended.
+/// Holds its permit until the handler has ended.
 template <class Handler>
-task<> handle_connection(Handler& handler, socket client, [[maybe_unused]] async_semaphore_permit place) {
+task<> handle_connection(Handler& handler, socket client, [[maybe_unused]] async_semaphore_permit permit) {
   co_await handler(std::move(client));
 }
 template <class Handler>
-task<> accept_all(socket& listener, Handler& handler, async_scope& clients, async_semaphore& places) {
+task<> accept_all(socket& listener, Handler& handler, async_scope& clients, async_semaphore& permits) {
   for (;;) {
-    async_semaphore_permit place = co_await places.scoped_acquire();
+    async_semaphore_permit permit = co_await permits.scoped_acquire();
     socket client = co_await accept_with_backoff(listener);
-    clients.spawn(handle_connection(handler, std::move(client), std::move(place)));
+    clients.spawn(handle_connection(handler, std::move(client), std::move(permit)));
   }
 }
 }  // namespace detail
 
-/// Accepts connections on `listener`, and starts `handler(socket)` for each, a task.
+/// Accepts connections on `listener`, and starts the task `handler(socket)` for each.
 ///
 ///     const auto echo = [](socket client) -> coracle::task<> { ... };
 ///     co_await coracle::when_any(signals.wait(), serve(listener, echo, {.connections = 5000, .drain = 5s}));
 ///
-/// It goes on until it is stopped, or the listener fails. Then it accepts no more, and waits for the connections; those that
-/// have not ended when `limits.drain` is over are asked to stop. None outlives it.
+/// Runs until it is stopped, or the listener fails. Then it accepts no more connections and waits for the
+/// remaining ones; when `limits.drain` has passed, it requests them to stop. No connection outlives it.
 ///
-/// Order         connections are handled at the same time. When there are as many as `limits.connections`, the next one is
-///               accepted once another has ended.
-/// Resumes on    handlers start, and it continues, where it was awaited.
-/// Cancellation  as said: no connection is cut off before the time is over. Then it throws operation_cancelled. Handlers
-///               inherit no stop token, deadline or value from here.
-/// Exceptions    an error of a handler ends that connection alone, and goes to `on_error`, if there is one, which must not
-///               throw; a handler that was cancelled has no error. Errors of accept() that pass are waited out
-///               (accept_with_backoff()); others are thrown, after the connections have ended. std::bad_alloc.
-/// Threads       the listener is not used otherwise meanwhile, and outlives it.
-/// Cost          a frame and a child of an async_scope for each connection, beside the handler's own frame.
+/// Order         connections are handled concurrently. While there are `limits.connections`, the next one is
+///               accepted when another has ended.
+/// Resumes on    handlers start, and serve() resumes, where serve() was awaited.
+/// Cancellation  stops accepting; connections get until the end of `limits.drain` before stop is requested
+///               for them. Then serve() throws operation_cancelled. Handlers do not inherit its stop token,
+///               deadline or task-local values.
+/// Exceptions    an exception of a handler ends only its connection, and is passed to `on_error`, if given,
+///               which must not throw; operation_cancelled is not. Transient errors of accept() are retried
+///               (accept_with_backoff()); others are thrown after the connections have ended. std::bad_alloc.
+/// Threads       the listener must outlive serve(), and must not be used otherwise meanwhile.
+/// Cost          a frame and a child of an async_scope for each connection, in addition to the handler's own
+///               frame.
 template <detail::connection_handler Handler>
 [[nodiscard("nothing is accepted until this is awaited")]] task<> serve(
     socket& listener, Handler handler, serve_limits limits = {}, scope_policy::handler on_error = nullptr) {
   if (!on_error) on_error = [](const std::exception_ptr&) {};
-  async_semaphore places{limits.connections};
+  async_semaphore permits{limits.connections};
   async_scope clients{scope_policy::supervise(std::move(on_error))};
   std::exception_ptr end;
   try {
-    co_await detail::accept_all(listener, handler, clients, places);
+    co_await detail::accept_all(listener, handler, clients, permits);
   } catch (...) {
     end = std::current_exception();
   }
   try {
     co_await shielded(stop_after(clients.join(), limits.drain));
-  } catch (const operation_cancelled&) {  // some did not end in time
+  } catch (const operation_cancelled&) {  // some connections did not end in time
   }
   std::rethrow_exception(end);
 }

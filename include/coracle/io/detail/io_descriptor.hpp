@@ -11,19 +11,21 @@ class io_service;
 namespace coracle::detail {
 class io_system;
 
-/// Owns a descriptor and what its io_service keeps about it. A socket or a file has one.
+/// Owns a descriptor and its record in an io_service. Each socket or file has one.
 ///
 ///     io_descriptor fd{service, ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
 ///                      io_descriptor_kind::pollable};
 ///
-/// Threads  operations from any number of threads at once; closing and moving from one, with none pending.
-/// Cost     one word; one allocation a descriptor, kept for later ones; none an operation.
+/// Threads  operations from any number of threads concurrently; closing and moving from one, with none
+///          pending.
+/// Cost     two words, and one allocation per descriptor, which later descriptors reuse; none per operation.
 class io_descriptor {
  public:
-  /// Holds nothing.
+  /// Holds no descriptor.
   io_descriptor() noexcept = default;
-  /// Takes over `fd`, of the service's system, and closes it if this throws: std::system_error, std::bad_alloc. Requires: a pollable
-  /// one is non-blocking; `service` lives longer than this.
+  /// Takes ownership of `fd`, a descriptor of the service's system, and closes it if the constructor throws
+  /// std::system_error or std::bad_alloc. Requires: a pollable descriptor is non-blocking; `service` outlives
+  /// this.
   io_descriptor(io_service& service, int fd, io_descriptor_kind kind);
   io_descriptor(io_descriptor&& other) noexcept
       : service_(std::exchange(other.service_, nullptr)), record_(std::exchange(other.record_, nullptr)) {}
@@ -39,14 +41,15 @@ class io_descriptor {
   void close() noexcept;
 
   [[nodiscard]] bool is_open() const noexcept { return record_ != nullptr; }
-  /// -1: holds nothing.
+  /// -1 if it holds no descriptor.
   [[nodiscard]] int native_handle() const noexcept { return record_ ? record_->fd : -1; }
-  /// Null if it holds nothing.
+  /// Null if it holds no descriptor.
   [[nodiscard]] io_service* service() const noexcept { return service_; }
   [[nodiscard]] io_record* record() const noexcept { return record_; }
-  /// Where it is from; the process's own, which knows no descriptor -1, if it holds nothing.
+  /// The system that the descriptor belongs to. Without a descriptor, that of the process, whose calls fail
+  /// for -1.
   [[nodiscard]] io_system& system() const noexcept;
-  /// Where those of `service` are from.
+  /// The system that the descriptors of `service` belong to.
   [[nodiscard]] static io_system& system_of(io_service& service) noexcept;
 
  private:

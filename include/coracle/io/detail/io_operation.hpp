@@ -7,13 +7,13 @@
 #include <utility>
 
 namespace coracle::detail {
-/// The token that was given, or else the inherited one.
+/// Returns the token that was given, or else the inherited one.
 [[nodiscard]] inline const stop_token& effective_token(const stop_token& given,
                                                        const environment* inherited) noexcept {
   return given == stop_token{} && inherited ? inherited->stop : given;
 }
 
-/// Base of an awaiter that carries out one io_request. What derives from it says what await_resume() returns:
+/// Base of an awaiter that carries out one io_request. The derived class adds await_resume():
 ///
 ///     class [[nodiscard("...")]] receive_operation : public detail::io_operation {
 ///      public:
@@ -22,21 +22,22 @@ namespace coracle::detail {
 ///       std::size_t await_resume() { return static_cast<std::size_t>(take_result("receive")); }
 ///     };
 ///
-/// Order         those that wait for the same thing of one descriptor (to be read, to be written) are carried
-///               out in the order in which they were awaited. One that need not wait does not suspend, unless it is
-///               submitted together with others; but as with every await, each 128th in a row gives way to the
-///               others, and on an io_service also one that ends some 25 us or more after the loop last looked at the
-///               system.
-/// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the io_service, if
-///               it had to wait.
-/// Cancellation  requested before: nothing is started. During: it ends at once, or as soon as the kernel confirms,
-///               unless the system has carried it out; what was read or written is then delivered. read_at and
-///               write_at that a thread has begun end as if nobody had asked. After: no effect. A branch of a when_any() is carried out only
-///               if no other is, but those of files.
-/// Exceptions    await_resume(): operation_cancelled with the reason of the stop; else std::system_error.
-/// Threads       a coroutine that waits in it may be destroyed on the io_service's only thread, or while no
-///               thread runs the io_service, if it was awaited there or outside any executor: the request is
-///               taken out, and what a thread or the kernel carries out is waited for.
+/// Order         operations that wait until the same descriptor is readable are carried out in the order in
+///               which they were awaited, and likewise those that wait until it is writable. An operation
+///               that need not wait does not suspend, unless it is submitted together with others. But as
+///               with every await, the 128th in a row gives way, and on an io_service so does one that
+///               completes about 25 us or more after the last poll.
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the
+///               io_service, if it had to wait.
+/// Cancellation  stop requested before: nothing is started. During: the operation ends immediately, or as
+///               soon as the kernel confirms; if the system has already carried it out, its result is
+///               delivered. A read_at or write_at that a thread has begun is not affected. After: no effect.
+///               Of the branches of a when_any(), at most one is carried out; this does not hold for
+///               operations on files.
+/// Exceptions    await_resume() throws operation_cancelled with the reason of the stop, or std::system_error.
+/// Threads       the waiting coroutine may be destroyed on the only thread of the io_service, or while no
+///               thread runs it, provided it was awaited there or outside any executor. Its request is then
+///               withdrawn; if a thread or the kernel is carrying it out, the destructor waits for it.
 /// Cost          no allocation.
 class io_operation : protected io_request, stop_registration {
  public:
@@ -70,21 +71,21 @@ class io_operation : protected io_request, stop_registration {
     if (suspended_) withdraw();
   }
 
-  /// The first thing that await_resume() does. Gives what the system call returned; throws
-  /// operation_cancelled, or std::system_error with `what` was being done.
+  /// Called by await_resume() first. Returns what the system call returned; throws operation_cancelled, or
+  /// std::system_error with the message `what`.
   std::int64_t take_result(const char* what);
-  /// As take_result(), but gives an error of the system as -errno.
+  /// As take_result(), but returns an error of the system as -errno.
   std::int64_t take_result_or_errno();
 
  private:
-  /// Returns false if it is over, or never started; the coroutine then continues.
+  /// Returns false if the operation has completed, or was not started; the coroutine then continues.
   bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
   bool goes_behind_others() noexcept;
   static void stopped(stop_listener& self) noexcept;
   CORACLE_COLD() void withdraw() noexcept;
 
   stop_token given_;
-  stop_reason reason_ = stop_reason::none;  // of a stop request, which need not have cancelled it
+  stop_reason reason_ = stop_reason::none;  // of a stop request, whether or not it cancelled the operation
   bool suspended_ = false;                  // belongs to the coroutine: awaited, and not resumed yet
 };
 }  // namespace coracle::detail

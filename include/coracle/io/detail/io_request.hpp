@@ -10,94 +10,95 @@
 namespace coracle::detail {
 class io_backend;
 
-/// How the system lets one wait for a descriptor.
+/// How a request on a descriptor may wait.
 enum class io_descriptor_kind : std::uint8_t {
-  pollable,  ///< socket, pipe, terminal, eventfd ...
-  // Regular file or block device: read_at, write_at and sync only.
-  file,                ///< the page cache takes what is written, and has what is read again
-  write_through_file,  ///< each write waits for the device
-  uncached_file        ///< each read does, too
+  pollable,  ///< until the descriptor is ready: a socket, pipe, terminal, eventfd ...
+  // For the device: a regular file or a block device.
+  file,                ///< reads and writes go through the page cache
+  write_through_file,  ///< every write waits for the device
+  uncached_file        ///< every read and every write waits for the device
 };
 
-/// A descriptor as the backend knows it; at one address while it is attached.
+/// The backend's data about a descriptor. Its address does not change while the descriptor is attached.
 struct io_record {
   io_backend* backend = nullptr;
   int fd = -1;
   io_descriptor_kind kind = io_descriptor_kind::pollable;
-  std::size_t with_threads = 0;  ///< requests that file threads have; belongs to their lock
+  std::size_t with_threads = 0;  ///< requests queued or running on file threads; belongs to their lock
 };
 
-/// What the loop of an io_service delivers: a request or a timer, inside the awaiter.
+/// An event that the loop of an io_service delivers: a request or a timer. It lives in the awaiter.
 struct io_event : waiter {
   enum class state : std::uint8_t {
     idle,        ///< not submitted yet
-    cancelled,   ///< not submitted yet, and stop was requested; a timer: stop was requested, and it is over
-    queued,      ///< waits; may be taken out
-    running,     ///< a thread or the kernel carries it out; cannot be taken out
+    cancelled,   ///< stop was requested before its submission; for a timer: cancelled
+    queued,      ///< waits, and can be removed
+    running,     ///< a thread or the kernel carries it out, so it cannot be removed
     cancelling,  ///< running, and the kernel has been asked to cancel it
     finished     ///< has its result
   };
-  // Who may touch what. Q is the lock of the queue that the event is for: of one direction of a descriptor,
-  // of the file threads, or for a timer the io_service's own. S is the io_service's lock. Where both are
-  // taken, Q is first.
-  //             progress   links                          result
-  //   idle      Q          nobody                         the awaiting coroutine, in submit()
-  //   queued    Q          Q                              Q
-  //   running   Q          Q                              nobody; as cancelling
-  //   finished  Q, to read S while it is listed; then     nobody until the coroutine runs again, which
-  //                        whoever takes it out, to wake  then reads it without a lock
-  // It becomes finished and is listed under one hold of Q, so that whoever finds it finished under Q finds it
-  // in the list, or delivered. `listed` belongs to S.
+  // Which lock guards each field, by state. Q is the lock of the event's queue: of one direction of a
+  // descriptor, of the file threads, or, for a timer, the io_service's lock. S is the io_service's lock. Q is
+  // taken before S.
+  //             progress   links                            result
+  //   idle      Q          not accessed                     the awaiting coroutine, in submit()
+  //   queued    Q          Q                                Q
+  //   running   Q          Q                                not accessed; likewise cancelling
+  //   finished  Q, to read S while it is listed; then the   not accessed until the coroutine resumes and
+  //                        thread that removes and wakes it reads it without a lock
+  // An event becomes finished and is listed under one hold of Q. So a thread that holds Q and finds it
+  // finished finds it in the list, or delivered. `listed` belongs to S.
   plain<plain<resumption*>*> link = nullptr;
   state progress = state::idle;
   enum class list : std::uint8_t {
-    none,      ///< not to be delivered yet, or delivered
-    finished,  ///< to be delivered
-    scheduled  ///< gave way: its coroutine stands among those that are scheduled; also after it was resumed
+    none,      ///< not finished yet, or delivered
+    finished,  ///< in the list of finished events
+    scheduled  ///< its coroutine gave way and is among the scheduled ones, or has already been resumed
   };
   list listed = list::none;
 };
 
-/// Which system call a request is.
+/// The system call that a request makes.
 enum class io_opcode : std::uint8_t {
-  // Wait until the descriptor can be read:
-  read,  ///< read(2) of a pipe, a terminal, an eventfd ..., which is non-blocking or `asks_first`; of a file, here and now
+  // Wait until the descriptor is readable:
+  read,           ///< read(2) of a pipe, a terminal ...: non-blocking, or with `poll_first`; also of a file
   receive,        ///< recv(2)
   receive_from,   ///< recvfrom(2) into `address`
   accept,         ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
   wait_readable,  ///< poll(2): the result is the events
-  // Wait until it can be written:
-  write,          ///< write(2), as read; raises SIGPIPE as usual
+  // Wait until the descriptor is writable:
+  write,          ///< write(2), as read; may raise SIGPIPE
   send,           ///< send(2); never raises SIGPIPE
   send_to,        ///< sendto(2) to `address`; never raises SIGPIPE
   connect,        ///< connect(2) to `address`
   wait_writable,  ///< poll(2): the result is the events
-  // Files, which cannot be waited for:
+  // Files, which are always ready but may block:
   read_at,   ///< pread(2) at `offset`
   write_at,  ///< pwrite(2) at `offset`
   sync       ///< fsync(2)
 };
 
-/// Flag of read and write of a pollable descriptor that blocks, since others use it, too: it is asked first whether it would.
-inline constexpr int asks_first = 1;
+/// Flag of read and write for a pollable descriptor in blocking mode: poll(2) precedes the call, so that it
+/// does not block.
+inline constexpr int poll_first = 1;
 
-/// One system call. It lives in the awaiter, in the coroutine's frame, at one address from the moment it is
-/// submitted until it has been delivered.
+/// One system call. It lives in the awaiter, in the coroutine's frame, and its address does not change from
+/// its submission to its delivery.
 struct io_request : io_event {
   io_request(io_record* descriptor, io_opcode code, void* data, std::size_t bytes) noexcept
       : record(descriptor), buffer(data), size(bytes), opcode(code) {}
 
   io_record* record;
-  void* buffer;  ///< written through only by those opcodes that read
+  void* buffer;  ///< written only by opcodes that read
   std::size_t size;
   std::uint64_t offset = 0;        ///< in bytes: read_at, write_at
-  void* address = nullptr;         ///< a sockaddr; null: accept and receive_from do not ask for one
-  std::uint32_t address_size = 0;  ///< in: the room, or the length; out: the length received
-  int flags = 0;                   ///< MSG_...: receive, send, receive_from, send_to. asks_first: read, write
+  void* address = nullptr;         ///< a sockaddr; null if accept or receive_from need not store one
+  std::uint32_t address_size = 0;  ///< in: the capacity, or the length; out: the length received
+  int flags = 0;                   ///< MSG_...: receive, send, receive_from, send_to. poll_first: read, write
   io_opcode opcode;
-  bool begun = false;        ///< connect: the system is at it
-  bool lost = false;         ///< another branch of `one_of` was carried out, so this was not
-  choice* one_of = nullptr;  ///< of a when_any(); null: it is no branch of one
+  bool begun = false;        ///< connect: the attempt is in progress
+  bool lost = false;         ///< not carried out, because another branch of `one_of` was
+  choice* one_of = nullptr;  ///< the when_any() that this is a branch of, or null
   std::int64_t result = -1;  ///< what the system call returned, or -errno
 };
 }  // namespace coracle::detail

@@ -6,19 +6,20 @@
 #include <type_traits>
 
 namespace coracle::net::detail {
-/// Looks at each character of the text once, whatever the delimiter and the pieces are: at most two comparisons a character,
-/// and two for each of the delimiter. D. Knuth, J. Morris, V. Pratt, "Fast pattern matching in strings", SIAM Journal on
-/// Computing 6 (1977).
+/// Examines each character of the text once, for any delimiter and any pieces: at most two comparisons per
+/// character of the text, and two per character of the delimiter. D. Knuth, J. Morris, V. Pratt, "Fast
+/// pattern matching in strings", SIAM Journal on Computing 6 (1977).
 template <class Char>
 class delimiter_search {
  public:
   static constexpr std::size_t not_found = static_cast<std::size_t>(-1);
 
-  /// Requires: `delimiter` is not empty, and outlives this. Allocates for one of more than 8 characters.
+  /// Allocates for a delimiter of more than 8 characters. Requires: `delimiter` is not empty, and outlives
+  /// this.
   delimiter_search(const Char* delimiter, std::size_t size)
       : delimiter_(delimiter),
         size_(size),
-        borders_(size > most_short ? new std::size_t[size] : short_borders_) {
+        borders_(size > max_short ? new std::size_t[size] : short_borders_) {
     borders_[0] = 0;
     for (std::size_t end = 1; end != size; ++end) borders_[end] = extended(borders_[end - 1], delimiter[end]);
   }
@@ -28,8 +29,8 @@ class delimiter_search {
     if (borders_ != short_borders_) delete[] borders_;
   }
 
-  /// `more` follows what was given before. Returns how many of its characters come before the end of the first delimiter.
-  /// Not called again after it has found one.
+  /// `more` continues the text of the previous calls. Returns the number of its characters up to the end of
+  /// the first delimiter, or not_found. Requires: no delimiter has been found before.
   [[nodiscard]] std::size_t find_end_in(const Char* more, std::size_t count) {
     for (std::size_t at = 0; at != count;) {
       if (matched_ == 0) at += up_to_first(more + at, count - at);
@@ -41,9 +42,10 @@ class delimiter_search {
   }
 
  private:
-  static constexpr std::size_t most_short = 8;
+  static constexpr std::size_t max_short = 8;
 
-  /// How much of the delimiter matches behind `next`, if `matched` does before it.
+  /// Returns how many characters of the delimiter match after `next`, given that `matched` of them match
+  /// before it.
   std::size_t extended(std::size_t matched, const Char& next) {
     while (!(next == delimiter_[matched])) {
       if (matched == 0) return 0;
@@ -64,9 +66,10 @@ class delimiter_search {
 
   const Char* const delimiter_;
   const std::size_t size_;
-  std::size_t matched_ = 0;  // so many characters of the delimiter end the text
-  // Of each beginning of the delimiter, how long the longest shorter one is that also ends it.
-  std::size_t short_borders_[most_short];
+  std::size_t matched_ = 0;  // the length of the longest prefix of the delimiter that ends the text
+  // For each prefix of the delimiter, the length of its longest border: a proper prefix that is also a
+  // suffix.
+  std::size_t short_borders_[max_short];
   std::size_t* const borders_;
 };
 }  // namespace coracle::net::detail

@@ -13,27 +13,27 @@ namespace detail {
 using coracle::detail::io_descriptor;
 using coracle::detail::io_opcode;
 
-/// An operation that gives the kernel an address, or gets one from it.
+/// An operation that passes an address to the kernel, or gets one from it.
 class addressed_operation : public coracle::detail::io_operation {
  public:
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
-    address = storage_;  // only now: from here on this is not moved
+    address = storage_;  // not earlier: from here on, the awaiter is not moved
     return io_operation::await_suspend(self);
   }
 
  protected:
-  /// For one that gets an address.
+  /// For an operation that gets an address.
   template <class Data>
   addressed_operation(const io_descriptor& descriptor, io_opcode code, Data* data, std::size_t bytes,
                       stop_token token) noexcept
       : io_operation(descriptor, code, data, bytes, std::move(token)) {
     address_size = sizeof storage_;
   }
-  /// For one that gives an address.
+  /// For an operation that passes an address.
   void set_address(const ip_endpoint& endpoint) noexcept;
-  /// What the kernel has filled in; `otherwise` if it has not.
+  /// Returns the address that the kernel has stored, or `otherwise` if it has stored none.
   [[nodiscard]] ip_endpoint address_or(const ip_endpoint& otherwise) const noexcept;
 
  private:
@@ -52,7 +52,7 @@ class [[nodiscard("nothing is connected until this is awaited")]] socket_connect
   ip_endpoint remote_;
 };
 
-/// Gives the new socket.
+/// Awaiter of the new socket.
 class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_new_operation
     : public detail::addressed_operation {
  public:
@@ -65,7 +65,7 @@ class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_n
  private:
   socket& listener_;
 };
-/// Puts the new socket into the place of another.
+/// Replaces a given socket with the new one.
 class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_operation
     : public socket_accept_new_operation {
  public:

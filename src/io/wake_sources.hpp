@@ -1,4 +1,4 @@
-// src/io/sleep_ends.hpp -- two descriptors that end a thread's sleep in the system.
+// src/io/wake_sources.hpp -- two descriptors that wake a thread from a sleep in the system.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sys/eventfd.h>
@@ -9,16 +9,17 @@
 #include "owned_fd.hpp"
 
 namespace coracle::detail {
-/// What a backend sleeps on besides its I/O: an eventfd for wake() and a timerfd for set_timer(). Both are ready at first, so
-/// that the first sleep ends at once. Whoever found no backend to wake therefore need not leave word: a wake() or a set_timer()
-/// that found none comes before that sleep in the order of the loop's lock, and the loop looks at everything after it.
+/// What a backend sleeps on besides its I/O: an eventfd for wake() and a timerfd for set_timer(). Both are
+/// ready at first, so that the first sleep ends immediately. Therefore a wake() or set_timer() that is called
+/// before these descriptors exist can do nothing: under the loop's lock it precedes that first sleep, after
+/// which the loop checks everything.
 ///
-/// Nobody reads the descriptors. They are watched edge-triggered, and each write and each expiry is an edge of its own. The
-/// eventfd never fills up: that takes 2^64 writes.
-class sleep_ends {
+/// The descriptors are never read. They are watched edge-triggered, and each write and each expiry is an edge
+/// of its own. The eventfd cannot overflow: that would take 2^64 writes.
+class wake_sources {
  public:
   /// Throws std::system_error.
-  sleep_ends()
+  wake_sources()
       : event_(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
         timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create") {
     set_timer(1);
@@ -31,7 +32,7 @@ class sleep_ends {
     const std::uint64_t one = 1;
     static_cast<void>(!::write(event_.get(), &one, sizeof one));
   }
-  /// Nanoseconds by CLOCK_MONOTONIC.
+  /// `time` is in nanoseconds of CLOCK_MONOTONIC.
   void set_timer(std::uint64_t time) const noexcept {
     constexpr std::uint64_t second = 1'000'000'000;
     itimerspec when{};
