@@ -16,13 +16,6 @@ constexpr int events_per_call = 128;
 /// Their addresses stand for what ends a sleep, where those of records stand for descriptors.
 constexpr char wake_name = 0, timer_name = 0;
 constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
-
-[[maybe_unused]] constexpr const char* closed_too_early =
-    "a file or socket was closed while operations on it were pending: request their stop and let them end "
-    "first";
-
-/// So often a thread that cannot sleep in the system looks for what is over.
-constexpr int ms_without_poller = 1;
 }  // namespace
 
 epoll_backend::poller::poller() : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1") {

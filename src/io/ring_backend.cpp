@@ -16,12 +16,6 @@ namespace coracle::detail {
 namespace {
 // What an entry is for: these, or the address of a request.
 constexpr std::uint64_t for_nothing = 0, for_event = 1, for_timer = 2;
-
-[[maybe_unused]] constexpr const char* closed_too_early =
-    "a file or socket was closed while operations on it were pending: request their stop and let them end "
-    "first";
-/// So often a thread that has no ring to sleep in looks for what is over.
-constexpr int ms_without_poller = 1;
 /// As an offset: that of the open file, which moves along, as by read(2).
 constexpr std::uint64_t where_the_file_is = ~std::uint64_t{0};
 /// The most that the kernel reads or writes at once, in bytes.
