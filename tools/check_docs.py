@@ -99,19 +99,29 @@ def program_text(snippet):
     return f'{include}{before}#line {snippet.line} "{snippet.name()}"\n{snippet.code}{after}'
 
 
-def check_snippet(snippet, folder, library):
+def precompile_everything(folder):
+    """<coracle/coracle.hpp>, parsed once, as flags for the programs that include it."""
+    header = Path(folder, "everything.hpp")
+    header.write_text("#include <coracle/coracle.hpp>\n")
+    subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True)
+    return ["-include", header]
+
+
+def check_snippet(snippet, folder, library, everything):
     if snippet.mark not in ("cpp", "cpp fragment", "cpp functions"):
         return f"marked ```{snippet.mark}; only ```cpp, ```cpp fragment and ```cpp functions are checked"
     stem = Path(folder, re.sub(r"\W", "_", snippet.name()))
     source, program = stem.with_suffix(".cpp"), stem.with_suffix(".exe")
-    source.write_text(program_text(snippet))
+    text = program_text(snippet)
+    source.write_text(text)
+    compile_it = [*COMPILE, *(everything if "#include <coracle/coracle.hpp>" in text else [])]
     runs = re.search(r"\bint main\(", snippet.code)
     if runs:
-        command = [*COMPILE, source, *library, "-o", program]
+        command = [*compile_it, source, *library, "-o", program]
     elif snippet.mark == "cpp":
-        command = [*COMPILE, "-fsyntax-only", source]
+        command = [*compile_it, "-fsyntax-only", source]
     else:
-        command = [*COMPILE, "-Wno-unused", "-fsyntax-only", source]
+        command = [*compile_it, "-Wno-unused", "-fsyntax-only", source]
     result = subprocess.run(command, text=True, capture_output=True)
     if result.returncode != 0:
         return "does not compile\n" + "\n".join(result.stderr.splitlines()[:15])
@@ -121,8 +131,9 @@ def check_snippet(snippet, folder, library):
 def check_all_snippets(library):
     found = [snippet for path in documents() for snippet in snippets(path)]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        failed = 0
-        for snippet, complaint in zip(found, pool.map(lambda each: check_snippet(each, folder, library), found)):
+        everything, failed = precompile_everything(folder), 0
+        complaints = pool.map(lambda each: check_snippet(each, folder, library, everything), found)
+        for snippet, complaint in zip(found, complaints):
             if complaint:
                 failed += 1
                 print(f"FAILED {snippet.name()}: {complaint}")

@@ -17,13 +17,6 @@ constexpr int events_per_call = 128;
 /// record.
 constexpr char wake_key = 0, timer_key = 0;
 constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
-
-[[maybe_unused]] constexpr const char* closed_too_early =
-    "a file or socket was closed while operations on it were pending: request their stop and let them end "
-    "first";
-
-/// The polling interval of a thread that has no epoll instance to sleep in.
-constexpr int poller_retry_ms = 1;
 }  // namespace
 
 epoll_backend::poller::poller() : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1") {

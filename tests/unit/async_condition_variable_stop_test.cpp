@@ -187,8 +187,13 @@ TEST_CASE("async_condition_variable: a cancelled waiter goes on where it suspend
 
 TEST_CASE("async_condition_variable: 50'000 waiters are cancelled in any order, each in a moment") {
   shared s;
-  CHECK(coracle_test::cancels_many(50'000, false, [&] { return wait_stoppably(s); }));
-  CHECK(coracle_test::cancels_many(50'000, true, [&] { return wait_stoppably(s); }));
+  // Not wait_stoppably(): AddressSanitizer never reuses the stack frames of what a catch block rethrows past.
+  const auto wait = [&s]() -> coracle::task<> {
+    auto lock = co_await s.mutex.scoped_lock_async();
+    co_await s.changed.wait(lock);
+  };
+  CHECK(coracle_test::cancels_many(50'000, false, wait));
+  CHECK(coracle_test::cancels_many(50'000, true, wait));
   CHECK(is_free(s.mutex));
 }
 
