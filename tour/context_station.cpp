@@ -1,4 +1,4 @@
-// tour/context_station.cpp -- station 4: the thread of each step with via, resume_on and schedule_on.
+// tour/context_station.cpp -- the thread of each step with via, resume_on and schedule_on.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>

@@ -52,9 +52,10 @@ std::vector<std::string> frame_diary::frame_notes(const std::string& state) cons
   return notes;
 }
 
-void frame_diary::draw(const std::string& title, const std::vector<activation>& main,
-                       const std::vector<activation>& other, const std::string& frame_state) {
-  memory_picture picture{title, {column_of("stack of main ↓", main)}};
+void frame_diary::draw(const std::string& title, const std::vector<std::size_t>& lines,
+                       const std::vector<activation>& main, const std::vector<activation>& other,
+                       const std::string& frame_state) {
+  memory_picture picture{title, {column_of("stack of main ↓", main)}, lines};
   if (!other.empty()) picture.columns.push_back(column_of("stack of thread 2 ↓", other));
   memory_column heap{"heap", {}};
   if (traced_frame.address && !traced_frame.freed_address) {
@@ -70,32 +71,32 @@ activation frame_diary::f_waiting(const std::string& note) const {
 }
 
 void frame_diary::before_call() {
-  draw("1  f runs, x is not yet called", {f_waiting("about to call x")}, {}, "");
+  draw("1  f runs, x is not yet called", {10}, {f_waiting("about to call x")}, {}, "");
 }
 void frame_diary::inside_g(std::uintptr_t g_position, std::uintptr_t g_below) {
   const std::uintptr_t x_position = traced_frame.started_at;
-  draw("2  call: f called x, which called g",
+  draw("2  call: f called x, which called g", {11, 3, 1},
        {{"f", f_position, x_position, {"waits for x"}},
         {"x", x_position, g_position, {"runs on the stack of f; what it needs later is in the frame"}},
         {"g", g_position, g_below, {"an ordinary call"}}},
        {}, "running");
 }
 void frame_diary::suspended() {
-  draw("3  suspend: x left the stack, its frame stays", {f_waiting("goes on after the call of x")}, {},
-       "suspended at co_await");
+  draw("3  suspend: x left the stack, its frame stays", {4, 11}, {f_waiting("goes on after the call of x")},
+       {}, "suspended at co_await");
 }
 void frame_diary::resumed(std::uintptr_t x_position, std::uintptr_t x_below) {
-  draw("4  resume: h goes on with x on another thread", {f_waiting("waits for thread 2")},
+  draw("4  resume: h goes on with x on another thread", {12, 8, 5}, {f_waiting("waits for thread 2")},
        {{"h", h_position, x_position, {"called resume()"}},
         {"x", x_position, x_below, {"the same frame on another stack"}}},
        "running on thread 2");
 }
 void frame_diary::completed() {
-  draw("5  return: x ended, its result waits in the frame", {f_waiting("waits for thread 2")},
+  draw("5  return: x ended, its result waits in the frame", {5, 8}, {f_waiting("waits for thread 2")},
        {{"h", h_position, h_below, {"resume() has returned"}}}, "suspended at its end");
 }
 void frame_diary::destroyed() {
-  draw("6  destroy: the frame is gone", {f_waiting("took the result, destroyed x")}, {}, "");
+  draw("6  destroy: the frame is gone", {14}, {f_waiting("took the result, destroyed x")}, {}, "");
   page_.say("Freed: " + byte_size(static_cast<double>(traced_frame.freed_size)) + " at " +
             address(traced_frame.freed_address) + ".");
 }

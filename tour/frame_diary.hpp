@@ -45,8 +45,10 @@ class frame_diary {
   };
   [[nodiscard]] std::string where(const void* place) const;
   [[nodiscard]] std::vector<std::string> frame_notes(const std::string& state) const;
-  void draw(const std::string& title, const std::vector<activation>& main,
-            const std::vector<activation>& other, const std::string& frame_state);
+  /// `lines`: of the listing that the station shows before.
+  void draw(const std::string& title, const std::vector<std::size_t>& lines,
+            const std::vector<activation>& main, const std::vector<activation>& other,
+            const std::string& frame_state);
   [[nodiscard]] activation f_waiting(const std::string& note) const;
 
   section& page_;

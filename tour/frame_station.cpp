@@ -1,4 +1,4 @@
-// tour/frame_station.cpp -- station 1: call, suspend, resume, return and destroy, with measured addresses.
+// tour/frame_station.cpp -- call, suspend, resume, return and destroy, with measured addresses.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/transfer.hpp>
 #include <thread>
@@ -89,6 +89,16 @@ void show_frame(section& page, const settings&) {
               "  int kept = g(number);\n"
               "  co_await leave_stack();  // back to f\n"
               "  co_return kept + number;\n"
+              "}\n"
+              "void h(coroutine_handle<> suspended) {\n"
+              "  suspended.resume();      // on thread 2\n"
+              "}\n"
+              "int f() {\n"
+              "  traced running = x(14);\n"
+              "  thread(h, running.body()).join();\n"
+              "  int result = running.result();\n"
+              "  running.destroy();\n"
+              "  return result;\n"
               "}\n"});
   traced_frame = {};
   frame_diary diary(page);

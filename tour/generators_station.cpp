@@ -1,4 +1,4 @@
-// tour/generators_station.cpp -- station 5: sequences on demand, recursion, and coroutines that stop early.
+// tour/generators_station.cpp -- sequences on demand, recursion, and coroutines that stop early.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdint>

@@ -111,4 +111,23 @@ std::string drawn_curves(const curve_chart& chart) {
   }
   return html + "</svg>\n" + legend(chart) + "</figure>\n";
 }
+
+std::string drawn_area(const level_chart& chart) {
+  const double last = static_cast<double>(std::max<std::size_t>(2, chart.levels.size())) - 1;
+  double highest = chart.limit;
+  for (const double level : chart.levels) highest = std::max(highest, level);
+  const auto x = [last](std::size_t i) { return left + (right - left) * static_cast<double>(i) / last; };
+  const auto y = [highest](double level) { return bottom - (bottom - top) * level / highest; };
+  std::string html = "<figure><h3>" + escaped(chart.title) + "</h3>\n<svg viewBox=\"0 0 " + fixed(width, 0) +
+                     " " + fixed(height, 0) + "\" role=\"img\" aria-label=\"" + escaped(chart.title) +
+                     "\">\n<polyline class=\"area\" points=\"" + number(left) + "," + number(bottom) + " ";
+  for (std::size_t i = 0; i != chart.levels.size(); ++i)
+    html += number(x(i)) + "," + number(y(chart.levels[i])) + " ";
+  html += number(right) + "," + number(bottom) + "\"/>\n";
+  html += line(left, bottom, right, bottom, "grid") + label(left - 6, bottom + 4, "end", "0");
+  html += line(left, y(chart.limit), right, y(chart.limit), "limit") +
+          label(left - 6, y(chart.limit) + 4, "end", fixed(chart.limit, 0), "limit-label") +
+          label(left, top - 8, "start", chart.limit_label, "limit-label");
+  return html + label((left + right) / 2, height - 12, "middle", chart.x_label) + "</svg></figure>\n";
+}
 }  // namespace tour

@@ -9,13 +9,15 @@ inline constexpr std::string_view html_style = R"(
   color-scheme: light dark;
   --paper: #fbfaf7; --card: #ffffff; --ink: #1d2126; --soft: #59616b; --rule: #d9d6ce; --track: #ece9e1;
   --accent: #0b6e69; --accent-wash: #e2f1ef; --bad: #b3261e;
-  --curve-0: #b8420c; --curve-1: #6a3fc4; --curve-2: #0b6e69;
+  --curve-0: #b8420c; --curve-1: #6a3fc4; --curve-2: #0b6e69; --warn: #8a5a00;
+  --keyword: #6a3fc4; --string: #8a5a00; --number: #b8420c; --call: #1f5fa8; --coroutine: #0b6e69;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14171a; --card: #1c2024; --ink: #e6e4df; --soft: #a3abb3; --rule: #363c42; --track: #2a2f34;
     --accent: #4fc4b8; --accent-wash: #16352f; --bad: #ff8a80;
-    --curve-0: #ff9d5c; --curve-1: #bda4ff; --curve-2: #4fc4b8;
+    --curve-0: #ff9d5c; --curve-1: #bda4ff; --curve-2: #4fc4b8; --warn: #f2c35c;
+    --keyword: #bda4ff; --string: #f2c35c; --number: #ff9d5c; --call: #8cc0ff; --coroutine: #4fc4b8;
   }
 }
 * { box-sizing: border-box; }
@@ -48,7 +50,52 @@ figure { margin: 1.4rem 0; max-width: 46rem; }
 .claim > b { color: var(--accent); flex: none; width: 3.2rem; overflow-wrap: normal; }
 .claim > span { min-width: 0; }
 .claim.broken > b, .broken { color: var(--bad); }
-.life { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem; margin: 1.4rem 0; }
+.keyword { color: var(--keyword); } .string { color: var(--string); } .number { color: var(--number); }
+.call { color: var(--call); } .comment { color: var(--soft); } .coroutine { color: var(--coroutine); font-weight: 700; }
+td.number { color: inherit; }
+.film { max-width: none; border: 1px solid var(--rule); border-radius: .5rem; padding: 1rem; background: var(--card); }
+.film:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.controls { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin-bottom: .8rem; }
+.controls[hidden] { display: none; }
+.controls button { font: inherit; min-width: 2.75rem; min-height: 2.5rem; padding: 0 .8rem; border: 1px solid var(--accent); border-radius: .4rem; background: var(--accent-wash); color: var(--accent); cursor: pointer; }
+.controls button:disabled { opacity: .4; cursor: default; }
+.controls output { font-variant-numeric: tabular-nums; min-width: 4.5rem; }
+.with-code { display: grid; grid-template-columns: minmax(0, 22rem) minmax(0, 1fr); gap: 0 1.2rem; align-items: start; }
+.with-code > h3, .with-code > .controls { grid-column: 1 / -1; }
+.with-code > pre { margin: 0; }
+.line { display: block; margin: 0 -1rem; padding: 0 1rem; border-left: 3px solid transparent; }
+.line.runs { background: var(--accent-wash); border-left-color: var(--accent); }
+.steps { display: grid; gap: 1rem; }
+.live .steps { gap: 0; }
+.live .steps > .card { grid-area: 1 / 1; visibility: hidden; border: 0; padding: 0; }
+.live .steps > .card.now { visibility: visible; }
+.caption { font-size: .95rem; margin: 0 0 .6rem; }
+.box.new { border-left-width: 5px; }
+.lanes { display: grid; gap: .4rem; margin-bottom: 1rem; }
+.lane { display: grid; grid-template-columns: 9.5rem minmax(0, 1fr); gap: .8rem; align-items: center; font-size: .92rem; }
+.track { position: relative; }
+.lane .track { height: 1.5rem; overflow: hidden; }
+.lane .track > i { position: absolute; top: .45rem; height: .6rem; min-width: 0; border-radius: 0; background: none; }
+.lane .track > i.running { background: var(--accent); }
+.lane .track > i.waiting { background: repeating-linear-gradient(90deg, var(--soft) 0 3px, transparent 3px 7px); top: .65rem; height: .2rem; }
+.lane .track > b { position: absolute; top: .35rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; background: var(--ink); }
+.lane .track > b.failed { background: var(--bad); border-radius: 0; transform: rotate(45deg); }
+.lane .track > b.stopped { background: var(--warn); border-radius: 0; }
+.lane .track > b.done { background: var(--card); border: 3px solid var(--ink); }
+.lane .track > u { display: none; }
+.live .lane .track > u { display: block; position: absolute; top: 0; bottom: 0; left: var(--head); width: 2px; margin-left: -1px; background: var(--curve-0); transition: left .25s; }
+.live .lane .track > :not(u) { opacity: .18; transition: opacity .25s; }
+.live .lane .track > .past, .live .lane .track > .now { opacity: 1; }
+.events { list-style: none; margin: 0; padding: 0; font-size: .92rem; }
+.events > li { display: flex; gap: .8rem; padding: .25rem .5rem; border-left: 3px solid transparent; overflow-wrap: anywhere; }
+.events .when { flex: none; width: 4.5rem; text-align: right; color: var(--soft); font-variant-numeric: tabular-nums; }
+.events .failed b { color: var(--bad); } .events .stopped b { color: var(--warn); }
+.live .events { max-height: 16rem; overflow-y: auto; }
+.live .events > li { opacity: .35; }
+.live .events > .past { opacity: 1; }
+.live .events > .now { opacity: 1; background: var(--accent-wash); border-left-color: var(--accent); }
+svg polyline.area { fill: var(--accent); stroke: none; fill-opacity: .55; }
+@media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 .card { background: var(--card); border: 1px solid var(--rule); padding: .9rem; }
 .columns { display: grid; grid-auto-flow: column; grid-auto-columns: minmax(0, 1fr); gap: .6rem; }
 .columns h4 { font-size: .8rem; font-weight: 600; color: var(--soft); margin: 0 0 .3rem; }
@@ -69,7 +116,11 @@ svg polyline { fill: none; stroke-width: 2.5; }
 .legend svg { width: 2.2rem; display: inline-block; vertical-align: middle; margin-right: .4rem; }
 .c0 { stroke: var(--curve-0); } .c1 { stroke: var(--curve-1); stroke-width: 5; } .c2 { stroke: var(--curve-2); stroke-dasharray: 7 5; }
 circle.c0 { fill: var(--curve-0); } circle.c1 { fill: var(--curve-1); } circle.c2 { fill: var(--curve-2); }
+@media (max-width: 52rem) { .with-code { grid-template-columns: minmax(0, 1fr); } .with-code > pre { margin-bottom: 1rem; } }
 @media (max-width: 34rem) {
+  .keys { display: none; }
+  .film { padding: .7rem; }
+  .lane { grid-template-columns: minmax(0, 1fr); gap: 0; }
   .bars { grid-template-columns: 1fr max-content; gap: .1rem .6rem; }
   .bars > .label { grid-column: 1 / -1; margin-top: .5rem; }
   .three .columns { grid-auto-flow: row; }

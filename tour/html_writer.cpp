@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "format.hpp"
+#include "html_script.hpp"
 #include "html_style.hpp"
 
 namespace tour {
@@ -18,12 +19,16 @@ bool is_number(const std::string& cell) {
 }
 
 std::string shown(const paragraph& item) { return element("p", item.text) + "\n"; }
-std::string shown(const listing& item) { return element("pre", item.text) + "\n"; }
+std::string shown(const listing& item) { return coloured_code(item.text); }
 std::string shown(const claim& item) {
   return std::string("<p class=\"claim") + (item.holds ? "" : " broken") + "\"><b>" +
          (item.holds ? "holds" : "FAILS") + "</b><span>" + escaped(item.text) + "</span></p>\n";
 }
+// Pictures never stand alone: see below.
+std::string shown(const memory_picture&) { return {}; }
 std::string shown(const curve_chart& item) { return drawn_curves(item); }
+std::string shown(const level_chart& item) { return drawn_area(item); }
+std::string shown(const timeline& item) { return played_timeline(item); }
 
 // Each cell knows its column, for screens so narrow that a row becomes a list.
 std::string shown(const table& item) {
@@ -58,39 +63,27 @@ std::string shown(const bar_chart& item) {
   return html + "</div></figure>\n";
 }
 
-// The larger the piece of memory, the higher the box, within limits.
-std::string shown(const memory_box& box) {
-  const double height = 44 + 0.15 * static_cast<double>(std::min<std::size_t>(box.size, 800));
-  std::string html = std::string("<div class=\"box") + (box.highlighted ? " about" : "") +
-                     "\" style=\"min-height:" + fixed(height, 0) + "px\">" + element("b", box.name) +
-                     element("span class=\"mono\"", address(box.address));
-  html += element("small", byte_size(static_cast<double>(box.size)));
-  for (const std::string& note : box.notes) html += element("small", note);
-  return html + "</div>";
-}
-std::string shown(const memory_picture& item) {
-  std::string html = std::string("<div class=\"card") + (item.columns.size() > 2 ? " three" : "") + "\">" +
-                     element("h3", item.title) + "<div class=\"columns\">\n";
-  for (const memory_column& column : item.columns) {
-    html += "<div>" + element("h4", column.title);
-    for (const memory_box& box : column.boxes) html += shown(box);
-    if (column.boxes.empty()) html += "<div class=\"none\">nothing</div>";
-    html += "</div>\n";
-  }
-  return html + "</div></div>\n";
-}
-
+// Consecutive pictures are one film, together with the listing just before them.
 std::string shown(const section& part) {
   std::string html = "<section id=\"" + escaped(part.name()) + "\">" +
                      element("h2", part.name() + ": " + part.title()) + "\n";
-  bool in_pictures = false;
-  for (const item& each : part.items()) {
-    const bool is_picture = std::holds_alternative<memory_picture>(each);
-    if (is_picture != in_pictures) html += is_picture ? "<div class=\"life\">\n" : "</div>\n";
-    in_pictures = is_picture;
-    html += std::visit([](const auto& kind) { return shown(kind); }, each);
+  const std::vector<item>& items = part.items();
+  for (std::size_t i = 0; i != items.size();) {
+    std::size_t next = i;
+    const auto* const code = std::get_if<listing>(&items[i]);
+    if (code) ++next;
+    std::vector<memory_picture> pictures;
+    for (; next != items.size() && std::holds_alternative<memory_picture>(items[next]); ++next) {
+      pictures.push_back(std::get<memory_picture>(items[next]));
+    }
+    if (!pictures.empty()) {
+      html += played_memory(code, pictures);
+      i = next;
+    } else {
+      html += std::visit([](const auto& kind) { return shown(kind); }, items[i++]);
+    }
   }
-  return html + (in_pictures ? "</div>" : "") + "</section>\n";
+  return html + "</section>\n";
 }
 
 std::string summary(const report& whole) {
@@ -147,6 +140,8 @@ std::string to_html(const report& whole) {
   }
   html += "</nav>\n";
   for (const section& each : whole.sections) html += shown(each);
-  return html + "</body>\n</html>\n";
+  html += "<script>";
+  html += html_script;
+  return html + "</script>\n</body>\n</html>\n";
 }
 }  // namespace tour

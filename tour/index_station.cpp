@@ -1,4 +1,4 @@
-// tour/index_station.cpp -- station 7: counts the words of a whole tree, on one thread and on all.
+// tour/index_station.cpp -- counts the words of a whole tree, on one thread and on all.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdio>

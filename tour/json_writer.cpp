@@ -160,6 +160,41 @@ void write(json& out, const memory_picture& shown) {
   out.close(']');
 }
 
+const char* name_of(lane_state state) {
+  switch (state) {
+    case lane_state::idle:
+      return "idle";
+    case lane_state::running:
+      return "running";
+    case lane_state::waiting:
+      return "waiting";
+    case lane_state::failed:
+      return "failed";
+    case lane_state::stopped:
+      return "stopped";
+    case lane_state::done:
+      return "done";
+  }
+  return "";
+}
+void write(json& out, const timeline& shown) {
+  out.member("kind", "timeline").member("title", shown.title);
+  strings(out, "lanes", shown.lanes);
+  out.key("events").open('[');
+  for (const happening& each : shown.events) {
+    out.open('{').member("ns", each.at).member("lane", each.lane).member("text", each.text);
+    out.member("then", name_of(each.then)).close('}');
+  }
+  out.close(']');
+}
+
+void write(json& out, const level_chart& shown) {
+  out.member("kind", "levels").member("title", shown.title).member("x", shown.x_label);
+  out.member("limit", shown.limit).member("limit_label", shown.limit_label).key("levels").open('[');
+  for (const double level : shown.levels) out.value(level);
+  out.close(']');
+}
+
 void write(json& out, const section& each) {
   out.new_line();
   out.open('{').member("name", each.name()).member("title", each.title());

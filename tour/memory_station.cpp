@@ -1,4 +1,4 @@
-// tour/memory_station.cpp -- station 6: heap, recycler, an allocator, no memory at all, and no frame at all.
+// tour/memory_station.cpp -- heap, recycler, an allocator, no memory at all, and no frame at all.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/core/sync_wait.hpp>

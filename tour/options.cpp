@@ -133,7 +133,7 @@ std::string help_text() {
       "  --help        this text\n"
       "  PATH          the directory that the last station reads (" +
       settings().tree.string() + ")\n\nStations:\n";
-  for (const station& each : stations) text += "  " + fitted(each.name, 12) + std::string(each.title) + "\n";
+  for (const station& each : stations) text += "  " + fitted(each.name, 15) + std::string(each.title) + "\n";
   text +=
       "\nExit code: 0; 1 if a claim of the tour did not hold in this run or a file could\n"
       "not be written; 2 if the arguments are wrong.\n";

@@ -59,16 +59,41 @@ struct memory_column {
   std::string title;
   std::vector<memory_box> boxes;
 };
+/// Consecutive pictures show how the memory changes; a listing just before them is the code that runs.
 struct memory_picture {
   std::string title;
   std::vector<memory_column> columns;
+  std::vector<std::size_t> lines = {};  ///< of that listing, which run now; the first one is 1
+};
+enum class lane_state { idle, running, waiting, failed, stopped, done };
+/// Something that happened in one lane of a timeline, and the state of that lane from then on.
+struct happening {
+  double at;  ///< nanoseconds since the first one; the same for all where only the order is known
+  std::size_t lane;
+  std::string text;
+  lane_state then;
+};
+/// A recorded run: what happened in each of several threads or coroutines, in order.
+struct timeline {
+  std::string title;
+  std::vector<std::string> lanes;
+  std::vector<happening> events;
+};
+/// A number that changed in steps, such as a fill level, below a limit.
+struct level_chart {
+  std::string title;
+  std::string x_label;
+  std::vector<double> levels;  ///< after each change
+  double limit;                ///< a line across, at this level
+  std::string limit_label;
 };
 /// What the tour promises, and whether it was so in this run.
 struct claim {
   std::string text;
   bool holds;
 };
-using item = std::variant<paragraph, listing, table, bar_chart, curve_chart, memory_picture, claim>;
+using item = std::variant<paragraph, listing, table, bar_chart, curve_chart, memory_picture, timeline,
+                          level_chart, claim>;
 
 /// A measured number under a stable name, for programs that read the JSON.
 struct figure {

@@ -20,6 +20,12 @@ void show_sync(section& page, const settings& given);
 void show_context(section& page, const settings& given);
 void show_generators(section& page, const settings& given);
 void show_memory(section& page, const settings& given);
+void show_scope(section& page, const settings& given);
+void show_cancellation(section& page, const settings& given);
+void show_channels(section& page, const settings& given);
+void show_io(section& page, const settings& given);
+void show_seed(section& page, const settings& given);
+void show_interleavings(section& page, const settings& given);
 void show_index(section& page, const settings& given);
 
 struct station {
@@ -27,13 +33,19 @@ struct station {
   std::string_view title;
   void (*show)(section&, const settings&);
 };
-inline constexpr std::array<station, 7> stations{{
+inline constexpr auto stations = std::to_array<station>({
     {"frame", "the life of a coroutine frame", &show_frame},
     {"tasks", "three ways to await, side by side", &show_tasks},
     {"sync", "events and mutexes that suspend instead of blocking", &show_sync},
     {"context", "who runs what", &show_context},
     {"generators", "sequences on demand, and coroutines that stop early", &show_generators},
     {"memory", "where frames live", &show_memory},
+    {"scope", "children that are joined, and errors that are not lost", &show_scope},
+    {"cancellation", "a stop request that loses nothing", &show_cancellation},
+    {"channels", "backpressure, and a select that takes exactly one", &show_channels},
+    {"io", "sockets and files on one thread", &show_io},
+    {"seed", "a seed that breaks a program, and its replay", &show_seed},
+    {"interleavings", "a weakened memory order, and what kills it", &show_interleavings},
     {"index", "real work on all threads", &show_index},
-}};
+});
 }  // namespace tour

@@ -1,4 +1,4 @@
-// tour/sync_station.cpp -- station 3: ten thousand waiters, a contended mutex, and no allocation.
+// tour/sync_station.cpp -- ten thousand waiters, a contended mutex, and no allocation.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <thread>

@@ -1,4 +1,4 @@
-// tour/tasks_station.cpp -- station 2: nested resume, atomic flag and symmetric transfer, side by side.
+// tour/tasks_station.cpp -- nested resume, atomic flag and symmetric transfer, side by side.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>
 

@@ -9,6 +9,7 @@
 
 #include "format.hpp"
 #include "text_picture.hpp"
+#include "text_timeline.hpp"
 
 namespace tour {
 namespace {
@@ -115,6 +116,12 @@ void text_writer::put(const std::string& line) {
 void text_writer::put_title(const std::string& title) {
   for (const std::string& line : wrapped(title, text_width())) put(bold(line));
 }
+void text_writer::put_drawing(const std::string& title, const std::vector<std::string>& lines) {
+  gap();
+  put_title(title);
+  for (const std::string& line : lines) put(line);
+  gap();
+}
 void text_writer::gap() {
   if (!after_gap_) std::printf("\n");
   after_gap_ = true;
@@ -214,10 +221,13 @@ void text_writer::write(const curve_chart& shown) {
 }
 
 void text_writer::write(const memory_picture& shown) {
-  gap();
-  put_title(shown.title);
-  for (const std::string& line : drawn_memory(shown, text_width())) put(line);
-  gap();
+  put_drawing(shown.title, drawn_memory(shown, text_width()));
+}
+void text_writer::write(const timeline& shown) {
+  put_drawing(shown.title, drawn_timeline(shown, text_width()));
+}
+void text_writer::write(const level_chart& shown) {
+  put_drawing(shown.title, drawn_levels(shown, text_width()));
 }
 
 void text_writer::write(const claim& shown) {

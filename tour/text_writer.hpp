@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "report.hpp"
 
@@ -24,10 +25,14 @@ class text_writer {
   void write(const bar_chart& shown);
   void write(const curve_chart& shown);
   void write(const memory_picture& shown);
+  void write(const timeline& shown);
+  void write(const level_chart& shown);
   void write(const claim& shown);
 
   void put(const std::string& line);
   void put_title(const std::string& title);
+  /// A title and what is drawn below it, between empty lines.
+  void put_drawing(const std::string& title, const std::vector<std::string>& lines);
   /// An empty line, unless the last one was.
   void gap();
   std::string bold(const std::string& text) const { return dressed("1", text); }
