@@ -16,7 +16,7 @@ constexpr int events_per_call = 128;
 /// The addresses of these are the keys of the wake_sources; the key of a descriptor is the address of its
 /// record.
 constexpr char wake_key = 0, timer_key = 0;
-constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
+constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP | EPOLLPRI;
 }  // namespace
 
 epoll_backend::poller::poller() : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1") {
@@ -47,6 +47,10 @@ io_record& epoll_backend::attach(int fd, io_descriptor_kind kind) {
   descriptor.kind = kind;
   descriptor.fd = fd;
   descriptor.watches_writing = false;
+  {
+    const small_mutex_lock lock{descriptor.reading.mutex};
+    descriptor.input.reset();
+  }
   if (watched && !active->watch(EPOLL_CTL_ADD, fd, &descriptor, watched_to_read)) {
     const int error = errno;
     records_.give_back(descriptor);
@@ -88,19 +92,24 @@ bool epoll_backend::submit_polled(io_request& request) noexcept {
     request.result = -ECANCELED;
     return false;
   }
-  if (side.queue.empty()) {
-    request.result = try_now(request);
-    if (request.result != not_ready) {
-      request.progress = io_event::state::finished;
-      return false;
-    }
-  }
+  if (side.queue.empty() && attempt(request)) return false;
   if (!waits_to_read(request.opcode) && !watch_writing(record_of(request))) {
     request.result = unless_lost(request, [error = errno] { return -error; });
     return false;
   }
   request.progress = io_event::state::queued;
   side.queue.push(request);
+  return true;
+}
+
+/// Executes the request if that is possible without waiting.
+bool epoll_backend::attempt(io_request& request) noexcept {
+  drained_stream& input = record_of(request).input;
+  if (input.is_drained_for(request)) return false;
+  request.result = try_now(request);
+  if (request.result == not_ready) return false;
+  request.progress = io_event::state::finished;
+  input.completed(request);
   return true;
 }
 
@@ -167,22 +176,27 @@ io_backend::signals epoll_backend::poll(bool wait) noexcept {
     } else {
       constexpr std::uint32_t both = EPOLLHUP | EPOLLERR;
       record& descriptor = *static_cast<record*>(found[i].data.ptr);
-      if (found[i].events & (EPOLLIN | EPOLLRDHUP | both)) ready(descriptor.reading);
-      if (found[i].events & (EPOLLOUT | both)) ready(descriptor.writing);
+      const std::uint32_t events = found[i].events;
+      if (events & (watched_to_read | both)) {
+        const small_mutex_lock lock{descriptor.reading.mutex};
+        descriptor.input.reported(events);
+        ready(descriptor.reading);
+      }
+      if (events & (EPOLLOUT | both)) {
+        const small_mutex_lock lock{descriptor.writing.mutex};
+        ready(descriptor.writing);
+      }
     }
   }
   return seen;
 }
 
-/// Carries out queued requests until one would block.
+/// Carries out queued requests until one would block. Called with the lock of the direction held.
 void epoll_backend::ready(direction& side) noexcept {
-  const small_mutex_lock lock{side.mutex};
   while (!side.queue.empty()) {
     auto& request = static_cast<io_request&>(*side.queue.front());
-    request.result = try_now(request);
-    if (request.result == not_ready) return;
+    if (!attempt(request)) return;
     side.queue.remove(request);
-    request.progress = io_event::state::finished;
     loop_.finish_in_poll(request);
   }
 }

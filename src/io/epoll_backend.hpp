@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "blocking_threads.hpp"
+#include "drained_stream.hpp"
 #include "io_backend.hpp"
 #include "made_when_needed.hpp"
 #include "owned_fd.hpp"
@@ -43,6 +44,7 @@ class epoll_backend final : public io_backend {
     bool watches_writing = false;  // belongs to writing.mutex
     record* next_free = nullptr;
     direction reading, writing;
+    drained_stream input;  // belongs to reading.mutex
   };
 
   /// The epoll instance that poll() sleeps in, and the descriptors that end the sleep.
@@ -65,6 +67,7 @@ class epoll_backend final : public io_backend {
   static direction& direction_of(const io_request& request) noexcept;
   bool submit_polled(io_request& request) noexcept;
   bool submit_file(io_request& request) noexcept;
+  static bool attempt(io_request& request) noexcept;
   void ready(direction& side) noexcept;
   bool watch_writing(record& descriptor) noexcept;
 

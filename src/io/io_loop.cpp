@@ -5,9 +5,12 @@
 
 namespace coracle::detail {
 namespace {
-/// The longest time between two polls while events are ready, apart from the turn under way. In ticks of the
-/// system.
+/// The longest time between two polls while coroutines are scheduled, apart from the turn under way. In ticks
+/// of the system.
 constexpr std::uint64_t poll_interval = is_modelled ? 2 : turn_order::slice;
+/// The same while there are only events from earlier polls. These end by themselves, and a poll that comes
+/// later reports more events and submits more operations in one system call.
+constexpr std::uint64_t poll_interval_of_events = 8 * poll_interval;
 }  // namespace
 
 /// The calling thread runs `its_loop` for the lifetime of this object.
@@ -216,7 +219,9 @@ io_loop::ready io_loop::next(running& here, bool wait, io_run* caller) noexcept 
 /// have something to report.
 bool io_loop::poll_is_due() noexcept {
   const bool is_watching = !timers_.empty() || watched_.load(memory_order_relaxed) != 0; /*D2*/
-  return is_watching && system_.ticks() >= next_poll_;
+  if (!is_watching) return false;
+  const std::uint64_t extended = scheduled_.empty() ? poll_interval_of_events - poll_interval : 0;
+  return system_.ticks() >= next_poll_ + extended;
 }
 
 io_loop::ready io_loop::take() noexcept {

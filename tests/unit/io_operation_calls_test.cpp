@@ -117,6 +117,49 @@ TEST_CASE("io_operation: accept and connect over TCP, and a connection that is r
   CHECK(not_connected == -ECONNREFUSED);
 }
 
+TEST_CASE("io_operation: a receive that leaves bytes behind urgent data does not hide them") {
+  io_service io;
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), client = ::socket(AF_INET, SOCK_STREAM, 0);
+  const sockaddr_in address = loopback(fd);
+  REQUIRE(::listen(fd, 1) == 0);
+  REQUIRE(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  const io_descriptor server{io, ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK),
+                             io_descriptor_kind::pollable};
+  ::close(fd);
+  outcome first, second;
+  auto waiting = received(server, first);
+  waiting.resume();
+  REQUIRE(::send(client, "a", 1, 0) == 1);
+  REQUIRE(::send(client, "b", 1, MSG_OOB) == 1);
+  REQUIRE(::send(client, "c", 1, 0) == 1);
+  while (!first.over) io.process_one_event();
+  CHECK(first.text() == "a");
+  auto receiving = received(server, second);
+  receiving.resume();
+  while (!second.over) io.process_one_event();
+  CHECK(second.text() == "c");
+  ::close(client);
+}
+
+TEST_CASE("io_operation: a receive of one record leaves the next one to the next receive") {
+  io_service io;
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+  const io_descriptor one{io, ends[0], io_descriptor_kind::pollable},
+      two{io, ends[1], io_descriptor_kind::pollable};
+  outcome first, second;
+  auto waiting = received(two, first);
+  waiting.resume();
+  send_now(one, "first");
+  send_now(one, "second");
+  while (!first.over) io.process_one_event();
+  CHECK(first.text() == "first");
+  auto receiving = received(two, second);
+  receiving.resume();
+  while (!second.over) io.process_one_event();
+  CHECK(second.text() == "second");
+}
+
 TEST_CASE("io_operation: send_to and receive_from over UDP") {
   io_service io;
   const auto udp = [&] {

@@ -76,9 +76,9 @@ TEST_CASE("ip_address: each question is answered by the family that it holds") {
 TEST_CASE("ip_address: the other family's address is not given out") {
   using coracle_test::abort_message;
   CHECK(abort_message([] { static_cast<void>(ip_address(ipv6_address()).to_ipv4()); }) ==
-        "coracle: to_ipv4() of an IPv6 address: ask is_ipv4() first\n");
+        "coracle: to_ipv4() of an IPv6 address: check is_ipv4() first\n");
   CHECK(abort_message([] { static_cast<void>(ip_address().to_ipv6()); }) ==
-        "coracle: to_ipv6() of an IPv4 address: ask is_ipv6() first\n");
+        "coracle: to_ipv6() of an IPv4 address: check is_ipv6() first\n");
 }
 
 TEST_CASE("ip_address: it may be a key of a hash table") {

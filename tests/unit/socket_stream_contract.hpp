@@ -33,6 +33,29 @@ TEST_CASE(CORACLE_SOCKET_TEST ": recv waits for what is sent, and gives 0 at the
   CHECK(received == "one two");
 }
 
+TEST_CASE(CORACLE_SOCKET_TEST ": a receive that takes less than it could does not hide what comes later") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  io.run([&]() -> task<> {
+    for (const std::string_view each : {"one", "two", "three"}) {
+      co_await send_all(ends.client, each);
+      CHECK(co_await receive_some(ends.server) == each);
+    }
+    const auto send_later = [&]() -> task<> {
+      co_await io.schedule();
+      co_await send_all(ends.client, "later");
+    };
+    const auto receive = [&]() -> task<> { CHECK(co_await receive_some(ends.server) == "later"); };
+    co_await coracle::when_all(receive(), send_later());
+    co_await send_all(ends.client, "last");
+    ends.client.close_send();
+    CHECK(co_await receive_some(ends.server) == "last");
+    CHECK(co_await receive_some(ends.server) == "");
+    CHECK(co_await receive_some(ends.server) == "");
+  }());
+}
+
 TEST_CASE(CORACLE_SOCKET_TEST ": half closed, the other direction still carries data") {
   service_under_test here;
   io_service& io = here.io;
