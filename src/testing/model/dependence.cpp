@@ -28,7 +28,7 @@ void model_engine::touch(std::initializer_list<touched> what) {
   self.past.at[running_] = self.time;
   if (by_races_) {
     const model_own_work own;
-    events_.push_back({self.past, place_, block_, self.time, static_cast<std::uint8_t>(running_)});
+    events_.emplace_back(self.past, place_, block_, self.time, static_cast<std::uint8_t>(running_));
     for (unsigned i = 0; i != races_; ++i) reverse(found_[i]);
   }
   for (const touched& each : what) leave_mark(*each.at, each.writes);

@@ -158,8 +158,8 @@ class model_engine {
   void finish_thread();
 
   // model_schedule.cpp
-  void point(const operation& next);
-  void wait_for_another(const operation& next);
+  void point(operation next);  // by value: in registers
+  void wait_for_another(operation next);
   void run_another();
   unsigned choose_thread(thread_set able);
   unsigned choose_by_priority(thread_set able);
@@ -198,9 +198,13 @@ class model_engine {
   void tick(unsigned index) noexcept;
   [[nodiscard]] std::string called(const model_location& at) const;
   template <class Make>
-  void trace(const site& where, Make make) {
-    if (!tracing_) [[likely]]
-      return;
+  void trace(const site& where, const Make& make) {
+    if (tracing_) [[unlikely]]
+      add_to_trace(where, make);
+  }
+  template <class Make>
+  CORACLE_COLD()
+  void add_to_trace(const site& where, const Make& make) {
     const model_own_work own;
     trace_.add(make(), where);
   }

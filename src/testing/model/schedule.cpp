@@ -25,13 +25,13 @@ thread_set model_engine::runnable() const noexcept {
 }
 
 /// A scheduling point: another thread may run here, before this thread's next step.
-void model_engine::point(const operation& next) {
+void model_engine::point(operation next) {
   if (++steps_ > limits_.steps) fail_endless();
   me().next = next;
   if (!next.is_local() || !reduces_) run_another();
 }
 /// For a thread that is no longer `ready`. `next`: its next step if it is chosen all the same.
-void model_engine::wait_for_another(const operation& next) {
+void model_engine::wait_for_another(operation next) {
   me().next = next;
   if (last_chosen_ == running_) last_chosen_ = nobody;
   run_another();
