@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -16,7 +17,7 @@
 using namespace coracle;
 
 namespace {
-/// The names in a trace, and what stands in between.
+/// The names in a trace, without the namespaces of this file, and what stands in between.
 std::vector<std::string> names_in(const async_stacktrace& trace) {
   std::vector<std::string> names;
   const std::string text = trace.to_string();
@@ -24,7 +25,10 @@ std::vector<std::string> names_in(const async_stacktrace& trace) {
     std::string line = text.substr(at, text.find('\n', at) - at);
     at += line.size() + 1;
     line.erase(0, line.find_first_not_of(' '));
-    names.push_back(line.substr(0, line.find("  (")));
+    line.resize(std::min(line.find("  ("), line.size()));
+    if (const std::size_t qualified = line.rfind("::"); qualified != std::string::npos && line[0] == '#')
+      line.erase(4, qualified + 2 - 4);
+    names.push_back(line);
   }
   return names;
 }
