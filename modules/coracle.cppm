@@ -26,6 +26,7 @@ using coracle::async_semaphore_permit;
 using coracle::async_shared_mutex;
 using coracle::async_shared_mutex_lock;
 using coracle::async_shared_mutex_shared_lock;
+using coracle::async_stacktrace;
 using coracle::await_result_t;
 using coracle::awaitable;
 using coracle::awaitable_in;
@@ -73,6 +74,7 @@ using coracle::hands_down_environment;
 using coracle::heap_frames;
 using coracle::hedge;
 using coracle::inline_scheduler;
+using coracle::install_crash_handler;
 using coracle::interleave;
 using coracle::interleaved;
 using coracle::interval;
@@ -244,6 +246,7 @@ using coracle::streams::zip;
 }  // namespace coracle::streams
 export namespace coracle::this_task {
 using coracle::this_task::deadline;
+using coracle::this_task::stacktrace;
 using coracle::this_task::stop_token;
 using coracle::this_task::throw_if_stopped;
 using coracle::this_task::yield;

@@ -61,6 +61,7 @@ NOT_OPERATIONS = {
     "optional_awaiter": NO_WAIT,
     "lookup_turn": NO_WAIT,
     "counted_as_ready": NO_WAIT,
+    "read_stacktrace": NO_WAIT,
     "read_environment": NO_WAIT,
     "replace_environment": NO_WAIT,
     "starts_eagerly::start_now": NO_WAIT,

@@ -53,6 +53,8 @@
 #include <coracle/generators/async_generator.hpp>
 #include <coracle/generators/generator.hpp>
 #include <coracle/generators/recursive_generator.hpp>
+#include <coracle/inspect/async_stacktrace.hpp>
+#include <coracle/inspect/crash_handler.hpp>
 #include <coracle/streams/buffered.hpp>
 #include <coracle/streams/ends.hpp>
 #include <coracle/streams/merge.hpp>

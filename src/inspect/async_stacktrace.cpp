@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include <coracle/base/small_mutex.hpp>
+#include <coracle/inspect/async_stacktrace.hpp>
+#include <mutex>
+
+#include "awaits.hpp"
+#include "symbol_names.hpp"
+
+namespace coracle {
+namespace detail {
+namespace {
+/// Those of the program, mapped once and for all.
+class own_symbols {
+ public:
+  /// Calls `use(symbols&)` while no other thread does.
+  template <class Use>
+  static auto with(Use use) noexcept(noexcept(use(std::declval<symbols&>()))) {
+    const std::lock_guard guard(lock);
+    static symbols names(::getpid());
+    return use(names);
+  }
+
+ private:
+  static constinit small_mutex lock;
+};
+constinit small_mutex own_symbols::lock;
+
+std::uintptr_t address_of_code(const void* code) noexcept { return reinterpret_cast<std::uintptr_t>(code); }
+const void* pointer_to_code(std::uintptr_t address) noexcept {
+  return reinterpret_cast<const void*>(address);
+}
+
+const char* file_name(const char* path) noexcept {
+  const char* const slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+void append_function(symbols& names, std::uintptr_t function, std::string& to) {
+  const function_symbol found = names.at(function);
+  short_name name;
+  found.name ? append_short_name(found.name, name) : void(name.add_address(function));
+  if (found.in)
+    name.add("  (")
+        .add(file_name(found.in->path.c_str()))
+        .add("+")
+        .add_address(function - found.in->bias)
+        .add(")");
+  to += name.c_str();
+}
+void append_continuation(symbols& names, std::uintptr_t function, std::string& to) {
+  const function_symbol found = names.at(function);
+  const char* const known = found.name ? kind_of_continuation(found.name).text : nullptr;
+  to += known ? known : found.name ? demangled(found.name) : "plain code";
+}
+}  // namespace
+}  // namespace detail
+
+async_stacktrace async_stacktrace::of(std::coroutine_handle<> coroutine) noexcept {
+  async_stacktrace found;
+  if (!coroutine) return found;
+  detail::own_symbols::with([&](detail::symbols& names) noexcept {
+    const detail::process_memory memory(::getpid());
+    detail::await_reader reader(memory, names);
+    std::uintptr_t frame = detail::address_of_code(coroutine.address());
+    while (frame != 0) {
+      if (found.size_ == max_depth) {
+        found.is_cut_off_ = true;
+        break;
+      }
+      const detail::continuation next = reader.continuation_of(frame);
+      found.entries_[found.size_++] = {detail::pointer_to_code(memory.word(frame)),
+                                       detail::pointer_to_code(next.through)};
+      frame = next.parent;
+    }
+  });
+  return found;
+}
+
+std::string async_stacktrace::to_string() const {
+  std::string text;
+  detail::own_symbols::with([&](detail::symbols& names) {
+    for (const entry& each : *this) {
+      const auto number = static_cast<std::size_t>(&each - entries_);
+      const std::string label = "#" + std::to_string(number);
+      text += label + std::string(label.size() < 3 ? 4 - label.size() : 1, ' ');
+      detail::append_function(names, detail::address_of_code(each.function), text);
+      text += '\n';
+      if (!each.through) continue;
+      text += number + 1 == size_ ? "    " : "    through ";
+      detail::append_continuation(names, detail::address_of_code(each.through), text);
+      text += '\n';
+    }
+  });
+  if (is_cut_off_) text += "    (and more)\n";
+  return text;
+}
+}  // namespace coracle

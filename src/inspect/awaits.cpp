@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "awaits.hpp"
+
+namespace coracle::detail {
+namespace {
+constexpr std::uintptr_t tags = 7;   // in the low bits of a parent word: core/detail/task_state.hpp
+constexpr std::uintptr_t folds = 4;  // the word is the address of an awaiter in the parent's frame
+constexpr std::uintptr_t most_in_frame = 64 << 10;
+constexpr std::size_t block = 4096;
+}  // namespace
+
+std::uintptr_t await_reader::resume_function(std::uintptr_t frame) noexcept {
+  std::uintptr_t words[2];
+  if (frame % sizeof(void*) != 0 || memory_.read(frame, words, sizeof words) != sizeof words) return 0;
+  const bool is_frame = names_.role_at(words[0]) == role::resume && names_.role_at(words[1]) == role::destroy;
+  return is_frame ? words[0] : 0;
+}
+
+/// Returns true if a word there is the address of the frame.
+bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame) const noexcept {
+  std::uintptr_t words[block / sizeof(std::uintptr_t)];
+  for (const std::uintptr_t end = from + size; from < end;) {
+    const std::size_t up_to_page = block - from % block;  // the next page may not exist
+    const std::size_t wanted = end - from < up_to_page ? end - from : up_to_page;
+    const std::size_t got = memory_.read(from, words, wanted);
+    for (std::size_t i = 0; i != got / sizeof(std::uintptr_t); ++i) {
+      if ((words[i] & ~tags) == frame) return true;
+    }
+    if (got != wanted) return false;
+    from += got;
+  }
+  return false;
+}
+
+/// The nearest frame that begins before an object, which may lie in it; 0 if none is near.
+std::uintptr_t await_reader::frame_before(std::uintptr_t address) noexcept {
+  std::uintptr_t words[block / sizeof(std::uintptr_t)];
+  address &= ~(sizeof(void*) - 1);
+  const std::uintptr_t lowest = address > most_in_frame ? address - most_in_frame : 0;
+  for (std::uintptr_t high = address; high > lowest;) {
+    const std::uintptr_t low = (high - 1) & ~(block - 1);
+    if (memory_.read(low, words, high - low) != high - low) return 0;
+    for (std::uintptr_t frame = high; frame != low;) {
+      frame -= sizeof(void*);
+      if (names_.role_at(words[(frame - low) / sizeof(void*)]) != role::resume) continue;
+      if (resume_function(frame) != 0) return frame;
+    }
+    high = low;
+  }
+  return 0;
+}
+
+/// Finds out whether a word of the frame may be its parent.
+bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuation& to) noexcept {
+  const std::uintptr_t address = word & ~tags;
+  if (address < block || address >> 47 != 0 || address == frame) return false;
+  if (resume_function(address) != 0) {
+    to = {address, 0, 0};
+    return refers_to(address, most_in_frame, frame);  // with its awaiter; a parameter may be any handle
+  }
+  const std::uintptr_t called = memory_.word(address);
+  const bool is_callback = names_.role_at(called) == role::callback;
+  if (is_callback && !kind_of_continuation(names_.at(called).name).is_in_awaiter) {
+    to = {0, called, address};
+    return true;
+  }
+  if (!is_callback && !(word & folds)) return false;
+  const std::uintptr_t around = frame_before(address);
+  if (around == frame) return false;  // it is a part of what this frame awaits
+  const bool is_parent = around != 0 && refers_to(around, address - around + block, frame);
+  to = {is_parent ? around : 0, is_callback ? called : 0, is_callback ? address : 0};
+  return is_parent || is_callback;
+}
+
+await_reader::link await_reader::first_link(std::uintptr_t frame, std::size_t from) noexcept {
+  constexpr std::size_t at_once = 16;
+  std::uintptr_t words[at_once];
+  for (std::size_t at = from; at < most_words; at += at_once) {
+    const std::size_t got = memory_.read(frame + promise_in_frame + at * sizeof(void*), words, sizeof words);
+    for (std::size_t i = 0; i != got / sizeof(void*); ++i) {
+      if (continuation to; follow(frame, words[i], to)) return {to, at + i};
+    }
+    if (got != sizeof words) break;
+  }
+  return {{}, most_words};
+}
+
+continuation await_reader::continuation_of(std::uintptr_t frame) noexcept {
+  for (link found = first_link(frame, 0); found.at != most_words; found = first_link(frame, found.at + 1)) {
+    if (found.to.parent == 0 || found.to.through != 0) return found.to;
+    // A coroutine that this one awaits has its address, too. Of the two the child has it in front, in its promise.
+    const link back = first_link(found.to.parent, 0);
+    if (back.to.parent != frame || back.at > found.at) return found.to;
+  }
+  return {};
+}
+
+continuation_kind kind_of_continuation(const char* symbol) noexcept {
+  struct known {
+    const char* in_symbol;
+    continuation_kind kind;
+  };
+  static constexpr known all[] = {
+      {"14waiting_thread8finished", {"sync_wait()", false}},
+      {"8siblings4ruleE0", {"when_all()", true}},
+      {"8siblings4ruleE1", {"when_all()", true}},
+      {"8siblings4ruleE2", {"when_any()", true}},
+      {"8siblings4ruleE3", {"when_any()", true}},
+      {"6io_run", {"io_service::run()", false}},
+      {"17virtual_time_loop", {"virtual_time_loop::run()", false}},
+      {"7testing6polled", {"testing::poll()", false}},
+      {"10simulation", {"simulation::run()", false}},
+      {"14simulated_loop", {"simulated_loop::run()", false}},
+      {"spawned", {"spawned into an async_scope", false}},
+      {"scope", {"spawned into an async_scope", false}},
+  };
+  for (const known& each : all) {
+    if (std::strstr(symbol, each.in_symbol)) return each.kind;
+  }
+  return {};
+}
+}  // namespace coracle::detail

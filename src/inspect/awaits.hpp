@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Who awaits a coroutine, found by reading its frame (ADR 36, ADR 39). Async-signal-safe.
+#pragma once
+#include "symbols.hpp"
+
+namespace coracle::detail {
+/// Both compilers put the promise behind the resume and the destroy function.
+inline constexpr std::uintptr_t promise_in_frame = 2 * sizeof(void*);
+
+/// What goes on when a coroutine ends.
+struct continuation {
+  std::uintptr_t parent = 0;   ///< the frame that awaits it; 0 if that is unknown, or plain code
+  std::uintptr_t through = 0;  ///< the function of the callback frame in between; 0 if there is none
+  std::uintptr_t at = 0;       ///< that callback frame
+};
+
+class await_reader {
+ public:
+  await_reader(const process_memory& memory, symbols& names) noexcept : memory_(memory), names_(names) {}
+
+  /// The resume function of the frame, or 0 if there is no frame of a coroutine that has not ended.
+  [[nodiscard]] std::uintptr_t resume_function(std::uintptr_t frame) noexcept;
+  [[nodiscard]] continuation continuation_of(std::uintptr_t frame) noexcept;
+
+ private:
+  /// A word of a frame that may say who awaits it.
+  struct link {
+    continuation to;
+    std::size_t at = 0;  ///< counted in words from the promise; `most_words` if there is none
+  };
+  static constexpr std::size_t most_words = 512;  // a large result lies in front of the parent
+
+  [[nodiscard]] link first_link(std::uintptr_t frame, std::size_t from) noexcept;
+  [[nodiscard]] bool follow(std::uintptr_t frame, std::uintptr_t word, continuation& to) noexcept;
+  [[nodiscard]] bool refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame) const noexcept;
+  [[nodiscard]] std::uintptr_t frame_before(std::uintptr_t address) noexcept;
+
+  const process_memory& memory_;
+  symbols& names_;
+};
+
+/// What a callback frame belongs to.
+struct continuation_kind {
+  const char* text = nullptr;  ///< as `when_all()`; null if it has no name of its own
+  bool is_in_awaiter =
+      true;  ///< it lies in the frame of the coroutine that awaits; otherwise plain code waits, or a scope
+};
+/// `symbol` is its function.
+[[nodiscard]] continuation_kind kind_of_continuation(const char* symbol) noexcept;
+}  // namespace coracle::detail

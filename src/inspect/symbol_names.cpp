@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "symbol_names.hpp"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace coracle::detail {
+namespace {
+bool is_digit(char letter) noexcept { return letter >= '0' && letter <= '9'; }
+
+/// Reads the names of the Itanium ABI's `<encoding>`, as far as they are names.
+class name_reader {
+ public:
+  name_reader(const char* at, short_name& to) noexcept : at_(at), to_(to) {}
+
+  /// False: something else stands there.
+  bool read() noexcept {
+    if (*at_ == 'Z') return read_lambda();
+    if (*at_ == 'L') ++at_;
+    if (*at_ != 'N') return read_name() && skip_arguments();
+    ++at_;
+    while (*at_ == 'K' || *at_ == 'V' || *at_ == 'r' || *at_ == 'R' || *at_ == 'O') ++at_;
+    while (*at_ != 'E') {
+      if (!read_name() || !skip_arguments()) return false;
+    }
+    return written_;
+  }
+
+ private:
+  bool read_lambda() noexcept {
+    if (!std::strstr(at_, "Ul") && !std::strstr(at_, "$_")) return false;
+    ++at_;
+    to_.add("lambda in ");
+    return read();
+  }
+  bool read_name() noexcept {
+    if (at_[0] == 'S' && at_[1] == 't') {
+      at_ += 2;
+      add("std", 3);
+      return true;
+    }
+    while (*at_ == 'L') ++at_;  // of internal linkage
+    if (!is_digit(*at_)) return false;
+    const std::size_t size = read_number();
+    if (std::strlen(at_) < size) return false;
+    static constexpr char anonymous[] = "_GLOBAL__N_";
+    if (size < sizeof anonymous - 1 || std::memcmp(at_, anonymous, sizeof anonymous - 1) != 0) add(at_, size);
+    at_ += size;
+    while (*at_ == 'B') {  // an ABI tag
+      ++at_;
+      if (!is_digit(*at_)) return false;
+      const std::size_t tag = read_number();
+      if (std::strlen(at_) < tag) return false;
+      at_ += tag;
+    }
+    return true;
+  }
+  void add(const char* name, std::size_t size) noexcept {
+    if (written_) to_.add("::");
+    to_.add(name, size);
+    written_ = true;
+  }
+  std::size_t read_number() noexcept {
+    std::size_t number = 0;
+    while (is_digit(*at_) && number < 100'000) number = number * 10 + static_cast<std::size_t>(*at_++ - '0');
+    return number;
+  }
+
+  /// Skips `I...E`, if there is one. What ends with an E is opened by one of the letters below; an L, which is a literal, goes
+  /// on with a type and then digits.
+  bool skip_arguments() noexcept {
+    if (*at_ != 'I') return true;
+    char open[32];
+    bool has_type[32];
+    std::size_t depth = 0;
+    do {
+      const bool in_literal = depth != 0 && open[depth - 1] == 'L';
+      const char letter = *at_;
+      if (letter == '\0' || depth == sizeof open) return false;
+      if (is_digit(letter) && !(in_literal && has_type[depth - 1])) {
+        const std::size_t size = read_number();
+        if (std::strlen(at_) < size) return false;
+        at_ += size;
+        if (in_literal) has_type[depth - 1] = true;
+        continue;
+      }
+      ++at_;
+      if (letter == 'E') {
+        --depth;
+        if (depth != 0 && open[depth - 1] == 'L') has_type[depth - 1] = true;
+      } else if (letter == 'S' && *at_) {  // a substitution: S_, S0_, St, Sa...
+        if (*at_ == 't' || (*at_ >= 'a' && *at_ <= 'z')) {
+          ++at_;
+        } else {
+          while (*at_ && *at_ != '_') ++at_;
+          if (*at_) ++at_;
+        }
+        if (in_literal) has_type[depth - 1] = true;
+      } else if (letter == 'T') {
+        while (*at_ && *at_ != '_') ++at_;
+        if (*at_) ++at_;
+      } else if (letter == 'I' || letter == 'N' || letter == 'X' || letter == 'J' || letter == 'F' ||
+                 letter == 'L') {
+        open[depth] = letter;
+        has_type[depth++] = false;
+      } else if (in_literal) {
+        has_type[depth - 1] = true;
+      }
+    } while (depth != 0);
+    return true;
+  }
+
+  const char* at_;
+  short_name& to_;
+  bool written_ = false;
+};
+
+void erase_all(std::string& from, std::string_view what) {
+  for (std::size_t at; (at = from.find(what)) != std::string::npos;) from.erase(at, what.size());
+}
+}  // namespace
+
+void append_short_name(const char* symbol, short_name& to) noexcept {
+  short_name found;
+  const bool is_read = symbol[0] == '_' && symbol[1] == 'Z' && name_reader(symbol + 2, found).read();
+  to.add(is_read ? found.c_str() : symbol);
+}
+
+std::string demangled(const char* symbol) {
+  char* const text = abi::__cxa_demangle(symbol, nullptr, nullptr, nullptr);
+  if (!text) return symbol;
+  std::string name = text;
+  std::free(text);
+  for (const std::string_view part :
+       {"(anonymous namespace)::", "coracle::detail::", "coracle::", "links_of_one_word::", "native::"})
+    erase_all(name, part);
+  return name;
+}
+}  // namespace coracle::detail

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Names of functions as a person would write them.
+#pragma once
+#include <string>
+
+#include "process_memory.hpp"
+
+namespace coracle::detail {
+using short_name = fixed_text<192>;
+
+/// `app::serve` of the linker's `_ZN3app5serveEi.resume`, and `lambda in app::serve`; without parameters, template arguments
+/// and anonymous namespaces. Names that it cannot read stay as they are. Async-signal-safe.
+void append_short_name(const char* symbol, short_name& to) noexcept;
+
+/// The whole name, demangled, without what the library adds for the linker.
+[[nodiscard]] std::string demangled(const char* symbol);
+}  // namespace coracle::detail

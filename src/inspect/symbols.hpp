@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The functions of a process by their addresses, from the symbol tables of its files.
+#pragma once
+#include <elf.h>
+
+#include "process_memory.hpp"
+
+namespace coracle::detail {
+/// What a function has to do with coroutines, by its name.
+enum class role : std::uint8_t {
+  none,
+  resume,   ///< of a coroutine: `.resume` with clang, `.actor` with g++
+  destroy,  ///< of a coroutine: `.destroy` or `.cleanup`
+  callback  ///< what a callback frame calls when it is resumed
+};
+[[nodiscard]] role role_of(const char* symbol) noexcept;
+
+/// A file that is mapped into the process, and has code.
+struct module {
+  std::uintptr_t begin = 0, end = 0;  ///< of the code
+  std::uintptr_t bias = 0;            ///< what is added to an address in the file
+  const Elf64_Sym* table = nullptr;
+  std::size_t count = 0;
+  const char* names = nullptr;
+  std::size_t size_of_names = 0;
+  void* file = nullptr;
+  std::size_t size_of_file = 0;
+  fixed_text<256> path;
+
+  [[nodiscard]] const char* name_of(const Elf64_Sym& symbol) const noexcept {
+    return symbol.st_name < size_of_names ? names + symbol.st_name : "";
+  }
+  [[nodiscard]] static bool is_function(const Elf64_Sym& symbol) noexcept {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF;
+  }
+};
+
+struct function_symbol {
+  const char* name = nullptr;  ///< as the linker has it; null if it is not known
+  std::uintptr_t begin = 0;
+  const module* in = nullptr;  ///< null where no file is mapped
+};
+
+/// Keeps the files mapped while it lives. Never allocates, takes no lock, and is async-signal-safe; it serves one thread at
+/// a time.
+class symbols {
+ public:
+  explicit symbols(pid_t process) noexcept;
+  symbols(const symbols&) = delete;
+  symbols& operator=(const symbols&) = delete;
+  ~symbols();
+
+  /// The function that contains the address.
+  [[nodiscard]] function_symbol at(std::uintptr_t address) noexcept;
+  /// The role of the function that begins there.
+  [[nodiscard]] role role_at(std::uintptr_t address) noexcept;
+  /// False if no file has a symbol table: coroutines cannot be told from other memory.
+  [[nodiscard]] bool has_any() const noexcept;
+
+  [[nodiscard]] const module* begin() const noexcept { return modules_; }
+  [[nodiscard]] const module* end() const noexcept { return modules_ + count_; }
+
+ private:
+  static constexpr std::size_t most = 64;
+  struct known {
+    std::uintptr_t address = 0;
+    function_symbol symbol;
+    role is = role::none;
+  };
+  [[nodiscard]] const module* containing(std::uintptr_t address) const noexcept;
+  [[nodiscard]] const known& look_up(std::uintptr_t address, const module& in) noexcept;
+
+  module modules_[most];
+  std::size_t count_ = 0;
+  known recent_[512];
+};
+}  // namespace coracle::detail

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/inspect/async_stacktrace.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/testing/poll.hpp>
+#include <string>
+#include <vector>
+
+#include "../../src/inspect/awaits.hpp"
+#include "../../src/inspect/symbol_names.hpp"
+
+using namespace coracle;
+
+namespace {
+/// The names in a trace, without the namespaces of this file, and what stands in between.
+std::vector<std::string> names_in(const async_stacktrace& trace) {
+  std::vector<std::string> names;
+  const std::string text = trace.to_string();
+  for (std::size_t at = 0; at < text.size();) {
+    std::string line = text.substr(at, text.find('\n', at) - at);
+    at += line.size() + 1;
+    line.erase(0, line.find_first_not_of(' '));
+    line.resize(std::min(line.find("  ("), line.size()));
+    if (const std::size_t qualified = line.rfind("::"); qualified != std::string::npos && line[0] == '#')
+      line.erase(4, qualified + 2 - 4);
+    names.push_back(line);
+  }
+  return names;
+}
+std::string text_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& each : names) text += each + "; ";
+  return text;
+}
+
+task<async_stacktrace> take_trace() { co_return co_await this_task::stacktrace(); }
+task<async_stacktrace> in_the_middle(std::string kept) {
+  async_stacktrace found = co_await take_trace();
+  if (kept.empty()) found = {};
+  co_return found;
+}
+task<async_stacktrace> one_of_two() {
+  auto [first, second] = co_await when_all(in_the_middle("here"), take_trace());
+  co_return first;
+}
+task<int> count_down(int depth, async_stacktrace& found) {
+  if (depth == 0) {
+    found = co_await this_task::stacktrace();
+    co_return 0;
+  }
+  const int below = co_await count_down(depth - 1, found);
+  co_return below + 1;
+}
+struct handle_of_caller {
+  std::coroutine_handle<>& to;
+
+  explicit handle_of_caller(std::coroutine_handle<>& into) noexcept : to(into) {}
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> self) const noexcept {
+    to = self;
+    return false;
+  }
+  void await_resume() const noexcept {}
+};
+task<> wait_for(async_manual_reset_event& event, std::coroutine_handle<>& self) {
+  co_await handle_of_caller(self);
+  co_await event;
+}
+task<> wait_below(async_manual_reset_event& event, std::coroutine_handle<>& self) {
+  co_await wait_for(event, self);
+}
+std::string short_form(const char* symbol) {
+  detail::short_name found;
+  detail::append_short_name(symbol, found);
+  return found.c_str();
+}
+}  // namespace
+
+TEST_CASE("async_stacktrace: names the coroutines that await one another, innermost first") {
+  CHECK(text_of(names_in(sync_wait(in_the_middle("here")))) ==
+        "#0  take_trace; #1  in_the_middle; sync_wait(); ");
+}
+TEST_CASE("async_stacktrace: goes on through when_all()") {
+  CHECK(text_of(names_in(sync_wait(one_of_two()))) ==
+        "#0  take_trace; #1  in_the_middle; through when_all(); #2  one_of_two; sync_wait(); ");
+}
+TEST_CASE("async_stacktrace: is cut off at its maximum depth") {
+  async_stacktrace found;
+  CHECK(sync_wait(count_down(20, found)) == 20);
+  CHECK(found.size() == 21);
+  CHECK_FALSE(found.is_cut_off());
+  CHECK(found[20].function == found[0].function);
+  CHECK(found[20].through != nullptr);
+  CHECK(sync_wait(count_down(200, found)) == 200);
+  CHECK(found.size() == async_stacktrace::max_depth);
+  CHECK(found.is_cut_off());
+  CHECK(names_in(found).back() == "(and more)");
+}
+TEST_CASE("async_stacktrace: of a coroutine that is suspended") {
+  async_manual_reset_event event;
+  std::coroutine_handle<> innermost;
+  auto waiting = testing::poll(wait_below(event, innermost));
+  CHECK(text_of(names_in(async_stacktrace::of(innermost))) ==
+        "#0  wait_for; #1  wait_below; testing::poll(); ");
+  event.set();
+  CHECK(waiting.run());
+}
+TEST_CASE("async_stacktrace: of no coroutine is empty") {
+  CHECK(async_stacktrace::of({}).empty());
+  CHECK(async_stacktrace().to_string().empty());
+}
+TEST_CASE(
+    "short names: those of the linker without parameters, template arguments and anonymous namespaces") {
+  CHECK(short_form("_Z5parsePKc.actor") == "parse");
+  CHECK(short_form("_ZL5parsePKc.resume") == "parse");
+  CHECK(short_form("_ZN12_GLOBAL__N_15parseEPKc.resume") == "parse");
+  CHECK(short_form("_ZNK3app6server3runEv.resume") == "app::server::run");
+  CHECK(short_form("_ZN3app3runIiEEN7coracle4taskIT_EEv.actor") == "app::run");
+  CHECK(short_form("_ZN3app4poolILi30ELb1EN1a1bEE3runILS2_3EEEvv") == "app::pool::run");
+  CHECK(short_form("_Z3runIJidNSt7__cxx1112basic_stringIcEEEEvDpT_") == "run");
+  CHECK(short_form("_ZZ4mainENKUlvE_clEv.actor") == "lambda in main");
+  CHECK(short_form("_ZZN3app5serveEvENK3$_0clEv.resume") == "lambda in app::serve");
+  CHECK(short_form("_ZN3app3getB5cxx11Ev") == "app::get");
+}
+TEST_CASE("short names: what cannot be read stays as it is") {
+  for (const char* symbol :
+       {"main", "", "_Z", "_ZN", "_ZN3ap", "_Z99999999999x", "_ZN3appI", "_ZZ4mainEN1A1fEv", "_ZN3appIL"})
+    CHECK(short_form(symbol) == symbol);
+}
+TEST_CASE("mappings: lines of the kernel's list") {
+  const detail::mapping code =
+      detail::mapping_of_line("55e0a000-55e0b000 r-xp 00002000 08:01 1234       /bin/a b");
+  CHECK(code.begin == 0x55e0a000);
+  CHECK(code.end == 0x55e0b000);
+  CHECK(code.offset == 0x2000);
+  CHECK(code.is_executable);
+  CHECK_FALSE(code.is_writable);
+  CHECK(std::string(code.path) == "/bin/a b");
+  const detail::mapping memory = detail::mapping_of_line("7ffd0000-7ffd1000 rw-p 00000000 00:00 0 ");
+  CHECK(memory.is_writable);
+  CHECK_FALSE(memory.is_executable);
+  CHECK(std::string(memory.path).empty());
+  CHECK(detail::mapping_of_line("").end == 0);
+  CHECK(detail::mapping_of_line("55e0").end == 0);
+}
+TEST_CASE("process_memory: an address without memory reads as nothing") {
+  const detail::process_memory memory(getpid());
+  const std::uintptr_t word = 0x1234567;
+  CHECK(memory.word(reinterpret_cast<std::uintptr_t>(&word)) == word);
+  CHECK(memory.word(8) == 0);
+  CHECK(memory.word(~std::uintptr_t{7}) == 0);
+}
