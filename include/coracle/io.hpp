@@ -4,6 +4,7 @@
 #include <coracle/io/buffered_reader.hpp>
 #include <coracle/io/buffered_writer.hpp>
 #include <coracle/io/byte_stream.hpp>
+#include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/read_only_file.hpp>

@@ -74,7 +74,7 @@ void epoll_backend::detach(io_record& attached) noexcept {
     // Closing alone would not do where a child process has the descriptor too.
     poller_.make().watch(EPOLL_CTL_DEL, its.fd, nullptr, 0);
   }
-  ::close(its.fd);
+  if (its.fd >= 0) ::close(its.fd);  // else AT_FDCWD, which is no descriptor
   records_.give_back(its);
 }
 

@@ -34,13 +34,11 @@ std::uint64_t name_of(const io_request& request) noexcept {
 /// Returns true if the kernel is asked only when the descriptor is ready, and try_now() does the rest.
 bool waits_until_ready(const io_request& request) noexcept {
   if (request.one_of) return true;
+  if (request.opcode >= io_opcode::read_at) return false;
   switch (request.opcode) {
     case io_opcode::receive:
     case io_opcode::send:
     case io_opcode::accept:
-    case io_opcode::read_at:
-    case io_opcode::write_at:
-    case io_opcode::sync:
       return false;
     case io_opcode::read:
     case io_opcode::write:
@@ -63,6 +61,19 @@ void fill_poll(io_uring_sqe& entry, int fd, std::uint32_t events) noexcept {
   entry.opcode = IORING_OP_POLL_ADD;
   entry.fd = fd;
   entry.poll32_events = events;
+}
+/// Of a path. What the calls have in common is at the same place for all of them.
+void fill_path(io_uring_sqe& entry, std::uint8_t opcode, const io_request& request) noexcept {
+  entry.opcode = opcode;
+  entry.fd = request.record->fd;
+  entry.addr = address_of(request.buffer);
+  entry.addr2 = address_of(request.address);
+  entry.len = static_cast<std::uint32_t>(request.size);
+  entry.open_flags = static_cast<std::uint32_t>(request.flags);
+}
+void fill_two_paths(io_uring_sqe& entry, std::uint8_t opcode, const io_request& request) noexcept {
+  fill_path(entry, opcode, request);
+  entry.len = static_cast<std::uint32_t>(entry.fd);  // where the second begins
 }
 void fill_entry(io_uring_sqe& entry, io_request& request) noexcept {
   entry.user_data = name_of(request);
@@ -98,6 +109,27 @@ void fill_entry(io_uring_sqe& entry, io_request& request) noexcept {
     case io_opcode::write:
       fill(entry, IORING_OP_WRITE, request);
       entry.off = where_the_file_is;
+      break;
+    case io_opcode::open:
+      fill_path(entry, IORING_OP_OPENAT, request);
+      break;
+    case io_opcode::status:
+      fill_path(entry, IORING_OP_STATX, request);
+      break;
+    case io_opcode::rename:
+      fill_two_paths(entry, IORING_OP_RENAMEAT, request);
+      break;
+    case io_opcode::link:
+      fill_two_paths(entry, IORING_OP_LINKAT, request);
+      break;
+    case io_opcode::symlink:
+      fill_path(entry, IORING_OP_SYMLINKAT, request);
+      break;
+    case io_opcode::make_folder:
+      fill_path(entry, IORING_OP_MKDIRAT, request);
+      break;
+    case io_opcode::remove:
+      fill_path(entry, IORING_OP_UNLINKAT, request);
       break;
     default:
       entry.opcode = IORING_OP_FSYNC;
@@ -145,7 +177,7 @@ void ring_backend::detach(io_record& attached) noexcept {
     CORACLE_REQUIRE(each->queue.empty() && its.in_kernel == 0, closed_too_early);
   }
   loop_.watched(false);
-  ::close(its.fd);
+  if (its.fd >= 0) ::close(its.fd);  // else AT_FDCWD, which is no descriptor
   records_.give_back(its);
 }
 

@@ -13,7 +13,7 @@ class io_backend;
 /// How the system lets one wait for a descriptor.
 enum class io_descriptor_kind : std::uint8_t {
   pollable,  ///< socket, pipe, terminal, eventfd ...
-  // Regular file or block device: read_at, write_at and sync only.
+  // Regular file, block device or folder: read_at and what follows it only.
   file,                ///< the page cache takes what is written, and has what is read again
   write_through_file,  ///< each write waits for the device
   uncached_file        ///< each read does, too
@@ -75,7 +75,15 @@ enum class io_opcode : std::uint8_t {
   // Files, which cannot be waited for:
   read_at,   ///< pread(2) at `offset`
   write_at,  ///< pwrite(2) at `offset`
-  sync       ///< fsync(2)
+  sync,      ///< fsync(2)
+  // Paths, which begin at the descriptor if they are relative. The path is in `buffer`, another one in `address`:
+  open,         ///< openat(2) with `flags`; `size` is the mode of a new file
+  status,       ///< statx(2) with `flags` for the fields in `size`; `address` is a struct statx
+  rename,       ///< renameat2(2) with `flags`
+  link,         ///< linkat(2) with `flags`
+  symlink,      ///< symlinkat(2): `buffer` is the target
+  make_folder,  ///< mkdirat(2); `size` is the mode
+  remove        ///< unlinkat(2) with `flags`
 };
 
 /// Flag of read and write of a pollable descriptor that blocks, since others use it, too: it is asked first whether it would.
@@ -90,10 +98,12 @@ struct io_request : io_event {
   io_record* record;
   void* buffer;  ///< written through only by those opcodes that read
   std::size_t size;
-  std::uint64_t offset = 0;        ///< in bytes: read_at, write_at
-  void* address = nullptr;         ///< a sockaddr; null: accept and receive_from do not ask for one
+  std::uint64_t offset = 0;  ///< in bytes: read_at, write_at
+  void* address =
+      nullptr;  ///< a sockaddr; null: accept and receive_from do not ask for one. Paths: see io_opcode
   std::uint32_t address_size = 0;  ///< in: the room, or the length; out: the length received
-  int flags = 0;                   ///< MSG_...: receive, send, receive_from, send_to. asks_first: read, write
+  int flags =
+      0;  ///< MSG_...: receive, send, receive_from, send_to. asks_first: read, write. Paths: see io_opcode
   io_opcode opcode;
   bool begun = false;        ///< connect: the system is at it
   bool lost = false;         ///< another branch of `one_of` was carried out, so this was not
