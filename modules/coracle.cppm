@@ -188,6 +188,7 @@ export namespace coracle::detail {
 using coracle::detail::operator|;
 }  // namespace coracle::detail
 export namespace coracle::filesystem {
+using coracle::filesystem::append_to_file;
 using coracle::filesystem::change_operation;
 using coracle::filesystem::create_directory;
 using coracle::filesystem::create_hard_link;
@@ -201,6 +202,7 @@ using coracle::filesystem::open_operation;
 using coracle::filesystem::open_read_only;
 using coracle::filesystem::open_read_write;
 using coracle::filesystem::open_write_only;
+using coracle::filesystem::read_file;
 using coracle::filesystem::read_symlink;
 using coracle::filesystem::remove;
 using coracle::filesystem::remove_directory;
@@ -209,6 +211,8 @@ using coracle::filesystem::resize_file;
 using coracle::filesystem::status;
 using coracle::filesystem::status_operation;
 using coracle::filesystem::symlink_status;
+using coracle::filesystem::write_atomically;
+using coracle::filesystem::write_file;
 }  // namespace coracle::filesystem
 export namespace coracle::net {
 using coracle::net::accept_with_backoff;

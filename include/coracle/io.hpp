@@ -11,6 +11,7 @@
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/stream_descriptor.hpp>
+#include <coracle/io/whole_file.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/connect.hpp>

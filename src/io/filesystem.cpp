@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <coracle/base/atomic.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <cstring>
 #include <string>
@@ -167,5 +168,13 @@ std::filesystem::path symlink_target(const base_directory& base, const std::file
   const ssize_t size = ::readlinkat(fd, link.c_str(), target, sizeof target);
   if (const int error = errno; size < 0) throw_error(error, "cannot read the symbolic link " + link.native());
   return std::string(target, static_cast<std::size_t>(size));
+}
+
+std::string replacement_name(const std::filesystem::path& path) {
+  constexpr std::size_t most_of_name = 200;  // of the 255 bytes that there are
+  //   [N1] one more  relaxed  orders nothing: only the number counts
+  static atomic<std::uint32_t> number{0};
+  return "." + path.filename().native().substr(0, most_of_name) + "." + std::to_string(::getpid()) + "." +
+         std::to_string(number.fetch_add(1, memory_order_relaxed)); /*N1*/
 }
 }  // namespace coracle::detail

@@ -8,6 +8,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/whole_file.hpp>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -151,5 +152,51 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": stopped before, nothing is done") {
   };
   here.io.run(use());
   CHECK(here.text_of(here / "a") == "text");
+}
+TEST_CASE(CORACLE_FILESYSTEM_TEST ": a whole file is written, appended to and read back") {
+  service_under_test here;
+  std::string long_text(100'000, ' ');
+  for (std::size_t i = 0; i != long_text.size(); ++i) long_text[i] = static_cast<char>(i * i / 7 + i);
+  const auto use = [&]() -> task<> {
+    co_await fs::write_file(here.io, here / "a", long_text);
+    std::string read = co_await fs::read_file(here.io, here / "a");
+    CHECK(read == long_text);
+    co_await fs::append_to_file(here.io, here / "a", "end");
+    read = co_await fs::read_file(here.io, here / "a");
+    CHECK(read == long_text + "end");
+    co_await fs::write_file(here.io, here / "a", "");
+    read = co_await fs::read_file(here.io, here / "a");
+    CHECK(read.empty());
+    co_await fs::append_to_file(here.io, here / "b", "made");
+    CHECK(!(co_await failure_of(fs::read_file(here.io, here / "c"))).empty());
+  };
+  here.io.run(use());
+  CHECK(here.text_of(here / "b") == "made");
+}
+
+TEST_CASE(CORACLE_FILESYSTEM_TEST ": write_atomically replaces a file, or creates it") {
+  service_under_test here;
+  here.write_text(here / "d/a", "a longer old text");
+  const auto use = [&]() -> task<> {
+    co_await fs::write_atomically(here.io, here / "d/a", "new");
+    const directory d = co_await fs::open_directory(here.io, here / "d");
+    co_await fs::write_atomically(d, "b", "made");
+  };
+  here.io.run(use());
+  CHECK(here.text_of(here / "d/a") == "new");
+  CHECK(here.text_of(here / "d/b") == "made");
+}
+
+TEST_CASE(CORACLE_FILESYSTEM_TEST ": a write_atomically that is stopped changes nothing") {
+  service_under_test here;
+  here.write_text(here / "d/a", "old");
+  coracle::stop_source stop;
+  stop.request_stop();
+  const auto use = [&]() -> task<> {
+    CHECK(co_await failure_of(coracle::with_stop(fs::write_atomically(here.io, here / "d/a", "new"),
+                                                 stop.get_token())) == "cancelled");
+  };
+  here.io.run(use());
+  CHECK(here.text_of(here / "d/a") == "old");
 }
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <coracle/core/with_environment.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/allocations.hpp>
@@ -149,5 +150,29 @@ TEST_CASE("filesystem: an operation allocates nothing if its path does not" *
   };
   here.io.run(use());
   CHECK(allocated == 0);
+}
+TEST_CASE("filesystem: a write_atomically that fails leaves nothing behind") {
+  service_under_test here;
+  std::filesystem::create_directory(here / "d/in_the_way");
+  const auto use = [&]() -> task<> {
+    const std::string failure =
+        co_await failure_of(fs::write_atomically(here.io, here / "d/in_the_way", "new"));
+    CHECK(failure.starts_with("cannot rename .in_the_way."));
+    CHECK(failure.ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::write_atomically(here.io, here / "no/a", "new")))
+              .starts_with("cannot open"));
+  };
+  here.io.run(use());
+  std::size_t left = 0;
+  for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(here / "d")) ++left;
+  CHECK(left == 1);
+}
+
+TEST_CASE("filesystem: read_file reads what has no size") {
+  service_under_test here;
+  std::string version;
+  const auto use = [&]() -> task<> { version = co_await fs::read_file(here.io, "/proc/version"); };
+  here.io.run(use());
+  CHECK(version == here.text_of("/proc/version"));
 }
 }  // namespace

@@ -1,5 +1,6 @@
 // tests/unit/simulated_filesystem_test.cpp -- paths of a simulated host do what those of the system do, until it crashes.
 // SPDX-License-Identifier: MIT
+#include <chrono>
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <set>
@@ -51,5 +52,36 @@ TEST_CASE(
   }
   CHECK(synced == std::set<std::string>{"none new none"});
   CHECK(unsynced == std::set<std::string>{"new old gone", "none new gone", "none new none"});
+}
+/// Loses power while a file is replaced by `work`. What the file has then.
+template <class Work>
+std::string left_of_replacement(std::uint64_t seed, Work work) {
+  service_under_test here(seed);
+  here.write_text("d/a", "old");
+  const std::string text(2'000, 'x');  // several sectors
+  const auto crash_at = here.sim.now() + std::chrono::microseconds{seed * 400};
+  here.sim.at(crash_at, [&] { here.host.crash(); });
+  bool done = false;
+  const auto use = [&]() -> task<> {
+    const std::string failure = co_await failure_of(work(here.io, text));
+    done = failure.empty() && here.sim.now() < crash_at;
+    while (here.sim.now() <= crash_at) co_await here.io.schedule_after(std::chrono::milliseconds{1});
+  };
+  here.io.run(use());
+  const std::string left = here.text_of("d/a");
+  return left == text ? "new" : left == "old" && !done ? "old" : "broken";
+}
+
+TEST_CASE(
+    "simulated filesystem: write_atomically leaves the old contents or the new, whenever power is lost") {
+  std::set<std::string> atomically, plainly;
+  for (std::uint64_t seed = 0; seed != 200; ++seed) {
+    atomically.insert(left_of_replacement(
+        seed, [](io_service& io, const std::string& text) { return fs::write_atomically(io, "d/a", text); }));
+    plainly.insert(left_of_replacement(
+        seed, [](io_service& io, const std::string& text) { return fs::write_file(io, "d/a", text); }));
+  }
+  CHECK(atomically == std::set<std::string>{"new", "old"});
+  CHECK(plainly.contains("broken"));
 }
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 namespace coracle::detail {
@@ -47,6 +48,8 @@ class open_path_operation : public path_operation {
 };
 [[nodiscard]] std::filesystem::path symlink_target(const base_directory& base,
                                                    const std::filesystem::path& link);
+/// The name of a file that is to replace `path`: another one each time.
+[[nodiscard]] std::string replacement_name(const std::filesystem::path& path);
 }  // namespace coracle::detail
 
 /// Operations on paths, as in std::filesystem, that block no thread of the program: io_uring carries them out, or with epoll a

@@ -16,6 +16,7 @@ std::int64_t open_directory::fault(const io_request& request) {
 
 std::string open_directory::name(const void* path) const {
   const std::string_view its = static_cast<const char*>(path);
+  if (its == ".") return prefix_.empty() ? "." : prefix_.substr(0, prefix_.size() - 1);
   return its.starts_with('/') || its.empty() ? std::string(its) : prefix_ + std::string(its);
 }
 
