@@ -34,6 +34,7 @@ using coracle::awaitable_of;
 using coracle::awaiter;
 using coracle::awaiter_type_t;
 using coracle::bad_expected_access;
+using coracle::base_directory;
 using coracle::blocking;
 using coracle::blocking_operation;
 using coracle::blocking_pool;
@@ -51,6 +52,7 @@ using coracle::completion;
 using coracle::current_executor;
 using coracle::current_scheduler;
 using coracle::default_blocking_pool;
+using coracle::directory;
 using coracle::elements_of;
 using coracle::environment;
 using coracle::error_group;
@@ -61,6 +63,7 @@ using coracle::file_buffering_mode;
 using coracle::file_open_mode;
 using coracle::file_read_operation;
 using coracle::file_share_mode;
+using coracle::file_status;
 using coracle::file_sync_operation;
 using coracle::file_write_operation;
 using coracle::fmap;
@@ -186,6 +189,33 @@ using coracle::write_only_file;
 export namespace coracle::detail {
 using coracle::detail::operator|;
 }  // namespace coracle::detail
+export namespace coracle::filesystem {
+using coracle::filesystem::append_to_file;
+using coracle::filesystem::change_operation;
+using coracle::filesystem::create_directory;
+using coracle::filesystem::create_hard_link;
+using coracle::filesystem::create_symlink;
+using coracle::filesystem::exists;
+using coracle::filesystem::exists_operation;
+using coracle::filesystem::new_directory;
+using coracle::filesystem::new_file;
+using coracle::filesystem::open_directory;
+using coracle::filesystem::open_operation;
+using coracle::filesystem::open_read_only;
+using coracle::filesystem::open_read_write;
+using coracle::filesystem::open_write_only;
+using coracle::filesystem::read_file;
+using coracle::filesystem::read_symlink;
+using coracle::filesystem::remove;
+using coracle::filesystem::remove_directory;
+using coracle::filesystem::rename;
+using coracle::filesystem::resize_file;
+using coracle::filesystem::status;
+using coracle::filesystem::status_operation;
+using coracle::filesystem::symlink_status;
+using coracle::filesystem::write_atomically;
+using coracle::filesystem::write_file;
+}  // namespace coracle::filesystem
 export namespace coracle::net {
 using coracle::net::accept_with_backoff;
 using coracle::net::connect;

@@ -4,12 +4,14 @@
 #include <coracle/io/buffered_reader.hpp>
 #include <coracle/io/buffered_writer.hpp>
 #include <coracle/io/byte_stream.hpp>
+#include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/stream_descriptor.hpp>
+#include <coracle/io/whole_file.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/connect.hpp>

@@ -72,7 +72,7 @@ void epoll_backend::detach(io_record& attached) noexcept {
     // close() alone would leave it registered if a child process has a copy of the descriptor.
     poller_.make().watch(EPOLL_CTL_DEL, descriptor.fd, nullptr, 0);
   }
-  ::close(descriptor.fd);
+  if (descriptor.fd >= 0) ::close(descriptor.fd);  // AT_FDCWD is not a descriptor
   records_.give_back(descriptor);
 }
 

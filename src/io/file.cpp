@@ -20,53 +20,71 @@ constexpr bool has(file_buffering_mode modes, file_buffering_mode one) noexcept 
   return (modes & one) == one;
 }
 
-int open_flags(detail::file_access access, file_open_mode open_mode, file_buffering_mode buffering_mode) {
-  int flags = O_CLOEXEC;
+/// Hints only, so it does not matter whether they are taken.
+void advise(int fd, file_buffering_mode buffering_mode) noexcept {
+  if (has(buffering_mode, file_buffering_mode::sequential)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+  if (has(buffering_mode, file_buffering_mode::random_access)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+}
+int access_flags(detail::file_access access) noexcept {
   switch (access) {
     case detail::file_access::read:
-      flags |= O_RDONLY;
-      break;
+      return O_RDONLY;
     case detail::file_access::write:
-      flags |= O_WRONLY;
-      break;
-    case detail::file_access::read_write:
-      flags |= O_RDWR;
-      break;
+      return O_WRONLY;
+    default:
+      return O_RDWR;
   }
+}
+int creation_flags(file_open_mode open_mode) noexcept {
   switch (open_mode) {
     case file_open_mode::open_existing:
-      break;
+      return 0;
     case file_open_mode::create_always:
-      flags |= O_CREAT | O_TRUNC;
-      break;
+      return O_CREAT | O_TRUNC;
     case file_open_mode::create_new:
-      flags |= O_CREAT | O_EXCL;
-      break;
+      return O_CREAT | O_EXCL;
     case file_open_mode::create_or_open:
-      flags |= O_CREAT;
-      break;
+      return O_CREAT;
     case file_open_mode::truncate_existing:
-      flags |= O_TRUNC;
-      break;
+      return O_TRUNC;
+    default:
+      return O_CREAT | O_APPEND;
   }
-  if (has(buffering_mode, file_buffering_mode::unbuffered)) flags |= O_DIRECT;
-  if (has(buffering_mode, file_buffering_mode::write_through)) flags |= O_DSYNC;
-  return flags;
 }
-
 detail::io_descriptor_kind kind_of(file_buffering_mode buffering_mode) noexcept {
   if (has(buffering_mode, file_buffering_mode::unbuffered)) return detail::io_descriptor_kind::uncached_file;
   if (has(buffering_mode, file_buffering_mode::write_through))
     return detail::io_descriptor_kind::write_through_file;
   return detail::io_descriptor_kind::file;
 }
-
-/// These are only hints, so errors are ignored.
-void advise(int fd, file_buffering_mode buffering_mode) noexcept {
-  if (has(buffering_mode, file_buffering_mode::sequential)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-  if (has(buffering_mode, file_buffering_mode::random_access)) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-}
 }  // namespace
+
+detail::open_arguments::open_arguments(file_access access, file_open_mode open_mode,
+                                       file_buffering_mode buffering_mode) noexcept
+    : flags(O_CLOEXEC | access_flags(access) | creation_flags(open_mode)),
+      kind(kind_of(buffering_mode)),
+      buffering(buffering_mode) {
+  if (has(buffering_mode, file_buffering_mode::unbuffered)) flags |= O_DIRECT;
+  if (has(buffering_mode, file_buffering_mode::write_through)) flags |= O_DSYNC;
+}
+detail::open_arguments detail::open_arguments::of_directory() noexcept {
+  open_arguments how{file_access::read, file_open_mode::open_existing, file_buffering_mode::default_};
+  how.flags |= O_DIRECTORY;
+  how.is_directory = true;
+  return how;
+}
+
+detail::io_descriptor detail::put_into_use(io_service& service, int fd, const std::filesystem::path& path,
+                                           const open_arguments& how) {
+  io_descriptor opened{service, fd, how.kind};
+  if (how.is_directory) return opened;
+  struct ::stat about{};
+  if (const int result = opened.system().status(fd, about); result < 0)
+    throw_error(-result, "cannot open", path);
+  if (S_ISDIR(about.st_mode)) throw_error(EISDIR, "cannot open", path);
+  advise(fd, how.buffering);
+  return opened;
+}
 
 file::file(io_service& service, const std::filesystem::path& path, detail::file_access access,
            file_open_mode open_mode, file_buffering_mode buffering_mode)
@@ -74,13 +92,10 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
   if (path.native().find('\0') != std::string::npos)
     throw_error(EINVAL, "cannot open a path that contains a NUL:", path.c_str());
   detail::io_system& system = detail::io_descriptor::system_of(service);
-  const int fd = system.open(path, open_flags(access, open_mode, buffering_mode));
+  const detail::open_arguments how{access, open_mode, buffering_mode};
+  const int fd = system.open(path, how.flags);
   if (fd < 0) throw_error(-fd, "cannot open", path);
-  descriptor_ = detail::io_descriptor{service, fd, kind_of(buffering_mode)};
-  struct ::stat about{};
-  if (const int result = system.status(fd, about); result < 0) throw_error(-result, "cannot open", path);
-  if (S_ISDIR(about.st_mode)) throw_error(EISDIR, "cannot open", path);
-  advise(fd, buffering_mode);
+  descriptor_ = detail::put_into_use(service, fd, path, how);
 }
 
 file::~file() = default;

@@ -28,13 +28,11 @@ std::uint64_t user_data_of(const io_request& request) noexcept {
 /// Returns true if the ring only waits for the descriptor, and try_now() makes the system call.
 bool waits_until_ready(const io_request& request) noexcept {
   if (request.one_of) return true;
+  if (request.opcode >= io_opcode::read_at) return false;
   switch (request.opcode) {
     case io_opcode::receive:
     case io_opcode::send:
     case io_opcode::accept:
-    case io_opcode::read_at:
-    case io_opcode::write_at:
-    case io_opcode::sync:
       return false;
     case io_opcode::read:
     case io_opcode::write:
@@ -57,6 +55,19 @@ void prepare_poll(io_uring_sqe& entry, int fd, std::uint32_t events) noexcept {
   entry.opcode = IORING_OP_POLL_ADD;
   entry.fd = fd;
   entry.poll32_events = events;
+}
+/// Of a path. The calls have their arguments in the same places of an entry.
+void prepare_path(io_uring_sqe& entry, std::uint8_t opcode, const io_request& request) noexcept {
+  entry.opcode = opcode;
+  entry.fd = request.record->fd;
+  entry.addr = address_of(request.buffer);
+  entry.addr2 = address_of(request.address);
+  entry.len = static_cast<std::uint32_t>(request.size);
+  entry.open_flags = static_cast<std::uint32_t>(request.flags);
+}
+void prepare_two_paths(io_uring_sqe& entry, std::uint8_t opcode, const io_request& request) noexcept {
+  prepare_path(entry, opcode, request);
+  entry.len = static_cast<std::uint32_t>(entry.fd);  // the directory in which the second path begins
 }
 void prepare_entry(io_uring_sqe& entry, io_request& request) noexcept {
   entry.user_data = user_data_of(request);
@@ -92,6 +103,27 @@ void prepare_entry(io_uring_sqe& entry, io_request& request) noexcept {
     case io_opcode::write:
       prepare_transfer(entry, IORING_OP_WRITE, request);
       entry.off = current_file_position;
+      break;
+    case io_opcode::open:
+      prepare_path(entry, IORING_OP_OPENAT, request);
+      break;
+    case io_opcode::status:
+      prepare_path(entry, IORING_OP_STATX, request);
+      break;
+    case io_opcode::rename:
+      prepare_two_paths(entry, IORING_OP_RENAMEAT, request);
+      break;
+    case io_opcode::link:
+      prepare_two_paths(entry, IORING_OP_LINKAT, request);
+      break;
+    case io_opcode::symlink:
+      prepare_path(entry, IORING_OP_SYMLINKAT, request);
+      break;
+    case io_opcode::make_folder:
+      prepare_path(entry, IORING_OP_MKDIRAT, request);
+      break;
+    case io_opcode::remove:
+      prepare_path(entry, IORING_OP_UNLINKAT, request);
       break;
     default:
       entry.opcode = IORING_OP_FSYNC;
@@ -139,7 +171,7 @@ void ring_backend::detach(io_record& attached) noexcept {
     CORACLE_REQUIRE(each->queue.empty() && descriptor.in_kernel == 0, closed_too_early);
   }
   loop_.watched(false);
-  ::close(descriptor.fd);
+  if (descriptor.fd >= 0) ::close(descriptor.fd);  // AT_FDCWD is not a descriptor
   records_.give_back(descriptor);
 }
 

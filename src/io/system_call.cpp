@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "system_call.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -76,6 +78,28 @@ std::int64_t write(const io_request& r) noexcept {
   return ::write(r.record->fd, r.buffer, std::min(r.size, max_nonblocking_write));
 }
 
+/// Of paths that begin at `fd` if they are relative.
+std::int64_t call_on_path(const io_request& r, int fd) noexcept {
+  const auto* const path = static_cast<const char*>(r.buffer);
+  const auto* const other = static_cast<const char*>(r.address);
+  switch (r.opcode) {
+    case io_opcode::open:
+      return ::openat(fd, path, r.flags, static_cast<mode_t>(r.size));
+    case io_opcode::status:
+      return ::statx(fd, path, r.flags, static_cast<unsigned>(r.size), static_cast<struct statx*>(r.address));
+    case io_opcode::rename:
+      return ::renameat2(fd, path, fd, other, static_cast<unsigned>(r.flags));
+    case io_opcode::link:
+      return ::linkat(fd, path, fd, other, r.flags);
+    case io_opcode::symlink:
+      return ::symlinkat(path, fd, other);
+    case io_opcode::make_folder:
+      return ::mkdirat(fd, path, static_cast<mode_t>(r.size));
+    default:
+      return ::unlinkat(fd, path, r.flags);
+  }
+}
+
 std::int64_t call(io_request& r) noexcept {
   const int fd = r.record->fd;
   switch (r.opcode) {
@@ -106,9 +130,9 @@ std::int64_t call(io_request& r) noexcept {
       return ::pwrite(fd, r.buffer, r.size, static_cast<off_t>(r.offset));
     case io_opcode::sync:
       return ::fsync(fd);
+    default:
+      return call_on_path(r, fd);
   }
-  errno = EINVAL;
-  return -1;
 }
 
 /// Linux 5.9 and 5.10 may return 0 before the end of a file: preadv2(2), "Bugs".
@@ -149,7 +173,8 @@ std::int64_t read_cached(const io_request& request) noexcept {
 }
 
 void discard(const io_request& request) noexcept {
-  if (request.opcode != io_opcode::accept || request.result < 0) return;
+  const bool is_descriptor = request.opcode == io_opcode::accept || request.opcode == io_opcode::open;
+  if (!is_descriptor || request.result < 0) return;
   request.record->backend->system().close(static_cast<int>(request.result));
 }
 }  // namespace coracle::detail

@@ -1,6 +1,7 @@
 // tests/cancellation/io_cases.hpp -- files and sockets.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/io/filesystem.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/stream_descriptor.hpp>
@@ -487,6 +489,48 @@ class sync_case final : public file_case {
   bool synced_ = false;
 };
 
+/// Operations on paths take a thread each, or a round trip through the ring.
+class path_case : public file_case {
+ protected:
+  path_case() { ::close(::creat(before_.c_str(), 0600)); }
+  ~path_case() override {
+    ::unlink(before_.c_str());
+    ::unlink(after_.c_str());
+  }
+  bool intact(bool carried_out, bool) override { return done_ == carried_out; }
+
+  const std::string before_ =
+      std::filesystem::temp_directory_path() / ("coracle_a" + std::to_string(::getpid()));
+  const std::string after_ = before_ + "_renamed";
+  bool done_ = false;
+};
+class rename_case final : public path_case {
+  coracle::task<> operation() override {
+    co_await to_its_end(coracle::filesystem::rename(io_, before_, after_));
+    done_ = true;
+  }
+  bool intact(bool carried_out, bool completed) override {
+    return path_case::intact(carried_out, completed) && (::access(after_.c_str(), F_OK) == 0) == carried_out;
+  }
+};
+class status_case final : public path_case {
+  coracle::task<> operation() override {
+    const auto about = co_await to_its_end(coracle::filesystem::status(io_, before_));
+    done_ = about.is_regular_file();
+  }
+};
+class exists_case final : public path_case {
+  coracle::task<> operation() override {
+    done_ = co_await to_its_end(coracle::filesystem::exists(io_, before_));
+  }
+};
+class open_case final : public path_case {
+  coracle::task<> operation() override {
+    const auto file = co_await to_its_end(coracle::filesystem::open_read_only(io_, before_));
+    done_ = file.native_handle() >= 0;
+  }
+};
+
 inline std::vector<cancellation_entry> io_cases() {
   constexpr auto at_once = when_stopped::ends_at_once;
   constexpr auto alone = in_races::alone;
@@ -508,6 +552,10 @@ inline std::vector<cancellation_entry> io_cases() {
           {"file_write_operation", &make_case<write_at_case<false>>, at_once, true, alone},
           {"read_exactly()", &make_case<read_at_case<true>>, at_once, true, alone},
           {"write_all()", &make_case<write_at_case<true>>, at_once, true, alone},
+          {"change_operation", &make_case<rename_case>, at_once, true, alone},
+          {"status_operation", &make_case<status_case>, at_once, true, alone},
+          {"exists_operation", &make_case<exists_case>, at_once, true, alone},
+          {"open_operation", &make_case<open_case>, at_once, true, alone},
           {"file_sync_operation", &make_case<sync_case>, at_once, true, alone}};
 }
 }  // namespace coracle_test

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <stdlib.h>
 
 #include <array>
 #include <coracle/compose/when_all.hpp>
@@ -17,8 +16,6 @@
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,40 +27,22 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
+#include "../support/temporary_folder.hpp"
 #include "../support/test_coroutine.hpp"
 
 namespace {
 namespace fs = std::filesystem;
 
-/// A temporary directory, removed with its contents.
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string name = (fs::temp_directory_path() / "coracle_file_test.XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()));
-    path_ = name;
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  ~temporary_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  fs::path operator/(const char* name) const { return path_ / name; }
+using coracle_test::temporary_folder;
+using coracle_test::text_of;
+using coracle_test::write_text;
 
- private:
-  fs::path path_;
-};
-
-void write_text(const fs::path& path, std::string_view text) { std::ofstream(path) << text; }
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 struct service_under_test {
   fs::path operator/(const char* name) const { return folder / name; }
-  static std::string text_of(const fs::path& path) { return ::text_of(path); }
-  static void write_text(const fs::path& path, std::string_view text) { ::write_text(path, text); }
+  static std::string text_of(const fs::path& path) { return coracle_test::text_of(path); }
+  static void write_text(const fs::path& path, std::string_view text) {
+    coracle_test::write_text(path, text);
+  }
   temporary_folder folder;
   coracle::io_service io;
 };

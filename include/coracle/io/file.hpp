@@ -11,9 +11,27 @@
 
 namespace coracle {
 class io_service;
+namespace filesystem {
+template <class File>
+class open_operation;
+}  // namespace filesystem
 
 namespace detail {
 enum class file_access { read, write, read_write };
+
+/// How a file or directory is opened.
+struct open_arguments {
+  open_arguments(file_access access, file_open_mode open_mode, file_buffering_mode buffering_mode) noexcept;
+  [[nodiscard]] static open_arguments of_directory() noexcept;
+
+  int flags;  ///< as of open(2)
+  io_descriptor_kind kind;
+  file_buffering_mode buffering;
+  bool is_directory = false;
+};
+/// Puts an open descriptor into use; closes it if this throws: std::system_error, also for a directory where none is expected.
+[[nodiscard]] io_descriptor put_into_use(io_service& service, int fd, const std::filesystem::path& path,
+                                         const open_arguments& how);
 
 /// Awaiter of the number of bytes that were read or written.
 class file_operation : public io_operation {
@@ -46,7 +64,8 @@ class file_operation : public io_operation {
 ///               contains a NUL is std::errc::invalid_argument. The operations throw operation_cancelled.
 /// Threads       any number of threads may read, write and call size() concurrently. While the file is closed
 ///               or moved, it must not be used. The io_service must outlive the file.
-/// Cost          open() blocks, and allocates. An operation allocates nothing. Reads and writes of up to 1
+/// Cost          open() blocks, and allocates; filesystem::open_read_only() and the like do not block. An
+///               operation allocates nothing. Reads and writes of up to 1
 ///               MiB that the page cache can serve run on the awaiting thread, without suspending. Everything
 ///               else is left to the kernel (io_uring) or takes a thread (epoll): reads from the device,
 ///               sync(), file_buffering_mode::unbuffered and write_through; and, for a while after a write
@@ -66,6 +85,8 @@ class file {
   file() noexcept = default;
   file(io_service& service, const std::filesystem::path& path, detail::file_access access,
        file_open_mode open_mode, file_buffering_mode buffering_mode);
+  file(detail::io_descriptor descriptor, std::filesystem::path path) noexcept
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
   file& operator=(file&&) noexcept = default;
 
   detail::io_descriptor descriptor_;

@@ -26,6 +26,9 @@ class read_only_file final : public readable_file {
   }
 
  private:
+  friend filesystem::open_operation<read_only_file>;
+  read_only_file(detail::io_descriptor descriptor, std::filesystem::path path) noexcept
+      : file(std::move(descriptor), std::move(path)) {}
   read_only_file(io_service& service, const std::filesystem::path& path, file_buffering_mode buffering_mode)
       : file(service, path, detail::file_access::read, file_open_mode::open_existing, buffering_mode) {}
 };

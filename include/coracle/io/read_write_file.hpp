@@ -28,6 +28,9 @@ class read_write_file final : public readable_file, public writable_file {
   }
 
  private:
+  friend filesystem::open_operation<read_write_file>;
+  read_write_file(detail::io_descriptor descriptor, std::filesystem::path path) noexcept
+      : file(std::move(descriptor), std::move(path)) {}
   read_write_file(io_service& service, const std::filesystem::path& path, file_open_mode open_mode,
                   file_buffering_mode buffering_mode)
       : file(service, path, detail::file_access::read_write, open_mode, buffering_mode) {}

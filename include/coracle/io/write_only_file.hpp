@@ -27,6 +27,9 @@ class write_only_file final : public writable_file {
   }
 
  private:
+  friend filesystem::open_operation<write_only_file>;
+  write_only_file(detail::io_descriptor descriptor, std::filesystem::path path) noexcept
+      : file(std::move(descriptor), std::move(path)) {}
   write_only_file(io_service& service, const std::filesystem::path& path, file_open_mode open_mode,
                   file_buffering_mode buffering_mode)
       : file(service, path, detail::file_access::write, open_mode, buffering_mode) {}

@@ -29,6 +29,14 @@ const char* name_of(io_opcode code) noexcept {
       return "write to a file";
     case io_opcode::sync:
       return "sync a file";
+    case io_opcode::open:
+      return "open a file";
+    case io_opcode::status:
+      return "ask for a status";
+    case io_opcode::rename:
+      return "rename a file";
+    case io_opcode::remove:
+      return "remove a file";
     default:
       return "another operation";
   }
@@ -104,7 +112,7 @@ bool simulated_backend::submit(io_request& request) noexcept {
 /// By chance, cached data is read at once; everything else takes time.
 bool simulated_backend::submit_file(io_request& request) {
   record& its = record_of(request);
-  auto& file = static_cast<open_file&>(*its.what);
+  auto& file = static_cast<on_disk&>(*its.what);
   file.begin(request);
   if (request.opcode == io_opcode::read_at && file.its_disk().chance(2)) {
     request.result = file.try_now(request);
@@ -133,7 +141,8 @@ void simulated_backend::device_ends(std::uint64_t number) {
 
 /// Notes the descriptor, the operation and its result in the trace.
 void simulated_backend::note(const io_request& request) noexcept {
-  const bool is_descriptor = request.opcode == io_opcode::accept && request.result >= 0;
+  const bool is_descriptor =
+      (request.opcode == io_opcode::accept || request.opcode == io_opcode::open) && request.result >= 0;
   const std::int64_t result = is_descriptor ? request.result - first_descriptor : request.result;
   char line[64];
   const int size = std::snprintf(line, sizeof line, "io: %d %s: %lld", request.record->fd - first_descriptor,

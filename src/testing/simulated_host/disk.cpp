@@ -130,8 +130,55 @@ bool disk::survive(stored_file& file) {
   return exists;
 }
 
+int disk::rename(const std::string& from, const std::string& to) {
+  const auto found = files_.find(from);
+  if (found == files_.end() || to.empty()) return -ENOENT;
+  if (from == to) return 0;
+  std::shared_ptr<stored_file>& place = files_[to];
+  name_changes_.push_back({next_change_++, from, to, found->second, place});
+  place = found->second;
+  files_.erase(found);
+  return 0;
+}
+
+int disk::remove(const std::string& path) {
+  const auto found = files_.find(path);
+  if (found == files_.end()) return -ENOENT;
+  name_changes_.push_back({next_change_++, path, {}, found->second, nullptr});
+  files_.erase(found);
+  return 0;
+}
+
+bool disk::has_directory(const std::string& path) const {
+  const auto below = files_.lower_bound(path + "/");
+  return path.empty() || (below != files_.end() && below->first.starts_with(path + "/"));
+}
+
+int disk::sync_names(const std::string& prefix, std::uint64_t end) {
+  if (chance(faults.sync_errors)) return -EIO;
+  std::erase_if(name_changes_, [&](const name_change& each) {
+    return each.number < end && each.from.starts_with(prefix) &&
+           (each.to.empty() || each.to.starts_with(prefix));
+  });
+  for (const auto& [name, file] : files_) {
+    if (name.starts_with(prefix)) file->name_is_durable = true;
+  }
+  return 0;
+}
+
+void disk::undo(const name_change& what) {
+  if (!what.to.empty()) files_.erase(what.to);
+  if (what.replaced) files_[what.to] = what.replaced;
+  files_[what.from] = what.file;
+}
+
 void disk::crash() {
   sim.note("disk: a loss of power");
+  // Those that survive are the first of them.
+  std::size_t surviving =
+      name_changes_.empty() ? 0 : sim.random().between(std::size_t{0}, name_changes_.size());
+  for (; name_changes_.size() != surviving; name_changes_.pop_back()) undo(name_changes_.back());
+  name_changes_.clear();
   std::erase_if(files_, [&](auto& each) { return !survive(*each.second); });
 }
 
@@ -143,8 +190,8 @@ std::int64_t open_file::try_now(io_request& request) {
   return synced < 0 ? synced : result;
 }
 
-void open_file::begin(io_request& request) {
-  // A sync does not cover what is written while it is in progress.
+void on_disk::begin(io_request& request) {
+  // A sync does not cover what is changed while it is in progress.
   if (request.opcode == io_opcode::sync) request.offset = disk_.next_change();
 }
 
@@ -154,6 +201,7 @@ std::int64_t open_file::carry_out(io_request& request) {
     case io_opcode::read_at:
       return can_read(flags_) ? disk_.read(*file_, request.offset, request.buffer, request.size) : -EBADF;
     case io_opcode::write_at:
+      if ((flags_ & O_APPEND) != 0) request.offset = size();
       return can_write(flags_) ? disk_.write(*file_, request.offset, request.buffer, request.size) : -EBADF;
     case io_opcode::sync:
       return disk_.sync(*file_, request.offset);

@@ -27,6 +27,13 @@ struct stored_file {
   std::vector<change> changes;
 };
 
+/// A file was renamed, or removed if `to` is empty. Until its directory is synced, a power loss may undo it.
+struct name_change {
+  std::uint64_t number;
+  std::string from, to;
+  std::shared_ptr<stored_file> file, replaced;
+};
+
 class disk {
  public:
   explicit disk(testing::simulation& its_simulation) : sim(its_simulation) {}
@@ -43,6 +50,11 @@ class disk {
   int set_size(stored_file& file, std::uint64_t size);
   /// Makes the changes below `end` durable.
   int sync(stored_file& file, std::uint64_t end);
+  int rename(const std::string& from, const std::string& to);
+  int remove(const std::string& path);
+  [[nodiscard]] bool has_directory(const std::string& path) const;
+  /// Makes the name changes below `end` durable that are in a directory: all names that begin with `prefix`.
+  int sync_names(const std::string& prefix, std::uint64_t end);
   /// The number of the next change.
   [[nodiscard]] std::uint64_t next_change() const noexcept { return next_change_; }
 
@@ -58,32 +70,42 @@ class disk {
   [[nodiscard]] std::uint64_t used() const noexcept;
   [[nodiscard]] std::size_t moved(std::size_t possible);
   bool survive(stored_file& file);
+  void undo(const name_change& what);
 
   std::map<std::string, std::shared_ptr<stored_file>, std::less<>> files_;
+  std::vector<name_change> name_changes_;  // not durable yet, in order
   std::uint64_t next_change_ = 0;
 };
 
-class open_file final : public descriptor {
+/// An open file or directory: its operations take the disk's time.
+class on_disk : public descriptor {
  public:
-  open_file(disk& its_disk, std::shared_ptr<stored_file> file, int flags)
-      : disk_(its_disk), file_(std::move(file)), flags_(flags) {}
-
+  explicit on_disk(disk& its_disk) noexcept : disk_(its_disk) {}
   /// Call when the device begins a request; try_now() ends it.
   void begin(io_request& request);
-  std::int64_t try_now(io_request& request) override;
   std::int64_t fault(const io_request&) override { return -EIO; }
   void close() override {}
   void lose_power() override { dead_ = true; }
+  [[nodiscard]] disk& its_disk() const noexcept { return disk_; }
+
+ protected:
+  disk& disk_;
+  bool dead_ = false;
+};
+
+class open_file final : public on_disk {
+ public:
+  open_file(disk& its_disk, std::shared_ptr<stored_file> file, int flags)
+      : on_disk(its_disk), file_(std::move(file)), flags_(flags) {}
+
+  std::int64_t try_now(io_request& request) override;
   [[nodiscard]] std::uint64_t size() const noexcept { return file_->now.size(); }
   int set_size(std::uint64_t size);
-  [[nodiscard]] disk& its_disk() const noexcept { return disk_; }
 
  private:
   [[nodiscard]] std::int64_t carry_out(io_request& request);
 
-  disk& disk_;
   const std::shared_ptr<stored_file> file_;
   const int flags_;
-  bool dead_ = false;
 };
 }  // namespace coracle::detail::simulated

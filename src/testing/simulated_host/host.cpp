@@ -13,6 +13,7 @@
 
 #include "../../net/socket_address.hpp"
 #include "backend.hpp"
+#include "open_directory.hpp"
 #include "sockets.hpp"
 
 namespace coracle::detail::simulated {
@@ -22,12 +23,16 @@ constexpr std::uint16_t first_free_port = 32'768, free_ports = 28'232;
 }  // namespace
 
 host::host(std::shared_ptr<network> its_network, const net::ip_address& address, disk& its_disk)
-    : network_(std::move(its_network)), address_(address), disk_(its_disk) {
+    : network_(std::move(its_network)),
+      address_(address),
+      disk_(its_disk),
+      current_directory_(std::make_shared<open_directory>(*this, its_disk, "")) {
   network_->add(*this);
 }
 host::~host() { network_->remove(*this); }
 
 std::shared_ptr<descriptor> host::at(int fd) const {
+  if (fd == AT_FDCWD) return current_directory_;
   const auto found = open_.find(fd);
   if (found == open_.end()) throw std::system_error(EBADF, std::system_category(), "a simulated descriptor");
   return found->second;
@@ -113,9 +118,18 @@ std::unique_ptr<io_backend> host::backend_for(io_loop& loop) {
 
 int host::open(const std::filesystem::path& path, int flags) noexcept {
   const testing::allocations_aside of_the_system;
-  if (open_.size() >= most_descriptors_ || sim().fails("open a file")) return -EMFILE;
+  if (sim().fails("open a file")) return -EMFILE;
+  return open_name(path.native(), flags);
+}
+
+int host::open_name(const std::string& name, int flags) {
+  if (open_.size() >= most_descriptors_) return -EMFILE;
+  if ((flags & O_DIRECTORY) != 0) {
+    if (disk_.find(name)) return -ENOTDIR;
+    return add(std::make_shared<open_directory>(*this, disk_, name));
+  }
   int error = 0;
-  std::shared_ptr<stored_file> file = disk_.open(path.native(), flags, error);
+  std::shared_ptr<stored_file> file = disk_.open(name, flags, error);
   return file ? add(std::make_shared<open_file>(disk_, std::move(file), flags)) : -error;
 }
 
@@ -168,6 +182,7 @@ int host::dissolve(int fd) noexcept {
 }
 int host::duplicate(int) noexcept { return -EOPNOTSUPP; }
 void host::close(int fd) noexcept {
+  if (fd == AT_FDCWD) return;
   const testing::allocations_aside of_the_system;
   const auto found = open_.find(fd);
   CORACLE_REQUIRE(found != open_.end(), "a simulated descriptor was closed twice");

@@ -15,6 +15,7 @@ namespace coracle::detail::simulated {
 class socket;
 class stream_socket;
 class datagram_socket;
+class open_directory;
 
 /// The system under a simulated io_service: descriptors and ports.
 class host final : public io_system {
@@ -52,6 +53,8 @@ class host final : public io_system {
   std::uint64_t ticks() noexcept override { return looks_ += turn_order::slice / 64; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override;
   int open(const std::filesystem::path& path, int flags) noexcept override;
+  /// As open(2). A directory is opened whether or not it exists.
+  int open_name(const std::string& name, int flags);
   int status(int fd, struct ::stat& about) noexcept override;
   int set_size(int fd, std::uint64_t size) noexcept override;
   int open_socket(int family, int type) noexcept override;
@@ -71,6 +74,7 @@ class host final : public io_system {
   std::shared_ptr<network> network_;
   const net::ip_address address_;
   disk& disk_;
+  const std::shared_ptr<open_directory> current_directory_;
   std::map<int, std::shared_ptr<descriptor>> open_;
   std::size_t most_descriptors_ = 1024;
   std::vector<socket*> bound_;

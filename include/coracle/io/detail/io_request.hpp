@@ -13,7 +13,7 @@ class io_backend;
 /// How a request on a descriptor may wait.
 enum class io_descriptor_kind : std::uint8_t {
   pollable,  ///< until the descriptor is ready: a socket, pipe, terminal, eventfd ...
-  // For the device: a regular file or a block device.
+  // For the device: a regular file, a block device or a directory. Only read_at and the opcodes after it.
   file,                ///< reads and writes go through the page cache
   write_through_file,  ///< every write waits for the device
   uncached_file        ///< every read and every write waits for the device
@@ -75,7 +75,15 @@ enum class io_opcode : std::uint8_t {
   // Files, which are always ready but may block:
   read_at,   ///< pread(2) at `offset`
   write_at,  ///< pwrite(2) at `offset`
-  sync       ///< fsync(2)
+  sync,      ///< fsync(2)
+  // Paths, which begin at the descriptor if they are relative. The path is in `buffer`, another one in `address`:
+  open,         ///< openat(2) with `flags`; `size` is the mode of a new file
+  status,       ///< statx(2) with `flags` for the fields in `size`; `address` is a struct statx
+  rename,       ///< renameat2(2) with `flags`
+  link,         ///< linkat(2) with `flags`
+  symlink,      ///< symlinkat(2): `buffer` is the target
+  make_folder,  ///< mkdirat(2); `size` is the mode
+  remove        ///< unlinkat(2) with `flags`
 };
 
 /// Flag of read and write for a pollable descriptor in blocking mode: poll(2) precedes the call, so that it
@@ -91,10 +99,12 @@ struct io_request : io_event {
   io_record* record;
   void* buffer;  ///< written only by opcodes that read
   std::size_t size;
-  std::uint64_t offset = 0;        ///< in bytes: read_at, write_at
-  void* address = nullptr;         ///< a sockaddr; null if accept or receive_from need not store one
+  std::uint64_t offset = 0;  ///< in bytes: read_at, write_at
+  /// A sockaddr, or null if accept or receive_from need not store one; for paths see io_opcode.
+  void* address = nullptr;
   std::uint32_t address_size = 0;  ///< in: the capacity, or the length; out: the length received
-  int flags = 0;                   ///< MSG_...: receive, send, receive_from, send_to. poll_first: read, write
+  /// MSG_...: receive, send, receive_from, send_to. poll_first: read, write. For paths see io_opcode.
+  int flags = 0;
   io_opcode opcode;
   bool begun = false;        ///< connect: the attempt is in progress
   bool lost = false;         ///< not carried out, because another branch of `one_of` was

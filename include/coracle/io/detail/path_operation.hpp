@@ -1,0 +1,77 @@
+// coracle/io/detail/path_operation.hpp -- the common base of awaiters of operations on paths.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <cerrno>
+#include <coracle/io/detail/io_operation.hpp>
+#include <filesystem>
+#include <utility>
+
+namespace coracle::detail {
+/// Flag of io_opcode::remove: AT_REMOVEDIR.
+inline constexpr int removes_directory = 0x200;
+
+/// Where relative paths begin, as an operation keeps it: an open directory, or the current one of the process.
+class path_base {
+ public:
+  explicit path_base(io_service& service) noexcept : service_(&service) {}
+  explicit path_base(const io_descriptor& opened) noexcept : service_(opened.service()), opened_(&opened) {}
+
+  [[nodiscard]] io_service* service() const noexcept { return service_; }
+  /// Null: the current directory of the process.
+  [[nodiscard]] const io_descriptor* opened() const noexcept { return opened_; }
+
+ private:
+  io_service* service_;
+  const io_descriptor* opened_ = nullptr;
+};
+
+/// What a path_operation refers to. It is a base of its own, in front of io_operation, because it has to outlive the request.
+class path_arguments {
+ protected:
+  /// Throws as the constructor of io_descriptor.
+  path_arguments(const path_base& base, std::filesystem::path path, std::filesystem::path other);
+  [[nodiscard]] const io_descriptor& descriptor() const noexcept {
+    return base_.opened() ? *base_.opened() : current_;
+  }
+
+  path_base base_;
+  io_descriptor current_;  // stands for the current directory, unless `base_` is an open one
+  std::filesystem::path path_, other_path_;
+};
+
+/// Base of an awaiter that carries out one system call on one or two paths, which it owns.
+///
+/// Resumes on    as io_operation.
+/// Cancellation  ends it while it waits for a thread or is not submitted yet: nothing has happened then. With io_uring, the
+///               kernel is asked to cancel it. One that the system has begun is carried out, and succeeds.
+/// Exceptions    the constructor: std::bad_alloc; std::system_error if the io_service cannot make its descriptors. The await:
+///               operation_cancelled; std::system_error with what was being done and the paths. A path with a NUL
+///               in it is std::errc::invalid_argument.
+/// Cost          none for the operation; those of its paths, of which short names need none.
+class path_operation : protected path_arguments, public io_operation {
+ public:
+  path_operation(path_operation&&) = default;
+
+  bool await_ready() const noexcept { return result == refused; }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    refer_to_paths();
+    return io_operation::await_suspend(self);
+  }
+
+ protected:
+  path_operation(const path_base& base, io_opcode code, std::filesystem::path path,
+                 std::filesystem::path other, std::size_t bytes, int call_flags, stop_token token);
+  ~path_operation() = default;
+
+  /// As take_result(), with the paths in the message.
+  std::int64_t take_path_result();
+  [[noreturn]] void fail(int error) const;
+
+ private:
+  static constexpr std::int64_t refused =
+      -EINVAL;  // a path has a NUL in it, where it would end for the system
+  void refer_to_paths() noexcept;
+};
+}  // namespace coracle::detail

@@ -1,0 +1,55 @@
+// coracle/io/directory.hpp -- an open directory, in which relative paths begin.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/detail/path_operation.hpp>
+#include <coracle/io/writable_file.hpp>
+#include <filesystem>
+#include <utility>
+
+namespace coracle {
+namespace filesystem {
+template <class File>
+class open_operation;
+}  // namespace filesystem
+
+/// An open directory. Move-only. Paths that are relative to it stay in it if it is renamed, or if the process changes its
+/// current directory.
+///
+///     const coracle::directory spool = co_await coracle::filesystem::open_directory(io, "/var/spool/jobs");
+///     co_await coracle::filesystem::rename(spool, "new/17", "running/17");
+///     co_await spool.sync();
+///
+/// Threads  any number of operations at once. Closing and moving: no other use meanwhile. The io_service outlives it.
+class directory {
+ public:
+  directory(directory&&) noexcept = default;
+  directory& operator=(directory&&) noexcept = default;
+
+  /// Awaitable of nothing: the names that were created, changed and removed in it before this was awaited survive a loss of
+  /// power. Cancellation and errors as of writable_file::sync().
+  [[nodiscard]] file_sync_operation sync(stop_token token = {}) const noexcept {
+    return {descriptor_, path_, std::move(token)};
+  }
+  /// The path by which it was opened.
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  /// -1 if it was moved from.
+  [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
+
+ private:
+  friend class base_directory;
+  friend class filesystem::open_operation<directory>;
+  directory(detail::io_descriptor descriptor, std::filesystem::path path) noexcept
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+  detail::io_descriptor descriptor_;
+  std::filesystem::path path_;
+};
+
+/// Where relative paths begin: an io_service stands for the current directory of the process. Made implicitly.
+class base_directory : public detail::path_base {
+ public:
+  base_directory(io_service& service) noexcept : path_base(service) {}
+  /// `opened` outlives the operation.
+  base_directory(const directory& opened) noexcept : path_base(opened.descriptor_) {}
+};
+}  // namespace coracle

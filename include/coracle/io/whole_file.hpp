@@ -1,0 +1,97 @@
+// coracle/io/whole_file.hpp -- read, write or replace a whole file in one call.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/io/filesystem.hpp>
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace coracle::filesystem {
+/// Awaitable of all bytes of a file.
+///
+///     const std::string text = co_await coracle::filesystem::read_file(io, "settings.toml");
+///
+/// Resumes on    as every I/O operation.
+/// Cancellation  ends it between two reads, or as those.
+/// Exceptions    std::system_error with the path, operation_cancelled, std::bad_alloc.
+/// Cost          the contents are in memory at once: read a file of unknown size in pieces (read_only_file::read()).
+[[nodiscard("nothing is read until this is awaited")]] inline task<std::string> read_file(
+    base_directory base, std::filesystem::path path) {
+  const read_only_file file = co_await open_read_only(base, std::move(path));
+  // The size is a hint: the system makes up some files as they are read, and others grow.
+  constexpr std::size_t least = 4096;
+  std::string text(file.size() < least ? least : file.size() + 1, '\0');
+  std::size_t size = 0;
+  for (;;) {
+    const std::size_t got = co_await file.read(size, text.data() + size, text.size() - size);
+    size += got;
+    if (got == 0) break;
+    if (size == text.size()) text.resize(2 * size);
+  }
+  text.resize(size);
+  co_return text;
+}
+
+/// Awaitable of nothing: the file consists of `text`. It is created if there is none, with these permissions less the umask.
+/// Cancelled, or ended by an error, it has a part of `text`; prefer write_atomically() where that matters.
+/// Requires: `text` outlives the operation.
+[[nodiscard("nothing is written until this is awaited")]] inline task<> write_file(
+    base_directory base, std::filesystem::path path, std::string_view text,
+    std::filesystem::perms permissions = new_file) {
+  write_only_file file = co_await open_write_only(base, std::move(path), file_open_mode::create_always,
+                                                  file_buffering_mode::default_, permissions);
+  co_await file.write_all(0, text.data(), text.size());
+}
+
+/// As write_file(), but `text` is appended to what the file has. Others may append at the same time: what is written at once
+/// stays together, which is all of it unless the device is full or `text` has more than 2 GiB.
+[[nodiscard("nothing is written until this is awaited")]] inline task<> append_to_file(
+    base_directory base, std::filesystem::path path, std::string_view text,
+    std::filesystem::perms permissions = new_file) {
+  write_only_file file = co_await open_write_only(base, std::move(path), file_open_mode::append,
+                                                  file_buffering_mode::default_, permissions);
+  co_await file.write_all(0, text.data(), text.size());
+}
+/// Awaitable of nothing: `text` replaces what is in the file, as a whole. Whoever opens it, also after a loss of power at any
+/// moment, finds either the old contents or `text`; once this has completed, `text`. It is written to another file in the same
+/// directory, which is synced, renamed and synced in its directory.
+///
+///     co_await coracle::filesystem::write_atomically(io, "settings.toml", text);
+///
+/// Resumes on    as every I/O operation.
+/// Cancellation  up to the renaming, which it does not interrupt: cancelled, the file is as before.
+/// Exceptions    std::system_error, operation_cancelled, std::bad_alloc. The file is as before, and the other one removed, unless
+///               the sync of the directory fails: then it has the new contents, which may not survive a loss of power.
+/// Threads       any number at once, also for one file: the last one to rename determines its contents.
+/// Cost          two syncs: milliseconds. The file is a new one: its owner is that of the process, its permissions are those that
+///               are given less the umask, and its other hard links keep the old contents.
+/// A process that is killed or a coroutine that is destroyed meanwhile leaves the other file behind, named
+/// `.NAME.PROCESS.NUMBER`. Requires: `text` outlives the operation.
+[[nodiscard("nothing is written until this is awaited")]] inline task<> write_atomically(
+    base_directory base, std::filesystem::path path, std::string_view text,
+    std::filesystem::perms permissions = new_file) {
+  std::filesystem::path parent = path.parent_path();
+  if (parent.empty()) parent = ".";
+  const directory folder = co_await open_directory(base, std::move(parent));
+  std::string name = detail::replacement_name(path);
+  while (co_await exists(folder, name)) name = detail::replacement_name(path);
+  write_only_file file = co_await open_write_only(folder, name, file_open_mode::create_new,
+                                                  file_buffering_mode::default_, permissions);
+  std::exception_ptr failure;
+  CORACLE_TRY() {
+    co_await file.write_all(0, text.data(), text.size());
+    co_await file.sync();
+    co_await rename(folder, name, path.filename());
+  }
+  CORACLE_CATCH_ALL() { failure = std::current_exception(); }
+  if (!failure) {
+    co_await shielded(folder.sync());
+    co_return;
+  }
+  CORACLE_TRY() { co_await shielded(remove(folder, name)); }
+  CORACLE_CATCH_ALL() {}  // what failed first matters more
+  std::rethrow_exception(failure);
+}
+}  // namespace coracle::filesystem

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <coracle/base/atomic.hpp>
+#include <coracle/io/filesystem.hpp>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include "io_system.hpp"
+
+namespace coracle::detail {
+namespace {
+static_assert(removes_directory == AT_REMOVEDIR);
+
+bool has_nul(const std::filesystem::path& path) noexcept {
+  return path.native().find('\0') != std::string::npos;
+}
+
+struct wording {
+  const char* verb;
+  const char* between;  // before the second path; null: there is none
+};
+wording wording_of(io_opcode code) noexcept {
+  switch (code) {
+    case io_opcode::open:
+      return {"cannot open", nullptr};
+    case io_opcode::status:
+      return {"cannot ask for the status of", nullptr};
+    case io_opcode::rename:
+      return {"cannot rename", "to"};
+    case io_opcode::link:
+      return {"cannot link", "to"};
+    case io_opcode::symlink:
+      return {"cannot make a symbolic link to", "at"};
+    case io_opcode::make_folder:
+      return {"cannot create the directory", nullptr};
+    default:
+      return {"cannot remove", nullptr};
+  }
+}
+
+[[noreturn]] void throw_error(int error, const std::string& what) {
+  throw std::system_error(error, std::system_category(), what);
+}
+
+std::filesystem::file_type type_of(unsigned mode) noexcept {
+  using std::filesystem::file_type;
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return file_type::regular;
+    case S_IFDIR:
+      return file_type::directory;
+    case S_IFLNK:
+      return file_type::symlink;
+    case S_IFBLK:
+      return file_type::block;
+    case S_IFCHR:
+      return file_type::character;
+    case S_IFIFO:
+      return file_type::fifo;
+    case S_IFSOCK:
+      return file_type::socket;
+    default:
+      return file_type::unknown;
+  }
+}
+std::chrono::system_clock::time_point time_of(const statx_timestamp& time) noexcept {
+  const auto since_epoch = std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+  return std::chrono::system_clock::time_point{
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(since_epoch)};
+}
+file_status status_of(const struct statx& its) noexcept {
+  constexpr std::uint64_t block = 512;
+  file_status about;
+  about.type = type_of(its.stx_mode);
+  about.permissions = static_cast<std::filesystem::perms>(its.stx_mode & 07777U);
+  about.size = its.stx_size;
+  about.allocated = its.stx_blocks * block;
+  about.device = makedev(its.stx_dev_major, its.stx_dev_minor);
+  about.inode = its.stx_ino;
+  about.links = its.stx_nlink;
+  about.owner = its.stx_uid;
+  about.group = its.stx_gid;
+  about.accessed = time_of(its.stx_atime);
+  about.modified = time_of(its.stx_mtime);
+  about.changed = time_of(its.stx_ctime);
+  return about;
+}
+}  // namespace
+
+// ---- path_operation ------------------------------------------------------------------------------------
+
+path_arguments::path_arguments(const path_base& base, std::filesystem::path path, std::filesystem::path other)
+    : base_(base), path_(std::move(path)), other_path_(std::move(other)) {
+  if (!base_.opened()) current_ = io_descriptor{*base_.service(), AT_FDCWD, io_descriptor_kind::file};
+}
+
+path_operation::path_operation(const path_base& base, io_opcode code, std::filesystem::path path,
+                               std::filesystem::path other, std::size_t bytes, int call_flags,
+                               stop_token token)
+    : path_arguments(base, std::move(path), std::move(other)),
+      io_operation(descriptor(), code, static_cast<void*>(nullptr), bytes, std::move(token)) {
+  flags = call_flags;
+  if (has_nul(path_) || has_nul(other_path_)) result = refused;
+}
+
+void path_operation::refer_to_paths() noexcept {
+  buffer = const_cast<char*>(path_.c_str());
+  if (wording_of(opcode).between) address = const_cast<char*>(other_path_.c_str());
+}
+
+std::int64_t path_operation::take_path_result() {
+  const std::int64_t taken = take_result_or_errno();
+  if (taken < 0) fail(static_cast<int>(-taken));
+  return taken;
+}
+
+void path_operation::fail(int error) const {
+  const wording words = wording_of(opcode);
+  // what() ends at a NUL.
+  std::string what = words.verb + (std::string(" ") + path_.c_str());
+  if (words.between) what += std::string(" ") + words.between + " " + other_path_.c_str();
+  if (result == refused) what += ", a path with a NUL in it";
+  throw_error(error, what);
+}
+
+// ---- the others ----------------------------------------------------------------------------------------
+
+status_path_operation::status_path_operation(const base_directory& base, std::filesystem::path path,
+                                             bool follows_symlink, stop_token token)
+    : path_operation(base, io_opcode::status, std::move(path), {}, STATX_BASIC_STATS,
+                     follows_symlink ? 0 : AT_SYMLINK_NOFOLLOW, std::move(token)) {
+  static_assert(sizeof(struct statx) == record_size);
+}
+file_status status_path_operation::take_status() {
+  take_path_result();
+  struct statx its;
+  std::memcpy(&its, record_, sizeof its);
+  return status_of(its);
+}
+bool status_path_operation::take_existence() {
+  const std::int64_t taken = take_result_or_errno();
+  if (taken == -ENOENT || taken == -ENOTDIR) return false;
+  if (taken < 0) fail(static_cast<int>(-taken));
+  return true;
+}
+
+open_path_operation::open_path_operation(const base_directory& base, std::filesystem::path path,
+                                         const open_arguments& how, std::filesystem::perms permissions,
+                                         stop_token token)
+    : path_operation(base, io_opcode::open, std::move(path), {}, static_cast<std::size_t>(permissions),
+                     how.flags, std::move(token)),
+      how_(how) {}
+io_descriptor open_path_operation::take_descriptor() {
+  const auto fd = static_cast<int>(take_path_result());
+  return put_into_use(*base_.service(), fd, path_, how_);
+}
+
+std::filesystem::path symlink_target(const base_directory& base, const std::filesystem::path& link) {
+  char target[PATH_MAX];
+  const int fd = base.opened() ? base.opened()->native_handle() : AT_FDCWD;
+  const ssize_t size = ::readlinkat(fd, link.c_str(), target, sizeof target);
+  if (const int error = errno; size < 0) throw_error(error, "cannot read the symbolic link " + link.native());
+  return std::string(target, static_cast<std::size_t>(size));
+}
+
+std::string replacement_name(const std::filesystem::path& path) {
+  constexpr std::size_t most_of_name = 200;  // of the 255 bytes that there are
+  //   [N1] one more  relaxed  orders nothing: only the number counts
+  static atomic<std::uint32_t> number{0};
+  return "." + path.filename().native().substr(0, most_of_name) + "." + std::to_string(::getpid()) + "." +
+         std::to_string(number.fetch_add(1, memory_order_relaxed)); /*N1*/
+}
+}  // namespace coracle::detail

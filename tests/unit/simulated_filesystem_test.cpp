@@ -1,0 +1,87 @@
+// tests/unit/simulated_filesystem_test.cpp -- paths of a simulated host do what those of the system do, until it crashes.
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <coracle/testing/simulation/simulated_host.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace {
+struct service_under_test {
+  explicit service_under_test(std::uint64_t seed = 1) : sim(seed) {}
+  std::string operator/(const char* name) const { return name; }
+  [[nodiscard]] std::string text_of(std::string_view path) {
+    return host.disk().contents(path).value_or("none");
+  }
+  void write_text(std::string_view path, std::string_view text) { host.disk().put(path, text); }
+  coracle::testing::simulation sim;
+  coracle::testing::simulated_network network{sim};
+  coracle::testing::simulated_host host{network, "10.0.0.1"};
+  coracle::io_service& io = host.io();
+};
+}  // namespace
+
+#define CORACLE_FILESYSTEM_TEST "simulated filesystem"
+#include "filesystem_contract.hpp"
+
+namespace {
+/// Renames d/a to d/b, removes d/c, and loses power; `synced`: after a sync of the directory. What is left of them then.
+std::string left_after_crash(std::uint64_t seed, bool synced) {
+  service_under_test here(seed);
+  here.write_text("d/a", "new");
+  here.write_text("d/b", "old");
+  here.write_text("d/c", "gone");
+  const auto use = [&]() -> task<> {
+    const directory d = co_await fs::open_directory(here.io, "d");
+    co_await fs::rename(d, "a", "b");
+    co_await fs::remove(d, "c");
+    if (synced) co_await d.sync();
+  };
+  here.io.run(use());
+  here.host.crash();
+  return here.text_of("d/a") + " " + here.text_of("d/b") + " " + here.text_of("d/c");
+}
+
+TEST_CASE(
+    "simulated filesystem: a loss of power undoes the last name changes, unless the directory was synced") {
+  std::set<std::string> synced, unsynced;
+  for (std::uint64_t seed = 0; seed != 100; ++seed) {
+    synced.insert(left_after_crash(seed, true));
+    unsynced.insert(left_after_crash(seed, false));
+  }
+  CHECK(synced == std::set<std::string>{"none new none"});
+  CHECK(unsynced == std::set<std::string>{"new old gone", "none new gone", "none new none"});
+}
+/// Loses power while a file is replaced by `work`. What the file has then.
+template <class Work>
+std::string left_of_replacement(std::uint64_t seed, Work work) {
+  service_under_test here(seed);
+  here.write_text("d/a", "old");
+  const std::string text(2'000, 'x');  // several sectors
+  const auto crash_at = here.sim.now() + std::chrono::microseconds{seed * 400};
+  here.sim.at(crash_at, [&] { here.host.crash(); });
+  bool done = false;
+  const auto use = [&]() -> task<> {
+    const std::string failure = co_await failure_of(work(here.io, text));
+    done = failure.empty() && here.sim.now() < crash_at;
+    while (here.sim.now() <= crash_at) co_await here.io.schedule_after(std::chrono::milliseconds{1});
+  };
+  here.io.run(use());
+  const std::string left = here.text_of("d/a");
+  return left == text ? "new" : left == "old" && !done ? "old" : "broken";
+}
+
+TEST_CASE(
+    "simulated filesystem: write_atomically leaves the old contents or the new, whenever power is lost") {
+  std::set<std::string> atomically, plainly;
+  for (std::uint64_t seed = 0; seed != 200; ++seed) {
+    atomically.insert(left_of_replacement(
+        seed, [](io_service& io, const std::string& text) { return fs::write_atomically(io, "d/a", text); }));
+    plainly.insert(left_of_replacement(
+        seed, [](io_service& io, const std::string& text) { return fs::write_file(io, "d/a", text); }));
+  }
+  CHECK(atomically == std::set<std::string>{"new", "old"});
+  CHECK(plainly.contains("broken"));
+}
+}  // namespace
