@@ -38,7 +38,7 @@ bool search(sleepers& all, queue& work, rest how) {
       return false;
     }
   }
-  all.end_search(sleepers::most_threads, [] { return true; });
+  all.end_search(sleepers::max_threads, [] { return true; });
   return true;
 }
 void post(sleepers& all, queue& work) {
@@ -109,7 +109,7 @@ void nap_passes_a_wake_up_on() {
     all.begin_search();
     static_cast<void>(all.nap());
     static_cast<void>(work.take());
-    all.end_search(sleepers::most_threads, [] { return true; });
+    all.end_search(sleepers::max_threads, [] { return true; });
   }};
   model_thread sleeper{[&] { search(all, work, rest::sleep); }};
   post(all, work);

@@ -78,7 +78,7 @@ void what_is_alone_is_shared() {
   const auto queue = std::make_unique<work_queue>();
   entry items[3];
   model_thread thief{[&] {
-    queue->share_what_is_alone();
+    queue->shut_lone_slot();
     steal(*queue);
   }};
   int last = 0, data = 0;
