@@ -142,8 +142,8 @@ long long wait_and_drop_in_turn(int rounds) {
   return 2LL * rounds - drop_last.passes() - drop_first.passes();
 }
 
-/// Members that are stopped at any moment, and then arrive again: each phase ends once, with all of them. At the end
-/// those that are just stopped drop out. Gives how often a phase was without somebody.
+/// Members that are stopped at any moment, and then arrive again: each phase ends once, with all of them. At
+/// the end those that are just stopped drop out. Gives how often a phase was without somebody.
 long long meet_or_stop(int phases, long long& counted) {
   constexpr std::size_t members = 5;
   static_thread_pool pool{2};

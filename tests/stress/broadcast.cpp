@@ -1,4 +1,4 @@
-// tests/stress/broadcast.cpp -- oneshot, broadcast and watch: nothing is lost, doubled or seen torn.
+// tests/stress/broadcast.cpp -- oneshot, broadcast and watch: no value is lost, duplicated or torn.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/broadcast.hpp>
@@ -126,7 +126,7 @@ long long broadcast_to_all(int values) {
   return wrong;
 }
 
-/// Observers see values that grow, each whole, and the last one.
+/// Observers see increasing values, none of them torn, and the last one.
 long long watch_grow(int values) {
   coracle::static_thread_pool pool{2};
   auto value = std::make_unique<coracle::watched_value<std::vector<int>>>(std::vector<int>(8, 0));

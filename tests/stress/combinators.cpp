@@ -1,4 +1,4 @@
-// tests/stress/combinators.cpp -- completions, stop requests and dropped handles meet; work is shared.
+// tests/stress/combinators.cpp -- races of completions, stop requests and dropped handles; shared work.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/as_completed.hpp>
@@ -180,7 +180,7 @@ void share_flights(int turns, flights_found& found) {
   coracle::sync_wait(coracle::when_all(std::move(all)));
 }
 
-/// Children that end on any thread of a pool, a few at a time, and all at once.
+/// Children that end on any thread of a pool, with a concurrency limit and without.
 void run_children(int elements, std::atomic<long long>& ended, long long& consumed, long long& too_many) {
   coracle::static_thread_pool pool{3};
   std::atomic<int> now{0};

@@ -1,4 +1,4 @@
-// tests/stress/condition_variable.cpp -- no notification is missed, none wakes two, none comes from nowhere.
+// tests/stress/condition_variable.cpp -- no notification is lost or wakes two; no wake-up is spurious.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/sync_wait.hpp>
@@ -159,7 +159,7 @@ long long race_two_notifications(int most) {
   return wrong;
 }
 
-/// Coroutines that meet in rounds: the last to come notifies all the others.
+/// Coroutines that meet in rounds: the last one to arrive notifies all others.
 long long meet(int rounds) {
   constexpr int coroutines = 6;
   static_thread_pool pool{3};
@@ -193,7 +193,7 @@ struct wake_ups {
   long long arrived = 0;
 };
 
-/// Waits without a predicate: each notification that finds a waiter wakes one, and nothing else does.
+/// Waits without a predicate: each notification that finds a waiter wakes one, and nothing else wakes any.
 wake_ups count_wake_ups(int turns) {
   constexpr int coroutines = 4;
   static_thread_pool pool{2};
@@ -230,7 +230,7 @@ wake_ups count_wake_ups(int turns) {
   return found;
 }
 
-/// A notification and a stop request at the same moment: the first waiter has the notification, or the second.
+/// A notification and a stop request at the same time: one of the two waiters gets the notification.
 struct notification_round : coracle_test::two_waiters {
   notification_round() {
     coracle_test::note_end(stop.get_token(), wait(), first);
@@ -248,7 +248,7 @@ struct notification_round : coracle_test::two_waiters {
   int wake_ups = 0;
 };
 
-/// Waiters that are stopped at any moment, and tickets for them. Gives how many tickets nobody took.
+/// Waiters that are stopped at any time, and tickets for them. Returns the number of tickets not taken.
 long long stop_some(int tickets) {
   constexpr int coroutines = 4;
   static_thread_pool pool{2};

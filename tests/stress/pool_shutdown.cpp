@@ -1,4 +1,4 @@
-// tests/stress/pool_shutdown.cpp -- pools that are destroyed at random moments lose nothing.
+// tests/stress/pool_shutdown.cpp -- pools that are destroyed at random times lose no work.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/sync_wait.hpp>
@@ -41,7 +41,7 @@ long long end_after_arrival(unsigned turns) {
   return arrived;
 }
 
-/// Posts once more and ends the pool at once, at every moment of its thread's way to sleep.
+/// Posts once more and destroys the pool immediately, at every step of its thread's way to sleep.
 long long post_at_the_end(int turns) {
   long long ran = 0;
   std::atomic<int> answered{0};

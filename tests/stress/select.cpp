@@ -1,5 +1,4 @@
-// tests/stress/select.cpp -- selects that meet each other in channels: exactly one branch of each is carried
-// out.
+// tests/stress/select.cpp -- selects that meet in channels: exactly one branch of each takes effect.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/channel.hpp>
@@ -76,7 +75,7 @@ task<> receive_somewhere(static_thread_pool& home, static_thread_pool& other, ch
     channel<long>& second = i % 3 ? b : a;
     co_await stoppable(other, i % 13 == 0, all, coracle::select(first.recv(), second.recv()), note);
   }
-  // One of them is closed and drained; in the other something may be left.
+  // One of them is closed and drained; the other may still contain elements.
   for (channel<long>* const each : {&a, &b}) {
     for (;;) {
       const auto got = co_await each->recv();
@@ -130,7 +129,7 @@ long long mix(int count) {
   return taken + left;
 }
 
-/// Two choices that claim each other, from both sides at once: both fall to one of them, or each to its own.
+/// Two choices that claim each other from both sides at once: one of them gets both, or each gets its own.
 long long claim_each_other(int most) {
   using coracle::detail::choice;
   std::vector<std::optional<choice>> choices(2 * static_cast<std::size_t>(most));

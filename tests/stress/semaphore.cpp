@@ -1,4 +1,4 @@
-// tests/stress/semaphore.cpp -- permits are neither lost nor doubled, and given in order.
+// tests/stress/semaphore.cpp -- permits are neither lost nor duplicated, and are given in order.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
@@ -119,7 +119,7 @@ long long release_and_forget(int most) {
   return rounds - arrived;
 }
 
-/// Two threads release several permits at a time, two acquire one by one, one without waiting.
+/// Two threads release several permits at a time, two acquire single permits, one of them without waiting.
 long long release_many(int turns) {
   constexpr int at_once = 3;
   async_semaphore semaphore{0};
@@ -148,7 +148,7 @@ long long release_many(int turns) {
   return acquired + drain(semaphore);
 }
 
-/// Waiters that are stopped at any moment. Gives how many permits and turns do not fit together.
+/// Waiters that are stopped at any time. Returns the difference between permits and turns.
 long long stop_some(int permits, int turns) {
   constexpr int coroutines = 5;
   static_thread_pool pool{2};

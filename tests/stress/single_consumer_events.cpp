@@ -49,7 +49,7 @@ long long race_one_await(int most) {
   return rounds - passes;
 }
 
-/// The same, one well after the other.
+/// The same, with a long delay between the two.
 template <class Event>
 long long await_and_set(int events, bool set_first) {
   std::vector<meeting<Event>> meetings(static_cast<std::size_t>(events));
@@ -222,8 +222,8 @@ long long produce_and_stop(int turns) {
   return sum;
 }
 
-/// One stop request against one set(): the waiter goes on, or the set() is there for the next. Gives how many went
-/// wrong.
+/// One stop request against one set(): the waiter goes on, or the set() is there for the next. Gives how many
+/// went wrong.
 template <class Event>
 long long race_a_stop(int most) {
   struct round {

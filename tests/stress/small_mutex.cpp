@@ -1,4 +1,4 @@
-// tests/stress/small_mutex.cpp -- a plain counter behind a lock that is held for longer than anybody spins.
+// tests/stress/small_mutex.cpp -- a plain counter behind a lock that is held for longer than threads spin.
 // SPDX-License-Identifier: MIT
 #include <coracle/base/small_mutex.hpp>
 #include <thread>
