@@ -17,13 +17,6 @@ constexpr int events_per_call = 128;
 /// record.
 constexpr char wake_key = 0, timer_key = 0;
 constexpr std::uint32_t watched_to_read = EPOLLIN | EPOLLRDHUP;
-
-[[maybe_unused]] constexpr const char* closed_too_early =
-    "a file or socket was closed while operations on it were pending: request their stop and let them end "
-    "first";
-
-/// The polling interval of a thread that has no epoll instance to sleep in.
-constexpr int poller_retry_ms = 1;
 }  // namespace
 
 epoll_backend::poller::poller() : epoll(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1") {
@@ -159,7 +152,7 @@ bool epoll_backend::withdraw(io_request& request) noexcept {
 io_backend::signals epoll_backend::poll(bool wait) noexcept {
   poller* const active = wait ? poller_.try_make() : poller_.get();
   if (!active) {
-    if (wait) ::poll(nullptr, 0, poller_retry_ms);
+    if (wait) ::poll(nullptr, 0, ms_without_poller);
     return {true, true};  // either may have happened: without a poller there is no way to tell
   }
   epoll_event found[events_per_call];

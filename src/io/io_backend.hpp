@@ -59,6 +59,14 @@ class io_backend {
   /// time.
   virtual void set_timer(std::uint64_t time) noexcept = 0;
 
+ protected:
+  /// The message of detach() if a request is pending.
+  static constexpr const char* closed_too_early =
+      "a file or socket was closed while operations on it were pending: request their stop and let them end "
+      "first";
+  /// The interval, in milliseconds, at which a thread that has nothing to sleep in looks for completed requests.
+  static constexpr int ms_without_poller = 1;
+
  private:
   io_system& system_;
   const io_engine engine_;

@@ -16,12 +16,6 @@ namespace coracle::detail {
 namespace {
 // The user_data of an entry is one of these, or the address of its request.
 constexpr std::uint64_t ignored = 0, event_fired = 1, timer_fired = 2;
-
-[[maybe_unused]] constexpr const char* closed_too_early =
-    "a file or socket was closed while operations on it were pending: request their stop and let them end "
-    "first";
-/// The polling interval of a thread that has no ring to sleep in.
-constexpr int poller_retry_ms = 1;
 /// As an offset, selects the file's own position, as read(2) and write(2) do.
 constexpr std::uint64_t current_file_position = ~std::uint64_t{0};
 /// The kernel's limit for one read or write, in bytes (MAX_RW_COUNT).
@@ -288,7 +282,7 @@ bool ring_backend::withdraw(io_request& request) noexcept {
 io_backend::signals ring_backend::poll(bool wait) noexcept {
   poller* const active = wait ? poller_.try_make() : poller_.get();
   if (!active) {
-    if (wait) ::poll(nullptr, 0, poller_retry_ms);
+    if (wait) ::poll(nullptr, 0, ms_without_poller);
     return {true, true};  // either may have happened: without a poller there is no way to tell
   }
   active->uring.enter(wait);

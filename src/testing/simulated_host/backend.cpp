@@ -11,10 +11,6 @@
 
 namespace coracle::detail::simulated {
 namespace {
-[[maybe_unused]] constexpr const char* closed_too_early =
-    "a file or socket was closed while operations on it were pending: request their stop and let them end "
-    "first";
-
 const char* name_of(io_opcode code) noexcept {
   switch (code) {
     case io_opcode::receive:
