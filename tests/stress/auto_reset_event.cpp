@@ -63,8 +63,8 @@ sets_and_passes release_all(int rounds) {
   return found;
 }
 
-/// One await against one set(), again and again: it passes, and the set() is used up. Gives how
-/// many of them went wrong.
+/// One await races with one set(), repeatedly: it completes and consumes the set(). Returns the number of
+/// failures.
 long long race_one_await(int most) {
   std::vector<async_auto_reset_event> events(static_cast<std::size_t>(most));
   std::vector<int> written(events.size());

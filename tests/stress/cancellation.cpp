@@ -38,9 +38,9 @@ struct tally {
   }
 };
 
-/// Three races in turn: stop against completion, stop against the start, completion against the start. Two
-/// threads make some trials each, walk through all of them together, and then each looks at what has become
-/// of its own. Ends after so many rounds, or earlier on a busy machine.
+/// Three kinds of race in turn: stop and completion, stop and start, completion and start. Each of two
+/// threads prepares some trials; together they run all of them, and then each checks its own. Ends after the
+/// given number of rounds, or earlier on a busy machine.
 class race {
  public:
   race(const cancellation_entry& entry, int rounds, std::chrono::milliseconds longest)
@@ -86,8 +86,8 @@ class race {
       meet(me);
     }
   }
-  /// Two threads of a busy machine that only waited for each other would hardly ever run at the same time,
-  /// and not race: so who has waited in vain sleeps, and both wake up at the same moment.
+  /// On a busy machine, two threads that only wait for each other would hardly ever run concurrently, and so
+  /// not race. Therefore a thread that has waited in vain sleeps, and both wake up at the same time.
   void meet(int me) {
     constexpr std::chrono::milliseconds tick{1};
     const int meeting = sides_[me].arrived.load(std::memory_order_relaxed) + 1;
@@ -101,7 +101,7 @@ class race {
     static_cast<void>(other.load(std::memory_order_acquire));
   }
 
-  /// Which side makes a trial and looks at its end. That one also starts or completes it.
+  /// The side that prepares a trial and checks its result. It also starts or completes it.
   [[nodiscard]] int owner(int at) const { return at < (at_once_ + 1) / 2 ? 0 : 1; }
 
   void prepare(int i) {
@@ -128,8 +128,8 @@ class race {
     }
     coracle_test::hold_up(turns);
   }
-  /// How much later the owner begins. A stop request that always came too late, or too early, would show
-  /// nothing, so whoever has won begins later the next time.
+  /// The delay of the owner. A stop request that always came too late, or too early, would test nothing, so
+  /// the side that has won begins later the next time.
   static int lead_of(const side& owner, int i) {
     const int step = i / 3, around = (61 * step % 128 - 64) * (step % 4 == 0 ? 8 : 1);
     return i % 3 == 0 ? owner.centre + around : around;
@@ -173,7 +173,7 @@ class race {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A second argument names the operations to race, all if it is empty, and has each told on a line of its
+  // A second argument selects the operations to race (all if it is empty), and prints each on a line of its
   // own.
   const char* const only = argc > 2 ? argv[2] : "";
   coracle_test::stress run("cancellation", argc, argv, 3000);

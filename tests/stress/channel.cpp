@@ -145,8 +145,8 @@ void exchange_of_two(std::size_t capacity, int count, bool close_early, tally& a
   }
 }
 
-/// A sender and a receiver of one element, again and again; whoever receives deletes the channel at once,
-/// while the send may not have returned. Gives how many did not arrive.
+/// A sender and a receiver of one element, repeatedly; the receiver deletes the channel immediately, while
+/// the send may not have returned. Returns how many elements did not arrive.
 template <class Channel>
 long long send_and_forget(int most) {
   std::vector<Channel*> channels(static_cast<std::size_t>(most));

@@ -22,8 +22,8 @@ using coracle::async_mutex;
 using coracle::static_thread_pool;
 using coracle_test::detached;
 
-/// Producers and consumers of two pools and of two plain threads, and a buffer of three. Gives the sum of
-/// what came out.
+/// Producers and consumers of two pools and of two plain threads, and a buffer of three. Returns the sum of
+/// the consumed elements.
 long long hand_on_items(int items) {
   constexpr int pairs = 6;
   static_thread_pool first{2}, second{1};
@@ -76,8 +76,8 @@ long long hand_on_items(int items) {
   return sum;
 }
 
-/// One wait against one notification that is made without the lock, again and again. Gives how many waiters
-/// did not go on.
+/// One wait races with one notification that is made without the lock, repeatedly. Returns how many waiters
+/// did not resume.
 long long race_one_notification(int most) {
   struct flag {
     async_mutex mutex;
@@ -106,7 +106,7 @@ long long race_one_notification(int most) {
 }
 
 /// The same with notify_all() under the lock. The waiter deletes the condition variable as soon as it has the
-/// lock, while the other's unlock() may not have returned. Gives how many waiters did not go on.
+/// lock, while the other's unlock() may not have returned. Returns how many waiters did not resume.
 long long notify_and_forget(int most) {
   struct flag {
     async_condition_variable changed;
@@ -134,8 +134,8 @@ long long notify_and_forget(int most) {
   return rounds - went_on;
 }
 
-/// One waiter and two notifications at the same moment, again and again. Gives how many waiters did not go on
-/// exactly once.
+/// One waiter and two concurrent notifications, repeatedly. Returns how many waiters did not resume exactly
+/// once.
 long long race_two_notifications(int most) {
   struct place {
     async_mutex mutex;

@@ -36,7 +36,7 @@ struct tally {
   [[nodiscard]] long long ended() const { return completed + cancelled; }
 };
 
-/// Goes to the other thread, perhaps, waits a moment that changes from round to round, and stops.
+/// Possibly moves to the other thread, waits for a time that changes from round to round, and requests stop.
 task<> stop_after(io_service& io, stop_source& source, int round) {
   for (int hops = round % 7; hops >= 0; --hops) co_await io.schedule();
   hold_up(round % 61 * 8);
@@ -146,8 +146,8 @@ void race_file(int rounds, tally& seen) {
   ::close(memory);
 }
 
-/// A plain thread stops what another awaits outside any executor: the callback runs while it is made, while
-/// it is destroyed and in between.
+/// A plain thread stops an operation that another awaits outside any executor: the callback runs during its
+/// registration, during its deregistration and in between.
 void race_plain_threads(int most, tally& seen) {
   io_service io;
   const socket_pair pair{io};

@@ -143,8 +143,8 @@ long long churn_and_stop(int turns) {
   return 1LL * coroutines * turns - passes - cancelled;
 }
 
-/// A reset() after the set() of the same thread is never lost, whatever waiters come and go meanwhile. Gives
-/// how often it was.
+/// A reset() after a set() by the same thread is never lost, even if waiters come and go meanwhile. Returns
+/// how often it was lost.
 long long reset_while_stopped(int turns) {
   async_manual_reset_event event;
   std::atomic<bool> over{false};

@@ -129,8 +129,8 @@ long long try_and_wait(int turns) {
   return counter;
 }
 
-/// Waiters that are stopped at any moment: each either has the lock, or is cancelled. Gives how many turns
-/// and increments do not fit together.
+/// Waiters that are stopped at any time: each either gets the lock, or is cancelled. Returns the difference
+/// between turns and increments.
 long long stop_some(int turns) {
   constexpr int coroutines = 5;
   static_thread_pool pool{2};

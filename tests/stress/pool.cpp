@@ -99,8 +99,7 @@ long long post_while_falling_asleep(std::size_t threads, int posts) {
   return answered;
 }
 
-/// The same from a thread of the pool, which stays busy meanwhile: the other one has to come and take the
-/// work.
+/// The same from a thread of the pool that stays busy: the other thread must take the work.
 long long post_from_a_busy_thread(int posts) {
   static_thread_pool pool{2};
   std::atomic<int> answered{0};
@@ -116,8 +115,8 @@ long long post_from_a_busy_thread(int posts) {
   return answered;
 }
 
-/// The same after so many hops that the other one has come too late for each, and naps: at every moment of
-/// its nap, and on its way to sleep.
+/// The same after many hops for each of which the other thread came too late, so that it naps: at every step
+/// of its nap, and of its way to sleep.
 long long post_behind_hops(std::size_t threads, int posts) {
   static_thread_pool pool{threads};
   std::atomic<int> answered{0};
@@ -136,7 +135,7 @@ long long post_behind_hops(std::size_t threads, int posts) {
   return answered;
 }
 
-/// A busy thread posts two coroutines that wait for one another: one thread comes, and has to fetch another
+/// A busy thread posts two coroutines that wait for each other: the thread that is woken must wake another
 /// one.
 long long post_pairs_from_a_busy_thread(int pairs) {
   std::atomic<int> arrived{0}, answered{0};

@@ -25,7 +25,7 @@ detached multiply(static_thread_pool& pool, unsigned children, std::atomic<long 
 }
 
 /// Ends `later` as soon as its last coroutine has arrived, while the thread that posted it may still be
-/// inside post(): that thread is of another pool, which goes on.
+/// inside post(): that thread belongs to another pool, which continues to run.
 long long end_after_arrival(unsigned turns) {
   static_thread_pool earlier{1};
   long long arrived = 0;

@@ -44,8 +44,8 @@ task<> stoppable(static_thread_pool& other, bool stops, tally& all, Select opera
   }
 }
 
-/// Sends each number into one of two channels, or puts it nowhere when it is stopped. Every other time it
-/// names the second channel first.
+/// Sends each number to one of two channels, or to none when it is stopped. Every other time the second
+/// channel is the first branch.
 task<> send_somewhere(static_thread_pool& home, static_thread_pool& other, channel<long>& a, channel<long>& b,
                       int count, tally& all) {
   co_await home.schedule();
@@ -101,8 +101,8 @@ void meet(std::size_t capacity, int count, tally& all) {
                                        receive_somewhere(two, one, b, a, all), senders()));
 }
 
-/// Each turn a coroutine selects between a semaphore and a channel, which others refill: the permits taken
-/// and the elements received are as many as were given.
+/// In each turn a coroutine selects between a semaphore and a channel, which others refill: as many permits
+/// and elements are taken as were provided.
 long long mix(int count) {
   static_thread_pool one{1}, two{1};
   coracle::async_semaphore permits{0};
@@ -149,8 +149,8 @@ long long claim_each_other(int most) {
   return wrong;
 }
 
-/// A stop request, an element for each of two channels, and a select that waits for one of them, all at once.
-/// Gives how often not exactly one of the three happened to it, or an element was lost.
+/// A stop request, an element for each of two channels, and a select that waits for one of them, all
+/// concurrent. Returns how often not exactly one of the three took effect, or an element was lost.
 long long stop_against_two_sends(int most) {
   struct round {
     channel<int> a{1}, b{1};

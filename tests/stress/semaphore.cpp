@@ -69,7 +69,7 @@ struct order {
   long long out_of_order = 0;
 };
 
-/// Each thread queues one waiter after the other while others release: its waiters are served in that order.
+/// Each thread queues one waiter after another while others release: its waiters are served in that order.
 /// The one permit protects plain counters.
 order queue_in_order(int turns) {
   constexpr int threads = 3;
@@ -93,8 +93,9 @@ order queue_in_order(int turns) {
   return found;
 }
 
-/// One acquire() against one release(), again and again; whoever gets the permit deletes the semaphore at
-/// once, while release() may not have returned. Gives how often what was written before it did not arrive.
+/// One acquire() races with one release(), repeatedly; the coroutine that gets the permit deletes the
+/// semaphore immediately, while release() may not have returned. Returns how often a write before release()
+/// was not visible.
 long long release_and_forget(int most) {
   struct signal {
     async_semaphore done{0};

@@ -45,8 +45,8 @@ int race_one_wait(int most) {
 }
 
 /// One thread publishes two numbers one after the other, as soon as the other thread waits for the second and
-/// is about to wait for the first. Both are held up by a little that changes. A lost wake-up makes it hang.
-/// Ends after `most` rounds, or after two seconds. Gives how many waits are missing.
+/// is about to wait for the first. Both are delayed by small, changing amounts. A lost wake-up is a deadlock.
+/// Ends after `most` rounds, or after two seconds. Returns the number of missing waits.
 long long race_neighbours(int most) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   coracle::run_loop loop;
@@ -126,8 +126,8 @@ int race_two_producers(int most) {
   return rounds - woken + stale;
 }
 
-/// Barriers that live no longer than their coroutines: what await_suspend or publish() touches too late, a
-/// sanitizer sees.
+/// Barriers that are destroyed with their coroutines: sanitizers detect an access by await_suspend() or
+/// publish() that comes too late.
 long long short_lives(int rounds) {
   static_thread_pool pool{3};
   std::atomic<long long> ended{0};
@@ -262,8 +262,8 @@ void many_producers(unsigned count, totals& all) {
   ended.wait();
 }
 
-/// Producers whose claims are stopped at any moment, and a consumer that is, too: no number is left out, and
-/// none is claimed twice. Gives how many elements went wrong.
+/// Producers whose claims are stopped at any time, and a consumer that is stopped, too: no number is skipped
+/// or claimed twice. Returns the number of wrong elements.
 long long stop_some(int count) {
   constexpr std::size_t size = 4;
   constexpr int producers = 4;

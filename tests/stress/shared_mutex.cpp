@@ -65,8 +65,8 @@ void read_and_write(int turns, seen& data) {
   ended.wait();
 }
 
-/// Each thread queues readers and writers one after the other: when one of its writers enters, all its
-/// earlier readers have been there; when one of its readers enters, all its earlier writers and no later one.
+/// Each thread queues readers and writers in sequence: when one of its writers enters, all its earlier
+/// readers have entered; when one of its readers enters, all its earlier writers have, and no later one.
 long long overtakers(int turns) {
   constexpr int threads = 3, stretch = 5;  // a writer and four readers in turn
   struct progress {
@@ -106,8 +106,8 @@ long long overtakers(int turns) {
   return wrong + (entered != static_cast<long long>(threads) * turns);
 }
 
-/// One lock against one unlock, again and again; whoever had the lock last deletes the mutex at once, while
-/// the other's unlock may not have returned. Gives how many of them went wrong.
+/// One lock races with one unlock, repeatedly; the last holder deletes the mutex immediately, while the
+/// other's unlock may not have returned. Returns the number of failures.
 long long race_one_unlock(int most, bool held_shared, bool wanted_shared) {
   struct guarded {
     async_shared_mutex mutex;
@@ -233,8 +233,8 @@ long long stop_some(int turns) {
   return torn + (writes != second) + (ends != 1LL * coroutines * turns) + !is_free;
 }
 
-/// A reader holds it, a writer waits, a reader waits behind it: once the writer is stopped, or has come and
-/// gone, that reader enters.
+/// A reader holds the lock, a writer waits, and a second reader waits behind it: once the writer is stopped,
+/// or has released the lock, that reader enters.
 struct writer_round : coracle_test::two_waiters {
   writer_round() {
     static_cast<void>(mutex.try_lock_shared());

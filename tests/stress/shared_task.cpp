@@ -78,8 +78,8 @@ detached note(shared_task<owned_record> mine, int who, int round) {
   mine = {};
 }
 
-/// One thread goes up and the other down, without a word between them: TSan sees no order except that of the
-/// shared_tasks themselves, however the machine shares its processors out.
+/// One thread goes up and the other down without communicating: TSan sees no synchronisation except that of
+/// the shared_tasks themselves, however the machine schedules the threads.
 struct cross_over {
   int operator()(int most, auto first, auto second) const {
     std::thread other([&] {

@@ -144,8 +144,8 @@ struct outcome {
   long long left = 0;       // what there was to be had afterwards
 };
 
-/// Each round starts an operation and gives it something to finish with, while another thread requests its
-/// stop. What was given is taken by the operation or still there: never both, never neither.
+/// Each round starts an operation and provides what completes it, while another thread requests stop. The
+/// operation consumes what was provided, or it is still available: never both, never neither.
 template <class Start, class Give>
 outcome race(int most, Start start, Give give) {
   outcome found;

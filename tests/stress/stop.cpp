@@ -17,8 +17,8 @@ using coracle::stop_source;
 using coracle::stop_token;
 using coracle_test::detached;
 
-/// A callback is registered and deregistered while another thread requests: it runs once or never, and not
-/// after its end. Its plain counter would show a call on the side.
+/// A callback is registered and deregistered while another thread requests stop: it runs at most once, and
+/// not after deregistration. TSan would detect a concurrent call by its plain counter.
 long long race_registration(int most) {
   std::vector<stop_source> sources(static_cast<std::size_t>(most));
   std::vector<int> calls(sources.size());
@@ -59,7 +59,7 @@ long long race_publication(int most) {
   return wrong;
 }
 
-/// Two coroutines, each of whose callbacks wakes the other one, stopped from two threads at once.
+/// Two coroutines, each of whose callbacks wakes the other one, are stopped by two threads at once.
 long long race_mutual_wakeups(int most) {
   struct pair {
     stop_source stops[2];

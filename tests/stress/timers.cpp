@@ -64,8 +64,8 @@ void stop_sleepers(Place& place, int rounds, endings& seen) {
   }
 }
 
-/// A permit is released about when the timeout of who waits for it expires. If he has not got it, it is still
-/// there. Gives how many were lost or doubled.
+/// A permit is released about when the timeout of its waiter expires. If the waiter has not got it, it is
+/// still available. Returns how many were lost or duplicated.
 template <class Start>
 long long release_against_timeout(int rounds, Start start) {
   long long wrong = 0;
