@@ -1,4 +1,4 @@
-// bench/micro/blocking_bench.cpp -- a call on another thread, there and back.
+// bench/micro/blocking_bench.cpp -- a call on another thread, and the return from it.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -25,7 +25,7 @@ void blocking_call(benchmark::State& state) {
     runner.join();
   });
 }
-/// Two threads that wake one another.
+/// Two threads that wake each other.
 void floor_blocking_call(benchmark::State& state) {
   std::binary_semaphore there{0}, back{0};
   coracle_bench::measure(state, 2'000, [&](long n) {

@@ -1,4 +1,4 @@
-// bench/micro/divided_work.hpp -- what fork_join_bench.cpp and its rivals divide, and into how many tasks.
+// bench/micro/divided_work.hpp -- the work of fork_join_bench.cpp and its rivals, and its numbers of tasks.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -6,13 +6,13 @@
 
 namespace coracle_bench {
 constexpr int fib_of = 27;
-/// How many calls fib(n) makes, itself among them.
+/// The number of calls in fib(n), including itself.
 constexpr long fib_calls(int n) { return n < 2 ? 1 : 1 + fib_calls(n - 1) + fib_calls(n - 2); }
 
 /// Each task has ten children, down to the leaves.
 constexpr long skynet_leaves = 1'000'000, skynet_tasks = 1'111'111;
 
-/// The ways to put so many queens on a board, a task for each row's way.
+/// The number of ways to place the given number of queens on a board, with a task for each partial placement.
 constexpr std::size_t queens = 10;
 using board = std::array<char, queens>;
 inline bool fits(const board& rows, std::size_t row, std::size_t column) {
@@ -40,6 +40,6 @@ inline long queens_tasks() {
   return calls;
 }
 
-/// Children that end at once.
+/// Children that complete immediately.
 constexpr long flat_children = 1000;
 }  // namespace coracle_bench

@@ -1,4 +1,4 @@
-// bench/micro/floor_task.hpp -- the least that a lazy task can be: what coracle::task is compared to.
+// bench/micro/floor_task.hpp -- a minimal lazy task, the floor that coracle::task is compared to.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coroutine>
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-// No environment, no errors, no check of any kind, and freed frames are kept without a bound.
+// No environment, no errors, no checks; freed frames are cached without a limit.
 namespace floor_task {
 struct free_frame {
   free_frame* next;
@@ -84,7 +84,7 @@ class [[nodiscard]] task {
     };
     return awaiter{body_};
   }
-  /// Runs it to its end on this stack; it must not suspend for long.
+  /// Runs the task to completion on this stack; nothing else may have to resume it.
   T run() {
     body_.promise().parent = std::noop_coroutine();
     body_.resume();

@@ -1,4 +1,4 @@
-// bench/micro/fork_join_bench.cpp -- work that divides itself, on one thread and on two.
+// bench/micro/fork_join_bench.cpp -- divide-and-conquer work, on one thread and on two.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <vector>
@@ -12,11 +12,11 @@ using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
 
-/// Made and dropped in each task of a tree.
+/// Constructed and destroyed in each task of a tree.
 template <class T>
 using children_of = std::vector<task<T>, coracle::recycled_allocator<task<T>>>;
 
-/// Work of `n` operations, again and again, on a pool: so often that the way to it does not count.
+/// Repeats work of `n` operations on a pool, so often that moving there does not count.
 template <class Work>
 void on_pool(benchmark::State& state, std::size_t threads, long n, Work work) {
   static_thread_pool pool{threads};

@@ -1,4 +1,4 @@
-// bench/micro/oneshot_bench.cpp -- what it costs to hand a value to one, to all, and to leave the latest.
+// bench/micro/oneshot_bench.cpp -- the cost of sending a value to one, to all, and of publishing the latest.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/broadcast.hpp>
@@ -28,7 +28,7 @@ task<> send_then_receive(long n) {
 void oneshot_send_then_recv(benchmark::State& state) {
   measure(state, 1'000'000, [](long n) { sync_wait(send_then_receive(n)); });
 }
-/// The same with what a oneshot replaces: an allocation that two share, and a flag.
+/// The floor: what a oneshot replaces, a shared allocation and a flag.
 task<> pass_through_shared_memory(long n) {
   for (long i = 0; i < n; ++i) {
     auto reply = std::make_shared<std::atomic<long>>(-1);
@@ -43,7 +43,7 @@ void floor_oneshot_send_then_recv(benchmark::State& state) {
   measure(state, 1'000'000, [](long n) { sync_wait(pass_through_shared_memory(n)); });
 }
 
-/// A coroutine that nobody awaits, which waits for what it is sent.
+/// A detached coroutine that receives a value.
 struct waiting {
   struct promise_type : coracle::part::starts_eagerly,
                         coracle::part::returns<void, coracle::part::terminates_on_error>,
@@ -54,7 +54,7 @@ struct waiting {
   };
 };
 waiting receive(coracle::oneshot_receiver<long> mine) { coracle_bench::need(co_await mine.recv()); }
-/// With the coroutine that receives: a frame, a suspension, a wake-up.
+/// Includes the receiving coroutine: a frame, a suspension, a wake-up.
 void oneshot_recv_then_send(benchmark::State& state) {
   measure(state, 1'000'000, [](long n) {
     for (long i = 0; i < n; ++i) {
@@ -68,7 +68,7 @@ void oneshot_recv_then_send(benchmark::State& state) {
 waiting subscribe(coracle::broadcast_subscription<long> mine) {
   while (auto value = co_await mine.recv()) coracle_bench::need(*value);
 }
-/// One value for each of `Subscribers`, all of which wait: an operation is one value at one subscriber.
+/// One value for each of `Subscribers`, all of which wait; one operation is one value for one subscriber.
 template <int Subscribers>
 void broadcast_to_waiting(benchmark::State& state) {
   coracle::broadcast<long> values{16};
@@ -80,7 +80,7 @@ void broadcast_to_waiting(benchmark::State& state) {
 void broadcast_to_1_waiting(benchmark::State& state) { broadcast_to_waiting<1>(state); }
 void broadcast_to_16_waiting(benchmark::State& state) { broadcast_to_waiting<16>(state); }
 
-/// Sixteen values are sent, then received without waiting: an operation is one value.
+/// Sends sixteen values, then receives them without waiting; one operation is one value.
 task<> send_and_drain(long batches) {
   coracle::broadcast<long> values{16};
   auto mine = values.subscribe();

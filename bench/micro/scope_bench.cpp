@@ -33,7 +33,7 @@ void scope_spawn_and_end(benchmark::State& state) {
   coracle_bench::need(counter);
 }
 
-/// Spawns without a scope: a frame that awaits the child and frees itself, and nobody who knows of its end.
+/// Spawns without a scope: a frame that awaits the child and frees itself, and that nothing joins.
 struct untracked {
   struct promise_type : coracle::part::starts_eagerly,
                         coracle::part::returns<void, coracle::part::terminates_on_error>,
@@ -94,7 +94,7 @@ void round_robin_turn(benchmark::State& state) {
   });
   coracle_bench::need(turns);
 }
-/// The handles of a ring that is always full, resumed one after the other from a plain loop.
+/// The floor: a plain loop that resumes the handles of a ring that is always full.
 struct parked {
   explicit parked(std::coroutine_handle<>& place) noexcept : place_(place) {}
   bool await_ready() const noexcept { return false; }

@@ -1,4 +1,4 @@
-// bench/micro/shared_task_bench.cpp -- what it costs that a result is shared.
+// bench/micro/shared_task_bench.cpp -- the cost of sharing a result.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/shared_task.hpp>
@@ -19,7 +19,7 @@ using coracle_bench::measure;
 task<> await_new(long n, long& sum) {
   for (long i = 0; i < n; ++i) sum += co_await shared_leaf(i);
 }
-/// Make it, start it, end it, free it.
+/// Creates, starts, completes and frees the task.
 void shared_task_await_new(benchmark::State& state) {
   measure(state, 1'000'000, [](long n) {
     long sum = 0;
@@ -35,7 +35,7 @@ floor_task::task<> floor_await_new(long n, long& sum, std::atomic<long>& word) {
     word.exchange(0, std::memory_order_acq_rel);
   }
 }
-/// The floor task, and two locked operations: it is started by one of several, and ends for any.
+/// The floor task, and two atomic operations: one of several awaiters starts it, and all get its result.
 void floor_shared_task_await_new(benchmark::State& state) {
   std::atomic<long> word{0};
   measure(state, 1'000'000, [&word](long n) {

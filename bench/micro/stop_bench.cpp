@@ -1,4 +1,4 @@
-// bench/micro/stop_bench.cpp -- stop tokens, next to the standard library's.
+// bench/micro/stop_bench.cpp -- stop tokens, compared to those of the standard library.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/stop.hpp>
 #include <stop_token>

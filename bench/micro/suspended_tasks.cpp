@@ -1,4 +1,4 @@
-// bench/micro/suspended_tasks.cpp -- what a million suspended tasks occupy.
+// bench/micro/suspended_tasks.cpp -- the memory of a million suspended tasks.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>

@@ -57,16 +57,16 @@ bool blocking_call::enqueue() noexcept { return pool_.enqueue(*this); }
 bool blocking_call::withdraw() noexcept { return pool_.withdraw(*this); }
 }  // namespace detail
 
-blocking_pool::blocking_pool(std::size_t most_threads, std::chrono::milliseconds idle_time)
-    : state_(std::make_unique<detail::blocking_pool_state>(most_threads, idle_time)) {
-  CORACLE_REQUIRE(most_threads >= 1, "a blocking_pool was constructed without threads: allow at least one");
+blocking_pool::blocking_pool(std::size_t max_threads, std::chrono::milliseconds idle_time)
+    : state_(std::make_unique<detail::blocking_pool_state>(max_threads, idle_time)) {
+  CORACLE_REQUIRE(max_threads >= 1, "a blocking_pool was constructed without threads: allow at least one");
 }
 blocking_pool::~blocking_pool() = default;
 std::size_t blocking_pool::thread_count() const noexcept { return state_->thread_count(); }
 
 blocking_pool& default_blocking_pool() {
   alignas(blocking_pool) static std::byte memory[sizeof(blocking_pool)];
-  // A child process of fork() has none of the threads, and none of its coroutines waits for one.
+  // After fork(), the child process has none of the threads, so it starts with a new, empty pool.
   static blocking_pool& only = []() -> blocking_pool& {
     ::pthread_atfork(nullptr, nullptr, [] { ::new (memory) blocking_pool; });
     return *::new (memory) blocking_pool;

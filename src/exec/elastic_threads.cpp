@@ -7,8 +7,8 @@
 
 namespace coracle::detail {
 namespace {
-thread_local const elastic_threads* belongs_to =
-    nullptr;  // this thread; left alone in models, whose threads share it
+/// The owner of this thread, or null. Not used in models, where all threads share it.
+thread_local const elastic_threads* owner = nullptr;
 }  // namespace
 
 bool elastic_threads::call_thread(std::size_t queued) noexcept {
@@ -16,7 +16,7 @@ bool elastic_threads::call_thread(std::size_t queued) noexcept {
     work_.notify_one();
     return true;
   }
-  return (threads_ < most_ && start_thread()) || threads_ != 0;
+  return (threads_ < max_threads_ && start_thread()) || threads_ != 0;
 }
 
 bool elastic_threads::start_thread() noexcept {
@@ -32,7 +32,7 @@ void* elastic_threads::enter(void* self) noexcept {
 }
 
 void elastic_threads::run() noexcept {
-  if constexpr (!is_modelled) belongs_to = this;
+  if constexpr (!is_modelled) owner = this;
   std::unique_lock lock{mutex_};
   for (bool timed_out = false;;) {
     if (run_one(lock)) {
@@ -58,7 +58,7 @@ void elastic_threads::run() noexcept {
 }
 
 void elastic_threads::retire() noexcept {
-  CORACLE_REQUIRE(belongs_to != this, "deadlock: threads for blocking calls were joined on one of them");
+  CORACLE_REQUIRE(owner != this, "deadlock: threads for blocking calls were joined on one of them");
   std::unique_lock lock{mutex_};
   stopping_ = true;
   work_.notify_all();

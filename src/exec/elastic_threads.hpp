@@ -11,8 +11,8 @@ namespace coracle::detail {
 /// Threads for blocking calls. The derived class keeps the queue; its destructor begins with retire().
 class elastic_threads {
  public:
-  elastic_threads(std::size_t most, std::chrono::milliseconds idle_time) noexcept
-      : most_(most), idle_time_(std::clamp(idle_time, idle_time.zero(), longest_idle_time)) {}
+  elastic_threads(std::size_t max_threads, std::chrono::milliseconds idle_time) noexcept
+      : max_threads_(max_threads), idle_time_(std::clamp(idle_time, idle_time.zero(), max_idle_time)) {}
   elastic_threads(const elastic_threads&) = delete;
   elastic_threads& operator=(const elastic_threads&) = delete;
   [[nodiscard]] std::size_t thread_count() noexcept {
@@ -40,9 +40,9 @@ class elastic_threads {
   bool start_thread() noexcept;
 
   // mutex_ guards everything below.
-  static constexpr std::chrono::milliseconds longest_idle_time =
-      std::chrono::hours{24 * 365};  // does not overflow the clock
-  const std::size_t most_;
+  /// Longer times could overflow the clock.
+  static constexpr std::chrono::milliseconds max_idle_time = std::chrono::hours{24 * 365};
+  const std::size_t max_threads_;
   const std::chrono::milliseconds idle_time_;
   condition_variable work_;   // something is queued, or stopping_
   condition_variable ended_;  // threads_ is 0

@@ -3,15 +3,16 @@
 #pragma once
 #include <coracle/base/asymmetric_fence.hpp>
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/executor.hpp>
 #include <cstdint>
 
 namespace coracle::detail {
-/// A slot for one entry. Its owner puts the entry in and takes it back without a fence; a thief pays for both
-/// with a fence on every thread.
+/// A slot for one entry. Its owner puts the entry in and takes it back without a fence instruction; a thief
+/// makes up for that with a fence on every thread (asymmetric_fence).
 class lone_entry {
  public:
-  /// Without system support for such a fence the slot stays shut.
+  /// If the system does not support such a fence, the slot stays shut.
   lone_entry() noexcept {
     if (fence_.is_free()) return;
     slot_.store(shut_turns, memory_order_relaxed); /*L5*/
@@ -22,11 +23,11 @@ class lone_entry {
 
   /// Returns false if the slot is in use or shut.
   bool put(resumption& item) noexcept {
-    if (slot_.load(memory_order_relaxed) != empty) return false;                /*L5*/
-    slot_.store(reinterpret_cast<std::uintptr_t>(&item), memory_order_release); /*L1*/
+    if (slot_.load(memory_order_relaxed) != empty) return false; /*L5*/
+    slot_.store(address_of(&item), memory_order_release);        /*L1*/
     return true;
   }
-  /// Null if there is none.
+  /// Null if the slot is empty.
   CORACLE_ALWAYS_INLINE() resumption* take() noexcept {
     auto* const item = reinterpret_cast<resumption*>(slot_.load(memory_order_relaxed)); /*L5*/
     if (!item) return nullptr;
@@ -39,9 +40,9 @@ class lone_entry {
     return slot_.load(memory_order_relaxed) - 1 < shut_turns; /*L5*/
   }
 
-  // ---- everybody ----
+  // ---- any thread ----
 
-  /// Null if there is none, or another thread was faster.
+  /// Null if the slot is empty, or another thread was faster.
   resumption* steal() noexcept {
     std::uint64_t seen = thief_.load(memory_order_relaxed);                                       /*L6*/
     if (state_of(seen) != nobody || !entry_in(slot_.load(memory_order_relaxed))) return nullptr;  /*L6*/
@@ -53,46 +54,47 @@ class lone_entry {
     return thief_.compare_exchange_strong(asking, then, memory_order_relaxed) ? item : nullptr; /*L4*/
   }
   /// Shuts the slot: from the owner's next visit on, and for `shut_turns` visits, nothing is put in. Returns
-  /// false if that, or the entry, has already been asked for.
+  /// false if a thread has already requested that, or the entry.
   bool shut() noexcept {
     std::uint64_t seen = thief_.load(memory_order_relaxed); /*L6*/
     return (seen & (state_bits | shuts)) == nobody &&
            thief_.compare_exchange_strong(seen, seen + shuts, memory_order_relaxed); /*L7*/
   }
-  /// Sees entries that were put in before a light fence that precedes the caller's heavy one.
+  /// Sees every entry that was put in before a light fence that precedes the caller's heavy fence.
   [[nodiscard]] bool is_empty() const noexcept {
     return !entry_in(slot_.load(memory_order_relaxed)) ||
            state_of(thief_.load(memory_order_relaxed)) == has_it; /*L6*/
   }
 
  private:
-  // thief_ holds in two bits whether a thief asks for the entry or has it, in the next bit whether the slot
-  // is to be shut, and above them a change count, so that no thief mistakes another's state for its own. Only
-  // the owner writes slot_: a stolen entry stays there until the owner's next visit; while the slot is shut,
+  // Two bits of thief_ tell whether a thief asks for the entry or has it, the next bit whether the slot must
+  // be shut; the rest is a change count, so that no thief mistakes another's state for its own. Only the
+  // owner writes slot_: a stolen entry stays there until the owner's next visit. While the slot is shut,
   // slot_ holds the number of visits left and the bit stays set, so the owner's hot path tests for neither.
   // The fences guarantee that the owner, which empties slot_, or the thief, which has asked before, sees the
   // other; if both do, thief_ decides.
-  //   [L1] the entry              release  publishes its fields               pairs with L2
-  //   [L2] the entry              acquire  sees them                          pairs with L1
-  //   [L3] nobody -> asks         relaxed  a heavy fence follows; the owner reads after a light one
-  //   [L4] asks -> has it, nobody relaxed  only decides who gets it
-  //   [L5] what is the owner's    relaxed  ordered by the others
-  //   [L6] a look                 relaxed  a hint: L3 follows, or the caller's fence was before it
-  //   [L7] shuts, reopens         relaxed  only the owner acts on it, in slot_
+  //   [L1] the entry               release  publishes its fields               pairs with L2
+  //   [L2] the entry               acquire  sees these fields                  pairs with L1
+  //   [L3] nobody -> asks          relaxed  a heavy fence follows; the owner reads after a light one
+  //   [L4] asks -> has it, nobody  relaxed  only decides which thread gets the entry
+  //   [L5] the owner's accesses    relaxed  ordered by the others
+  //   [L6] load                    relaxed  a hint: L3 follows, or the caller's fence was before it
+  //   [L7] shuts, reopens          relaxed  only the owner acts on it, in slot_
   static constexpr std::uint64_t nobody = 0, asks = 1, has_it = 2, state_bits = 3, shuts = 4, next_turn = 8;
   static constexpr std::uintptr_t empty = 0, shut_turns = is_modelled ? 1 : 64;
   static constexpr std::uint64_t state_of(std::uint64_t seen) noexcept { return seen & state_bits; }
   static resumption* entry_in(std::uintptr_t slot) noexcept {
-    return slot > shut_turns ? reinterpret_cast<resumption*>(slot) : nullptr;
+    return tagged_pointer<resumption, no_tag>::from_bits(slot).pointer_above(shut_turns);
   }
 
   /// The slow path of take(): a thief asks for the entry that the owner has just taken out, or has it, or the
-  /// slot is or shall be shut. Returns true if there is an entry and the owner keeps it.
+  /// slot is or must be shut. Returns true if there is an entry and the owner keeps it.
   CORACLE_SAVES_REGISTERS() bool keep_from(std::uint64_t thief, const resumption* taken) noexcept {
-    const auto slot = reinterpret_cast<std::uintptr_t>(taken);
-    const bool mine = slot > shut_turns && is_still_mine(thief);
+    const std::uintptr_t slot = address_of(taken);
+    const bool has_entry = slot > shut_turns;
+    const bool mine = has_entry && is_still_mine(thief);
     if ((thief & shuts) != 0) {
-      const std::uintptr_t turns = slot > shut_turns || !fence_.is_free() ? shut_turns : slot - 1;
+      const std::uintptr_t turns = has_entry || !fence_.is_free() ? shut_turns : slot - 1;
       turns != 0 ? slot_.store(turns, memory_order_relaxed) : open(thief); /*L5*/
     }
     return mine;
@@ -104,7 +106,7 @@ class lone_entry {
       then = seen - shuts - state_of(seen) + (state_of(seen) == nobody ? 0 : next_turn);
     } while (!thief_.compare_exchange_weak(seen, then, memory_order_relaxed)); /*L7*/
   }
-  /// `seen` gets the latest value of thief_.
+  /// Returns true if no thief has taken the entry. Stores the latest value of thief_ in `seen`.
   bool is_still_mine(std::uint64_t& seen) noexcept {
     while (state_of(seen) == asks) {
       const std::uint64_t then = seen - asks + next_turn;

@@ -7,7 +7,7 @@
 
 namespace coracle {
 namespace {
-/// The half of the word that run() sleeps on. An entry's address never looks like `sleeping` there.
+/// The half of the word that run() sleeps on. An entry's address is never equal to `sleeping` there.
 detail::atomic<std::uint32_t>& low_half(detail::atomic<std::uintptr_t>& word) noexcept {
   static_assert(std::endian::native == std::endian::little, "the low half of the word comes first");
   return reinterpret_cast<detail::atomic<std::uint32_t>&>(word);

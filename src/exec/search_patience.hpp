@@ -5,22 +5,25 @@
 
 namespace coracle::detail {
 /// Searching costs processor time; sleeping costs the thread that performs the wake-up. So a thread whose
-/// searches have succeeded searches for some 50 us, and one whose searches have failed for only a few. An
+/// searches have succeeded searches for about 50 us, and one whose searches have failed for only a few. An
 /// occasional long search detects that work has become more frequent.
 class search_patience {
  public:
-  static constexpr unsigned most = is_modelled ? 1 : 32, between_long_ones = 64;
+  static constexpr unsigned max_rounds = is_modelled ? 1 : 32, searches_per_long_one = 64;
 
-  /// Returns the number of looks of the search that begins; each is followed by a watch of the letterbox.
-  [[nodiscard]] unsigned looks() const noexcept { return in_vain_ % between_long_ones == 0 ? most : looks_; }
-  void was_in_vain() noexcept {
-    ++in_vain_;
-    if (looks_ != 1) looks_ /= 2;
+  /// Returns the number of rounds of the next search; in each, the thread checks all queues and watches the
+  /// letterbox.
+  [[nodiscard]] unsigned rounds() const noexcept {
+    return failures_ % searches_per_long_one == 0 ? max_rounds : rounds_;
   }
-  void paid_off() noexcept { looks_ = most; }
+  void failed() noexcept {
+    ++failures_;
+    if (rounds_ != 1) rounds_ /= 2;
+  }
+  void succeeded() noexcept { rounds_ = max_rounds; }
 
  private:
-  unsigned looks_ = most;
-  unsigned in_vain_ = 1;
+  unsigned rounds_ = max_rounds;
+  unsigned failures_ = 1;
 };
 }  // namespace coracle::detail

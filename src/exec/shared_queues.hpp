@@ -16,12 +16,12 @@ class alignas(64) shared_queues {
   template <class Then>
   void push(resumption& item, priority at, Then then) noexcept {
     item.next = nullptr;
-    queue& its = queues_[index_of(at)];
+    queue& target = queues_[index_of(at)];
     const small_mutex_lock lock{mutex_};
-    (its.head ? its.tail->next : its.head) = &item;
-    its.tail = &item;
-    if (its.size == 0) mark(at, true);
-    its.size = its.size + 1;
+    (target.head ? target.tail->next : target.head) = &item;
+    target.tail = &item;
+    if (target.size == 0) mark(at, true);
+    target.size = target.size + 1;
     then();
   }
   /// Returns the oldest entry, or null. Passes `share(size) - 1` more entries to `put(item)`, until that
@@ -29,19 +29,19 @@ class alignas(64) shared_queues {
   template <class Share, class Put>
   resumption* take(priority from, Share share, Put put) noexcept {
     if (!has(from)) return nullptr;
-    queue& its = queues_[index_of(from)];
+    queue& source = queues_[index_of(from)];
     const small_mutex_lock lock{mutex_};
-    const std::size_t size = its.size;
+    const std::size_t size = source.size;
     if (size == 0) return nullptr;
-    resumption* const first = its.head;
-    its.head = first->next;
+    resumption* const first = source.head;
+    source.head = first->next;
     std::size_t taken = 1;
-    for (const std::size_t most = share(size); taken < most && its.head; ++taken) {
-      resumption* const next = its.head->next;
-      if (!put(*its.head)) break;
-      its.head = next;
+    for (const std::size_t limit = share(size); taken < limit && source.head; ++taken) {
+      resumption* const next = source.head->next;
+      if (!put(*source.head)) break;
+      source.head = next;
     }
-    its.size = size - taken;
+    source.size = size - taken;
     if (size == taken) mark(from, false);
     return first;
   }
@@ -56,7 +56,7 @@ class alignas(64) shared_queues {
     return (waiting_.load(memory_order_relaxed) & urgent) != 0; /*W1*/
   }
   /// Sees the entries of every push() that has returned.
-  [[nodiscard]] bool is_surely_empty() noexcept {
+  [[nodiscard]] bool is_empty_locked() noexcept {
     const small_mutex_lock lock{mutex_};
     return is_empty();
   }
@@ -75,7 +75,7 @@ class alignas(64) shared_queues {
   }
 
   // mutex_ guards everything below.
-  //   [W1] which queues are not empty  relaxed  changes under mutex_; else a hint, or after a heavy fence
+  //   [W1] which queues are not empty  relaxed  changed under mutex_; read as a hint, or after a heavy fence
   small_mutex mutex_;
   atomic<std::uint32_t> waiting_{0};
   queue queues_[3];  // by priority

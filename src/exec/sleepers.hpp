@@ -27,15 +27,15 @@ namespace coracle::detail {
 //     finished nap for a current one.
 //   [S1] read counts             relaxed  after a light fence; in wake_all() a guess, S2 decides
 //   [S2] claim sleepers          relaxed  only counts; P1 follows
-//   [S3] change one's own part   relaxed  only counts; a sleeper's heavy fence follows
-//   [S4] look at all             relaxed  after the heavy fence
+//   [S3] count this thread       relaxed  only counts; a sleeper's heavy fence follows
+//   [S4] read stopping           relaxed  after the heavy fence
 //   [S5] -> stopping             relaxed  a light fence follows, then S2
-//   [P1] permits + n             release  what the sleeper wakes for          pairs with P2
-//   [P2] permits - 1             acquire  the first look finds it           pairs with P1
+//   [P1] permits + n             release  publishes the work queued before it  pairs with P2
+//   [P2] permits - 1             acquire  the first search finds that work     pairs with P1
 class sleepers {
  public:
   static constexpr std::uint32_t one_sleeping = 1, napping = 1u << 15, one_searching = 1u << 16;
-  static constexpr std::uint32_t most_threads = napping - 1;
+  static constexpr std::uint32_t max_threads = napping - 1;
 
   /// For a fork_queue, which calls for help if a thread sleeps and none searches.
   [[nodiscard]] const atomic<std::uint32_t>& counts() const noexcept { return counts_; }
@@ -68,7 +68,7 @@ class sleepers {
     permits_.fetch_add(1, memory_order_release); /*P1*/
     return &permits_;
   }
-  /// From now on a worker that finds nothing ends. Wakes all.
+  /// Makes workers that find no work end, and wakes all sleepers.
   void stop() noexcept {
     stopping_.store(true, memory_order_relaxed); /*S5*/
     fence_.light();
@@ -87,14 +87,14 @@ class sleepers {
     if (searching_in(counts) != 1 || sleeping_in(counts) == 0) return;
     if (sleeping_in(counts) != others || is_needed()) wake_one();
   }
-  [[nodiscard]] bool are_to_stop() const noexcept { return stopping_.load(memory_order_relaxed); } /*S4*/
+  [[nodiscard]] bool must_stop() const noexcept { return stopping_.load(memory_order_relaxed); } /*S4*/
   /// Sleeps until there may be work. The caller counts as a searcher before and after. Returns false if the
   /// pool stops and nothing is queued. `work_is_queued()` checks all queues.
   template <class Look>
   [[nodiscard]] bool sleep(Look work_is_queued) noexcept {
     counts_.fetch_add(one_sleeping - one_searching, memory_order_relaxed); /*S3*/
     fence_.heavy();
-    const bool stopping = are_to_stop();
+    const bool stopping = must_stop();
     const bool queued = work_is_queued();
     if (stopping || queued) {
       if (wake_up_unclaimed()) {
@@ -129,7 +129,7 @@ class sleepers {
   }
 
  private:
-  static constexpr std::uint32_t sleeping_in(std::uint32_t counts) noexcept { return counts & most_threads; }
+  static constexpr std::uint32_t sleeping_in(std::uint32_t counts) noexcept { return counts & max_threads; }
   static constexpr std::uint32_t searching_in(std::uint32_t counts) noexcept { return counts >> 16; }
   static constexpr bool should_wake_one(std::uint32_t counts) noexcept {
     return counts - 1 < one_searching - 1;  // a napper counts as a sleeper or, once claimed, as a searcher

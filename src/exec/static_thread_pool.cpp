@@ -31,7 +31,7 @@
 
 namespace coracle {
 namespace {
-/// For a frame in another thread's cache: fetches its lines in parallel.
+/// Prefetches the lines of a frame that is in another thread's cache, so that they arrive in parallel.
 void fetch_frame_of(const resumption& item) noexcept {
   constexpr int line = 64;
   const char* const at = reinterpret_cast<const char*>(&item);
@@ -64,16 +64,16 @@ class static_thread_pool::shared_state {
 
     shared_state& pool;
     const std::size_t index;
-    bool has_queued = false;  ///< false: `queue` is empty
-    /// The kind of the current turn. Except for `stack`, no entry that was in the fork queue when it began is
-    /// its parent.
+    bool has_queued = false;  ///< if false, `queue` is empty
+    /// The kind of the current turn. Unless it is `stack`, none of the entries that were in the fork queue
+    /// when the turn began is a parent of the running coroutine.
     kind turn = kind::stack;
-    std::size_t depth_of_turn = 0;  ///< of the fork queue, when the turn began
+    std::size_t depth_of_turn = 0;  ///< the depth of the fork queue when the turn began
     detail::turn_order order;
     detail::stack_aging aging;
     detail::search_patience patience;
-    unsigned left_alone = 0;  ///< entries that its search has left to their owners
-    unsigned too_late = 0;    ///< searches in a row for which they were faster
+    unsigned left_alone = 0;  ///< lone entries that the current search has left to their owners
+    unsigned too_late = 0;    ///< consecutive searches in which the owners were faster
     detail::work_queue queue;
 
    private:
@@ -85,7 +85,7 @@ class static_thread_pool::shared_state {
     return thread.forks_for == static_cast<const executor*>(&pool_) ? static_cast<worker*>(thread.forks)
                                                                     : nullptr;
   }
-  /// Something to run, and the executor to which it belongs.
+  /// An entry to run, and its executor.
   struct work {
     resumption* item = nullptr;
     executor* place = nullptr;
@@ -119,7 +119,7 @@ class static_thread_pool::shared_state {
   work take_own(worker& me) noexcept;
   work take_shared(worker& me, priority from) noexcept;
   work wait_for_letter() noexcept;
-  [[nodiscard]] bool has_to_look() const noexcept;
+  [[nodiscard]] bool must_search() const noexcept;
   [[nodiscard]] bool work_is_queued() const noexcept;
   [[nodiscard]] bool needs_help(const worker& me) noexcept;
   bool wait_for_work(worker& me) noexcept;
@@ -140,7 +140,7 @@ class static_thread_pool::shared_state {
 
 static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) : pool_(pool) {
   CORACLE_REQUIRE(
-      threads >= 1 && threads <= detail::sleepers::most_threads,
+      threads >= 1 && threads <= detail::sleepers::max_threads,
       "a static_thread_pool was constructed with 0 threads or more than 32767: give it at least one");
   workers_.reserve(threads);
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
@@ -252,7 +252,7 @@ bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_q
   return true;
 }
 
-/// If only one kind of work waits, its next entry.
+/// Returns the next entry if only one kind of work waits; otherwise calls next_in_turn().
 CORACLE_ALWAYS_INLINE()
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
   if (shared_.is_empty()) [[likely]] {
@@ -269,7 +269,7 @@ CORACLE_COLD() void static_thread_pool::shared_state::age_stack(worker& me) noex
   if (!me.aging.is_due(detail::turn_clock())) return;
   if (resumption* const oldest = me.take_oldest()) post_own(me, *oldest);
 }
-/// Several kinds may wait.
+/// Returns the next entry if several kinds of work may wait.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in_turn(worker& me) noexcept {
   return me.order.next({.now = detail::turn_clock(),
                         .high_waits = shared_.has(priority::high),
@@ -304,42 +304,43 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_ow
   return {oldest, &pool_};
 }
 
-/// Searches everywhere for a limited time. It sees posts from outside at once; but a look at the other
+/// Searches everywhere for a limited time. It sees posts from outside immediately; but checking the other
 /// workers' queues takes cache lines away from their owners. It does not yield its processor: with more
 /// runnable threads than processors, the kernel would make a yielding thread wait for milliseconds after its
 /// next wake-up. In that case searches fail, and so soon become short.
 static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
   me.left_alone = 0;
-  const unsigned looks = me.patience.looks();
-  for (unsigned look = 0; look != looks; ++look) {
+  const unsigned rounds = me.patience.rounds();
+  for (unsigned round = 0; round != rounds; ++round) {
     if (const work found = find(me)) {
-      if (look != 0) me.patience.paid_off();
+      if (round != 0) me.patience.succeeded();
       return found;
     }
     if (const work found = wait_for_letter()) {
-      me.patience.paid_off();
+      me.patience.succeeded();
       return found;
     }
-    if (sleepers_.are_to_stop()) return {};
+    if (sleepers_.must_stop()) return {};
   }
-  me.patience.was_in_vain();
+  me.patience.failed();
   return {};
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_for_letter() noexcept {
-  constexpr std::uint64_t a_while = 1u << 12;  // 1 to 2 us
+  constexpr std::uint64_t wait_ticks = 1u << 12;  // 1 to 2 us
   const bool mine = letters_.open();
   for (const std::uint64_t began = detail::turn_clock(); !detail::is_modelled &&
-                                                         (!mine || letters_.is_empty()) && !has_to_look() &&
-                                                         detail::turn_clock() - began < a_while;)
+                                                         (!mine || letters_.is_empty()) && !must_search() &&
+                                                         detail::turn_clock() - began < wait_ticks;)
     detail::spin_pause();
   return {mine ? letters_.close() : nullptr, &pool_};
 }
-/// Reads only what changes when there is new work.
-bool static_thread_pool::shared_state::has_to_look() const noexcept {
-  return shared_.has_urgent() || sleepers_.are_to_stop();
+/// Returns true if there may be new work. Reads only data that changes with new work, so waiting disturbs no
+/// thread.
+bool static_thread_pool::shared_state::must_search() const noexcept {
+  return shared_.has_urgent() || sleepers_.must_stop();
 }
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
-  // First the entries that have no owner to come back to them.
+  // First the entries that no owner will take by itself.
   if (const work found = find_from_outside(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
     if (resumption* const oldest = workers_[(me.index + i) % workers_.size()]->steal())
@@ -359,8 +360,8 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find_fr
 static_thread_pool::shared_state::work static_thread_pool::shared_state::find_in_queues(worker& me) noexcept {
   if (const work found = take_own(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
-    detail::work_queue& of_another = workers_[(me.index + i) % workers_.size()]->queue;
-    if (resumption* const found = of_another.steal(me.left_alone)) return {found, &pool_};
+    detail::work_queue& other = workers_[(me.index + i) % workers_.size()]->queue;
+    if (resumption* const found = other.steal(me.left_alone)) return {found, &pool_};
   }
   return take_shared(me, priority::low);
 }
@@ -392,12 +393,12 @@ bool static_thread_pool::shared_state::work_is_queued() const noexcept {
 /// was posted by a thread that saw no searcher.
 bool static_thread_pool::shared_state::needs_help(const worker& me) noexcept {
   if (!me.queue.is_empty()) return true;
-  return !shared_.is_surely_empty();
+  return !shared_.is_empty_locked();
 }
 
 /// The caller counts as a searcher before and after. Returns false if the pool stops and nothing is queued.
 bool static_thread_pool::shared_state::wait_for_work(worker& me) noexcept {
-  // If the others have long kept up with their work, a woken sleeper would only come too late again.
+  // If the owners have kept up with their work for a while, a woken sleeper would only come too late again.
   constexpr unsigned few_searches = 8;
   me.too_late = me.left_alone != 0 ? me.too_late + 1 : 0;
   if (me.too_late > few_searches && sleepers_.nap()) return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/exec/strand.hpp>
 
@@ -7,11 +8,11 @@ namespace coracle {
 namespace detail {
 namespace {
 /// The number of coroutines that run in a row before the underlying executor runs something else.
-constexpr int most_in_a_row = is_modelled ? 2 : 64;
+constexpr int max_in_a_row = is_modelled ? 2 : 64;
 }  // namespace
 
-/// State shared by the strand and the current run, which may outlive it: a coroutine that has left the strand
-/// may destroy it before the run has found that nothing is left.
+/// State shared by the strand and the current run, which may outlive the strand: a coroutine that has left
+/// the strand may destroy it before the run has found the queue empty.
 class strand_state {
  public:
   strand_state(strand& owner, executor& underlying) noexcept : owner_(owner), underlying_(underlying) {}
@@ -41,13 +42,15 @@ class strand_state {
 
   // state_ is `idle`, `abandoned`, or `busy` together with null or the newest of a stack of entries. While it
   // is busy, one run is posted or active and owns queue_, the entries that it has taken, oldest first.
-  //   [T1] push an entry     acq_rel  publishes its fields; a thread that finds it idle posts
-  //                                   the run, and sees that the last one has ended      pairs with T2, T3
-  //   [T2] take all          acquire  reads those fields                                 pairs with T1
+  //   [T1] push an entry     acq_rel  publishes its fields; a thread that finds the strand idle
+  //                                   posts a run, and sees that the last one has ended  pairs with T2, T3
+  //   [T2] take all          acquire  sees these fields                                  pairs with T1
   //   [T3] busy -> idle      release  the run has ended                                  pairs with T1, T4
-  //   [T4] any -> abandoned  acq_rel  the second of the two frees this, and sees what the
-  //   [T5] failed T3         acquire  first one did: the run at T3, or the owner at T4   pairs with T3; T4
+  //   [T4] any -> abandoned  acq_rel  the second of the run and the owner frees this, and
+  //   [T5] failed T3         acquire  sees what the first one did, at T3 or T4           pairs with T3; T4
   //   [T6] load              relaxed  a hint: T2 follows
+  enum class mark : std::uintptr_t { none = 0, busy = 1, mask = 3 };
+  using entries = tagged_pointer<resumption, mark>;
   static constexpr std::uintptr_t idle = 0, busy = 1, abandoned = 2;
   atomic<std::uintptr_t> state_{idle};
   plain<resumption*> queue_ = nullptr;
@@ -57,18 +60,18 @@ class strand_state {
 };
 
 void strand_state::post(resumption& item) noexcept {
+  const std::uintptr_t pushed = entries{&item, mark::busy}.bits();
   std::uintptr_t seen = state_.load(memory_order_relaxed);
   do {
-    item.next = reinterpret_cast<resumption*>(seen & ~busy);
-  } while (!state_.compare_exchange_weak(seen, reinterpret_cast<std::uintptr_t>(&item) | busy,
-                                         memory_order_acq_rel, memory_order_relaxed)); /*T1*/
+    item.next = entries::from_bits(seen).pointer();
+  } while (!state_.compare_exchange_weak(seen, pushed, memory_order_acq_rel, memory_order_relaxed)); /*T1*/
   if (seen == idle) underlying_.post(run_);
 }
 
 resumption* strand_state::take() noexcept {
   if (!queue_ && state_.load(memory_order_relaxed) > abandoned) {             /*T6*/
     const std::uintptr_t taken = state_.exchange(busy, memory_order_acquire); /*T2*/
-    for (auto* newest = reinterpret_cast<resumption*>(taken & ~busy); newest;) {
+    for (resumption* newest = entries::from_bits(taken).pointer(); newest;) {
       resumption* const next = std::exchange(newest->next, queue_);
       queue_ = std::exchange(newest, next);
     }
@@ -96,10 +99,10 @@ void strand_state::run() noexcept {
     resumption* const item = take();
     if (!item) {
       if (end_run()) return;
-    } else if (in_a_row < most_in_a_row) {
+    } else if (in_a_row < max_in_a_row) {
       resume(item->handle);
     } else {
-      queue_ = item;  // whose link is the rest of the queue
+      queue_ = item;  // it is still linked to the rest of the queue
       underlying_.post(run_);
       return;
     }

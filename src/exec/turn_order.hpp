@@ -37,21 +37,21 @@ class turn_order {
   };
   /// About 20 us: how long `stack` and `queue` keep the thread while other kinds wait. In a model, one turn.
   static constexpr std::uint64_t slice = is_modelled ? 0 : 1u << 16;
-  static constexpr std::uint8_t most_high_in_a_row = 19, rounds_for_low = 32;
+  static constexpr std::uint8_t max_high_in_a_row = 19, rounds_for_low = 32;
 
-  struct sight {
+  struct observation {
     std::uint64_t now;  ///< by turn_clock()
-    bool high_waits;    ///< these two are hints
+    bool high_waits;    ///< a hint, like low_waits
     bool low_waits;
     kind ended;      ///< the kind of the turn that has just ended
-    bool continues;  ///< that turn has left something on the stack, which runs next
+    bool continues;  ///< that turn has left an entry on the stack, which runs next
   };
   /// Returns the result of `take(kind)` for the kind whose turn it is, or for the next that has work; empty
   /// if none has, except perhaps `low`.
   template <class Take>
-  auto next(sight seen, Take take) noexcept {
+  auto next(observation seen, Take take) noexcept {
     const std::uint64_t now = seen.now;
-    if (seen.high_waits && high_in_a_row_ != most_high_in_a_row) {
+    if (seen.high_waits && high_in_a_row_ != max_high_in_a_row) {
       ++high_in_a_row_;
       if (const auto found = take(kind::high)) return found;
     }
@@ -88,23 +88,23 @@ class turn_order {
 };
 
 /// The oldest entry of a stack would wait until all newer ones have ended. This class decides when it moves
-/// to the queue instead: one entry in some 10 ms, while the thread takes turns from the stack.
+/// to the queue instead: one entry in about 10 ms, while the thread takes turns from the stack.
 class stack_aging {
  public:
-  static constexpr unsigned turns_between_looks = 256;  // the clock is not read in each
+  static constexpr unsigned turns_between_checks = 256;  // saves reading the clock in each turn
   static constexpr std::uint64_t interval = 512 * turn_order::slice;
 
   /// Counts a turn from the stack. Returns true if the caller must call is_due().
   [[nodiscard]] bool count_turn() noexcept { return --turns_left_ == 0; }
   [[nodiscard]] bool is_due(std::uint64_t now) noexcept {
-    turns_left_ = turns_between_looks;
+    turns_left_ = turns_between_checks;
     if (now - last_ < interval) return false;
     last_ = now;
     return true;
   }
 
  private:
-  unsigned turns_left_ = turns_between_looks;
+  unsigned turns_left_ = turns_between_checks;
   std::uint64_t last_ = 0;
 };
 }  // namespace coracle::detail

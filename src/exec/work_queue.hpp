@@ -35,12 +35,12 @@ class work_queue {
     tail_.store(tail + 1, memory_order_release);                /*Q1*/
     return true;
   }
-  /// The oldest; null if there is none.
+  /// Returns the oldest entry, or null.
   resumption* take() noexcept {
     resumption* const item = take_alone();
     return item ? item : take_from_ring();
   }
-  /// The oldest, if push_alone() put it in; null means that the caller must call take().
+  /// Returns the oldest entry if push_alone() has stored it; null means that the caller must call take().
   CORACLE_ALWAYS_INLINE() resumption* take_alone() noexcept { return lone_.take(); }
   /// Returns true if the last entry pushed is the only one.
   [[nodiscard]] bool has_one() const noexcept {
@@ -48,12 +48,12 @@ class work_queue {
     return in_ring == 0 || (in_ring == 1 && lone_.is_shut());
   }
 
-  // ---- everybody ----
+  // ---- any thread ----
 
-  /// Steals one of several entries. A lone entry is left until the next call, because its owner is likely to
-  /// take it before it could be fetched; that adds one to `left`. If it is still there at the next call, lone
-  /// entries stay for a while: the thief then makes the owner put the following ones into the ring, where
-  /// stealing takes no fence, and takes this one at the call after that.
+  /// Steals one of several entries. A lone entry is left until the next call, and counted in `left`, because
+  /// its owner is likely to take it first. If it is still there at the next call, lone entries evidently stay
+  /// for a while: the thief then makes the owner put the following ones into the ring, where stealing needs
+  /// no fence, and takes this one at the call after that.
   resumption* steal(unsigned& left) noexcept {
     const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
     const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
@@ -67,13 +67,13 @@ class work_queue {
         ++left;
         return nullptr;
       }
-      if (is_lone && share_what_is_alone()) return nullptr;
+      if (is_lone && shut_lone_slot()) return nullptr;
     }
     return in_ring != 0 ? take_from_ring() : lone_.steal();
   }
-  /// From its next visit to a lone entry on, the owner puts some of the lone entries into the ring. Returns
+  /// Makes the owner put lone entries into the ring for a while, from its next visit to the slot on. Returns
   /// false if it already does.
-  bool share_what_is_alone() noexcept { return lone_.shut(); }
+  bool shut_lone_slot() noexcept { return lone_.shut(); }
   /// Sees entries whose push a fence orders before this call.
   [[nodiscard]] bool is_empty() const noexcept {
     return lone_.is_empty() && head_.load(memory_order_relaxed) == tail_.load(memory_order_relaxed); /*Q6*/
@@ -94,7 +94,7 @@ class work_queue {
   // lone_ is the oldest. Entries [head_, tail_) are in the ring; both only grow, so a taker's CAS fails if
   // another thread was faster.
   //   [Q1] tail + 1   release  publishes the slot and the entry's fields                    pairs with Q2
-  //   [Q2] tail       acquire  sees them                                                    pairs with Q1
+  //   [Q2] tail       acquire  sees the slot and these fields                               pairs with Q1
   //   [Q3] head       acquire  a slot is written again only after its taker has read it     pairs with Q4
   //   [Q4] head + 1   acq_rel  the slot was read before; acquire: a thread that finds that
   //                            another was faster sees a tail that is not behind it         pairs with Q3, Q4

@@ -9,7 +9,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// The value reaches the cancelled receiver's next recv(), or the one that was carried out, once.
+/// The value is received exactly once: by this recv(), or by the next one after a cancellation.
 class oneshot_case final : public cancellation_case {
   coracle::task<> operation() override { received_ += co_await ends_.second.recv(); }
   void complete() override { given_back_ = ends_.first.send(7).has_value(); }

@@ -1,4 +1,4 @@
-// tests/cancellation/cancellation_case.hpp -- one operation of the library, as the test of the contract sees it.
+// tests/cancellation/cancellation_case.hpp -- the interface to one operation for the test of the contract.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace coracle_test {
-/// What a stop request does to an operation that has begun to wait.
+/// The effect of a stop request on an operation that has begun to wait.
 enum class when_stopped {
   ends_at_once,       ///< the wait ends, the operation is not carried out
   takes_its_turn,     ///< as one that is on its way to a scheduler: it arrives there, and then is cancelled
@@ -20,7 +20,7 @@ enum class in_races {
   alone        ///< the cases share a socket, a service or a thread
 };
 
-/// A fresh object for each trial: an operation on something, and the means to complete it.
+/// An operation, and the means to complete it. Each trial uses a fresh object.
 class cancellation_case {
  public:
   cancellation_case() = default;
@@ -31,12 +31,12 @@ class cancellation_case {
   /// Awaits the operation once, so that it has to wait. Returns if it was carried out; if it was not, lets
   /// operation_cancelled out.
   virtual coracle::task<> operation() = 0;
-  /// Lets the operation complete. Called at most once, at any moment, from any thread: also before the operation
-  /// has begun, and then it need not wait.
+  /// Lets the operation complete. Called at most once, at any moment, from any thread: also before the
+  /// operation has begun, and then it need not wait.
   virtual void complete() = 0;
-  /// Runs what is on its way to an executor of the case's own. Called when everything else has returned.
+  /// Runs what is queued on an executor of the case. Called when all other calls have returned.
   virtual void settle() {}
-  /// True: something else, such as the kernel, may have let it complete meanwhile.
+  /// Returns true if something else, such as the kernel, may have completed the operation.
   virtual bool may_be_completed() { return false; }
   /// Called last. True: nothing is lost and nothing is doubled. `carried_out`: how the operation ended;
   /// `completed`: whether complete() was called.

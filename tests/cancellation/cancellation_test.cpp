@@ -1,4 +1,4 @@
-// tests/cancellation/cancellation_test.cpp -- every operation of the library against the one contract of cancellation.
+// tests/cancellation/cancellation_test.cpp -- every operation keeps the contract of cancellation.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// With one place, where a Channel has places. That of two has its ends apart.
+/// With a capacity of one, if a Channel has a capacity. With two, its ends are separate.
 template <class Channel>
 struct channel_of : Channel {
   channel_of() : Channel(1) {
@@ -38,7 +38,7 @@ class recv_case final : public cancellation_case {
   bool right_ = false;
 };
 
-/// A sender into a full channel, and a receiver that makes room. What was not sent is still the sender's.
+/// A sender to a full channel, and a receiver that makes room. The sender keeps an element that was not sent.
 template <class Channel>
 class send_case final : public cancellation_case {
  public:
@@ -77,7 +77,7 @@ class send_copy_case final : public cancellation_case {
   std::optional<int> got_;
 };
 
-/// Two receivers of one coroutine, and one element.
+/// Two receives by one coroutine, and one element.
 template <class Channel>
 class select_case final : public cancellation_case {
   coracle::task<> operation() override {

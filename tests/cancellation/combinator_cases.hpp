@@ -1,4 +1,4 @@
-// tests/cancellation/combinator_cases.hpp -- callbacks, shared work, children one by one, rates.
+// tests/cancellation/combinator_cases.hpp -- callbacks, shared work, concurrency limits, rate limits.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <atomic>
@@ -14,7 +14,7 @@
 #include "time_cases.hpp"
 
 namespace coracle_test {
-/// An API that calls back: whoever takes the completion calls it.
+/// A callback API: the side that takes the completion calls it.
 class callback_case final : public cancellation_case {
   coracle::task<> operation() override {
     auto start = [this](coracle::completion<> done) {
@@ -72,7 +72,7 @@ class single_flight_case final : public cancellation_case {
   int result_ = 0;
 };
 
-/// Two at a time of three, which wait for the same.
+/// Three children that wait for the same event, two of them at a time.
 class for_each_case final : public cancellation_case {
   coracle::task<> operation() override {
     auto wait = [this](int) -> coracle::task<> {
@@ -93,7 +93,7 @@ class for_each_case final : public cancellation_case {
   std::atomic<int> ended_{0};
 };
 
-/// The bucket is empty until the moment.
+/// The bucket is empty until complete().
 class rate_limiter_case final : public timer_case {
  public:
   rate_limiter_case() { static_cast<void>(takes_one()); }

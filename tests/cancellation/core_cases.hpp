@@ -1,4 +1,4 @@
-// tests/cancellation/core_cases.hpp -- a shared_task that others run.
+// tests/cancellation/core_cases.hpp -- a shared_task that another coroutine runs.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/shared_task.hpp>
@@ -19,7 +19,7 @@ class shared_task_case final : public cancellation_case {
     }
   }
   void complete() override { open_.set(); }
-  /// Whoever comes later gets the result, also of a body that nobody waits for any more.
+  /// A later awaiter gets the result, even of a body that no coroutine awaited in the meantime.
   bool intact(bool, bool completed) override {
     if (!completed) open_.set();
     return right_ && coracle::sync_wait(shared_) == 7 && runs_ == 1;

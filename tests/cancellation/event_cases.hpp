@@ -1,4 +1,4 @@
-// tests/cancellation/event_cases.hpp -- events, the barrier.
+// tests/cancellation/event_cases.hpp -- events and the barrier.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/sync/async_auto_reset_event.hpp>
@@ -13,7 +13,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// Stays set, so that a cancelled wait and one that was carried out leave the same.
+/// Stays set, so that a cancelled and a completed wait leave the same state.
 template <class Event>
 class lasting_event_case final : public cancellation_case {
   coracle::task<> operation() override { co_await event_; }
@@ -23,7 +23,7 @@ class lasting_event_case final : public cancellation_case {
   Event event_;
 };
 
-/// The set() has let the operation through, or is remembered for the next.
+/// The set() has completed the operation, or is kept for the next one.
 template <class Event>
 class closing_event_case final : public cancellation_case {
   coracle::task<> operation() override { co_await event_; }
@@ -35,7 +35,7 @@ class closing_event_case final : public cancellation_case {
   Event event_;
 };
 
-/// Counting does not depend on who waits.
+/// Counting does not depend on the waiters.
 class latch_case final : public cancellation_case {
   coracle::task<> operation() override { co_await latch_; }
   void complete() override { latch_.count_down(); }
@@ -44,8 +44,8 @@ class latch_case final : public cancellation_case {
   coracle::async_latch latch_{1};
 };
 
-/// Two are expected, the operation and another. The phase ends only if both have arrived; an operation that was
-/// cancelled has not, and its place can be given up.
+/// Two are expected, the operation and another. The phase ends only if both have arrived; an operation that
+/// was cancelled has not, and its place can be given up.
 class barrier_case final : public cancellation_case {
   struct count_phases {
     int* phases;

@@ -41,7 +41,8 @@ inline const coracle::net::ip_endpoint& any_loopback_port() {
   return port;
 }
 
-/// What complete() does by plain system calls, it lets the service notice too; what that could not see yet, settle().
+/// complete() makes plain system calls and processes the resulting events; settle() processes those that were
+/// late.
 class io_case : public cancellation_case {
  protected:
   void settle() override {
@@ -82,11 +83,11 @@ class socket_recv_case final : public io_case {
   }
 };
 
-/// The buffers between the two are full until complete() reads all.
+/// The buffers between the two are full until complete() reads all data.
 class full_case : public io_case {
  protected:
-  /// In large pieces, and then byte by byte: of many small ones the peer acknowledges the last after 40 ms, and then TCP
-  /// has room again, as it has otherwise 200 ms later at the earliest.
+  /// In large pieces, and then byte by byte: of many small ones the peer acknowledges the last after 40 ms,
+  /// and then TCP has room again, as it has otherwise 200 ms later at the earliest.
   void fill(int from, int to) {
     filled_at_ = std::chrono::steady_clock::now();
     to_ = to;
@@ -137,7 +138,7 @@ class socket_send_case final : public full_case {
   socket_pair pair_{io_};
 };
 
-/// Two descriptors of the user's, such as an inherited pair.
+/// Two descriptors owned by the user, such as an inherited pair.
 struct stream_pair {
   explicit stream_pair(coracle::io_service& io) : stream_pair(io, made()) {}
   coracle::stream_descriptor first, second;
@@ -196,7 +197,7 @@ struct tcp_pair {
   }
   coracle::net::socket client, server;
 };
-/// TCP takes no notice of the address.
+/// TCP ignores the address.
 class send_to_case final : public full_case {
  public:
   send_to_case() { fill(pair().client.native_handle(), pair().server.native_handle()); }
@@ -248,14 +249,14 @@ class send_all_case final : public full_case {
   }
 };
 
-/// One byte has come, and complete() sends the second.
+/// One byte has arrived, and complete() sends the second.
 class half_received_case : public io_case {
  public:
   half_received_case() { send("a"); }
 
  protected:
   coracle::net::socket& receiver() { return pair().server; }
-  /// How many it has taken.
+  /// The number of bytes that it has taken.
   virtual std::size_t taken() = 0;
 
  private:
@@ -342,8 +343,8 @@ class accept_case final : public io_case {
   bool connected_ = false;
 };
 
-/// A server whose queue is full does not answer. complete() has the system give up; where that comes first, there is
-/// nothing to wait for.
+/// A server whose queue is full does not answer. complete() has the system give up; where that comes first,
+/// there is nothing to wait for.
 class connect_case final : public io_case {
   struct full_server {
     explicit full_server(coracle::io_service& io) : listener(coracle::net::socket::create_tcpv4(io)) {
@@ -414,7 +415,7 @@ class signal_case final : public io_case {
   int number_ = 0;
 };
 
-/// All threads for files are held by reads from empty pipes until complete().
+/// All file threads are blocked in reads from empty pipes until complete().
 class file_case : public io_case {
  protected:
   ~file_case() override {
@@ -442,7 +443,7 @@ class file_case : public io_case {
   }
   std::array<held_thread, 4> held_{held_thread{io_}, held_thread{io_}, held_thread{io_}, held_thread{io_}};
 };
-/// A file whose contents the system makes up is never in memory, so reading it takes a thread.
+/// A file whose contents the system generates is never in the page cache, so reading it takes a thread.
 template <bool Whole>
 class read_at_case final : public file_case {
   coracle::task<> operation() override {
@@ -458,7 +459,7 @@ class read_at_case final : public file_case {
     return file;
   }
 };
-/// Each write to it waits for the device, so it takes a thread.
+/// A file whose writes wait for the device, and so take a thread.
 inline coracle::write_only_file temporary_file(coracle::io_service& io) {
   const auto path = std::filesystem::temp_directory_path() / ("coracle_case_" + std::to_string(::getpid()));
   auto file = coracle::write_only_file::open(io, path, coracle::file_open_mode::create_always,

@@ -1,4 +1,4 @@
-// tests/cancellation/lock_cases.hpp -- mutexes, the semaphore, the condition variable.
+// tests/cancellation/lock_cases.hpp -- mutexes, the semaphore and the condition variable.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/environment.hpp>
@@ -12,7 +12,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// Held by the case until it completes; from then on by the operation, or by nobody.
+/// The case holds the lock until complete(); then the operation holds it, or it is free.
 class mutex_case final : public cancellation_case {
  public:
   mutex_case() { static_cast<void>(mutex_.try_lock()); }
@@ -29,7 +29,7 @@ class mutex_case final : public cancellation_case {
   coracle::async_mutex mutex_;
 };
 
-/// The operation gives its lock back.
+/// The operation releases its lock.
 class scoped_mutex_case final : public cancellation_case {
  public:
   scoped_mutex_case() { static_cast<void>(mutex_.try_lock()); }
@@ -51,7 +51,7 @@ inline int drain(coracle::async_semaphore& semaphore) {
   while (semaphore.try_acquire()) ++permits;
   return permits;
 }
-/// Two permits are given, one is wanted.
+/// Two permits are released, one is acquired.
 class semaphore_case final : public cancellation_case {
   coracle::task<> operation() override { co_await semaphore_.acquire(); }
   void complete() override { semaphore_.release(2); }
@@ -69,7 +69,7 @@ class scoped_semaphore_case final : public cancellation_case {
   coracle::async_semaphore semaphore_{0};
 };
 
-/// The operation wants to read or to write, while the case holds the mutex in one of these ways.
+/// The operation locks for reading or writing, while the case holds the mutex in one of these modes.
 template <bool Writes, bool HeldAlone>
 class shared_mutex_case final : public cancellation_case {
  public:
@@ -95,7 +95,7 @@ class shared_mutex_case final : public cancellation_case {
   coracle::async_shared_mutex mutex_;
 };
 
-/// With a predicate or without. A cancelled wait has the lock again too.
+/// With a predicate or without. A cancelled wait reacquires the lock, too.
 template <bool Predicate>
 class condition_variable_case final : public cancellation_case {
   coracle::task<> operation() override {

@@ -1,4 +1,4 @@
-// tests/cancellation/schedule_cases.hpp -- ways to a scheduler, and calls that block.
+// tests/cancellation/schedule_cases.hpp -- operations that move to a scheduler, and blocking calls.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/schedule.hpp>
@@ -14,7 +14,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// Nothing of what is queued on an executor is ever taken out, so complete() is to run it.
+/// Coroutines queued on an executor are never removed, so complete() must run them.
 class hop_case : public cancellation_case {
  protected:
   void complete() override { loop_.run_pending(); }
@@ -55,7 +55,7 @@ class scheduler_ref_case final : public hop_case {
 };
 
 class yield_case final : public hop_case {
-  /// yield() of a coroutine that runs on `place`.
+  /// yield() in a coroutine that runs on `place`.
   class yield_on {
    public:
     explicit yield_on(coracle::executor& place) noexcept : place_(place) {}
@@ -77,7 +77,7 @@ class yield_case final : public hop_case {
   }
 };
 
-/// The ring knows one thread only, so all but the first step happens in settle().
+/// The ring supports only one thread, so all steps but the first happen in settle().
 class round_robin_case final : public cancellation_case {
   coracle::task<> operation() override {
     co_await ring_.schedule();
@@ -91,7 +91,7 @@ class round_robin_case final : public cancellation_case {
   bool had_its_turn_ = false;
 };
 
-/// The only thread of the pool is held until complete().
+/// The only thread of the pool is blocked until complete().
 class blocking_case final : public cancellation_case {
  public:
   blocking_case() {

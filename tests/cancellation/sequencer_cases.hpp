@@ -10,7 +10,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// Publishing does not depend on who waits.
+/// Publishing does not depend on the waiters.
 class sequence_barrier_case final : public cancellation_case {
   coracle::task<> operation() override { co_await barrier_.wait_until_published(1); }
   void complete() override { barrier_.publish(1); }
@@ -29,8 +29,8 @@ class multi_producer_wait_case final : public cancellation_case {
   coracle::multi_producer_sequencer<int> sequencer_{consumed_, 4};
 };
 
-/// All places of a ring of two are taken; the case gives one free. Whoever claims next gets the number after those
-/// that were claimed: a cancelled claim leaves no gap.
+/// All places of a ring of two are taken; the case gives one free. Whoever claims next gets the number after
+/// those that were claimed: a cancelled claim leaves no gap.
 template <class Sequencer, bool InBatches>
 class claim_case final : public cancellation_case {
  public:

@@ -1,4 +1,4 @@
-// tests/cancellation/stream_cases.hpp -- pipelines, by their sources and stages.
+// tests/cancellation/stream_cases.hpp -- pipelines with various sources and stages.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/generators/async_generator.hpp>

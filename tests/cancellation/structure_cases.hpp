@@ -1,4 +1,4 @@
-// tests/cancellation/structure_cases.hpp -- what awaits children.
+// tests/cancellation/structure_cases.hpp -- operations that await children.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/when_all.hpp>
@@ -10,7 +10,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// Waits for children that an event ends.
+/// Waits for children that end with an event.
 class structure_case : public cancellation_case {
  public:
   void complete() override { event_.set(); }
@@ -72,7 +72,7 @@ class with_scope_case final : public structure_case {
     co_await coracle::with_scope(body);
   }
 };
-/// The child goes on when the wait for its result is cancelled.
+/// The child continues when the wait for its result is cancelled.
 class scope_future_case final : public structure_case {
   coracle::task<> operation() override {
     coracle::async_scope scope;

@@ -1,4 +1,4 @@
-// tests/cancellation/table.cpp -- puts the table together.
+// tests/cancellation/table.cpp -- assembles the table of all operations.
 // SPDX-License-Identifier: MIT
 #include "broadcast_cases.hpp"
 #include "cancellation_case.hpp"

@@ -16,7 +16,7 @@
 #include "cancellation_case.hpp"
 
 namespace coracle_test {
-/// An executor whose clock any thread may move, and which runs what is posted when it is told to.
+/// An executor whose clock any thread may advance, and which runs posted coroutines on request.
 class clock_by_hand final : public coracle::executor, coracle::timer_service {
  public:
   using coracle::timer_service::time_point;
@@ -43,7 +43,7 @@ class clock_by_hand final : public coracle::executor, coracle::timer_service {
     return posted_.empty() && timers_.empty();
   }
 
-  /// Awaited, has what follows begin here, until it suspends.
+  /// An awaitable that resumes its coroutine here; the call returns when the coroutine suspends.
   class enter_operation {
    public:
     explicit enter_operation(clock_by_hand& place) noexcept : place_(place) {}
@@ -111,7 +111,7 @@ class sleep_case final : public timer_case {
     co_await coracle::sleep_until(moment);
   }
 };
-/// The first tick comes at once; its second one is waited for.
+/// The first tick is immediate; the case waits for the second one.
 class tick_case final : public timer_case {
  public:
   tick_case() { run_detached(operation()); }
@@ -125,7 +125,7 @@ class tick_case final : public timer_case {
   coracle::interval ticks_{moment.time_since_epoch()};
 };
 
-/// complete() cannot move the clock of an io_service, so its timers are short, and it ends their sequence.
+/// complete() cannot advance the clock of an io_service, so the timers are short, and it ends their sequence.
 class io_timer_case final : public cancellation_case {
   coracle::task<> operation() override {
     struct at_end {
@@ -150,7 +150,7 @@ class io_timer_case final : public cancellation_case {
   bool ended_ = false;
 };
 
-/// Something else is waited for, and a deadline that is far away.
+/// Waits for something else, with a distant deadline.
 class deadline_case : public cancellation_case {
  protected:
   void complete() override { event_.set(); }

@@ -25,11 +25,11 @@ class trial {
   }
   void stop() { stop_.request_stop(coracle::stop_reason::shutting_down); }
   void settle() { subject_->settle(); }
-  /// Nobody has asked for it.
+  /// Stop has not been requested.
   [[nodiscard]] bool may_be_completed() { return subject_->may_be_completed(); }
 
   [[nodiscard]] ending ended() const noexcept { return ended_.load(std::memory_order_acquire); }
-  /// What operation_cancelled gave as its reason.
+  /// The reason in operation_cancelled.
   [[nodiscard]] coracle::stop_reason reason() const noexcept { return reason_; }
   [[nodiscard]] bool intact() { return subject_->intact(ended() == ending::carried_out, completed_); }
 

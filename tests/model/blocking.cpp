@@ -1,4 +1,4 @@
-// tests/model/blocking.cpp -- calls that block, and the threads that come and go for them.
+// tests/model/blocking.cpp -- blocking calls, and their threads, which come and go.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/exec/blocking.hpp>
@@ -28,7 +28,7 @@ void one_call() {
   done.wait();
   model_expect(sum == 42, "called, and gone on");
 }
-/// The thread may be about to leave, its time over, when the second call comes.
+/// The thread may be about to end, its idle time over, when the second call arrives.
 void one_after_the_other() {
   plain_int sum = 20;
   one_shot first, second;
@@ -61,7 +61,7 @@ void two_callers() {
   first.wait();
   model_expect(first_sum == 11 && second_sum == 11, "each was called once");
 }
-/// The first call ends only when the second has begun: so there has to be a second thread.
+/// The first call ends only when the second has begun, so there must be a second thread.
 void second_thread_comes() {
   one_shot begun, first, second;
   const auto wait = [&] { begun.wait(); };
@@ -95,7 +95,7 @@ void stop_while_it_waits() {
   model_expect(end == (calls == 1 ? wait_end::carried_out : wait_end::cancelled), "made, or cancelled");
   coracle::testing::model_record(calls == 1 ? "made" : "cancelled");
 }
-/// They end by themselves when nothing has come for a while.
+/// Idle threads end after a while.
 void idle_threads_end() {
   plain_int sum = 31;
   one_shot done;

@@ -50,7 +50,8 @@ void send_against_recv(std::size_t capacity) {
   sender.join();
   model_expect(seen == 42 && end == sent::well, "the element, and what was written before it");
 }
-/// Who waits first has lost its choice, so the sender, that sees somebody wait, puts the element into the buffer.
+/// Who waits first has lost its choice, so the sender, that sees somebody wait, puts the element into the
+/// buffer.
 void send_past_a_lost_one_against_recv() {
   channel<item> ch{1};
   coracle::detail::choice one_of;
@@ -91,7 +92,7 @@ void try_against_try() {
   sender.join();
   model_expect(was_sent && ch.try_recv().has_value() == !got, "it is there once");
 }
-/// In order, though the second waits for room.
+/// In order, although the second send waits for room.
 void two_sends_in_order(std::size_t capacity) {
   channel<item> ch{capacity};
   int first = 0, second = 0;
@@ -180,7 +181,7 @@ void two_and_two() {
   model_expect(first * second == 2, "each element once");
   model_expect(a == sent::well && b == sent::well, "both are sent");
 }
-/// Both find that there is no chunk yet.
+/// Both senders find that there is no chunk yet.
 void two_senders_grow() {
   unbounded_channel<item> ch;
   model_thread one{[&] { ch.send(1); }};
@@ -189,7 +190,7 @@ void two_senders_grow() {
   const int first = ch.try_recv()->value, second = ch.try_recv()->value;
   model_expect(first * second == 2 && !ch.try_recv(), "each element once");
 }
-/// So large that a chunk has room for eight.
+/// An element so large that a chunk has room for eight.
 struct large_item {
   int value;
   char rest[256];
@@ -208,7 +209,7 @@ void two_senders_grow_further() {
   const int first = ch.try_recv()->value, second = ch.try_recv()->value;
   model_expect(first * second == 90 && !ch.try_recv(), "each element once");
 }
-/// The receiver leaves a chunk that is empty to whoever needs one next.
+/// The receiver keeps an empty chunk for the next sender that needs one.
 void chunk_is_used_again() {
   unbounded_channel<large_item> ch;
   int next = 0, seen = 0;
@@ -273,7 +274,7 @@ detached_in_place send_in(const stoppable_place&, channel<item>& to, sent& end) 
   }
   end = how;
 }
-/// Who is refused listens to no stop request any more, and may be gone.
+/// A refused sender has deregistered its stop callback, and may be destroyed.
 void stop_after_close() {
   channel<item> ch{0};
   stoppable_place place;

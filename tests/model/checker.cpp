@@ -1,4 +1,4 @@
-// tests/model/checker.cpp -- the checker finds each kind of mistake, shows where it is, and comes back to it.
+// tests/model/checker.cpp -- the checker finds each kind of error, shows where it is, and reproduces it.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/base/atomic.hpp>
@@ -79,7 +79,7 @@ void ends_of_atomics(model_test& run) {
   });
 }
 
-/// Two threads share a plain field, and the one that gets the flag ends it: by whatever means.
+/// Two threads share a plain field, and the one that gets the flag ends its lifetime, in various ways.
 struct handed_over {
   coracle::detail::plain<int> field = 0;
   word flag{0};
@@ -96,13 +96,13 @@ void touch_against_free(Touch touch) {
   owner.reset();
   other.join();
 }
-/// Its local field is in its frame.
+/// A coroutine with a plain local in its frame.
 detached field_in_frame(std::coroutine_handle<>& waits, coracle::detail::plain<int>*& field) {
   coracle::detail::plain<int> local = 0;
   field = &local;
   co_await hand_out(waits);
 }
-/// Nobody calls its destructor.
+/// Its destructor is never called.
 union never_destroyed {
   never_destroyed() : shared() {}
   ~never_destroyed() {}
@@ -307,7 +307,7 @@ void memory(model_test& run) {
 using coracle::testing::model_check;
 using coracle::testing::model_replay;
 
-/// A wake-up that is lost if the sleeper looks, is interrupted, and then sleeps.
+/// A wake-up that is lost if the sleeper is preempted between its check and its sleep.
 void lost_wake_up() {
   coracle::detail::atomic<std::uint32_t> flag{0}, sleeps{0};
   model_thread waker{[&] {
@@ -345,7 +345,7 @@ void livelock(model_test& run) {
   });
 }
 
-/// What a newcomer does is told him, not found out in a debugger.
+/// Misuse by new users is reported, so that they need no debugger.
 void misuse(model_test& run) {
   run.finds("an exception leaves a thread", "an exception leaves thread 1: no room", model_test::all, [] {
     model_thread other{[] { throw std::runtime_error("no room"); }};
@@ -379,7 +379,7 @@ void misuse(model_test& run) {
   });
 }
 
-/// A value is shown as what it is; a line that comes again and again is one line.
+/// Values are printed according to their type; repeated lines are merged.
 void schedules(model_test& run) {
   struct alignas(16) node {};
   const auto found = model_check([] {
@@ -400,7 +400,7 @@ void schedules(model_test& run) {
   });
 }
 
-/// A failure is told in the same way again by its string alone, and the schedule names the lines.
+/// The string of a failure suffices to reproduce it, and the schedule names the lines.
 void replays(model_test& run) {
   for (const unsigned bound : {model_test::all, 1U}) {
     model_limits limits;
@@ -417,7 +417,7 @@ void replays(model_test& run) {
     });
   }
 }
-/// What needs three interruptions in the right places is found at random; the same seed does the same.
+/// Random schedules find a failure that needs three preemptions in the right places; a seed is reproducible.
 void random_runs(model_test& run) {
   model_limits limits;
   limits.random_seed = 7;

@@ -1,4 +1,4 @@
-// tests/model/choice.cpp -- branches of which one is carried out.
+// tests/model/choice.cpp -- branches of which exactly one takes effect.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/detail/choice.hpp>
 
@@ -9,7 +9,7 @@ using coracle::detail::choice;
 using namespace coracle_test;
 using meeting = choice::meeting;
 
-/// Each arrives where the other waits: one of them has both, the other none; none waits for ever.
+/// Each arrives where the other waits: one of them claims both, the other none; neither deadlocks.
 void claim_each_other() {
   choice a, b;
   meeting first = meeting::other_is_lost;
@@ -19,7 +19,7 @@ void claim_each_other() {
   model_expect((first == meeting::both) != (second == meeting::both), "one of them has claimed both");
   model_expect(a.is_claimed() && b.is_claimed(), "both are claimed");
 }
-/// Somebody claims one of them meanwhile: then that is his, and the other is claimed by nobody.
+/// A third party claims one of the two choices meanwhile; the other one then stays unclaimed.
 void claim_two_against_one() {
   choice a, b;
   meeting met = meeting::other_is_lost;
@@ -51,7 +51,7 @@ void claim_in_a_circle() {
   pairs += one + two;
   model_expect(pairs == 1, "one pair");
 }
-/// Four in a circle: one pair, or two that have nobody in common.
+/// Four in a circle: one pair, or two disjoint pairs.
 void four_in_a_circle() {
   choice a, b, c, d;
   meeting met[4] = {};
@@ -72,7 +72,7 @@ void four_in_a_circle() {
   model_expect(a.is_claimed() + b.is_claimed() + c.is_claimed() + d.is_claimed() == 2 * pairs,
                "who is in no pair is open");
 }
-/// Held for a moment, and then carried out, or not: nobody else claims it meanwhile, or all can again.
+/// Held, and then settled or released: no other claims it meanwhile, and after a release any can.
 void hold_against_claim(bool carries_out) {
   choice a;
   bool held = false, claimed = false;
@@ -83,7 +83,7 @@ void hold_against_claim(bool carries_out) {
   model_expect(carries_out ? held != claimed : claimed, "it is claimed once");
   model_expect(a.is_claimed(), "and stays claimed");
 }
-/// Two that hold it one after the other, or see that it is lost.
+/// Two branches hold the choice one after the other, or see that it is lost.
 void two_holds() {
   choice a;
   model_thread other{[&] {

@@ -95,7 +95,7 @@ void two_put_two_take_at_once() {
   model_expect(taken[0] == 1 && taken[1] == 1, "each notification lets one go on");
   expect_free(at.mutex);
 }
-/// notify_all() meets one who comes later: that waits, and is there for the next notification.
+/// A waiter that arrives after notify_all() waits for the next notification.
 void notify_all_against_a_late_one() {
   guarded at;
   bool first = false, second = false;
@@ -130,7 +130,7 @@ void first_come_first_notified() {
   at.changed.notify_one();
   model_expect(second, "the next one the other's");
 }
-/// The lock is held by another when it is notified: it has it before it goes on.
+/// Another coroutine holds the lock at the notification: the waiter has the lock before it resumes.
 void goes_on_with_the_lock() {
   guarded at;
   bool notified = false;
@@ -167,7 +167,7 @@ void notified_one_destroys_it() {
   model_expect(!changed, "it has gone on");
 }
 
-/// Waits without a predicate; has the lock in every case.
+/// Waits without a predicate; has the lock afterwards in every case.
 detached_in_place wait_until_stopped(const stoppable_place&, guarded& at, wait_end& end) {
   auto lock = async_mutex_lock{at.mutex};
   try {
@@ -304,8 +304,8 @@ detached_in_place take_as_branch(const stoppable_place&, coracle::detail::choice
     end = wait_end::cancelled;
   }
 }
-/// A notified branch, whose condition holds, against the other branch of its choice: whichever loses leaves the item, and
-/// the notification, to the next.
+/// A notified branch, whose condition holds, against the other branch of its choice: whichever loses leaves
+/// the item, and the notification, to the next.
 void notified_branch_against_the_other() {
   guarded at;
   coracle::detail::choice one_of;

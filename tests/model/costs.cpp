@@ -1,6 +1,6 @@
-// tests/model/costs.cpp -- the accesses to atomics that short paths make where no other thread is there.
+// tests/model/costs.cpp -- the number of atomic accesses on fast paths, without other threads.
 // SPDX-License-Identifier: MIT
-// A step that only saves others changes no outcome. Its absence shows here.
+// A step that only saves other steps changes no outcome, so only these counts show that it is missing.
 #include <array>
 #include <chrono>
 #include <coracle/base/locked_word.hpp>
@@ -34,7 +34,7 @@ namespace {
 using coracle::task;
 using namespace coracle_test;
 
-/// `f` makes so many accesses. A change that lowers a number lowers it here.
+/// Expects that `f` makes the given number of accesses. A change that makes fewer updates the number.
 template <class F>
 void expect_accesses(std::uint64_t wanted, const char* what, F f) {
   const auto* const engine = coracle::testing::model::model_engine::current();
@@ -88,7 +88,7 @@ void condition_variable() {
   expect_accesses(7, "a wait of an async_condition_variable", wait);
   expect_accesses(9, "notify_one()", [&] { changed.notify_one(); });
 }
-/// Each end looks at the other one only when it is at the end of what it knows.
+/// Each end reads the other's position only when it has used up what it knows.
 void ends_of_a_channel() {
   coracle::spsc_channel<int> ch{4};
   static_cast<void>(ch.try_recv());
@@ -133,7 +133,7 @@ void subtrees() {
   second.reset();
   first.reset();
 }
-/// Deeper than such requests run one inside the other; the last has been requested before.
+/// A chain of sources deeper than requests nest; stop of the last source has been requested before.
 void long_chain_of_subtrees() {
   using coracle::detail::subtree;
   constexpr std::size_t length = coracle::detail::linked_requests::most + 1;
@@ -152,7 +152,7 @@ void long_chain_of_subtrees() {
   }
   for (std::size_t i = length; i != 0; --i) chain[i - 1].reset();
 }
-/// The thread of the timers sleeps where a new deadline meets it.
+/// The timer thread sleeps when a new deadline is added.
 void timers() {
   using coracle::detail::timer_thread;
   struct alarm : coracle::detail::timer {
@@ -174,8 +174,8 @@ void timers() {
   timers.end();
   expect_accesses(4, "end() of none", [&] { timers.end(); });
 }
-/// Who has waited and was woken from another executor looks at the other end before it waits again; and after a wait the ends
-/// stay joined for a while.
+/// Who has waited and was woken from another executor looks at the other end before it waits again; and after
+/// a wait the ends stay joined for a while.
 void waits_in_a_channel() {
   coracle::spsc_channel<int> ch{1};
   model_executor place;
@@ -222,7 +222,7 @@ void children() {
   const auto parent = [&]() -> detached { co_await coracle::when_all(child(), child()); };
   expect_accesses(9, "when_all() of two that do not wait", parent);
 }
-/// The fork queue is full: then a child's end has to look for its parent.
+/// The fork queue is full: then the end of a child must check for its parent.
 task<int> nest(int depth) {
   if (depth == 0) co_return 1;
   coracle::forked child{nest(depth - 1)};

@@ -13,7 +13,7 @@ struct error {
   plain_int value = 42;
 };
 
-/// Whoever drops the last copy ends the errors, which the other has read before.
+/// The thread that drops the last copy destroys the errors, which the other has read before.
 void copies_are_dropped() {
   std::vector<std::exception_ptr> errors;
   const error* kept = nullptr;

@@ -1,5 +1,5 @@
-// tests/model/fork_queue.cpp -- the queue of what a thread has forked: nothing is lost, nothing is taken twice, and
-// whoever sleeps is called.
+// tests/model/fork_queue.cpp -- the queue of what a thread has forked: nothing is lost, nothing is taken
+// twice, and whoever sleeps is called.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/exec/run_loop.hpp>
@@ -15,7 +15,7 @@ using coracle::detail::fork_queue;
 using namespace coracle_test;
 namespace orders = coracle::detail;
 
-/// An entry that knows how often it was taken.
+/// An entry that counts how often it was taken.
 struct entry : resumption {
   coracle::detail::plain<int> data = 0;
   atomic<int> taken{0};
@@ -51,7 +51,7 @@ void all_are_taken(entry (&items)[Count]) {
   for (entry& each : items) model_expect(each.taken.load(orders::memory_order_relaxed) == 1, "each is taken");
 }
 
-/// The owner takes back what it can; the last entry is had by one of them.
+/// The owner takes back what it can; exactly one thread gets the last entry.
 template <unsigned Entries, unsigned Thieves>
 void owner_against_thieves() {
   coracle::run_loop place;
@@ -70,7 +70,7 @@ void owner_against_thieves() {
   }
   all_are_taken(items);
 }
-/// By name, as a join does: it is the newest, or somebody has it.
+/// Takes back a given entry, as a join does: it is the newest one, or another thread has it.
 void take_back_one() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -86,8 +86,8 @@ void take_back_one() {
   thief.join();
   all_are_taken(items);
 }
-/// What was taken back is changed, and put in again at the same place: as where the start of the rest of several children
-/// is, between two of them.
+/// What was taken back is changed, and put in again at the same place: as where the start of the rest of
+/// several children is, between two of them.
 void push_again() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -112,7 +112,7 @@ void push_again() {
   }
   all_are_taken(items);
 }
-/// The owner takes the oldest itself, while a thief wants it, too.
+/// The owner takes the oldest entry while a thief tries to steal it.
 template <unsigned Entries>
 void owner_takes_the_oldest() {
   coracle::run_loop place;
@@ -144,7 +144,7 @@ void oldest_below_a_depth() {
   model_expect(!queue.take_oldest_below(depth), "this one was not");
   model_expect(queue.take_back() == &items[1], "which is still there");
 }
-/// Slots are used again while a thief reads them.
+/// Slots are reused while a thief reads them.
 void slots_are_used_again() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -222,7 +222,8 @@ void filler_in_a_used_slot() {
   }
   all_are_taken(items);
 }
-/// Of the owner, which pushes and looks who sleeps, and of who goes to sleep and looks once more, one sees the other.
+/// Of the owner, which pushes and looks who sleeps, and of who goes to sleep and looks once more, one sees
+/// the other.
 void sleeper_is_called() {
   coracle::run_loop place;
   tested_queue queue{place};

@@ -1,4 +1,4 @@
-// tests/model/io_loop.cpp -- the event loop over a system that the model plays: no event, stop or end is slept through.
+// tests/model/io_loop.cpp -- the event loop over a modelled system: no thread sleeps through an event.
 // SPDX-License-Identifier: MIT
 #include "../../src/io/io_loop.cpp"  // NOLINT: no library for the checker has them
 
@@ -29,8 +29,8 @@ using order = std::memory_order;
 using time_point = std::chrono::steady_clock::time_point;
 using namespace std::chrono_literals;
 
-/// One word holds all that ends a sleep; whoever takes it out tells the loop. It is made late, as that of epoll is. A request is
-/// over when over() says so.
+/// One word holds all that ends a sleep; whoever takes it out tells the loop. It is made late, as that of
+/// epoll is. A request is over when over() says so.
 class played_backend final : public coracle_test::inert_io_backend {
  public:
   played_backend(coracle::detail::io_system& system, io_loop& loop) noexcept
@@ -56,17 +56,17 @@ class played_backend final : public coracle_test::inert_io_backend {
     if (seen & completed) loop_.finish_in_poll(*event_);
     return {(seen & woken) != 0, (seen & timer) != 0};
   }
-  /// Else a poll() that does not wait takes any wake(), as that of epoll does. A thread that is not to sleep, and so polls
-  /// again and again, could keep it from the sleeper whom it is for, in theory for ever.
+  /// Else a poll() that does not wait takes any wake(), as that of epoll does. A thread that is not to sleep,
+  /// and so polls again and again, could keep it from the sleeper whom it is for, in theory for ever.
   bool is_fair = false;
-  /// So many take one all the same.
+  /// The number of such polls that take a wake() nevertheless.
   unsigned unfair_looks = 0;
-  /// What was submitted is over at once.
+  /// Submitted requests complete immediately.
   void flush() noexcept override {
     io_event* const submitted = submitted_.exchange(nullptr, order::acq_rel);
     if (submitted) over(*submitted);
   }
-  /// Kept until somebody polls, as by a ring.
+  /// Kept until the next poll, as by a ring.
   void submit_later(io_event& event) noexcept {
     submitted_.store(&event, order::release);
     loop_.flush_soon();
@@ -77,14 +77,14 @@ class played_backend final : public coracle_test::inert_io_backend {
   void set_timer(std::uint64_t) noexcept override {}
   /// The time of set_timer() has come.
   void ring() noexcept { poller_.make().tell(timer); }
-  /// Found by the poll that it ends.
+  /// Found by the poll whose sleep it ends.
   void over(io_event& event) noexcept {
     event_ = &event;
     poller_.make().tell(completed);
   }
-  /// Found by somebody else.
+  /// Completed by another thread.
   void over_elsewhere(io_event& event) noexcept { loop_.finish(event); }
-  /// Somebody opens a socket.
+  /// A thread opens a socket.
   void make() noexcept { poller_.make(); }
 
  private:
@@ -139,7 +139,7 @@ void post_against_one_event() {
   model_expect(at.io.process_one_event() == 1 && done == 1, "it has come");
   poster.join();
 }
-/// The one thread is about to sleep for the first time, another makes what it sleeps in, a third wakes it.
+/// One thread is about to sleep for the first time, another creates the poller, a third wakes the first.
 void post_against_first_socket() {
   place at;
   plain_int done = 0;
@@ -149,7 +149,7 @@ void post_against_first_socket() {
   opener.join();
   poster.join();
 }
-/// What was posted before the stop is run, at the latest after it.
+/// A coroutine posted before the stop is run, at the latest after it.
 void posts_and_stop() {
   place at;
   plain_int done = 0;
@@ -174,7 +174,7 @@ void two_posters() {
   one.join();
   other.join();
 }
-/// Each sleeper takes one; one wake-up may reach either of them.
+/// Each sleeper takes one event; a wake-up may reach either of them.
 void two_posts_for_two_sleepers() {
   place at;
   plain_int first = 0, second = 0;
@@ -233,7 +233,7 @@ void look_against_reset() {
   model_expect(!at.io.is_stop_requested(), "it is reset");
 }
 
-/// Waits until somebody resumes it.
+/// Waits until the case resumes it.
 struct handed_over {
   atomic<void*>& to;
   bool await_ready() const noexcept { return false; }
@@ -254,7 +254,8 @@ void end_against_run() {
   at.io.run(handed_over{kept});
   ender.join();
 }
-/// The one concerns the thread in process_events(), the other that in run(), and a wake-up may reach the wrong one.
+/// One is for the thread in process_events(), the other for that in run(), and a wake-up may reach the wrong
+/// one.
 void stop_and_end(unsigned unfair_looks) {
   place at;
   at.system.backend->is_fair = true;
@@ -307,7 +308,7 @@ void completion_against_run() {
   model_expect(seen == 7, "its result is there");
   kernel.join();
 }
-/// What is submitted elsewhere reaches the system, though the one thread that runs the loop may be about to sleep.
+/// A submission on another thread reaches the system, although the loop's only thread may be about to sleep.
 void submission_against_sleep() {
   place at;
   operation one{at, true};
@@ -318,7 +319,7 @@ void submission_against_sleep() {
   model_expect(seen == 7, "its result is there");
   submitter.join();
 }
-/// A thread that leaves the loop may have taken the wake-up that was for the submission.
+/// A thread that leaves the loop may have received the wake-up for the submission.
 void submission_and_post_for_two() {
   place at;
   operation one{at, true};
@@ -334,7 +335,7 @@ void submission_and_post_for_two() {
   submitter.join();
   model_expect(seen == 7 && done == 1, "both have come");
 }
-/// One thread is told of both: it wakes the other, or does both.
+/// One thread receives both events: it wakes the other, or delivers both.
 void completion_and_post_for_two() {
   place at;
   operation one{at, true};
@@ -370,7 +371,7 @@ void timer_fires() {
   model_expect(ends == 1, "once");
   clock.join();
 }
-/// Who fires the timer holds the lock again when the post comes.
+/// The thread that fires the timer holds the lock again when the post arrives.
 void timer_fires_against_post() {
   place at;
   plain_int ends = 0, done = 0;
@@ -427,7 +428,7 @@ void stop_against_past_timer() {
   at.io.process_pending_events();
   model_expect(ends == 1, "once");
 }
-/// The second is set by what waited for the first.
+/// The coroutine that waited for the first timer sets the second.
 void two_timers_in_turn() {
   place at;
   plain_int ends = 0;
@@ -448,7 +449,7 @@ void two_timers_in_turn() {
   model_expect(ends == 2, "one after the other");
   clock.join();
 }
-/// The loop asks the system in between, and does not sleep there.
+/// The loop polls in between, without sleeping.
 void more_than_one_poll_allows() {
   place at;
   plain_int first = 0, second = 0, third = 0;
@@ -459,7 +460,7 @@ void more_than_one_poll_allows() {
   model_expect(first == 1 && second == 1 && third == 1, "all have come");
   poster.join();
 }
-/// By the one or the other, once.
+/// Delivered once, by either thread.
 void stop_against_timer() {
   place at;
   coracle::stop_source source;

@@ -27,7 +27,7 @@ void latch_opens() {
   });
   model_expect(sum == Threads - 1, "it has seen all");
 }
-/// Whoever sees is_ready() may destroy it, though the last count_down() has not returned.
+/// A thread that sees is_ready() may destroy the latch, although the last count_down() has not returned.
 void ready_latch_may_be_destroyed() {
   auto latch = std::make_unique<async_latch>(2);
   plain_int a = 0, b = 0;
@@ -84,7 +84,7 @@ void barrier_phases() {
   thread.join();
   model_expect(seen == 2, "each sees what the other did before the phase ended");
 }
-/// The completion function runs once a phase, after all have arrived, before anybody goes on.
+/// The completion function runs once per phase, after all have arrived and before any of them resumes.
 template <unsigned Threads>
 void all_meet_and_complete() {
   plain_int sum = 0, parts[Threads] = {};
@@ -104,7 +104,7 @@ void all_meet_and_complete() {
   together(Threads, [&](unsigned index) { take_part(parts[index]); });
   model_expect(through == Threads && phases == 1, "all go on, after one completion");
 }
-/// Who drops out ends the phase as an arrival does, and is not expected in the next one.
+/// Dropping out ends the phase like an arrival, and the next phase expects one member less.
 void drop_against_arrive() {
   async_barrier barrier{2};
   plain_int data = 0;
@@ -123,7 +123,7 @@ void drop_against_arrive() {
   other.join();
   model_expect(phases == 2, "the second phase needs one only");
 }
-/// Who goes on may destroy it, though the arrival of the other has not returned: it touches nothing any more.
+/// A resumed member may destroy the barrier, although the other's arrival has not returned.
 void waiter_destroys_the_barrier() {
   auto barrier = std::make_unique<async_barrier<>>(2);
   const auto wait_and_destroy = [&]() -> detached {
@@ -136,7 +136,7 @@ void waiter_destroys_the_barrier() {
   model_expect(!barrier, "it has gone on");
 }
 
-/// Either the phase has ended, or the arrival is taken back and the other goes on waiting until it drops out.
+/// Either the phase has ended, or the arrival is withdrawn and the other waits until this member drops out.
 detached_in_place meet_or_drop(const stoppable_place&, async_barrier<>& barrier, wait_end& end) {
   try {
     co_await barrier.arrive_and_wait();
@@ -188,7 +188,8 @@ void stop_against_the_last_branch() {
   stopper.join();
   model_expect(end != wait_end::waits && branch == wait_end::carried_out, "both go on");
 }
-/// Two arrive at the same time, so the last of them has seen no hint that it is, while one who waits is stopped.
+/// Two arrive at the same time, so the last of them has seen no hint that it is, while one who waits is
+/// stopped.
 void stop_against_two_arrivals() {
   async_barrier barrier{3};
   stoppable_place place;

@@ -1,4 +1,4 @@
-// tests/model/letterbox.cpp -- a letterbox: what is put in reaches the one who has opened it, once.
+// tests/model/letterbox.cpp -- a letterbox: each entry reaches the thread that has opened it, once.
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/letterbox.hpp"
 
@@ -20,7 +20,7 @@ bool put(letterbox& box, letter& one) {
   one.data = 42;
   return box.put(one);
 }
-/// As a worker does that does not wait for long.
+/// Behaves like a worker that waits only briefly.
 void receive(letterbox& box) {
   if (!box.open()) return;
   auto* const one = static_cast<letter*>(box.close());
@@ -65,7 +65,7 @@ void two_receivers() {
   model_expect(one.read == 1, "read once, by whoever had opened it then");
   model_expect(box.open(), "closed in the end");
 }
-/// Who gets the last letter may free the letterbox behind it.
+/// The thread that gets the last entry may destroy the letterbox.
 void freed_behind_a_letter() {
   auto box = std::make_unique<letterbox>();
   letter one;

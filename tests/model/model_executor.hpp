@@ -24,7 +24,8 @@ class model_executor final : public coracle::executor {
     } while (!posted_.compare_exchange_strong(newest, &item, coracle::detail::memory_order_release,
                                               coracle::detail::memory_order_relaxed));
   }
-  /// Waits for items and runs them, on the calling thread, until it has run so many; and those that came with the last.
+  /// Waits for items and runs them, on the calling thread, until it has run so many; and those that came with
+  /// the last.
   void run(unsigned count) {
     for (unsigned ran = 0; ran < count;) {
       const unsigned more = run_posted();
@@ -32,7 +33,7 @@ class model_executor final : public coracle::executor {
       ran += more;
     }
   }
-  /// What is there now, which belongs to `place`. Gives how many it has run.
+  /// Runs the entries that are queued now, as executor `place`. Returns their number.
   unsigned run_posted() { return run_posted(*this); }
   unsigned run_posted(coracle::executor& place) {
     coracle::resumption* each =

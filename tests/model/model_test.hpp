@@ -1,4 +1,4 @@
-// tests/model/model_test.hpp -- the frame of a program of model checks: its cases, its lines, its verdict.
+// tests/model/model_test.hpp -- the framework of a model check: its cases, its output, its result.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
@@ -28,9 +28,9 @@ void together(unsigned threads, Each each) {
 }
 
 /// A program of model checks: `program [bound added to each case's]`. A line a case; fails if one does.
-/// `program --mutants EXECUTIONS [FILE]`: instead tries the cases on wrong versions of the shipped code, but for those that
-/// the file names; model_mutants.hpp.
-/// They run in finish() then: what a body captures by reference must live until that.
+/// `program --mutants EXECUTIONS [FILE]`: instead tries the cases on wrong versions of the shipped code, but
+/// for those that the file names; model_mutants.hpp. They run in finish() then: what a body captures by
+/// reference must live until that.
 ///
 ///     coracle_test::model_test run(argc, argv);
 ///     run.check("event: set against await", 3, [] { ... });
@@ -49,7 +49,7 @@ class model_test {
   model_test(const model_test&) = delete;
   model_test& operator=(const model_test&) = delete;
 
-  /// Everything within so many preemptions must pass, and all of it is run.
+  /// Every execution with at most the given number of preemptions must pass, and all are run.
   model_result check(const char* name, unsigned preemptions, std::function<void()> body) {
     const model_limits limits = limits_for(preemptions);
     if (mutants_) {
@@ -70,7 +70,7 @@ class model_test {
     ++cases_;
     return result;
   }
-  /// As check(), and the body's model_record()s are exactly these.
+  /// As check(), and the set of the body's model_record()s must be exactly this.
   void outcomes(const char* name, const std::set<std::string>& wanted, std::function<void()> body) {
     if (mutants_) return mutants_->add({name, limits_for(all), std::move(body), wanted});
     const model_result result = check(name, all, std::move(body));
@@ -82,7 +82,7 @@ class model_test {
     for (const std::string& each : wanted) std::printf(" %s", each.c_str());
     std::printf("\n");
   }
-  /// The checker must find something wrong, and say `what`.
+  /// The checker must find an error, and report `what`.
   void finds(const char* name, const char* what, unsigned preemptions, std::function<void()> body) {
     if (mutants_) return;
     const model_limits limits = limits_for(preemptions);
@@ -95,7 +95,7 @@ class model_test {
     failed_ += !found;
     ++cases_;
   }
-  /// For main() to return.
+  /// Returns the exit status for main().
   [[nodiscard]] int finish() {
     if (mutants_) return mutants_->run();
     std::printf("%d cases, %llu executions, %d failed\n", cases_,

@@ -11,7 +11,7 @@
 namespace coracle_test {
 using plain_int = coracle::detail::plain<int>;
 
-/// Suspends its coroutine, which somebody else resumes.
+/// Suspends its coroutine, which the case resumes.
 class hand_out {
  public:
   explicit hand_out(std::coroutine_handle<>& where) : to_(where) {}
@@ -25,7 +25,7 @@ class hand_out {
 
 enum class wait_end { waits, carried_out, cancelled };
 
-/// Starts `operation` where the caller is, with `token` around it, and notes how it ends.
+/// Starts `operation` on the caller's executor with `token`, and records how it ends.
 template <class Awaitable>
 detached note_end(Awaitable&& operation, coracle::stop_token token, wait_end& end) {
   try {
@@ -36,8 +36,8 @@ detached note_end(Awaitable&& operation, coracle::stop_token token, wait_end& en
   }
 }
 
-/// What coroutines inherit that can be stopped. Made before the threads are: then a wait below it touches none of its
-/// reference counts, and a case has a fraction of the executions.
+/// What coroutines inherit that can be stopped. Made before the threads are: then a wait below it touches
+/// none of its reference counts, and a case has a fraction of the executions.
 class stoppable_place {
  public:
   stoppable_place() { inherited_.stop = source_.get_token(); }
@@ -49,8 +49,8 @@ class stoppable_place {
   coracle::environment inherited_;
 };
 
-/// As detached, in a stoppable_place, its first argument; where the second is a choice, what it awaits is a branch of
-/// that.
+/// As detached, in a stoppable_place, its first argument; where the second is a choice, what it awaits is a
+/// branch of that.
 struct detached_in_place {
   class promise_type : public coracle::part::starts_eagerly,
                        public coracle::part::returns<void, coracle::part::terminates_on_error>,
@@ -72,7 +72,7 @@ struct detached_in_place {
   };
 };
 
-/// Starts `operation` where the caller is, stopped by `place`, and notes how it ends.
+/// Starts `operation` on the caller's executor, stopped by `place`, and records how it ends.
 template <class Awaitable>
 detached_in_place note_end(const stoppable_place&, Awaitable operation, wait_end& end) {
   try {

@@ -38,7 +38,7 @@ void try_to_enter(guarded& at, int& entered) {
   ++entered;
   at.mutex.unlock();
 }
-/// Nobody holds it and nobody waits: whoever tries gets it, and the next one too.
+/// Checks that the mutex is free and has no waiters: two attempts in a row succeed.
 void expect_free(async_mutex& mutex) {
   for (int i = 0; i != 2; ++i) model_expect(is_free(mutex), "it is free");
 }
@@ -70,7 +70,7 @@ void two_lock_and_one_tries() {
   model_expect(at.entered == 2 + tried, "excluded, or told that it is held");
 }
 
-/// One in the queue already, another comes while it is unlocked: the first is the next holder.
+/// One waiter is queued and another arrives during unlock(): the first one is the next holder.
 void first_come_first_served() {
   async_mutex mutex;
   model_expect(mutex.try_lock(), "it is free");
@@ -118,7 +118,7 @@ void stopped_before() {
   model_expect(end == wait_end::cancelled, "not even a free one is locked");
   expect_free(mutex);
 }
-/// It either has the lock or it has not, and in no case is the lock lost.
+/// The waiter either gets the lock or is cancelled, and the lock is never lost.
 detached_in_place lock_until_stopped(const stoppable_place&, async_mutex& mutex, wait_end& end) {
   try {
     const auto lock = co_await mutex.scoped_lock_async();
@@ -139,7 +139,7 @@ void stop_against_unlock() {
   model_expect(end != wait_end::waits, "the wait ends");
   expect_free(mutex);
 }
-/// The next in the queue gets it, whether the first was served or cancelled.
+/// The next waiter gets the lock, whether the first one was served or cancelled.
 void stop_of_the_first_of_two() {
   guarded at;
   stoppable_place place;
@@ -179,7 +179,7 @@ void stop_against_start() {
   mutex.unlock();
   expect_free(mutex);
 }
-/// Becomes free, and is stopped, while it begins to wait.
+/// The mutex becomes free, and stop is requested, while a coroutine begins to wait.
 void stop_and_unlock_against_start() {
   async_mutex mutex;
   stoppable_place place;
@@ -194,7 +194,7 @@ void stop_and_unlock_against_start() {
   expect_free(mutex);
 }
 
-/// A coroutine waits for two of them, one is unlocked while the other is: it gets exactly one.
+/// A coroutine waits for two mutexes, which are unlocked concurrently: it gets exactly one.
 void one_of_two() {
   async_mutex left, right;
   coracle::detail::choice one_of;
@@ -214,7 +214,8 @@ void one_of_two() {
   expect_free(left);
   expect_free(right);
 }
-/// One that has lost its choice finds it free, and leaves it so, while two others try.
+/// A waiter that has lost its choice finds the mutex free and leaves it free, while two others try to lock
+/// it.
 void a_lost_one_takes_nothing() {
   guarded at;
   coracle::detail::choice one_of;
@@ -233,7 +234,7 @@ void a_lost_one_takes_nothing() {
   expect_free(at.mutex);
 }
 
-/// Starts on `place` what waits there until it is run.
+/// Starts a coroutine that waits in the queue of `place` until it is run.
 template <class Start>
 void start_on(model_executor& place, Start start) {
   const coracle::detail::executor_scope here{&place};
@@ -253,7 +254,7 @@ detached enter_and_count(guarded& at, int& mine) {
   at.mutex.unlock();
 }
 
-/// A waiter is woken, and another may be faster.
+/// A waiter is woken, and another coroutine may overtake it.
 template <int Waiters>
 void woken_against_try_lock() {
   guarded at;
@@ -268,7 +269,7 @@ void woken_against_try_lock() {
   model_expect(at.entered == Waiters + tried, "all have had it");
   expect_free(at.mutex);
 }
-/// The other waits if it is not faster, and is resumed inside unlock().
+/// The other coroutine waits if it is not faster, and is resumed inside unlock().
 void woken_against_lock() {
   guarded at;
   model_executor place;
@@ -297,7 +298,8 @@ void two_woken_on_two_executors() {
   model_expect(at.entered == 2, "both have had it");
   expect_free(at.mutex);
 }
-/// In the model four overtake a waiter that is on its way: `left` of them after `meanwhile()`, and then the lock is kept for it.
+/// In the model four overtake a waiter that is on its way: `left` of them after `meanwhile()`, and then the
+/// lock is kept for it.
 template <class Meanwhile>
 void overtaken_so_often(int left, Meanwhile meanwhile) {
   guarded at;
@@ -326,7 +328,7 @@ void overtaken_less_after_a_loss() {
     mutex.unlock();
   });
 }
-/// A branch that has lost finds the lock free, and leaves what is counted.
+/// A branch that has lost finds the lock free, and does not change the count.
 void overtaken_as_often_beside_a_lost_one() {
   overtaken_so_often(3, [](async_mutex& mutex, model_executor&) {
     model_expect(is_free(mutex), "overtaken once");
@@ -352,7 +354,7 @@ void woken_in_vain() {
   holder.join();
   expect_free(at.mutex);
 }
-/// A stop request at any moment of the way. The next waiter is let in whether the first was or not.
+/// Stop is requested at any time on the way. The next waiter gets the lock whether the first one did or not.
 void stop_on_the_way() {
   guarded at;
   model_executor place;
@@ -368,7 +370,8 @@ void stop_on_the_way() {
   stopper.join();
   expect_free(at.mutex);
 }
-/// The request is over before the waiter runs: in the queue or on its way, it is cancelled, and the next one let in.
+/// The request is over before the waiter runs: in the queue or on its way, it is cancelled, and the next one
+/// let in.
 void stopped_before_it_runs() {
   guarded at;
   model_executor place;

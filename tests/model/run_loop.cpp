@@ -1,4 +1,4 @@
-// tests/model/run_loop.cpp -- what is posted to a run_loop while its thread runs, goes to sleep, or is told to stop.
+// tests/model/run_loop.cpp -- posts to a run_loop whose thread runs, goes to sleep, or is stopped.
 // SPDX-License-Identifier: MIT
 #include <coracle/exec/run_loop.hpp>
 #include <memory>
@@ -20,7 +20,7 @@ detached stop_after(run_loop& loop, plain_int& data, int& seen) {
   loop.stop();
 }
 
-/// Another thread posts what stops the loop.
+/// Another thread posts a coroutine that stops the loop.
 void run_until_posted(run_loop& loop) {
   plain_int data = 0;
   int seen = 0;
@@ -36,7 +36,7 @@ void post_against_run() {
   run_loop loop;
   run_until_posted(loop);
 }
-/// The stop may come before, between and after the posts; what is posted before it is run.
+/// The stop may come before, between or after the posts; those before it are run.
 void two_posts_and_stop() {
   run_loop loop;
   plain_int turns = 0;
@@ -64,7 +64,7 @@ void posters_and_stop() {
   for (const int each : turn) sum += each;
   model_expect(sum == Posters * (Posters + 1) / 2, "each has run once");
 }
-/// What was written before stop() is seen after run().
+/// A write before stop() is visible after run().
 void stop_against_run() {
   run_loop loop;
   plain_int data = 0;

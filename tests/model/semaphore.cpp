@@ -17,13 +17,13 @@ using coracle_test::stoppable_place;
 using coracle_test::together;
 using coracle_test::wait_end;
 
-/// So many permits are free, and nobody waits; takes them.
+/// Checks that the given number of permits are free and no coroutine waits; takes them.
 void expect_permits(async_semaphore& semaphore, int count) {
   for (; count != 0; --count) model_expect(semaphore.try_acquire(), "no permit is lost");
   model_expect(!semaphore.try_acquire(), "no permit is made");
 }
 
-/// With one permit it excludes.
+/// A semaphore with one permit provides mutual exclusion.
 struct guarded {
   async_semaphore semaphore{1};
   plain_int entered = 0;
@@ -55,7 +55,7 @@ void acquire_against_try_acquire() {
   model_expect(at.entered == 1 + tried, "excluded, or told that there is none");
   expect_permits(at.semaphore, 1);
 }
-/// Released by two threads, which write before that; whoever has both permits sees both.
+/// Two threads write and then release a permit each; a coroutine that acquires both sees both writes.
 void two_release() {
   async_semaphore semaphore{0};
   plain_int left = 0, right = 0;
@@ -94,7 +94,7 @@ void two_release_to_who_tries() {
   second.join();
   third.join();
 }
-/// Each permit goes to one that waits, or is kept.
+/// Each permit goes to a waiter, or is kept.
 void release_many() {
   async_semaphore semaphore{0};
   int through = 0;
@@ -126,7 +126,7 @@ void first_come_first_served() {
   semaphore.release();
   model_expect(second, "the next one the other's");
 }
-/// Also while the release() that woke it has not returned.
+/// Even while the release() that woke it has not returned.
 void last_waiter_destroys_it() {
   auto semaphore = std::make_unique<async_semaphore>(0);
   const auto wait_and_destroy = [&]() -> detached {
@@ -193,7 +193,7 @@ void stop_of_the_first_of_two() {
   expect_permits(semaphore, 0);
 }
 
-/// A coroutine waits for two of them, each gets a permit: it takes exactly one.
+/// A coroutine waits for two semaphores, and both get a permit: it takes exactly one.
 void one_of_two() {
   async_semaphore left{0}, right{0};
   coracle::detail::choice one_of;
@@ -211,7 +211,7 @@ void one_of_two() {
   place.request_stop();
   model_expect(ends[got_left ? 1 : 0] == wait_end::cancelled, "the other ends when it is stopped");
 }
-/// One that has lost its choice finds a permit, and leaves it, while two others try.
+/// A waiter that has lost its choice finds a permit and leaves it, while two others try to acquire.
 void a_lost_one_takes_nothing() {
   guarded at;
   coracle::detail::choice one_of;

@@ -1,4 +1,4 @@
-// tests/model/sleepers.cpp -- how a pool's threads sleep, nap and are woken: no work is left behind.
+// tests/model/sleepers.cpp -- how a pool's threads sleep, nap and are woken: no wake-up is lost.
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/sleepers.hpp"
 
@@ -11,7 +11,7 @@ using coracle::detail::sleepers;
 using namespace coracle_test;
 namespace detail = coracle::detail;
 
-/// Entries of which only the number counts.
+/// A queue reduced to the number of its entries.
 struct queue {
   detail::atomic<int> size{0};
 
@@ -28,7 +28,7 @@ struct queue {
 };
 enum class rest { sleep, nap_first };
 
-/// What a pool's thread does that has found nothing: until there is something, or the end.
+/// The behaviour of a pool thread without work: waits until there is work, or the pool stops.
 bool search(sleepers& all, queue& work, rest how) {
   all.begin_search();
   while (!work.take()) {
@@ -38,7 +38,7 @@ bool search(sleepers& all, queue& work, rest how) {
       return false;
     }
   }
-  all.end_search(sleepers::most_threads, [] { return true; });
+  all.end_search(sleepers::max_threads, [] { return true; });
   return true;
 }
 void post(sleepers& all, queue& work) {
@@ -50,7 +50,7 @@ void post_alone(sleepers& all, queue& work) {
   if (all.should_wake_one()) all.wake_one(true);
 }
 
-/// Nobody else takes it: who is missed sleeps for ever.
+/// No other thread takes the work: a lost wake-up is a deadlock.
 template <rest How>
 void post_is_not_missed() {
   sleepers all;
@@ -88,7 +88,7 @@ void two_nap() {
   one.join();
   other.join();
 }
-/// However a nap ends, it leaves nothing behind in the counts, nor a permit that would end the next one.
+/// However a nap ends, it leaves the counts unchanged, and no permit that would end the next nap.
 void nap_leaves_nothing_behind() {
   sleepers all;
   const auto nap = [&] {
@@ -101,7 +101,7 @@ void nap_leaves_nothing_behind() {
   nap();
   model_expect(all.counts().load(detail::memory_order_relaxed) == 2 * sleepers::one_searching, "both search");
 }
-/// A wake-up that has come to the napper in place of the one who sleeps is passed on.
+/// A napper that receives the wake-up of a sleeper passes it on.
 void nap_passes_a_wake_up_on() {
   sleepers all;
   queue work;
@@ -109,7 +109,7 @@ void nap_passes_a_wake_up_on() {
     all.begin_search();
     static_cast<void>(all.nap());
     static_cast<void>(work.take());
-    all.end_search(sleepers::most_threads, [] { return true; });
+    all.end_search(sleepers::max_threads, [] { return true; });
   }};
   model_thread sleeper{[&] { search(all, work, rest::sleep); }};
   post(all, work);
@@ -117,7 +117,8 @@ void nap_passes_a_wake_up_on() {
   all.stop();  // wakes whoever sleeps and has no permit yet
   sleeper.join();
 }
-/// Two posts from outside, which two threads take. Who finds one calls the other only if there is more.
+/// Two posts from outside, taken by two threads. A thread that finds one wakes the other only if there is
+/// more.
 void found_while_the_other_sleeps() {
   sleepers all;
   queue work;
@@ -160,7 +161,7 @@ void stop_wakes() {
   all.stop();
   worker.join();
 }
-/// A permit is for whoever takes it: one who begins to nap behind stop() may take the other's.
+/// Any sleeper may take a permit: one that begins to nap after stop() may take the other's.
 void stop_wakes_both() {
   sleepers all;
   queue work;
@@ -170,7 +171,7 @@ void stop_wakes_both() {
   one.join();
   other.join();
 }
-/// Each that ends may have taken a permit of another; whoever is left is woken by the last.
+/// A thread that ends may have taken another's permit; it wakes the remaining sleepers.
 void stop_wakes_three() {
   sleepers all;
   queue work;

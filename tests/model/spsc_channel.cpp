@@ -1,4 +1,4 @@
-// tests/model/spsc_channel.cpp -- one sender and one receiver, each at an end of its own.
+// tests/model/spsc_channel.cpp -- one sender and one receiver.
 // SPDX-License-Identifier: MIT
 #include <coracle/channels/channel.hpp>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace {
 using namespace coracle_test;
 
-/// Seen by the checker wherever it is.
+/// An element whose accesses the checker observes.
 struct item {
   item(int given) noexcept : value(given) {}
   item(item&& from) noexcept : value(static_cast<int>(std::exchange(from.value, 0))) {}
@@ -19,7 +19,7 @@ struct item {
   plain_int value;
 };
 
-/// Its ends are apart, as they are once nobody has had to wait for some time.
+/// In the state after a while without waiting: its ends are separate.
 struct channel : coracle::spsc_channel<item> {
   explicit channel(std::size_t capacity) : spsc_channel(capacity) {
     model_expect(!try_recv(), "it is empty");
@@ -71,7 +71,7 @@ void try_against_try() {
   sender.join();
   model_expect(was_sent && ch.try_recv().has_value() == !got, "it is there once");
 }
-/// It finds the channel full, while the only element in it is taken.
+/// The sender finds the channel full while its only element is received.
 void waiting_send_against_recv() {
   channel ch{1};
   sent end = sent::waits;
@@ -81,7 +81,7 @@ void waiting_send_against_recv() {
   sender.join();
   model_expect(end == sent::well && take(ch) == 2, "the second had room then");
 }
-/// More than fit: the last ones wait, and so may the receiver. Each is sent once the one before it is.
+/// More elements than fit: the last sends wait, and so may the receiver. Each is sent after the previous one.
 void several(std::size_t capacity, int count) {
   channel ch{capacity};
   const auto send_all = [&]() -> detached {
@@ -136,7 +136,7 @@ void receiver_on_executor() {
   sender.join();
   model_expect(sum == 8, "it has both");
 }
-/// Whoever has the element may destroy the channel, also if it did not wait.
+/// The receiver of the element may destroy the channel, even if it did not wait.
 void destroyed_by_the_receiver() {
   auto ch = std::make_unique<channel>(1U);
   model_thread sender{[to = ch.get()] { model_expect(to->try_send(2), "there is room"); }};
@@ -178,7 +178,7 @@ void stop_send_against_recv(std::size_t capacity) {
   model_expect(is_sent == (end == wait_end::carried_out), "a cancelled send() has sent nothing");
   model_expect((mine.value == 2) == (end == wait_end::cancelled), "and its value is as it was");
 }
-/// Another branch of the receiver may win, and then it is stopped, as when_any() does.
+/// Another branch of the receiver may win; the receive is then stopped, as in when_any().
 void choice_against_send() {
   channel ch{1};
   stoppable_place place;

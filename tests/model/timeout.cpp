@@ -15,7 +15,7 @@ using namespace coracle_test;
 using time_point = coracle::timer_service::time_point;
 using namespace std::chrono_literals;
 
-/// A clock that stands at 0 until come() says what time it is, on whichever thread.
+/// A clock that stands at 0 until come(), on any thread, sets the time.
 class played_clock final : public coracle::timer_service {
  public:
   time_point now() noexcept override {
@@ -58,7 +58,7 @@ class place final : public coracle::executor {
       if (run_posted() == 0) coracle::testing::model_yield();
     }
   }
-  /// What is there now.
+  /// Runs the entries that are queued now.
   unsigned run_posted() { return queue_.run_posted(*this); }
 
   played_clock clock;
@@ -113,7 +113,7 @@ void stop_against_sleep() {
   model_expect(end == wait_end::cancelled, "it ends");
 }
 
-/// What a limited wait for `event` comes to; timed_out is 't'.
+/// Returns the result of a wait for `event` with a timeout; 't' means timed_out.
 detached limited(coracle::async_manual_reset_event& event, coracle::stop_token token, char& end,
                  plain_int& ended) {
   try {
@@ -126,7 +126,8 @@ detached limited(coracle::async_manual_reset_event& event, coracle::stop_token t
   }
   ++ended;
 }
-/// The timer fires while what it limits ends: the one waits for the other, and the frame is gone after both.
+/// The timer fires while the limited work ends: one waits for the other, and the frame is destroyed after
+/// both.
 void end_against_deadline() {
   place at;
   coracle::async_manual_reset_event event;
@@ -151,7 +152,7 @@ void deadline_against_start() {
   at.run_until(ended);
   model_expect(end == 't', "timed out");
 }
-/// Whichever comes first says why.
+/// The first one determines the reason.
 void stop_against_deadline() {
   place at;
   coracle::async_manual_reset_event event;
@@ -181,7 +182,7 @@ void end_and_stop_against_deadline() {
   model_expect(end != ' ' && ended == 1, "it ends, once");
 }
 
-/// There is one token; time brings the next.
+/// One token is available; time adds the next.
 void time_against_acquire() {
   place at;
   coracle::rate_limiter limiter{1, 5s, 1};
@@ -196,7 +197,7 @@ void time_against_acquire() {
   at.run_until(also_ended);
   model_expect(second == wait_end::carried_out, "the second comes");
 }
-/// Two threads ask for the one token that is there: the other waits its time.
+/// Two threads request the only token: one of them has to wait.
 void two_acquire() {
   place at;
   coracle::rate_limiter limiter{1, 5s, 1};
@@ -207,7 +208,7 @@ void two_acquire() {
   other.join();
   model_expect(took != other_took, "one token for one of them");
 }
-/// One waits and is served while another comes.
+/// A waiter is served while another one arrives.
 void acquire_against_acquire() {
   place at;
   coracle::rate_limiter limiter{1, 5s, 1};
@@ -250,7 +251,7 @@ detached acquire_or_hear(coracle::rate_limiter& limiter, coracle::async_manual_r
   which = chosen.index();
   ++ended;
 }
-/// Time brings the token while the event is set.
+/// Time adds the token while the event is set.
 void event_against_acquire() {
   place at;
   coracle::rate_limiter limiter{1, 5s, 1};

@@ -14,7 +14,7 @@ class two_workers final : public coracle::executor {
   coracle::schedule_operation<two_workers> schedule() noexcept {
     return coracle::schedule_operation<two_workers>{*this};
   }
-  /// The first worker: until there is nothing for it.
+  /// The first worker: runs until it finds no work.
   void run_some() {
     const on_worker here{*this, first_};
     coracle::resumption* mine = nullptr;
@@ -23,9 +23,9 @@ class two_workers final : public coracle::executor {
       if (mine) coracle::resume(mine->handle);
     } while (mine || posted_.run_posted(*this) != 0);
   }
-  /// The second: looks once, and starts the rest if it gets it.
+  /// The second worker: tries to steal once, and starts the rest if it succeeds.
   void help() { run_stolen(second_, first_.steal()); }
-  /// A third: may get from the second what that got from the first.
+  /// The third worker: may steal from the second what that has stolen from the first.
   void help_too() {
     coracle::resumption* const oldest = first_.steal();
     run_stolen(third_, oldest ? oldest : second_.steal());

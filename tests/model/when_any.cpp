@@ -1,4 +1,4 @@
-// tests/model/when_any.cpp -- children of which the first to end decides, and branches of which one is carried out.
+// tests/model/when_any.cpp -- races of children, and branches of which exactly one takes effect.
 // SPDX-License-Identifier: MIT
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/select.hpp>
@@ -71,12 +71,12 @@ void success_against_error() {
   model_expect(won == 2, "the value is given, and the error dropped");
 }
 
-/// Of two events that are set at once one is taken, the other stays set: a branch that loses takes nothing.
+/// Of two events that are set concurrently, one is consumed and the other stays set: losers take no effect.
 task<> either(async_auto_reset_event& a, async_auto_reset_event& b, int& index) {
   auto one = co_await coracle::when_any(a, b);
   index = static_cast<int>(one.index());
 }
-/// Whether it was set; it is not any more.
+/// Returns whether the event was set, and resets it.
 bool take(async_auto_reset_event& event) {
   wait_end end = wait_end::waits;
   stoppable_place place;
@@ -130,7 +130,7 @@ void stop_against_start() {
   stopper.join();
   model_expect(end == wait_end::cancelled && index == -1, "it ends as cancelled");
 }
-/// A child that is a task is stopped and joined; one that has its end already keeps it.
+/// A child that is a task is stopped and joined; one that has already ended keeps its outcome.
 void event_against_task() {
   async_manual_reset_event a;
   std::coroutine_handle<> b;
@@ -177,7 +177,7 @@ void select_against_start() {
   const int left_a = a.try_recv().value_or(0), left_b = b.try_recv().value_or(0);
   model_expect(got != 0 && got + left_a + left_b == 3, "one element is received, the other stays");
 }
-/// A select that sends meets one that receives: both take effect, or neither.
+/// A select that sends and one that receives: both take effect, or neither.
 detached send_either(channel<int>& a, channel<int>& b, int& sent) {
   auto one = co_await coracle::select(a.send(1), b.send(2));
   sent = static_cast<int>(one.index()) + 1;
@@ -190,7 +190,7 @@ void select_meets_select() {
   sender.join();
   model_expect(got != 0 && got == sent, "what is received is what was sent");
 }
-/// In opposite orders, and somebody else takes one of the channels.
+/// With opposite orders of branches, and a third coroutine that uses one of the channels.
 detached receive_other_way(channel<int>& a, channel<int>& b, int& got) {
   auto one = co_await coracle::select(b.recv(), a.recv());
   got = one.index() == 0 ? std::get<0>(one).value_or(-1) : std::get<1>(one).value_or(-1);
@@ -203,7 +203,7 @@ void select_meets_select_crosswise() {
   sender.join();
   model_expect(got != 0 && got == sent, "what is received is what was sent");
 }
-/// Two that receive, in opposite orders, and one that sends: it meets one of them.
+/// Two selects that receive, with opposite orders of branches, and one that sends: it reaches one of them.
 void three_selects() {
   channel<int> a{0}, b{0};
   int one = 0, other = 0, sent = 0;

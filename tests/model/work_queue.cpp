@@ -1,4 +1,4 @@
-// tests/model/work_queue.cpp -- a pool thread's queue: nothing is lost, nothing is taken twice.
+// tests/model/work_queue.cpp -- a pool thread's queue: no entry is lost or taken twice.
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/work_queue.hpp"
 
@@ -13,7 +13,7 @@ using coracle::resumption;
 using coracle::detail::work_queue;
 using namespace coracle_test;
 
-/// Entries that know how often they were taken.
+/// Entries that count how often they were taken.
 struct entry : resumption {
   coracle::detail::plain<int> data = 0;
   int taken = 0;
@@ -52,7 +52,7 @@ void expect_taken(const entry (&items)[Count], std::size_t pushed) {
 }
 constexpr int room = work_queue::capacity + 1;
 
-/// Others take while the owner pushes one more than there is room for, and takes the rest.
+/// Other threads take entries while the owner pushes one more than fits, and takes the rest.
 template <unsigned Thieves>
 void owner_against() {
   const auto queue = std::make_unique<work_queue>();
@@ -73,12 +73,12 @@ void owner_against() {
   take_all(*queue, last);
   expect_taken(items, pushed);
 }
-/// Others have what is alone put into the ring: so it goes from there to lone_ and back.
+/// Thieves shut the lone slot, so entries go to the ring, and later to lone_ again.
 void what_is_alone_is_shared() {
   const auto queue = std::make_unique<work_queue>();
   entry items[3];
   model_thread thief{[&] {
-    queue->share_what_is_alone();
+    queue->shut_lone_slot();
     steal(*queue);
   }};
   int last = 0, data = 0;
@@ -91,7 +91,8 @@ void what_is_alone_is_shared() {
   model_expect(queue->is_empty(), "nothing is left");
   expect_taken(items, std::size(items));
 }
-/// A full queue takes more as soon as the owner sees that some were taken; the taker has read its slot by then.
+/// A full queue accepts an entry as soon as the owner sees that one was taken; the taker has then read its
+/// slot.
 void slots_are_used_again() {
   const auto queue = std::make_unique<work_queue>();
   entry items[room + 2];

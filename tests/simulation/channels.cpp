@@ -1,4 +1,4 @@
-// tests/simulation/channels.cpp -- what is sent arrives once or not at all, in order, whoever is cancelled or closes.
+// tests/simulation/channels.cpp -- elements arrive at most once and in order, with cancellations and close().
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/channels/channel.hpp>
@@ -17,13 +17,13 @@ using coracle_test::task;
 using coracle_test::world;
 using item = std::unique_ptr<int>;
 
-/// What was sent and what was received. An item's number: its sender, and how many it has sent before.
+/// The sent and received items. An item consists of its sender and the number of items sent before it.
 class ledger {
  public:
   static int number(int sender, int count) noexcept { return sender * 1000 + count; }
   void sent(int number) { sent_.push_back(number); }
   void received(int number) { received_.push_back(number); }
-  /// Each exactly once, and those of one sender in order as far as one receiver has got them.
+  /// Each exactly once, and those that one receiver got from one sender in order.
   void check(world& w, bool in_order) {
     if (in_order) {
       std::map<int, int> last;
@@ -76,7 +76,7 @@ task<> close_in_a_while(world& w, Channel& channel) {
   channel.close();
 }
 
-/// Any capacity, as many senders and receivers at most, closed at the end or in the middle.
+/// Random capacity, senders and receivers; closed at the end or in the middle.
 template <class Channel, unsigned Most>
 void conservation(coracle_test::simulation& sim) {
   world w{sim};
@@ -97,7 +97,8 @@ void conservation(coracle_test::simulation& sim) {
   book.check(w, receivers == 1);
 }
 
-/// Receives from two, sends to two, of which at most one takes effect; against plain senders and receivers.
+/// Selects between two receives and two sends, at most one of which takes effect; with plain senders and
+/// receivers.
 task<> choose(world& w, coracle::channel<item>& a, coracle::channel<item>& b, ledger& book, int name) {
   for (int count = 0; count != 6; ++count) {
     co_await w.pause();

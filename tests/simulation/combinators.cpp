@@ -1,4 +1,4 @@
-// tests/simulation/combinators.cpp -- when_all and when_any: all are joined, the first wins, no error is lost.
+// tests/simulation/combinators.cpp -- when_all and when_any join all children and lose no error.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -16,7 +16,7 @@ using coracle_test::scenario_error;
 using coracle_test::task;
 using coracle_test::world;
 
-/// How many errors are in what was thrown; 0: it was cancelled.
+/// Returns the number of errors in the exception, or 0 if it is a cancellation.
 int count_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -29,7 +29,7 @@ int count_of(const std::exception_ptr& error) {
   }
 }
 
-/// Work of which it is known how often it began, ended, failed and was cancelled.
+/// Work that counts how often it began, completed, failed and was cancelled.
 class workers {
  public:
   explicit workers(world& its_world) : w(its_world) {}
@@ -46,7 +46,7 @@ class workers {
     ended.push_back(number);
     co_return number;
   }
-  /// May end or fail at once, and then what comes after it is left out.
+  /// May complete or fail immediately; later children are then not started.
   task<int> one(int number) {
     if (w.one_in(2)) return work(number);
     return coracle::schedule_on(work(number), w.place());
@@ -114,7 +114,7 @@ void when_all_of_three(coracle_test::simulation& sim) {
   sim.run(all());
 }
 
-/// Nobody is stopped by another, and nobody left out.
+/// No child stops another one, and every child runs.
 void when_all_ready(coracle_test::simulation& sim) {
   world w{sim};
   workers team{w};
@@ -176,7 +176,7 @@ void when_any_succeeds(coracle_test::simulation& sim) {
   sim.run(all());
 }
 
-/// A race for permits, a lock, a signal and a time: only the winner's branch takes what it waits for.
+/// A race for permits, a lock, a signal and a timer: only the winning branch takes effect.
 void races(coracle_test::simulation& sim) {
   world w{sim};
   coracle::async_semaphore permits{1};

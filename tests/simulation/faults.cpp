@@ -1,5 +1,5 @@
-// tests/simulation/faults.cpp -- every cancellation, every failing operation, every failing allocation of a few programs:
-// the error surfaces, nothing hangs, nothing is left behind.
+// tests/simulation/faults.cpp -- every cancellation, every failing operation, every failing allocation of a
+// few programs: the error surfaces, nothing hangs, nothing is left behind.
 // SPDX-License-Identifier: MIT
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/single_flight.hpp>
@@ -39,14 +39,15 @@ using coracle_test::task;
 using coracle_test::world;
 namespace streams = coracle::streams;
 
-/// A request to something far away. It may fail.
+/// A request to a remote service. It may fail.
 task<int> ask(world& w, int question) {
   co_await coracle::sleep_for(w.a_while());
   if (w.sim.fails("ask")) throw scenario_error(question);
   co_return 2 * question;
 }
 
-/// Workers take jobs from a channel, ask within a time, again if need be, and send the results to one who adds them up.
+/// Workers take jobs from a channel, ask within a time, again if need be, and send the results to one who
+/// adds them up.
 void crawler(coracle_test::simulation& sim) {
   world w{sim};
   coracle::channel<int> jobs{2}, results{0};
@@ -114,7 +115,7 @@ coracle::async_generator<int> questions(world& w) {
     co_yield i;
   }
 }
-/// A pipeline that asks ahead, raced against a time that it never takes.
+/// A pipeline that requests ahead, raced against a timeout that never expires.
 void pipeline(coracle_test::simulation& sim) {
   world w{sim};
   int sum = 0;
@@ -129,7 +130,7 @@ void pipeline(coracle_test::simulation& sim) {
   sim.expect(sum == 30, "each question is answered");
 }
 
-/// One question and its answer, after which a file is written: an error of any of it surfaces.
+/// One request and its answer, after which a file is written: any error surfaces.
 task<> exchange(coracle::io_service& io, bool& answered) {
   coracle::net::socket listener = coracle::net::socket::create_tcpv4(io);
   listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 7});
@@ -169,8 +170,8 @@ void network_and_file(coracle_test::simulation& sim) {
   sim.expect(answered && host.disk().contents("answer") == "x", "where nothing failed, all is done");
 }
 
-/// Work below scopes and a race, and a clean-up behind it: that comes to its end whatever fails, once it has begun; and
-/// where nothing fails, all that was spawned is over.
+/// Work below scopes and a race, and a clean-up behind it: that comes to its end whatever fails, once it has
+/// begun; and where nothing fails, all that was spawned is over.
 void clean_up(coracle_test::simulation& sim) {
   world w{sim};
   const auto start = sim.now();

@@ -1,5 +1,6 @@
-// tests/simulation/io_echo.cpp -- an echo server and its clients on a network where everything goes wrong: what comes
-// back is what was sent, or there is an error; nobody waits for ever; the server stops when it is asked to.
+// tests/simulation/io_echo.cpp -- an echo server and its clients on a network where everything goes wrong:
+// what comes back is what was sent, or there is an error; nobody waits for ever; the server stops when it is
+// asked to.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/compose/async_scope.hpp>
@@ -46,7 +47,7 @@ struct town {
 task<> echo(socket client) {
   std::array<char, 300> buffer;
   for (;;) {
-    // A client may be gone without a word.
+    // A client may disappear without closing its connection.
     const std::size_t size = co_await coracle::timeout(client.recv(buffer.data(), buffer.size()), 10min);
     if (size == 0) break;
     co_await client.send_all(buffer.data(), size);
@@ -62,7 +63,7 @@ task<> serve_one(town& t, socket client) {
   }
 }
 
-/// Goes on after an error: a server without a free descriptor is one again later.
+/// Continues after an error: descriptors may become free again.
 task<> accept_clients(town& t, socket& listener, coracle::async_scope& clients) {
   for (;;) {
     bool failed = false;
@@ -92,7 +93,7 @@ task<> serve(town& t) {
 
 // ---- the clients ---------------------------------------------------------------------------------------
 
-/// Sends `text` and its end while it receives, and checks each byte that comes back.
+/// Sends `text` and the end of the stream while it receives, and checks each byte that comes back.
 task<> converse(town& t, socket& connection, const std::string& text) {
   std::size_t returned = 0;
   bool sent = false;
@@ -181,7 +182,7 @@ task<> run_clients(town& t, bool with_weather) {
                              weather());
 }
 
-/// In a third of the seeds the server is asked to stop in the middle of it.
+/// In a third of the seeds, the server is stopped in the middle.
 task<> stop_early(town& t) {
   if (!t.w.one_in(3)) co_return;
   co_await coracle::sleep_for(std::chrono::milliseconds{t.w.below(1000)});

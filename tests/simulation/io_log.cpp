@@ -1,5 +1,6 @@
-// tests/simulation/io_log.cpp -- a write-ahead log on a disk that fails, and a host that loses its power at any moment:
-// what append() has promised is there afterwards. Logs that leave the sync out, or do not wait for it, are caught.
+// tests/simulation/io_log.cpp -- a write-ahead log on a disk that fails, and a host that loses its power at
+// any moment: what append() has promised is there afterwards. Logs that leave the sync out, or do not wait
+// for it, are caught.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// tests/simulation/leaves.hpp -- what a coroutine may do that awaits no other: wait for many things, end, fail.
+// tests/simulation/leaves.hpp -- leaf coroutines, which wait for various operations, complete or fail.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/channels/channel.hpp>
@@ -12,18 +12,18 @@
 #include "world.hpp"
 
 namespace coracle_test {
-/// The ends of a tree of coroutines, and what they wait for. Each goes on where it was.
+/// The leaves of a tree of coroutines, and what they wait for. Each resumes where it was.
 class leaves {
  public:
   explicit leaves(world& its_world) : w(its_world) {}
 
-  /// No time, a turn, or a while.
+  /// Waits for no time, a turn, or a while.
   task<> pause() {
     const unsigned kind = w.below(3);
     if (kind == 1) co_await coracle::this_task::yield();
     if (kind == 2) co_await coracle::sleep_for(w.a_while());
   }
-  /// One of them, drawn at random.
+  /// Returns a random leaf.
   task<int> any() {
     switch (w.below(13)) {
       case 0:
@@ -91,7 +91,7 @@ class leaves {
     }
     co_return static_cast<int>(w.below(1000));
   }
-  /// Wakes those that wait for what no leaf does, until stop_waking().
+  /// Wakes the leaves that wait for events which no leaf triggers, until stop_waking().
   task<> wake() {
     while (!is_over_) {
       co_await coracle::sleep_for(3us);

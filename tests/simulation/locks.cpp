@@ -1,4 +1,4 @@
-// tests/simulation/locks.cpp -- locks, permits and signals under cancellation: exclusion holds, nothing is lost.
+// tests/simulation/locks.cpp -- locks, permits and signals with cancellation: exclusion, no lost wake-up.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using coracle_test::task;
 using coracle_test::world;
 
-/// Runs `count` of what `make` makes, at the same time and anywhere.
+/// Runs `count` results of `make` concurrently, on any executors.
 template <class Make>
 task<> several(world& w, unsigned count, Make make) {
   std::vector<task<>> all;
@@ -77,7 +77,7 @@ void semaphore(coracle_test::simulation& sim) {
   const unsigned most = 1 + w.below(3);
   coracle::async_semaphore permits{static_cast<std::ptrdiff_t>(most)};
   unsigned held = 0, owed = 0;
-  // Some keep what they have for a while, so that several permits come back at once.
+  // Some hold their permits for a while, so that several permits are released at once.
   const auto give_back = [&] {
     if (held != 0 && w.one_in(2)) return;
     permits.release(static_cast<std::ptrdiff_t>(std::exchange(owed, 0)));
@@ -100,8 +100,8 @@ void semaphore(coracle_test::simulation& sim) {
   permits.release(static_cast<std::ptrdiff_t>(most));
 }
 
-/// A queue with a lock and a condition: what is put in is taken out, also where somebody who was notified is cancelled and
-/// does not come back.
+/// A queue with a lock and a condition: what is put in is taken out, also where somebody who was notified is
+/// cancelled and does not come back.
 void condition_variable(coracle_test::simulation& sim) {
   world w{sim};
   coracle::async_mutex mutex;

@@ -1,4 +1,4 @@
-// tests/simulation/scopes.cpp -- every child is joined, and no error is lost, under each policy and whoever is cancelled.
+// tests/simulation/scopes.cpp -- every child is joined and no error is lost, under each policy.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/compose/async_scope.hpp>
@@ -15,7 +15,7 @@ using coracle_test::scenario_error;
 using coracle_test::task;
 using coracle_test::world;
 
-/// The numbers of the errors that `error` is, or is made of.
+/// Returns the numbers of the errors in `error`.
 std::vector<int> numbers_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -30,7 +30,8 @@ std::vector<int> numbers_of(const std::exception_ptr& error) {
   }
 }
 
-/// A family of children that fail, sleep, or have children of their own; who was born, who has died, and of what.
+/// A family of children that fail, sleep, or have children of their own; who was born, who has died, and of
+/// what.
 class family {
  public:
   explicit family(world& its_world) : w(its_world) {}
@@ -52,7 +53,7 @@ class family {
     }
   }
   [[nodiscard]] int alive() const noexcept { return alive_; }
-  /// Awaits `work` and keeps what it throws.
+  /// Awaits `work`, and stores its exception.
   template <class Awaitable>
   task<> outcome_of(Awaitable work) {
     try {
@@ -87,7 +88,7 @@ class family {
   int alive_ = 0, last_error_ = 0;
 };
 
-/// The scope may be stopped by itself, by who joins it, or not at all.
+/// The scope may be stopped by itself, by the coroutine that joins it, or not at all.
 void run_scope(coracle_test::simulation& sim, family& people, scope_policy policy) {
   world& w = people.w;
   const auto all = [&]() -> task<> {
@@ -137,7 +138,8 @@ void supervise(coracle_test::simulation& sim) {
   people.expect_all_errors(handled);
 }
 
-/// The body is one of the children. Its scope is joined on every way out, also when it is stopped from outside.
+/// The body is one of the children. Its scope is joined on every way out, also when it is stopped from
+/// outside.
 void with_scope(coracle_test::simulation& sim) {
   world w{sim};
   family people{w};
@@ -156,7 +158,8 @@ void with_scope(coracle_test::simulation& sim) {
   people.expect_all_errors(people.caught);
 }
 
-/// Results and errors of children that are asked for: each error surfaces from the future or from join(), in one place.
+/// Results and errors of children that are asked for: each error surfaces from the future or from join(), in
+/// one place.
 void futures(coracle_test::simulation& sim) {
   world w{sim};
   std::vector<int> thrown, from_futures, from_join;

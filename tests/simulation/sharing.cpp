@@ -16,8 +16,8 @@ using coracle_test::scenario_error;
 using coracle_test::task;
 using coracle_test::world;
 
-/// Callers come, are cancelled and leave; at most one execution of a key that can be joined runs at any moment, every
-/// caller gets the result of one that ran while he waited, and none outlives its callers.
+/// Callers come, are cancelled and leave; at most one execution of a key that can be joined runs at any
+/// moment, every caller gets the result of one that ran while he waited, and none outlives its callers.
 void single_flight(coracle_test::simulation& sim) {
   world w{sim};
   coracle::single_flight<int, int> flights;
@@ -91,7 +91,7 @@ void shared_task(coracle_test::simulation& sim) {
   w.expect(begun == 1, "it runs once");
 }
 
-/// Every subscriber sees every value in order, or is told how many it has missed.
+/// Every subscriber receives every value in order, or the number of values that it has missed.
 void broadcast(coracle_test::simulation& sim) {
   world w{sim};
   coracle::broadcast<int> values{1 + w.below(3)};
@@ -130,7 +130,7 @@ void broadcast(coracle_test::simulation& sim) {
   sim.run(all());
 }
 
-/// An observer may skip values, never goes back, and sees the last.
+/// An observer may skip values, but never goes back, and sees the last one.
 void watch(coracle_test::simulation& sim) {
   world w{sim};
   coracle::watched_value<int> level{0};

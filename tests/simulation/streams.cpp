@@ -1,4 +1,4 @@
-// tests/simulation/streams.cpp -- pipelines: elements keep their order, all that runs ahead is joined.
+// tests/simulation/streams.cpp -- pipelines keep the order of elements, and join all work that runs ahead.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/generators/async_generator.hpp>
@@ -20,7 +20,7 @@ using coracle_test::task;
 using coracle_test::world;
 namespace streams = coracle::streams;
 
-/// How many sources and elements are alive.
+/// The number of live sources and elements.
 struct census {
   int sources = 0, elements = 0;
 };
@@ -40,7 +40,7 @@ coracle::async_generator<int> numbers(world& w, census& alive, int first, int co
   }
 }
 
-/// Up to n at the same time: the results come in order; an error comes in its turn, and what is left is joined.
+/// Up to n concurrently: results and errors are delivered in order, and the remaining work is joined.
 void buffered(coracle_test::simulation& sim) {
   world w{sim};
   census alive;
@@ -80,7 +80,7 @@ void buffered(coracle_test::simulation& sim) {
   for (std::size_t i = 0; i != seen.size(); ++i) w.expect(seen[i] == static_cast<int>(i), "in order");
 }
 
-/// Of several sources at once: all come, those of each in order.
+/// Merges several sources: all elements are delivered, those of each source in order.
 void merged(coracle_test::simulation& sim) {
   world w{sim};
   census alive;
@@ -117,7 +117,7 @@ void merged(coracle_test::simulation& sim) {
   }
 }
 
-/// A limit for each element: it fires only where the source takes longer, and the source is joined.
+/// A time limit for each element: it fires only if the source takes longer, and the source is joined.
 void with_limit(coracle_test::simulation& sim) {
   world w{sim};
   census alive;

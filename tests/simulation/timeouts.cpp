@@ -1,4 +1,4 @@
-// tests/simulation/timeouts.cpp -- what needs time: deadlines are kept to the nanosecond, and all is joined.
+// tests/simulation/timeouts.cpp -- deadlines are exact to the nanosecond, and all work is joined.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/compose/when_all.hpp>
@@ -20,8 +20,8 @@ using coracle_test::task;
 using coracle_test::world;
 using time_point = coracle::testing::virtual_clock::time_point;
 
-/// Waits under up to four deadlines around each other, and may need a while to end: it is stopped at the earliest, which
-/// is the one that throws timed_out, also where others pass before the end.
+/// Waits under up to four deadlines around each other, and may need a while to end: it is stopped at the
+/// earliest, which is the one that throws timed_out, also where others pass before the end.
 void nested_timeouts(coracle_test::simulation& sim) {
   world w{sim};
   const auto wait = [](std::chrono::microseconds work, std::chrono::microseconds to_end) -> task<> {
@@ -74,7 +74,7 @@ void nested_timeouts(coracle_test::simulation& sim) {
   sim.run(all());
 }
 
-/// An attempt that ends, fails or is too late. Who asked for it last is known.
+/// An attempt that succeeds, fails or is too late. Records its latest caller.
 class attempts {
  public:
   explicit attempts(world& its_world) : w(its_world) {}
@@ -154,7 +154,7 @@ void hedge(coracle_test::simulation& sim) {
   sim.run(all());
 }
 
-/// In no span of time more go through than the bucket allows, and whoever is cancelled takes nothing.
+/// In no period do more get through than the bucket allows, and a cancelled wait takes no token.
 void rate_limiter(coracle_test::simulation& sim) {
   world w{sim};
   const auto burst = static_cast<std::int64_t>(1 + w.below(3));
@@ -185,7 +185,7 @@ void rate_limiter(coracle_test::simulation& sim) {
   }
 }
 
-/// The times of the ticks by the rule of each policy, with a consumer that is late now and then.
+/// The times of the ticks under each policy, with a consumer that is occasionally late.
 void interval(coracle_test::simulation& sim) {
   world w{sim};
   constexpr auto period = 5us;

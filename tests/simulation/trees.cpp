@@ -1,4 +1,4 @@
-// tests/simulation/trees.cpp -- random trees of combinators: when a node goes on, none of its children runs any more.
+// tests/simulation/trees.cpp -- random trees of combinators: when a node resumes, its children have ended.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
@@ -33,13 +33,13 @@ using coracle_test::leaves;
 using coracle_test::task;
 using coracle_test::world;
 
-/// Where a node stands: how many levels may be below it, and the value of `forest::mark` there.
+/// The position of a node: how many levels may be below it, and the value of `forest::mark` there.
 struct spot {
   int levels, mark;
   [[nodiscard]] spot below() const noexcept { return {levels - 1, mark}; }
 };
 
-/// What a child writes down in the frame of its parent, where it would be found if it ran on.
+/// What a child records in the frame of its parent, where a child that continued to run would be detected.
 struct record {
   enum state { not_begun, runs, ended, failed, cancelled } now = not_begun;
   int value = 0;
@@ -107,7 +107,7 @@ class forest {
     const auto moved = std::move(both);
   }
 
-  /// A child of a node, which gives its value as a T.
+  /// A child of a node that returns its value as a T.
   template <class T>
   task<T> child(spot here, record& own) {
     const counted meanwhile{*this};
@@ -134,7 +134,7 @@ class forest {
     for (unsigned i = 0, count = 1 + w.below(5); i != count; ++i) children.push_back(child<T>(here, of[i]));
     return children;
   }
-  /// Awaits `family` and looks at the children when it is over. `shows_errors`: no error of a child is lost.
+  /// Awaits `family` and then checks the children. If `shows_errors`, no error of a child may be lost.
   task<int> over(task<int> family, const records& of, bool shows_errors) {
     std::exception_ptr error;
     int value = 0;
@@ -215,7 +215,7 @@ class forest {
     };
     co_return co_await over(family(), of, false);
   }
-  /// Two children beside the node, each joined whatever becomes of the others.
+  /// Two concurrent children of the node, each joined however the others end.
   task<int> forked(spot here) {
     records of;
     const auto family = [&]() -> task<int> {

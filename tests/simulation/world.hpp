@@ -1,5 +1,4 @@
-// tests/simulation/world.hpp -- what surrounds the coroutines of a scenario: places to run, pauses, and stop requests
-// at any moment.
+// tests/simulation/world.hpp -- the surroundings of a scenario: executors, pauses, random stop requests.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/via.hpp>
@@ -19,7 +18,7 @@ using namespace std::chrono_literals;
 using coracle::task;
 using coracle::testing::simulation;
 
-/// The error of a scenario, with a number by which it is known again.
+/// The error of a scenario, with a number that identifies it.
 struct scenario_error : std::runtime_error {
   explicit scenario_error(int its_number) : runtime_error("a scenario's error"), number(its_number) {}
   int number;
@@ -31,20 +30,20 @@ class world {
 
   unsigned below(unsigned count) noexcept { return static_cast<unsigned>(sim.random().below(count)); }
   bool one_in(unsigned count) noexcept { return below(count) == 0; }
-  /// Whole microseconds, and few, so that things often happen at the same moment.
+  /// A few whole microseconds, so that events often coincide.
   std::chrono::microseconds a_while() noexcept { return std::chrono::microseconds{below(8)}; }
-  /// A pool, two threads of their own, or a strand.
+  /// A pool, one of two single threads, or a strand.
   coracle::scheduler_ref place() noexcept {
     coracle::executor* const places[] = {&sim, &first_, &second_, &strand_};
     return coracle::scheduler_ref{places[below(4)]};
   }
-  /// No time, a turn, or a while. A stop request ends it.
+  /// Pauses for no time, a turn, or a while. A stop request ends the pause.
   task<> pause() {
     const unsigned kind = below(3);
     if (kind == 1) co_await sim.schedule();
     if (kind == 2) co_await coracle::sleep_for(a_while());
   }
-  /// A token that is asked to stop after a while, or now; in half of the cases never.
+  /// A token whose stop is requested after a while, or immediately; in half of the cases never.
   coracle::stop_token a_token() {
     coracle::stop_source source;
     const auto token = source.get_token();
@@ -55,7 +54,7 @@ class world {
     }
     return token;
   }
-  /// Awaits `operation` with such a token. Empty, or false: it was cancelled.
+  /// Awaits `operation` with such a token. Returns std::nullopt or false if it was cancelled.
   template <class Awaitable>
   auto attempt(Awaitable operation)
       -> task<std::conditional_t<std::is_void_v<coracle::await_result_t<Awaitable>>, bool,

@@ -1,4 +1,4 @@
-// tests/stress/async_generator.cpp -- bodies and consumers that meet on ever other threads.
+// tests/stress/async_generator.cpp -- bodies and consumers that meet on changing threads.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
@@ -19,7 +19,7 @@ using coracle::async_generator;
 using coracle::static_thread_pool;
 using coracle::task;
 
-// Elements and sums are plain, so that TSan sees it where body and consumer are not ordered.
+// Elements and sums are plain, so that TSan detects missing synchronisation between body and consumer.
 
 /// Each element is computed on the other pool.
 async_generator<long long> numbers(static_thread_pool& first, static_thread_pool& second, long long count) {
@@ -81,7 +81,7 @@ long long fed_by_a_thread(int count) {
   return sum;
 }
 
-/// Left at every point, by a consumer on whichever thread: its locals are destroyed there.
+/// Abandoned at every element, by a consumer on any thread: its locals are destroyed there.
 struct counted {
   explicit counted(long long& count) : alive(count) { ++alive; }
   counted(const counted&) = delete;

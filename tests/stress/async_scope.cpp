@@ -1,4 +1,4 @@
-// tests/stress/async_scope.cpp -- children that spawn, end and fail on many threads while somebody joins.
+// tests/stress/async_scope.cpp -- children spawn, end and fail on many threads while the scope is joined.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -19,7 +19,7 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle_test::detached;
 
-/// The end of the last child against join(), again and again. Gives how many joins went wrong.
+/// The end of the last child races with join(), repeatedly. Returns the number of failed joins.
 int race_one_join(int most) {
   struct round {
     async_scope scope;
@@ -62,7 +62,7 @@ int race_one_join(int most) {
   return wrong;
 }
 
-/// A tree of children: each spawns two until `depth` is used up, hopping between two pools.
+/// A tree of children of the given depth: each spawns two, and hops between two pools.
 struct tree {
   static_thread_pool first{2}, second{1};
   async_scope scope;
@@ -87,7 +87,7 @@ long long grow_tree(int depth) {
   return all.ended;
 }
 
-/// Scopes that live for a moment on a pool; in each, children that hop, and now and then one that fails.
+/// Short-lived scopes on a pool, with children that hop, and occasionally one that fails.
 struct totals {
   std::atomic<long long> ended{0};
   std::atomic<long long> failures{0};
@@ -115,8 +115,8 @@ void short_scopes(int rounds, totals& all) {
   sync_wait(join());
 }
 
-/// Scopes whose children fail, are cancelled, have futures that are awaited or dropped, on three threads, some of
-/// them stopped from outside: every error made is caught somewhere, and no object of it stays behind.
+/// Scopes whose children fail, are cancelled, have futures that are awaited or dropped, on three threads,
+/// some of them stopped from outside: every error made is caught somewhere, and no object of it stays behind.
 struct counted_error {
   static inline std::atomic<long long> made{0}, alive{0};
   counted_error() { ++made, ++alive; }

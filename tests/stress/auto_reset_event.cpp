@@ -1,4 +1,4 @@
-// tests/stress/auto_reset_event.cpp -- each set() lets one waiter through, however many threads do both.
+// tests/stress/auto_reset_event.cpp -- each set() wakes exactly one waiter, with any number of threads.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <barrier>
@@ -63,8 +63,8 @@ sets_and_passes release_all(int rounds) {
   return found;
 }
 
-/// One await against one set(), again and again: it passes, and the set() is used up. Gives how
-/// many of them went wrong.
+/// One await races with one set(), repeatedly: it completes and consumes the set(). Returns the number of
+/// failures.
 long long race_one_await(int most) {
   std::vector<async_auto_reset_event> events(static_cast<std::size_t>(most));
   std::vector<int> written(events.size());
@@ -84,7 +84,7 @@ long long race_one_await(int most) {
   return wrong;
 }
 
-/// Two sets at the same time and two waiters: both pass. Gives how many did not.
+/// Two concurrent sets and two waiters: both waiters wake. Returns how many did not.
 long long race_two_sets(int most) {
   std::vector<async_auto_reset_event> events(static_cast<std::size_t>(most));
   std::atomic<long long> passes{0};
@@ -106,7 +106,7 @@ long long race_two_sets(int most) {
   return missing;
 }
 
-/// The event is the token of a lock: whoever passes holds it, and sets the event to let the next one in.
+/// Uses the event as a lock: the coroutine that is woken holds the lock, and sets the event to release it.
 long long pass_a_token(int turns) {
   static_thread_pool pool{2};
   async_auto_reset_event token{true};
@@ -132,7 +132,7 @@ long long pass_a_token(int turns) {
   return counter;
 }
 
-/// Two coroutines wake one another by two events: one lost set() and both stand still.
+/// Two coroutines wake each other with two events: one lost set() is a deadlock.
 long long ping_pong(int turns) {
   static_thread_pool first{1}, second{1};
   async_auto_reset_event ping, pong;
@@ -163,7 +163,7 @@ long long ping_pong(int turns) {
   return answers;
 }
 
-/// Waiters, sets and resets at random: never more passes than sets, and at the end everybody has passed.
+/// Random waiters, sets and resets: never more wake-ups than sets, and in the end every waiter has woken.
 sets_and_passes mix(int turns) {
   async_auto_reset_event event;
   std::atomic<long long> passes{0}, sets{0};
@@ -186,7 +186,7 @@ sets_and_passes mix(int turns) {
   return {passes, passes > sets ? passes - sets : 0};
 }
 
-/// The event is the token of a lock, and whoever waits for it may be stopped. Gives how much was lost or doubled.
+/// Uses the event as a lock whose waiters may be stopped. Returns how much was lost or duplicated.
 long long pass_a_token_or_stop(int turns) {
   constexpr int coroutines = 5;
   static_thread_pool pool{2};

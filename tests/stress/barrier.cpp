@@ -26,8 +26,8 @@ struct findings {
 };
 
 /// Members on two pools and two plain threads. Before each phase a member writes its field; the completion
-/// function reads all of them, and writes what each member reads afterwards. Nothing of it is atomic. Member
-/// i drops out after turns(i) phases.
+/// function reads all of them, and writes data that each member reads afterwards. None of it is atomic.
+/// Member i drops out after turns(i) phases.
 template <class Turns>
 findings meet(int members, Turns turns) {
   static_thread_pool first{2}, second{1};
@@ -70,8 +70,7 @@ findings meet(int members, Turns turns) {
   return found;
 }
 
-/// Two coroutines on two pools meet, again and again. Gives how often one of them was a phase ahead or
-/// behind.
+/// Two coroutines on two pools meet repeatedly. Returns how often one of them was a phase ahead or behind.
 long long race_two(int phases) {
   struct side {
     int phase = 0;
@@ -97,8 +96,8 @@ long long race_two(int phases) {
   return sides[0].wrong + sides[1].wrong;
 }
 
-/// At each barrier one waits and the other drops out; whoever comes last, the first destroys the barrier at
-/// once.
+/// At each barrier one coroutine waits and the other drops out, in either order; the waiter destroys the
+/// barrier immediately.
 class last_meetings {
  public:
   explicit last_meetings(int most) : all_(static_cast<std::size_t>(most)) {}
@@ -129,7 +128,7 @@ class last_meetings {
   std::atomic<long long> passes_{0};
 };
 
-/// Gives how many of the last meetings went wrong.
+/// Returns how many of the last meetings failed.
 long long race_wait_with_drop(int most) {
   last_meetings meetings{most};
   const int rounds = coracle_test::side_by_side(most, meetings.wait(), meetings.drop());
@@ -142,8 +141,8 @@ long long wait_and_drop_in_turn(int rounds) {
   return 2LL * rounds - drop_last.passes() - drop_first.passes();
 }
 
-/// Members that are stopped at any moment, and then arrive again: each phase ends once, with all of them. At the end
-/// those that are just stopped drop out. Gives how often a phase was without somebody.
+/// Members that are stopped at any time, and then arrive again: each phase ends once, with all of them. At
+/// the end, members that have just been stopped drop out. Returns how often a phase lacked a member.
 long long meet_or_stop(int phases, long long& counted) {
   constexpr std::size_t members = 5;
   static_thread_pool pool{2};

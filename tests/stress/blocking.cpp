@@ -1,4 +1,4 @@
-// tests/stress/blocking.cpp -- calls that block: each is made once or cancelled, and threads come and go meanwhile.
+// tests/stress/blocking.cpp -- blocking calls: each is made once or cancelled, while threads come and go.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
@@ -21,7 +21,7 @@ using coracle::blocking_pool;
 using coracle::sync_wait;
 using coracle::task;
 
-/// Coroutines of a pool call again and again, and come back to it.
+/// Coroutines of a pool make blocking calls repeatedly, and return to the pool.
 long long call(std::size_t threads, std::chrono::milliseconds idle_time, int turns) {
   coracle::static_thread_pool home{2};
   blocking_pool pool{threads, idle_time};
@@ -43,7 +43,7 @@ long long call(std::size_t threads, std::chrono::milliseconds idle_time, int tur
 struct ends {
   std::atomic<long long> called{0}, carried_out{0}, cancelled{0};
 };
-/// A stop request meets calls that are about to begin.
+/// Stop requests race with calls that are about to begin.
 void cancel(int rounds, ends& found) {
   blocking_pool pool{1};
   for (int i = 0; i != rounds; ++i) {
@@ -68,7 +68,7 @@ void cancel(int rounds, ends& found) {
   }
 }
 
-/// Pools that end as soon as their last call has.
+/// Pools that are destroyed as soon as their last call has ended.
 long long end_pools(int rounds) {
   std::atomic<long long> called{0};
   for (int i = 0; i != rounds; ++i) {

@@ -1,4 +1,4 @@
-// tests/stress/broadcast.cpp -- oneshot, broadcast and watch: nothing is lost, doubled or seen torn.
+// tests/stress/broadcast.cpp -- oneshot, broadcast and watch: no value is lost, duplicated or torn.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/broadcast.hpp>
@@ -25,8 +25,8 @@ struct meetings {
   int rounds = 0;
 };
 
-/// The ends of a fresh oneshot meet: one thread sends or, each fourth time, drops its end; the other receives
-/// or, each third time, drops its own.
+/// Both ends of a new oneshot race: one thread sends or, every fourth time, drops its end; the other receives
+/// or, every third time, drops its own.
 meetings meet(int most) {
   std::vector<std::pair<sender, receiver>> all;
   for (int i = 0; i != most; ++i) all.push_back(coracle::oneshot<std::unique_ptr<int>>());
@@ -66,8 +66,8 @@ meetings meet(int most) {
   return found;
 }
 
-/// Nothing but the oneshot orders what one thread puts in and another takes out. Gives how many did not
-/// arrive whole.
+/// Only the oneshot synchronises the thread that sends and the thread that receives. Returns how many values
+/// did not arrive intact.
 long long hand_over(int times) {
   long long wrong = 0;
   for (int i = 0; i != times; ++i) {
@@ -85,8 +85,8 @@ long long hand_over(int times) {
   return wrong;
 }
 
-/// Subscribers on two pools and on a plain thread; two senders. Each sees each sender's values in order, and
-/// what it has seen and what it has lost is everything.
+/// Subscribers on two pools and on a plain thread; two senders. Each receives each sender's values in order,
+/// and its received and lost values add up to all values.
 long long broadcast_to_all(int values) {
   coracle::static_thread_pool first{2}, second{1};
   coracle::broadcast<std::pair<int, int>> sent{16};
@@ -126,7 +126,7 @@ long long broadcast_to_all(int values) {
   return wrong;
 }
 
-/// Observers see values that grow, each whole, and the last one.
+/// Observers see increasing values, none of them torn, and the last one.
 long long watch_grow(int values) {
   coracle::static_thread_pool pool{2};
   auto value = std::make_unique<coracle::watched_value<std::vector<int>>>(std::vector<int>(8, 0));

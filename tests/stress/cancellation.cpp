@@ -1,4 +1,4 @@
-// tests/stress/cancellation.cpp -- every operation: its completion against a stop request, on two threads, many times.
+// tests/stress/cancellation.cpp -- the completion of every operation races with a stop request, many times.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <atomic>
@@ -19,7 +19,7 @@ using coracle_test::ending;
 using coracle_test::in_races;
 using coracle_test::trial;
 
-/// What has come of the races of one operation.
+/// The results of the races of one operation.
 struct tally {
   long long carried_out = 0, cancelled = 0, wrong = 0, not_intact = 0;
   long long stop_won = 0, stop_lost = 0;  // of the races of a stop request with the completion
@@ -38,9 +38,9 @@ struct tally {
   }
 };
 
-/// Three races in turn: stop against completion, stop against the start, completion against the start. Two threads
-/// make some trials each, walk through all of them together, and then each looks at what has become of its own. Ends
-/// after so many rounds, or earlier on a busy machine.
+/// Three kinds of race in turn: stop and completion, stop and start, completion and start. Each of two
+/// threads prepares some trials; together they run all of them, and then each checks its own. Ends after the
+/// given number of rounds, or earlier on a busy machine.
 class race {
  public:
   race(const cancellation_entry& entry, int rounds, std::chrono::milliseconds longest)
@@ -86,8 +86,8 @@ class race {
       meet(me);
     }
   }
-  /// Two threads of a busy machine that only waited for each other would hardly ever run at the same time, and
-  /// not race: so who has waited in vain sleeps, and both wake up at the same moment.
+  /// On a busy machine, two threads that only wait for each other would hardly ever run concurrently, and so
+  /// not race. Therefore a thread that has waited in vain sleeps, and both wake up at the same time.
   void meet(int me) {
     constexpr std::chrono::milliseconds tick{1};
     const int meeting = sides_[me].arrived.load(std::memory_order_relaxed) + 1;
@@ -101,7 +101,7 @@ class race {
     static_cast<void>(other.load(std::memory_order_acquire));
   }
 
-  /// Which side makes a trial and looks at its end. That one also starts or completes it.
+  /// The side that prepares a trial and checks its result. It also starts or completes it.
   [[nodiscard]] int owner(int at) const { return at < (at_once_ + 1) / 2 ? 0 : 1; }
 
   void prepare(int i) {
@@ -116,10 +116,10 @@ class race {
     hold_back(mine ? lead : -lead);
     sides_[me].begun.store(i, std::memory_order_relaxed);
     act(*trials_[at], i % 3, mine);
-    // Not acquire: what the two sides do is ordered by nothing but the operation itself.
+    // Not acquire: only the operation itself synchronises the two sides.
     sides_[me].saw_other[at] = sides_[1 - me].begun.load(std::memory_order_relaxed) >= i;
   }
-  /// Long enough, it lets other threads run, such as one that carries out the operation.
+  /// A long delay lets other threads run, such as one that carries out the operation.
   static void hold_back(int turns) {
     constexpr int turns_at_once = 1024;
     for (; turns > turns_at_once; turns -= turns_at_once) {
@@ -128,8 +128,8 @@ class race {
     }
     coracle_test::hold_up(turns);
   }
-  /// How much later the owner begins. A stop request that always came too late, or too early, would show nothing, so
-  /// whoever has won begins later the next time.
+  /// The delay of the owner. A stop request that always came too late, or too early, would test nothing, so
+  /// the side that has won begins later the next time.
   static int lead_of(const side& owner, int i) {
     const int step = i / 3, around = (61 * step % 128 - 64) * (step % 4 == 0 ? 8 : 1);
     return i % 3 == 0 ? owner.centre + around : around;
@@ -173,7 +173,8 @@ class race {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A second argument names the operations to race, all if it is empty, and has each told on a line of its own.
+  // A second argument selects the operations to race (all if it is empty), and prints each on a line of its
+  // own.
   const char* const only = argc > 2 ? argv[2] : "";
   coracle_test::stress run("cancellation", argc, argv, 3000);
   const auto longest = std::chrono::milliseconds{coracle_test::side_by_side_time} / 4;

@@ -1,4 +1,4 @@
-// tests/stress/channel.cpp -- what was sent is received once and in order, whoever is stopped meanwhile.
+// tests/stress/channel.cpp -- sent elements are received once and in order, even if coroutines are stopped.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/channel.hpp>
@@ -38,7 +38,7 @@ detached stop_soon(static_thread_pool& pool, coracle::stop_source source) {
 
 constexpr int producers = 4;
 
-/// What each consumer has seen of each producer: a producer's elements reach one consumer in their order.
+/// What each consumer has received from each producer: those elements must be in order.
 class checked_consumer {
  public:
   explicit checked_consumer(tally& all) noexcept : all_(all) {}
@@ -55,7 +55,7 @@ class checked_consumer {
   int last_[producers] = {-1, -1, -1, -1};
 };
 
-/// Sends the numbers 0, 1 ... of `name`; every few is under a stop that somebody is about to request.
+/// Sends the numbers 0, 1 ... of `name`; every few sends, stop is about to be requested.
 template <class Channel>
 task<> produce(static_thread_pool* home, static_thread_pool& other, Channel& ch, int name, int count,
                tally& all) {
@@ -102,7 +102,7 @@ task<> consume(static_thread_pool* home, static_thread_pool& other, Channel& ch,
   }
 }
 
-/// `close_early`: while they send. Else when all have sent.
+/// Closes the channel while they send if `close_early`, otherwise when all have sent.
 void exchange(std::size_t capacity, int count, bool close_early, tally& all) {
   static_thread_pool first{2}, second{1};
   channel<item> ch{capacity};
@@ -123,7 +123,8 @@ void exchange(std::size_t capacity, int count, bool close_early, tally& all) {
   closer.join();
 }
 
-/// One of each, on pools of one thread, on one pool, and where they are woken; the channel's ends join and part.
+/// One of each, on two pools, on one pool, and outside executors; the channel's ends are paired and
+/// separated.
 void exchange_of_two(std::size_t capacity, int count, bool close_early, tally& all) {
   static_thread_pool first{1}, second{1}, both{2};
   static_thread_pool* const places[][2] = {{&first, &second}, {&both, &both}, {&first, nullptr}};
@@ -144,8 +145,8 @@ void exchange_of_two(std::size_t capacity, int count, bool close_early, tally& a
   }
 }
 
-/// A sender and a receiver of one element, again and again; whoever receives deletes the channel at once,
-/// while the send may not have returned. Gives how many did not arrive.
+/// A sender and a receiver of one element, repeatedly; the receiver deletes the channel immediately, while
+/// the send may not have returned. Returns how many elements did not arrive.
 template <class Channel>
 long long send_and_forget(int most) {
   std::vector<Channel*> channels(static_cast<std::size_t>(most));
@@ -167,7 +168,7 @@ long long send_and_forget(int most) {
   return rounds - arrived;
 }
 
-/// Threads without coroutines send into an unbounded channel and close it; two coroutines receive.
+/// Plain threads send to an unbounded channel and close it; two coroutines receive.
 void send_from_threads(int count, tally& all) {
   static_thread_pool pool{2};
   coracle::unbounded_channel<item> ch;

@@ -1,4 +1,4 @@
-// tests/stress/combinators.cpp -- completions, stop requests and dropped handles meet; work is shared.
+// tests/stress/combinators.cpp -- races of completions, stop requests and dropped handles; shared work.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/as_completed.hpp>
@@ -23,8 +23,8 @@ using coracle::completion;
 using coracle::task;
 using coracle_test::detached;
 
-/// One operation: a thread completes or drops it while another requests a stop, which only asks: the
-/// completion is the first thread's. What either writes must reach the coroutine.
+/// One operation: a thread completes or drops it while another requests stop. The stop request does not
+/// complete it: that is up to the first thread. What either thread writes must be visible to the coroutine.
 struct asked {
   std::optional<completion<int>> handler;
   coracle::stop_source source;
@@ -79,8 +79,8 @@ long long complete_against_stop(int most, bool with_cancel, endings& found) {
   return most;
 }
 
-/// The stop request completes the operation from inside cancel(), unless the other thread was first; the
-/// operation is initiated at the same moment as the other thread looks for it.
+/// The stop request completes the operation inside cancel(), unless the other thread was first; the operation
+/// is initiated at the same time as the other thread looks for it.
 long long initiate_against_complete(int most, std::atomic<long long>& ended) {
   struct meeting {
     std::mutex mutex;
@@ -139,8 +139,8 @@ struct flights_found {
   std::atomic<long long> results{0}, cancelled{0}, wrong{0};
   std::atomic<int> in_work{0};
 };
-/// Coroutines on a pool ask for few keys; some are stopped while they wait. The work of one key never runs
-/// twice at the same time, unless one of them is being stopped, and never without a caller.
+/// Coroutines on a pool request a few keys; some are stopped while they wait. The work of one key never runs
+/// twice concurrently, unless one execution is being stopped, and never without a caller.
 void share_flights(int turns, flights_found& found) {
   constexpr int callers = 8;
   coracle::static_thread_pool pool{3};
@@ -180,7 +180,7 @@ void share_flights(int turns, flights_found& found) {
   coracle::sync_wait(coracle::when_all(std::move(all)));
 }
 
-/// Children that end on any thread of a pool, a few at a time, and all at once.
+/// Children that end on any thread of a pool, with a concurrency limit and without.
 void run_children(int elements, std::atomic<long long>& ended, long long& consumed, long long& too_many) {
   coracle::static_thread_pool pool{3};
   std::atomic<int> now{0};

@@ -1,4 +1,4 @@
-// tests/stress/condition_variable.cpp -- no notification is missed, none wakes two, none comes from nowhere.
+// tests/stress/condition_variable.cpp -- no notification is lost or wakes two; no wake-up is spurious.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/sync_wait.hpp>
@@ -22,8 +22,8 @@ using coracle::async_mutex;
 using coracle::static_thread_pool;
 using coracle_test::detached;
 
-/// Producers and consumers of two pools and of two plain threads, and a buffer of three. Gives the sum of
-/// what came out.
+/// Producers and consumers of two pools and of two plain threads, and a buffer of three. Returns the sum of
+/// the consumed elements.
 long long hand_on_items(int items) {
   constexpr int pairs = 6;
   static_thread_pool first{2}, second{1};
@@ -76,8 +76,8 @@ long long hand_on_items(int items) {
   return sum;
 }
 
-/// One wait against one notification that is made without the lock, again and again. Gives how many waiters
-/// did not go on.
+/// One wait races with one notification that is made without the lock, repeatedly. Returns how many waiters
+/// did not resume.
 long long race_one_notification(int most) {
   struct flag {
     async_mutex mutex;
@@ -106,7 +106,7 @@ long long race_one_notification(int most) {
 }
 
 /// The same with notify_all() under the lock. The waiter deletes the condition variable as soon as it has the
-/// lock, while the other's unlock() may not have returned. Gives how many waiters did not go on.
+/// lock, while the other's unlock() may not have returned. Returns how many waiters did not resume.
 long long notify_and_forget(int most) {
   struct flag {
     async_condition_variable changed;
@@ -134,8 +134,8 @@ long long notify_and_forget(int most) {
   return rounds - went_on;
 }
 
-/// One waiter and two notifications at the same moment, again and again. Gives how many waiters did not go on
-/// exactly once.
+/// One waiter and two concurrent notifications, repeatedly. Returns how many waiters did not resume exactly
+/// once.
 long long race_two_notifications(int most) {
   struct place {
     async_mutex mutex;
@@ -159,7 +159,7 @@ long long race_two_notifications(int most) {
   return wrong;
 }
 
-/// Coroutines that meet in rounds: the last to come notifies all the others.
+/// Coroutines that meet in rounds: the last one to arrive notifies all others.
 long long meet(int rounds) {
   constexpr int coroutines = 6;
   static_thread_pool pool{3};
@@ -193,7 +193,7 @@ struct wake_ups {
   long long arrived = 0;
 };
 
-/// Waits without a predicate: each notification that finds a waiter wakes one, and nothing else does.
+/// Waits without a predicate: each notification that finds a waiter wakes one, and nothing else wakes any.
 wake_ups count_wake_ups(int turns) {
   constexpr int coroutines = 4;
   static_thread_pool pool{2};
@@ -230,7 +230,7 @@ wake_ups count_wake_ups(int turns) {
   return found;
 }
 
-/// A notification and a stop request at the same moment: the first waiter has the notification, or the second.
+/// A notification and a stop request at the same time: one of the two waiters gets the notification.
 struct notification_round : coracle_test::two_waiters {
   notification_round() {
     coracle_test::note_end(stop.get_token(), wait(), first);
@@ -248,7 +248,7 @@ struct notification_round : coracle_test::two_waiters {
   int wake_ups = 0;
 };
 
-/// Waiters that are stopped at any moment, and tickets for them. Gives how many tickets nobody took.
+/// Waiters that are stopped at any time, and tickets for them. Returns the number of tickets not taken.
 long long stop_some(int tickets) {
   constexpr int coroutines = 4;
   static_thread_pool pool{2};

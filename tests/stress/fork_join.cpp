@@ -1,4 +1,4 @@
-// tests/stress/fork_join.cpp -- forked children and when_all on a pool, while threads take from each other.
+// tests/stress/fork_join.cpp -- forked children and when_all on a pool, while threads steal from each other.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/forked.hpp>
 #include <coracle/compose/when_all.hpp>
@@ -31,7 +31,7 @@ task<int> touch(std::vector<int>& all, std::size_t which) {
   ++all[which];
   co_return all[which];
 }
-/// Leaves that hop, wait and fail between those that end at once.
+/// Leaves that hop, wait or fail, among others that complete immediately.
 task<int> mixed(static_thread_pool& pool, coracle::async_manual_reset_event& event, int depth, int which) {
   if (depth == 0) {
     if (which % 7 == 0) co_await pool.schedule();

@@ -1,4 +1,4 @@
-// tests/stress/io_cancel.cpp -- a stop request against an operation that completes meanwhile: no end is lost.
+// tests/stress/io_cancel.cpp -- stop requests race with the completion of operations: no result is lost.
 // SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ struct tally {
   [[nodiscard]] long long ended() const { return completed + cancelled; }
 };
 
-/// Goes to the other thread, perhaps, waits a moment that changes from round to round, and stops.
+/// Possibly moves to the other thread, waits for a time that changes from round to round, and requests stop.
 task<> stop_after(io_service& io, stop_source& source, int round) {
   for (int hops = round % 7; hops >= 0; --hops) co_await io.schedule();
   hold_up(round % 61 * 8);
@@ -60,7 +60,7 @@ void on_two_threads(Lane lane) {
   for (std::thread& each : threads) each.join();
 }
 
-/// A byte is sent and stop is requested while a coroutine begins to wait for the byte, or waits.
+/// Sends a byte and requests stop while a coroutine begins to wait for the byte, or waits.
 void race_receive(int rounds, tally& seen) {
   on_two_threads([&](io_service& io, int) -> task<> {
     const socket_pair pair{io};
@@ -93,7 +93,7 @@ void race_receive(int rounds, tally& seen) {
   });
 }
 
-/// Timers are stopped while they are set and while they fire.
+/// Stops timers while they are set and while they fire.
 void race_timer(int rounds, tally& seen) {
   on_two_threads([&](io_service& io, int lane) -> task<> {
     for (int i = 0; i != rounds; ++i) {
@@ -118,7 +118,8 @@ void race_timer(int rounds, tally& seen) {
   });
 }
 
-/// A write to a file is stopped before, while or after a thread takes it. It is done exactly if it says so.
+/// Stops a write to a file before, while or after a thread takes it. The write takes effect exactly if it
+/// succeeds.
 void race_file(int rounds, tally& seen) {
   const int memory = ::memfd_create("coracle", MFD_CLOEXEC);
   if (memory < 0 || ::ftruncate(memory, 3 * rounds) != 0) ++seen.wrong;
@@ -145,8 +146,8 @@ void race_file(int rounds, tally& seen) {
   ::close(memory);
 }
 
-/// A plain thread stops what another awaits outside any executor: the callback runs while it is made, while
-/// it is destroyed and in between.
+/// A plain thread stops an operation that another awaits outside any executor: the callback runs during its
+/// registration, during its deregistration and in between.
 void race_plain_threads(int most, tally& seen) {
   io_service io;
   const socket_pair pair{io};

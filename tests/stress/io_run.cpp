@@ -14,7 +14,7 @@ namespace {
 using coracle::io_service;
 using coracle::task;
 
-/// What each run awaits ends on any thread: of the service, or of a pool, while the run sleeps.
+/// The awaitable of each run ends on any thread, of the service or of a pool, while the run sleeps.
 long long run_many(int threads, bool others_process, int turns) {
   io_service io;
   coracle::static_thread_pool pool{1};
@@ -41,7 +41,7 @@ long long run_many(int threads, bool others_process, int turns) {
   return ended;
 }
 
-/// Services that are destroyed as soon as their run() has returned, though its end came from elsewhere.
+/// Services that are destroyed as soon as run() has returned, although another thread ended it.
 long long run_and_destroy(int rounds) {
   coracle::static_thread_pool pool{1};
   long long ended = 0;

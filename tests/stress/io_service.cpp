@@ -1,4 +1,4 @@
-// tests/stress/io_service.cpp -- event loops on two threads: nothing that is posted, sent or due is missed.
+// tests/stress/io_service.cpp -- event loops on two threads: no post, data or timer is lost.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <chrono>
@@ -23,7 +23,7 @@ using coracle::task;
 using coracle_test::detached;
 using coracle_test::socket_pair;
 
-/// Runs an io_service on some threads until it is stopped.
+/// Runs an io_service on several threads until it is stopped.
 class running {
  public:
   running(io_service& io, int threads) : io_(io) {
@@ -43,7 +43,7 @@ class running {
   std::vector<std::thread> threads_;
 };
 
-/// Three foreign threads schedule, two threads run; what runs schedules again.
+/// Three foreign threads schedule coroutines, two threads run them; each coroutine schedules itself again.
 long long schedule_from_outside(int turns) {
   io_service io;
   running loops{io, 2};
@@ -64,7 +64,7 @@ long long schedule_from_outside(int turns) {
   return loops.stop();
 }
 
-/// One post at a time, at every moment of the loops' way to sleep.
+/// One post at a time, at every step of the loops' way to sleep.
 int wake_one_by_one(int posts, int loop_threads) {
   io_service io;
   running loops{io, loop_threads};
@@ -97,7 +97,7 @@ task<> on(Place& place, task<> work) {
   co_await place.schedule();
   co_await std::move(work);
 }
-/// Pairs that talk: on the loops, on a pool, and outside any executor.
+/// Pairs that exchange messages: on the loops, on a pool, and outside any executor.
 long long echo_everywhere(int turns) {
   io_service io;
   coracle::static_thread_pool pool{1};
@@ -116,7 +116,7 @@ struct timers_seen {
   std::atomic<long long> fired{0};
   std::atomic<long long> early{0};
 };
-/// Coroutines on two loops and a foreign thread sleep for a few microseconds each, over and over.
+/// Coroutines on two loops and a foreign thread sleep repeatedly for a few microseconds.
 void sleep_a_little(int turns, timers_seen& seen) {
   constexpr int coroutines = 6;
   io_service io;
@@ -137,8 +137,8 @@ void sleep_a_little(int turns, timers_seen& seen) {
   loops.stop();
 }
 
-/// Sockets come and go while another thread polls: records are used again, and no event of an old socket
-/// harms the new one.
+/// Sockets come and go while another thread polls: records are reused, and events of an old socket do not
+/// affect the new one.
 long long open_and_close(int turns) {
   io_service io;
   running loops{io, 2};

@@ -1,4 +1,4 @@
-// tests/stress/latch.cpp -- many threads count down while others wait, and the latch goes at once.
+// tests/stress/latch.cpp -- many threads count down while others wait, then destroy the latch.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/with_environment.hpp>
@@ -22,7 +22,7 @@ struct totals {
   std::atomic<long long> stale{0};  ///< went on without seeing what was written before a count_down()
 };
 
-/// One latch of a chain: its workers each write, and count down.
+/// One latch of a chain: each of its workers writes, and counts down.
 struct link {
   explicit link(int workers) : latch(workers), written(static_cast<std::size_t>(workers)) {}
   void finish(std::size_t worker) {
@@ -34,8 +34,8 @@ struct link {
   std::atomic<std::size_t> left{0};
 };
 
-/// Coroutines of a pool and of two plain threads go through a chain of latches, waiting at each; the last to
-/// leave destroys it. Two more threads count down and never wait.
+/// Coroutines of a pool and of two plain threads wait at each latch of a chain; the last one to leave a latch
+/// destroys it. Two more threads count down and never wait.
 void run_through_chain(int links, totals& all) {
   constexpr std::size_t on_pool = 4, waiting = 8, workers = 10;
   std::vector<std::unique_ptr<link>> chain;
@@ -79,8 +79,8 @@ detached wait_and_destroy(raced& each, int sum, totals& all) {
   destroy(each, sum, all);
 }
 
-/// The last count_down() against a waiter, or against a thread that looks whether it is ready; either destroys
-/// the latch. Gives how many of them went wrong.
+/// The last count_down() races with a waiter, or with a thread that calls is_ready(); either then destroys
+/// the latch. Returns the number of failures.
 long long race_one_count(int most) {
   std::vector<raced> rounds(static_cast<std::size_t>(most));
   for (raced& each : rounds) each.latch = std::make_unique<async_latch>(1);
@@ -99,8 +99,8 @@ long long race_one_count(int most) {
   return done - all.woken + all.stale;
 }
 
-/// Two count_down() against one another, with a waiter that destroys the latch as soon as it is woken. Gives
-/// how many of them went wrong.
+/// Two concurrent count_down(), and a waiter that destroys the latch as soon as it is woken. Returns the
+/// number of failures.
 long long race_two_counts(int most) {
   std::vector<raced> rounds(static_cast<std::size_t>(most));
   totals all;
@@ -122,7 +122,8 @@ long long race_two_counts(int most) {
   return wrong;
 }
 
-/// The last count_down() against a stop request for one of two waiters; the last of them to go on destroys the latch.
+/// The last count_down() races with a stop request for one of two waiters; the last to resume destroys the
+/// latch.
 struct count_round : coracle_test::two_waiters {
   count_round() {
     wait(stop.get_token(), *this, first);

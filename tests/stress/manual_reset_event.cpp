@@ -1,4 +1,4 @@
-// tests/stress/manual_reset_event.cpp -- many threads set, reset and await the same event.
+// tests/stress/manual_reset_event.cpp -- many threads set, reset and await one event.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <barrier>
@@ -68,8 +68,8 @@ void race_waiters_with_one_set(int rounds, totals& all) {
   for (std::thread& each : threads) each.join();
 }
 
-/// One await against one set(), again and again.
-/// Gives how many of them went wrong.
+/// One await races with one set(), repeatedly.
+/// Returns the number of failures.
 int race_one_await(int most) {
   std::vector<async_manual_reset_event> events(static_cast<std::size_t>(most));
   const auto event = [&](int i) -> async_manual_reset_event& { return events[static_cast<std::size_t>(i)]; };
@@ -84,7 +84,7 @@ int race_one_await(int most) {
   return rounds - all.woken + all.stale;
 }
 
-/// Two threads set and reset without end; each awaiting coroutine must get through all its turns.
+/// Two threads set and reset continually; each awaiting coroutine must complete all its turns.
 int churn(int turns) {
   constexpr int coroutines = 8;
   static_thread_pool pool{2};
@@ -114,7 +114,7 @@ int churn(int turns) {
   return passes;
 }
 
-/// As churn(), and whoever waits may be stopped. Gives how many awaits have not ended.
+/// As churn(), but waiters may be stopped. Returns the number of awaits that have not ended.
 long long churn_and_stop(int turns) {
   constexpr int coroutines = 6;
   static_thread_pool pool{2};
@@ -143,8 +143,8 @@ long long churn_and_stop(int turns) {
   return 1LL * coroutines * turns - passes - cancelled;
 }
 
-/// A reset() after the set() of the same thread is never lost, whatever waiters come and go meanwhile. Gives how
-/// often it was.
+/// A reset() after a set() by the same thread is never lost, even if waiters come and go meanwhile. Returns
+/// how often it was lost.
 long long reset_while_stopped(int turns) {
   async_manual_reset_event event;
   std::atomic<bool> over{false};

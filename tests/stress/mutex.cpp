@@ -1,4 +1,4 @@
-// tests/stress/mutex.cpp -- a plain counter behind an async_mutex, and the order in which the lock is given.
+// tests/stress/mutex.cpp -- a plain counter behind an async_mutex, and the order of its holders.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
@@ -55,7 +55,7 @@ struct order {
   long long out_of_order = 0;
 };
 
-/// Each thread queues one waiter after the other while others unlock: its waiters get the lock in that order.
+/// Each thread queues one waiter after another while others unlock: its waiters get the lock in that order.
 order queue_in_order(int turns) {
   constexpr int threads = 3;
   async_mutex mutex;
@@ -78,7 +78,7 @@ order queue_in_order(int turns) {
   return found;
 }
 
-/// One lock_async() against one unlock(), again and again. Gives how many of them went wrong.
+/// One lock_async() races with one unlock(), repeatedly. Returns the number of failures.
 long long race_one_unlock(int most) {
   std::vector<async_mutex> mutexes(static_cast<std::size_t>(most));
   std::vector<int> counters(mutexes.size());
@@ -102,7 +102,7 @@ long long race_one_unlock(int most) {
   return wrong;
 }
 
-/// try_lock and unlock from plain threads among coroutines that wait.
+/// try_lock() and unlock() by plain threads among waiting coroutines.
 long long try_and_wait(int turns) {
   async_mutex mutex;
   long long counter = 0;
@@ -129,8 +129,8 @@ long long try_and_wait(int turns) {
   return counter;
 }
 
-/// Waiters that are stopped at any moment: each either has the lock, or is cancelled. Gives how many turns and
-/// increments do not fit together.
+/// Waiters that are stopped at any time: each either gets the lock, or is cancelled. Returns the difference
+/// between turns and increments.
 long long stop_some(int turns) {
   constexpr int coroutines = 5;
   static_thread_pool pool{2};

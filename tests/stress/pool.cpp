@@ -19,7 +19,7 @@ using coracle::static_thread_pool;
 using coracle::task;
 using coracle_test::detached;
 
-/// `total` hops by coroutines that never leave the pool.
+/// Makes `total` hops with coroutines that never leave the pool.
 long long hop(std::size_t threads, int coroutines, int total) {
   static_thread_pool pool{threads};
   std::atomic<long long> hops{0};
@@ -37,7 +37,7 @@ long long hop(std::size_t threads, int coroutines, int total) {
   return hops;
 }
 
-/// Coroutines that go to and fro between two pools.
+/// Coroutines that move back and forth between two pools.
 long long travel(int turns) {
   static_thread_pool first{2}, second{1};
   std::atomic<long long> arrivals{0};
@@ -57,7 +57,7 @@ long long travel(int turns) {
   return arrivals;
 }
 
-/// Four plain threads post; now and then they pause, so that the pool falls asleep in between.
+/// Four plain threads post, with occasional pauses in which the pool falls asleep.
 long long post_from_outside(int posts) {
   constexpr int threads = 4;
   static_thread_pool pool{2};
@@ -87,7 +87,7 @@ long long post_from_outside(int posts) {
 
 constexpr int longest_pause = 300'000;  // enough for a pool's threads to fall asleep
 
-/// One post at a time, at every moment of a pool thread's way to sleep.
+/// One post at a time, at every step of a pool thread's way to sleep.
 long long post_while_falling_asleep(std::size_t threads, int posts) {
   static_thread_pool pool{threads};
   std::atomic<int> answered{0};
@@ -99,8 +99,7 @@ long long post_while_falling_asleep(std::size_t threads, int posts) {
   return answered;
 }
 
-/// The same from a thread of the pool, which stays busy meanwhile: the other one has to come and take the
-/// work.
+/// The same from a thread of the pool that stays busy: the other thread must take the work.
 long long post_from_a_busy_thread(int posts) {
   static_thread_pool pool{2};
   std::atomic<int> answered{0};
@@ -116,8 +115,8 @@ long long post_from_a_busy_thread(int posts) {
   return answered;
 }
 
-/// The same after so many hops that the other one has come too late for each, and naps: at every moment of its nap, and on
-/// its way to sleep.
+/// The same after many hops for each of which the other thread came too late, so that it naps: at every step
+/// of its nap, and of its way to sleep.
 long long post_behind_hops(std::size_t threads, int posts) {
   static_thread_pool pool{threads};
   std::atomic<int> answered{0};
@@ -136,7 +135,7 @@ long long post_behind_hops(std::size_t threads, int posts) {
   return answered;
 }
 
-/// A busy thread posts two coroutines that wait for one another: one thread comes, and has to fetch another
+/// A busy thread posts two coroutines that wait for each other: the thread that is woken must wake another
 /// one.
 long long post_pairs_from_a_busy_thread(int pairs) {
   std::atomic<int> arrived{0}, answered{0};
@@ -159,7 +158,7 @@ long long post_pairs_from_a_busy_thread(int pairs) {
   return answered;
 }
 
-/// One coroutine at a time has anything to do: each wake-up finds all other threads asleep or falling asleep.
+/// Only one coroutine at a time has work: each wake-up finds all other threads asleep or falling asleep.
 long long relay(int turns) {
   static_thread_pool pool{3};
   coracle::async_auto_reset_event baton[2];

@@ -1,4 +1,4 @@
-// tests/stress/pool_priority.cpp -- the levels of a pool: no coroutine and no wake-up is lost at any of them.
+// tests/stress/pool_priority.cpp -- the priorities of a pool: none loses a coroutine or a wake-up.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <atomic>
@@ -23,7 +23,7 @@ using coracle_test::detached;
 constexpr std::array levels{priority::high, priority::normal, priority::low};
 priority level_of(int i) { return levels[static_cast<std::size_t>(i) % levels.size()]; }
 
-/// Coroutines that go from level to level.
+/// Coroutines that move from one priority to another.
 long long climb(std::size_t threads, int coroutines, int turns) {
   static_thread_pool pool{threads};
   std::atomic<long long> arrivals{0};
@@ -43,7 +43,7 @@ long long climb(std::size_t threads, int coroutines, int turns) {
   return arrivals;
 }
 
-/// Coroutines of all levels share a mutex: each is woken at its level.
+/// Coroutines of all priorities share a mutex: each is woken at its own priority.
 long long share_a_mutex(int turns) {
   static_thread_pool pool{3};
   coracle::async_mutex mutex;
@@ -62,7 +62,7 @@ long long share_a_mutex(int turns) {
   return right;
 }
 
-/// One post at a time, at every moment of a thread's way to sleep. Mostly to the level at which it looks last.
+/// One post at a time, at every step of a thread's way to sleep, mostly at the priority that it checks last.
 long long post_while_falling_asleep(std::size_t threads, int posts) {
   static_thread_pool pool{threads};
   std::atomic<int> answered{0};
@@ -75,7 +75,7 @@ long long post_while_falling_asleep(std::size_t threads, int posts) {
   return answered;
 }
 
-/// The same from a thread of the pool, which stays busy: another one has to come and take the work.
+/// The same from a thread of the pool that stays busy: another thread must take the work.
 long long post_from_a_busy_thread(int posts) {
   static_thread_pool pool{2};
   std::atomic<int> answered{0};
@@ -92,7 +92,7 @@ long long post_from_a_busy_thread(int posts) {
   return answered;
 }
 
-/// Posts to all levels from outside, up to the end of the pool.
+/// Posts at all priorities from outside, until the end of the pool.
 long long end_with_work(int rounds) {
   std::atomic<long long> ran{0};
   const auto work = [&](static_thread_pool& pool, int me) -> detached {

@@ -1,4 +1,4 @@
-// tests/stress/pool_shutdown.cpp -- pools that are destroyed at random moments lose nothing.
+// tests/stress/pool_shutdown.cpp -- pools that are destroyed at random times lose no work.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/sync_wait.hpp>
@@ -25,7 +25,7 @@ detached multiply(static_thread_pool& pool, unsigned children, std::atomic<long 
 }
 
 /// Ends `later` as soon as its last coroutine has arrived, while the thread that posted it may still be
-/// inside post(): that thread is of another pool, which goes on.
+/// inside post(): that thread belongs to another pool, which continues to run.
 long long end_after_arrival(unsigned turns) {
   static_thread_pool earlier{1};
   long long arrived = 0;
@@ -41,7 +41,7 @@ long long end_after_arrival(unsigned turns) {
   return arrived;
 }
 
-/// Posts once more and ends the pool at once, at every moment of its thread's way to sleep.
+/// Posts once more and destroys the pool immediately, at every step of its thread's way to sleep.
 long long post_at_the_end(int turns) {
   long long ran = 0;
   std::atomic<int> answered{0};

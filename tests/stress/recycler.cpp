@@ -1,4 +1,4 @@
-// tests/stress/recycler.cpp -- frames of all sizes that are made on one thread and freed on another.
+// tests/stress/recycler.cpp -- frames of all sizes that are allocated on one thread and freed on another.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
@@ -19,7 +19,7 @@ using coracle::task;
 
 std::atomic<long long> damaged{0};
 
-/// Fills its frame with a pattern and looks at it again after it has moved.
+/// Fills its frame with a pattern, and checks it after moving to another thread.
 template <std::size_t Words>
 task<int> fill(static_thread_pool* pool, std::uint64_t pattern) {
   std::uint64_t words[Words];
@@ -53,7 +53,7 @@ task<int> fill_some(static_thread_pool* pool, std::uint64_t number) {
   }
 }
 
-/// Runs children one by one and side by side; their frames start here and end wherever they end.
+/// Runs children sequentially and concurrently; their frames are allocated here and freed on any thread.
 task<int> work(static_thread_pool& pool, int turns, unsigned seed) {
   std::minstd_rand random(seed);
   int ended = 0;
@@ -66,7 +66,8 @@ task<int> work(static_thread_pool& pool, int turns, unsigned seed) {
   co_return ended;
 }
 
-/// Threads put tasks into one place and take them out: each is run, or destroyed unrun, by who finds it.
+/// Threads exchange tasks through a shared vector; the thread that takes a task runs it, or destroys it
+/// unrun.
 long long swap_tasks(int turns) {
   constexpr int threads = 3;
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// tests/stress/run_loop.cpp -- a loop that four threads post to, and that is stopped and run again.
+// tests/stress/run_loop.cpp -- four threads post to a loop, which is stopped and run again.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
@@ -21,7 +21,7 @@ struct found {
   long long out_of_order = 0;  ///< posts of one thread that overtook an earlier one
 };
 
-/// Four threads post in order; the loop must run all, each thread's in its order. Stops after the last one.
+/// Four threads post; the loop must run all posts, each thread's in order, and stops after the last one.
 found post_from_four_threads(int posts) {
   run_loop loop;
   found all;
@@ -39,7 +39,7 @@ found post_from_four_threads(int posts) {
     posters.emplace_back([&, t] {
       for (int i = 0; i != posts; ++i) {
         post(t, i);
-        // Lets the loop fall asleep now and then.
+        // Lets the loop fall asleep occasionally.
         while (i % 16 == t && done[t].load() <= i) std::this_thread::yield();
       }
     });
@@ -49,7 +49,7 @@ found post_from_four_threads(int posts) {
   return all;
 }
 
-/// The loop and one other loop wake one another's coroutines; each sleeps whenever it waits.
+/// Two loops wake each other's coroutines; each loop sleeps whenever it waits.
 long long ping_pong(int turns) {
   run_loop here, there;
   coracle::async_auto_reset_event ping, pong;
@@ -79,7 +79,7 @@ long long ping_pong(int turns) {
   return answers;
 }
 
-/// One post at a time, at every moment of the loop's way to sleep.
+/// One post at a time, at every step of the loop's way to sleep.
 long long post_while_falling_asleep(int posts) {
   run_loop loop;
   std::atomic<int> answered{0};

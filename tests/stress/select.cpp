@@ -1,5 +1,4 @@
-// tests/stress/select.cpp -- selects that meet each other in channels: exactly one branch of each is carried
-// out.
+// tests/stress/select.cpp -- selects that meet in channels: exactly one branch of each takes effect.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/channel.hpp>
@@ -45,8 +44,8 @@ task<> stoppable(static_thread_pool& other, bool stops, tally& all, Select opera
   }
 }
 
-/// Sends each number into one of two channels, or puts it nowhere when it is stopped. Every other time it
-/// names the second channel first.
+/// Sends each number to one of two channels, or to none when it is stopped. Every other time the second
+/// channel is the first branch.
 task<> send_somewhere(static_thread_pool& home, static_thread_pool& other, channel<long>& a, channel<long>& b,
                       int count, tally& all) {
   co_await home.schedule();
@@ -76,7 +75,7 @@ task<> receive_somewhere(static_thread_pool& home, static_thread_pool& other, ch
     channel<long>& second = i % 3 ? b : a;
     co_await stoppable(other, i % 13 == 0, all, coracle::select(first.recv(), second.recv()), note);
   }
-  // One of them is closed and drained; in the other something may be left.
+  // One of them is closed and drained; the other may still contain elements.
   for (channel<long>* const each : {&a, &b}) {
     for (;;) {
       const auto got = co_await each->recv();
@@ -102,8 +101,8 @@ void meet(std::size_t capacity, int count, tally& all) {
                                        receive_somewhere(two, one, b, a, all), senders()));
 }
 
-/// Each turn a coroutine selects between a semaphore and a channel, which others refill: the permits taken
-/// and the elements received are as many as were given.
+/// In each turn a coroutine selects between a semaphore and a channel, which others refill: as many permits
+/// and elements are taken as were provided.
 long long mix(int count) {
   static_thread_pool one{1}, two{1};
   coracle::async_semaphore permits{0};
@@ -130,7 +129,7 @@ long long mix(int count) {
   return taken + left;
 }
 
-/// Two choices that claim each other, from both sides at once: both fall to one of them, or each to its own.
+/// Two choices that claim each other from both sides at once: one of them gets both, or each gets its own.
 long long claim_each_other(int most) {
   using coracle::detail::choice;
   std::vector<std::optional<choice>> choices(2 * static_cast<std::size_t>(most));
@@ -150,8 +149,8 @@ long long claim_each_other(int most) {
   return wrong;
 }
 
-/// A stop request, an element for each of two channels, and a select that waits for one of them, all at once.
-/// Gives how often not exactly one of the three happened to it, or an element was lost.
+/// A stop request, an element for each of two channels, and a select that waits for one of them, all
+/// concurrent. Returns how often not exactly one of the three took effect, or an element was lost.
 long long stop_against_two_sends(int most) {
   struct round {
     channel<int> a{1}, b{1};

@@ -1,4 +1,4 @@
-// tests/stress/semaphore.cpp -- permits are neither lost nor doubled, and given in order.
+// tests/stress/semaphore.cpp -- permits are neither lost nor duplicated, and are given in order.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
@@ -69,7 +69,7 @@ struct order {
   long long out_of_order = 0;
 };
 
-/// Each thread queues one waiter after the other while others release: its waiters are served in that order.
+/// Each thread queues one waiter after another while others release: its waiters are served in that order.
 /// The one permit protects plain counters.
 order queue_in_order(int turns) {
   constexpr int threads = 3;
@@ -93,8 +93,9 @@ order queue_in_order(int turns) {
   return found;
 }
 
-/// One acquire() against one release(), again and again; whoever gets the permit deletes the semaphore at
-/// once, while release() may not have returned. Gives how often what was written before it did not arrive.
+/// One acquire() races with one release(), repeatedly; the coroutine that gets the permit deletes the
+/// semaphore immediately, while release() may not have returned. Returns how often a write before release()
+/// was not visible.
 long long release_and_forget(int most) {
   struct signal {
     async_semaphore done{0};
@@ -119,7 +120,7 @@ long long release_and_forget(int most) {
   return rounds - arrived;
 }
 
-/// Two threads release several permits at a time, two acquire one by one, one without waiting.
+/// Two threads release several permits at a time, two acquire single permits, one of them without waiting.
 long long release_many(int turns) {
   constexpr int at_once = 3;
   async_semaphore semaphore{0};
@@ -148,7 +149,7 @@ long long release_many(int turns) {
   return acquired + drain(semaphore);
 }
 
-/// Waiters that are stopped at any moment. Gives how many permits and turns do not fit together.
+/// Waiters that are stopped at any time. Returns the difference between permits and turns.
 long long stop_some(int permits, int turns) {
   constexpr int coroutines = 5;
   static_thread_pool pool{2};

@@ -1,4 +1,4 @@
-// tests/stress/sequencers.cpp -- ring buffers between threads: no element is lost, doubled or seen too early.
+// tests/stress/sequencers.cpp -- ring buffers between threads: no element is lost, duplicated or too early.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/core/task.hpp>
@@ -23,7 +23,7 @@ using coracle::single_producer_sequencer;
 using coracle::static_thread_pool;
 using coracle_test::detached;
 
-/// One wait against one publish(), again and again. Gives how many went wrong.
+/// One wait races with one publish(), repeatedly. Returns the number of failures.
 int race_one_wait(int most) {
   std::vector<std::unique_ptr<sequence_barrier<int>>> barriers(static_cast<std::size_t>(most));
   for (auto& each : barriers) each = std::make_unique<sequence_barrier<int>>();
@@ -45,8 +45,8 @@ int race_one_wait(int most) {
 }
 
 /// One thread publishes two numbers one after the other, as soon as the other thread waits for the second and
-/// is about to wait for the first. Both are held up by a little that changes. A lost wake-up makes it hang.
-/// Ends after `most` rounds, or after two seconds. Gives how many waits are missing.
+/// is about to wait for the first. Both are delayed by small, changing amounts. A lost wake-up is a deadlock.
+/// Ends after `most` rounds, or after two seconds. Returns the number of missing waits.
 long long race_neighbours(int most) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   coracle::run_loop loop;
@@ -94,7 +94,7 @@ long long race_neighbours(int most) {
   return 2LL * rounds - passed;
 }
 
-/// Two producers of neighbouring numbers against each other and a waiter that needs both.
+/// Two producers of adjacent numbers race with each other, and with a waiter that needs both.
 int race_two_producers(int most) {
   struct round {
     sequence_barrier<> consumed;
@@ -126,8 +126,8 @@ int race_two_producers(int most) {
   return rounds - woken + stale;
 }
 
-/// Barriers that live no longer than their coroutines: what await_suspend or publish() touches too late, a
-/// sanitizer sees.
+/// Barriers that are destroyed with their coroutines: sanitizers detect an access by await_suspend() or
+/// publish() that comes too late.
 long long short_lives(int rounds) {
   static_thread_pool pool{3};
   std::atomic<long long> ended{0};
@@ -163,7 +163,7 @@ struct totals {
   std::atomic<long long> out_of_order{0};
 };
 
-/// A producer, two stages and two kinds of waiting, through a ring of 8 places and numbers of 16 bits.
+/// A producer, two stages and two kinds of waiting, with a ring of 8 slots and 16-bit numbers.
 void pipeline(unsigned count, totals& all) {
   using number = std::uint16_t;
   constexpr std::size_t size = 8;
@@ -212,7 +212,7 @@ void pipeline(unsigned count, totals& all) {
   ended.wait();
 }
 
-/// Four producers, one by one and in ranges, on two pools and off them, and a consumer.
+/// Four producers, of single numbers and of ranges, on two pools and outside them, and a consumer.
 void many_producers(unsigned count, totals& all) {
   constexpr std::size_t size = 8;
   constexpr int producers = 4;
@@ -262,8 +262,8 @@ void many_producers(unsigned count, totals& all) {
   ended.wait();
 }
 
-/// Producers whose claims are stopped at any moment, and a consumer that is, too: no number is left out, and none is
-/// claimed twice. Gives how many elements went wrong.
+/// Producers whose claims are stopped at any time, and a consumer that is stopped, too: no number is skipped
+/// or claimed twice. Returns the number of wrong elements.
 long long stop_some(int count) {
   constexpr std::size_t size = 4;
   constexpr int producers = 4;
@@ -317,7 +317,7 @@ long long stop_some(int count) {
   return wrong;
 }
 
-/// Two claims wait for a place, one behind the other.
+/// Two claims wait for a slot, one behind the other.
 struct claim_round : coracle_test::two_waiters {
   claim_round() {
     coracle_test::note_end({}, sequencer.claim_one(), filler);

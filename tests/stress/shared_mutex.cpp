@@ -1,4 +1,4 @@
-// tests/stress/shared_mutex.cpp -- plain data behind an async_shared_mutex, and in what order it is held.
+// tests/stress/shared_mutex.cpp -- plain data behind an async_shared_mutex, and the order of its holders.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/task.hpp>
@@ -19,14 +19,15 @@ using coracle::async_shared_mutex;
 using coracle::static_thread_pool;
 using coracle_test::detached;
 
-/// The counters order nothing, so that ThreadSanitizer sees only what the lock orders.
+/// The counters do not synchronise, so that ThreadSanitizer sees only the lock's synchronisation.
 struct seen {
   long long first = 0, second = 0;
   std::atomic<long long> reads{0};
   std::atomic<long long> torn{0};
 };
 
-/// Coroutines of two pools and of two plain threads: one turn in four writes, some keep it across a hop.
+/// Coroutines of two pools and of two plain threads: one turn in four writes, some hold the lock across a
+/// hop.
 void read_and_write(int turns, seen& data) {
   constexpr int coroutines = 4;
   static_thread_pool pools[] = {static_thread_pool{2}, static_thread_pool{1}};
@@ -64,8 +65,8 @@ void read_and_write(int turns, seen& data) {
   ended.wait();
 }
 
-/// Each thread queues readers and writers one after the other: when one of its writers enters, all its
-/// earlier readers have been there; when one of its readers enters, all its earlier writers and no later one.
+/// Each thread queues readers and writers in sequence: when one of its writers enters, all its earlier
+/// readers have entered; when one of its readers enters, all its earlier writers have, and no later one.
 long long overtakers(int turns) {
   constexpr int threads = 3, stretch = 5;  // a writer and four readers in turn
   struct progress {
@@ -105,8 +106,8 @@ long long overtakers(int turns) {
   return wrong + (entered != static_cast<long long>(threads) * turns);
 }
 
-/// One lock against one unlock, again and again; whoever had the lock last deletes the mutex at once, while
-/// the other's unlock may not have returned. Gives how many of them went wrong.
+/// One lock races with one unlock, repeatedly; the last holder deletes the mutex immediately, while the
+/// other's unlock may not have returned. Returns the number of failures.
 long long race_one_unlock(int most, bool held_shared, bool wanted_shared) {
   struct guarded {
     async_shared_mutex mutex;
@@ -153,7 +154,7 @@ long long race_one_unlock(int most, bool held_shared, bool wanted_shared) {
   return rounds - right;
 }
 
-/// try_lock and try_lock_shared from plain threads among coroutines that wait.
+/// try_lock() and try_lock_shared() by plain threads among waiting coroutines.
 long long try_and_wait(int turns) {
   async_shared_mutex mutex;
   long long counter = 0;
@@ -188,7 +189,7 @@ long long try_and_wait(int turns) {
   return counter + reads;
 }
 
-/// Readers and writers that are stopped at any moment. Gives how many turns do not fit together.
+/// Readers and writers that are stopped at any time. Returns the number of inconsistent turns.
 long long stop_some(int turns) {
   constexpr int coroutines = 6;
   static_thread_pool pool{2};
@@ -232,8 +233,8 @@ long long stop_some(int turns) {
   return torn + (writes != second) + (ends != 1LL * coroutines * turns) + !is_free;
 }
 
-/// A reader holds it, a writer waits, a reader waits behind it: once the writer is stopped, or has come and gone, that
-/// reader enters.
+/// A reader holds the lock, a writer waits, and a second reader waits behind it: once the writer is stopped,
+/// or has released the lock, that reader enters.
 struct writer_round : coracle_test::two_waiters {
   writer_round() {
     static_cast<void>(mutex.try_lock_shared());

@@ -1,4 +1,4 @@
-// tests/stress/shared_task.cpp -- one coroutine awaited, ended and dropped on several threads at once.
+// tests/stress/shared_task.cpp -- one coroutine is awaited, completed and dropped on several threads at once.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/when_all.hpp>
@@ -21,7 +21,7 @@ using coracle::static_thread_pool;
 using coracle::task;
 using coracle_test::detached;
 
-// What the body, the awaiters and the destructor write is plain, so that TSan sees a missing order.
+// The body, the awaiters and the destructor write plain data, so that TSan detects missing synchronisation.
 struct record {
   explicit record(long long& seen_at_the_end) : at_end(seen_at_the_end) {}
   ~record() { at_end += runs + 10 * noted[0] + 100 * noted[1]; }
@@ -51,7 +51,7 @@ shared_task<owned_record> run_after(async_manual_reset_event& event, int& runs, 
   result.content->runs = 1;
   co_return result;
 }
-/// Awaits it, with a moment between its question whether it has ended and its wait.
+/// Awaits the task, with a delay between await_ready() and await_suspend().
 class hesitating {
  public:
   hesitating(const shared_task<owned_record>& one, int moment)
@@ -69,7 +69,7 @@ class hesitating {
   int moment_;
 };
 
-/// Awaits, leaves a note and, after a moment, drops its handle. The moments change from round to round.
+/// Awaits, records it and, after a delay that changes from round to round, drops its handle.
 detached note(shared_task<owned_record> mine, int who, int round) {
   hesitating wait(mine, (7 + 5 * who) * round % 400);
   record& found = *(co_await wait).content;
@@ -78,8 +78,8 @@ detached note(shared_task<owned_record> mine, int who, int round) {
   mine = {};
 }
 
-/// One thread goes up and the other down, without a word between them: TSan sees no order except that of the
-/// shared_tasks themselves, however the machine shares its processors out.
+/// One thread goes up and the other down without communicating: TSan sees no synchronisation except that of
+/// the shared_tasks themselves, however the machine schedules the threads.
 struct cross_over {
   int operator()(int most, auto first, auto second) const {
     std::thread other([&] {
@@ -90,14 +90,14 @@ struct cross_over {
     return most;
   }
 };
-/// They meet at every one.
+/// The two threads meet at every task.
 struct side_by_side {
   int operator()(int most, auto first, auto second) const {
     return coracle_test::side_by_side(most, first, second);
   }
 };
 
-/// Two threads await it for the first time, and drop it: it runs once, and the last of them destroys it.
+/// Two threads await a task first and drop it: it runs once, and the last thread destroys it.
 long long race_two_starts(int most, auto meet) {
   const auto size = static_cast<std::size_t>(most);
   std::vector<int> runs(size);
@@ -116,7 +116,7 @@ long long race_two_starts(int most, auto meet) {
   return wrong;
 }
 
-/// It runs and waits; one thread awaits it while another brings it to its end.
+/// The task is suspended; one thread awaits it while another one completes it.
 long long race_wait_and_end(int most, auto meet) {
   const auto size = static_cast<std::size_t>(most);
   std::vector<int> runs(size);
@@ -142,7 +142,7 @@ long long race_wait_and_end(int most, auto meet) {
   return wrong;
 }
 
-/// Every number is a task that two others await, and many coroutines of a pool await the last ones.
+/// Each number is a task that two others await; many coroutines of a pool await the last ones.
 class fibonacci {
  public:
   fibonacci(static_thread_pool& pool, int count) : pool_(pool), started_(static_cast<std::size_t>(count)) {

@@ -1,4 +1,4 @@
-// tests/stress/signals.cpp -- signals on every thread, while signal_sets come and go and waits are cancelled.
+// tests/stress/signals.cpp -- signals on every thread, while signal_sets come and go.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ using coracle::io_service;
 using coracle::signal_set;
 using coracle::task;
 
-/// Sends SIGUSR1 to the process, which ignores it while nobody catches it, until it is destroyed.
+/// Sends SIGUSR1 to the process, which ignores it unless a set catches it, until this object is destroyed.
 class sender {
  public:
   sender()
@@ -38,7 +38,7 @@ class sender {
   std::thread thread_;
 };
 
-/// A pipe that is opened meanwhile gets the number of the last set's, and no signal in it.
+/// A pipe that is opened meanwhile reuses the descriptor of the last set's pipe, and receives no signal.
 long long come_and_go(int rounds) {
   const sender one, other;
   io_service io;
@@ -57,7 +57,7 @@ long long come_and_go(int rounds) {
   return alien;
 }
 
-/// Each signal that is sent is waited for once, though most waits are cancelled.
+/// Each sent signal is received once, although most waits are cancelled.
 long long received_once(int rounds) {
   io_service io;
   signal_set signals{io, {SIGUSR1}};

@@ -38,7 +38,7 @@ detached wait_and_destroy(meeting<Event>& each, std::atomic<long long>& passes) 
   passes += each.written;
 }
 
-/// One await against one set(); the waiter destroys the event at once. Gives how many of them went wrong.
+/// One await races with one set(); the waiter destroys the event immediately. Returns the number of failures.
 template <class Event>
 long long race_one_await(int most) {
   std::vector<meeting<Event>> meetings(static_cast<std::size_t>(most));
@@ -49,7 +49,7 @@ long long race_one_await(int most) {
   return rounds - passes;
 }
 
-/// The same, one well after the other.
+/// The same, with a long delay between the two.
 template <class Event>
 long long await_and_set(int events, bool set_first) {
   std::vector<meeting<Event>> meetings(static_cast<std::size_t>(events));
@@ -64,7 +64,7 @@ long long await_and_set(int events, bool set_first) {
   return events - passes;
 }
 
-/// The same, the waiter having looked before the set(), and suspending after it.
+/// The same, but the waiter calls await_ready() before the set() and suspends after it.
 template <class Event>
 long long set_and_suspend(int events) {
   std::vector<meeting<Event>> meetings(static_cast<std::size_t>(events));
@@ -82,7 +82,7 @@ long long set_and_suspend(int events) {
   return events - passes;
 }
 
-/// Two coroutines on two pools, or both outside, hand a plain counter to and fro.
+/// Two coroutines on two pools, or both outside, pass a plain counter back and forth.
 template <class Event, class Reset>
 long long ping_pong(bool on_pools, int turns, Reset reset) {
   static_thread_pool pools[2] = {static_thread_pool{1}, static_thread_pool{1}};
@@ -107,7 +107,7 @@ long long ping_pong(bool on_pools, int turns, Reset reset) {
 }
 
 /// Threads add to a sum and set the event after each; a consumer on a pool waits until it is complete. A lost
-/// wake-up hangs. Gives the sum.
+/// wake-up is a deadlock. Returns the sum.
 long long produce(int turns) {
   constexpr int producers = 3;
   static_thread_pool pool{1};
@@ -136,8 +136,8 @@ long long produce(int turns) {
   return sum;
 }
 
-/// Two set() at the same time while the consumer waits: one lets it through, the other is kept for its next
-/// await. Gives how many went wrong.
+/// Two concurrent set() while the consumer waits: one wakes it, the other is kept for its next await. Returns
+/// the number of failures.
 long long race_two_sets(int most) {
   struct doubly_set {
     single_consumer_async_auto_reset_event event;
@@ -163,8 +163,8 @@ long long race_two_sets(int most) {
   return wrong;
 }
 
-/// One thread sets, then another, then the consumer comes: where it gets both set() in one, it must see what
-/// both threads wrote. Gives how many went wrong.
+/// One thread sets the event, then another, then the consumer awaits: if it gets both set() as one, it must
+/// see what both threads wrote. Returns the number of failures.
 long long merge_two_sets(int rounds) {
   struct doubly_set {
     int written[2] = {};
@@ -187,7 +187,8 @@ long long merge_two_sets(int rounds) {
   return wrong;
 }
 
-/// The consumer is stopped at any moment while threads set. A lost set() hangs. Gives the sum.
+/// The consumer is stopped at any time while threads set the event. A lost set() is a deadlock. Returns the
+/// sum.
 template <class Event>
 long long produce_and_stop(int turns) {
   constexpr int producers = 2;
@@ -222,8 +223,8 @@ long long produce_and_stop(int turns) {
   return sum;
 }
 
-/// One stop request against one set(): the waiter goes on, or the set() is there for the next. Gives how many went
-/// wrong.
+/// One stop request races with one set(): either the waiter wakes, or the set() is kept for the next one.
+/// Returns the number of failures.
 template <class Event>
 long long race_a_stop(int most) {
   struct round {

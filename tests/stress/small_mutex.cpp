@@ -1,4 +1,4 @@
-// tests/stress/small_mutex.cpp -- a plain counter behind a lock that is held for longer than anybody spins.
+// tests/stress/small_mutex.cpp -- a plain counter behind a lock that is held for longer than threads spin.
 // SPDX-License-Identifier: MIT
 #include <coracle/base/small_mutex.hpp>
 #include <thread>
@@ -7,8 +7,8 @@
 #include "../support/stress.hpp"
 
 namespace {
-/// Each thread takes the lock `turns` times and holds it for up to `longest` turns of a loop. A sleeper that
-/// nobody wakes hangs.
+/// Each thread takes the lock `turns` times and holds it for up to `longest` iterations of a loop. A lost
+/// wake-up is a deadlock.
 long long count_under_lock(int threads, int turns, int longest) {
   coracle::detail::small_mutex mutex;
   long long counter = 0;

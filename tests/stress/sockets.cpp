@@ -1,4 +1,4 @@
-// tests/stress/sockets.cpp -- sockets and files that two threads serve: nothing is lost, mixed up or leaked.
+// tests/stress/sockets.cpp -- sockets and files served by two threads: no data is lost, mixed up or leaked.
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -61,7 +61,7 @@ socket listening(io_service& io) {
   listener.listen();
   return listener;
 }
-/// A byte that depends on who sends it and where it stands.
+/// Returns a byte that depends on its sender and its position.
 char expected(int who, std::size_t position) noexcept {
   return static_cast<char>(static_cast<std::size_t>(who) * 31 + position * 7 + position / 251);
 }
@@ -88,7 +88,7 @@ task<> serve(io_service& io, socket& listener, stop_token stop) {
   }
   co_await clients.join();
 }
-/// Sends `size` bytes, and reads them back at the same time. Gives how many came back right.
+/// Sends `size` bytes and concurrently reads them back. Returns how many came back correct.
 task<> talk(socket& listener, io_service& io, int who, std::size_t size, std::atomic<long long>& right) {
   co_await io.schedule();
   socket connection = socket::create_tcpv4(io);
@@ -121,7 +121,7 @@ task<> talk(socket& listener, io_service& io, int who, std::size_t size, std::at
   co_await connection.disconnect();
 }
 
-/// Many clients of one echo server. Gives how many bytes came back right.
+/// Many clients of one echo server. Returns how many bytes came back correct.
 long long echo_many(int clients, std::size_t size) {
   served by;
   socket listener = listening(by.io);
@@ -144,8 +144,8 @@ struct outcome {
   long long left = 0;       // what there was to be had afterwards
 };
 
-/// Each round starts an operation and gives it something to finish with, while another thread requests its stop.
-/// What was given is taken by the operation or still there: never both, never neither.
+/// Each round starts an operation and provides what completes it, while another thread requests stop. The
+/// operation consumes what was provided, or it is still available: never both, never neither.
 template <class Start, class Give>
 outcome race(int most, Start start, Give give) {
   outcome found;
@@ -216,7 +216,7 @@ outcome race_accept(int most) {
   return found;
 }
 
-/// Writes of one byte each, in any order, each at a place of its own: those that gave a result are in the file.
+/// Writes of one byte each, at distinct offsets in any order: those that succeeded are in the file.
 outcome race_write(int most) {
   served by;
   std::string folder = (std::filesystem::temp_directory_path() / "coracle_stress.XXXXXX").string();

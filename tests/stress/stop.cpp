@@ -1,4 +1,4 @@
-// tests/stress/stop.cpp -- stop requests against registrations, ends and drops of tokens.
+// tests/stress/stop.cpp -- stop requests race with registration, deregistration and the end of tokens.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/stop.hpp>
@@ -17,8 +17,8 @@ using coracle::stop_source;
 using coracle::stop_token;
 using coracle_test::detached;
 
-/// A callback is registered and deregistered while another thread requests: it runs once or never, and not after
-/// its end. Its plain counter would show a call on the side.
+/// A callback is registered and deregistered while another thread requests stop: it runs at most once, and
+/// not after deregistration. TSan would detect a concurrent call by its plain counter.
 long long race_registration(int most) {
   std::vector<stop_source> sources(static_cast<std::size_t>(most));
   std::vector<int> calls(sources.size());
@@ -40,7 +40,7 @@ long long race_registration(int most) {
   return wrong;
 }
 
-/// What the requester wrote before is visible to whoever sees the request.
+/// What the requester wrote before is visible to every thread that sees the request.
 long long race_publication(int most) {
   std::vector<stop_source> sources(static_cast<std::size_t>(most));
   std::vector<int> written(sources.size());
@@ -59,7 +59,7 @@ long long race_publication(int most) {
   return wrong;
 }
 
-/// Two coroutines, each of whose callbacks wakes the other one, stopped from two threads at once.
+/// Two coroutines, each of whose callbacks wakes the other one, are stopped by two threads at once.
 long long race_mutual_wakeups(int most) {
   struct pair {
     stop_source stops[2];
@@ -84,7 +84,7 @@ long long race_mutual_wakeups(int most) {
       [&](int i) { pairs[static_cast<std::size_t>(i)].stops[1].request_stop(); });
   long long wrong = 0;
   for (std::size_t i = 0; i != pairs.size(); ++i) {
-    // Whoever was woken before it was stopped has deregistered and wakes nobody. But one of them was woken.
+    // A waiter that was woken before it was stopped has deregistered, and wakes no other. But one was woken.
     wrong += i < static_cast<std::size_t>(rounds) && pairs[i].ended == 0;
     for (auto& event : pairs[i].events) event.set();
     wrong += pairs[i].ended != 2;
@@ -92,7 +92,7 @@ long long race_mutual_wakeups(int most) {
   return wrong;
 }
 
-/// The last token that follows a std::stop_token goes while that is requested.
+/// The last token linked to a std::stop_token is destroyed while stop is requested.
 long long race_following(int most) {
   std::vector<std::stop_source> sources(static_cast<std::size_t>(most));
   std::vector<int> calls(sources.size());
@@ -108,7 +108,7 @@ long long race_following(int most) {
   return wrong;
 }
 
-/// Many callbacks come and go on two threads, then one request: those that are left run once.
+/// Many callbacks come and go on two threads; then one request runs each remaining one once.
 long long register_from_two_threads(int turns) {
   stop_source source;
   std::atomic<long long> calls{0};

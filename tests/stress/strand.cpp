@@ -1,4 +1,4 @@
-// tests/stress/strand.cpp -- what runs on a strand excludes itself, in order, and loses nothing.
+// tests/stress/strand.cpp -- coroutines on a strand run one at a time, in order, and none is lost.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -20,7 +20,7 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle_test::detached;
 
-/// Coroutines of a pool count on a strand, in a plain counter; some leave it in between.
+/// Coroutines of a pool increment a plain counter on a strand; some leave the strand in between.
 long long count(std::size_t threads, int coroutines, int turns) {
   static_thread_pool pool{threads};
   strand place{pool};
@@ -39,7 +39,7 @@ long long count(std::size_t threads, int coroutines, int turns) {
   return counter;
 }
 
-/// Plain threads post to it, each its own numbers: they run in that order.
+/// Plain threads post numbers to a strand: those of each thread run in order.
 struct order {
   long long ran = 0, wrong = 0;
 };
@@ -67,7 +67,7 @@ order post_in_order(int posts) {
   return found;
 }
 
-/// One goes to a strand of its own, leaves it, and destroys it at once, while the run that resumed it ends.
+/// A coroutine enters a strand of its own, leaves it and destroys it, while the run that resumed it ends.
 long long leave_and_destroy(int rounds) {
   static_thread_pool pool{2}, other{1};
   std::atomic<long long> destroyed{0};
@@ -84,7 +84,7 @@ long long leave_and_destroy(int rounds) {
   return destroyed;
 }
 
-/// Posts come at every moment of the strand's way to being idle.
+/// Posts at every step of the strand's way to being idle.
 long long post_while_it_ends(int posts) {
   static_thread_pool pool{1};
   strand place{pool};

@@ -1,5 +1,4 @@
-// tests/stress/stream.cpp -- pipelines whose parts run on several threads lose and double nothing, and end
-// joined.
+// tests/stress/stream.cpp -- pipelines on several threads lose and duplicate no elements, and are joined.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/channels/channel.hpp>
@@ -31,7 +30,7 @@ coracle::async_generator<int> hopping(coracle::static_thread_pool& pool, int fro
   }
 }
 
-/// Elements that hop between pools come out in order.
+/// Elements that hop between pools are delivered in order.
 long long out_of_order(int elements) {
   coracle::static_thread_pool first{2}, second{1};
   const auto hop = [&](int n) -> task<int> {
@@ -47,7 +46,7 @@ long long out_of_order(int elements) {
   return wrong + (elements - next);
 }
 
-/// Sources on different threads: everything comes once, each source's in order.
+/// Sources on different threads: each element is delivered once, those of each source in order.
 long long merged_wrong(int elements) {
   coracle::static_thread_pool first{1}, second{1};
   coracle::channel<int> sent{2};
@@ -70,7 +69,7 @@ long long merged_wrong(int elements) {
   return wrong + (3LL * elements - seen);
 }
 
-/// A stop request comes at any moment; afterwards nothing runs any more.
+/// Requests stop at any time; afterwards nothing runs.
 long long stopped_wrong(int most) {
   coracle::static_thread_pool pool{2};
   std::atomic<long long> running{0}, wrong{0};

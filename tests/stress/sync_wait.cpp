@@ -1,4 +1,4 @@
-// tests/stress/sync_wait.cpp -- plain threads that wait for coroutines which end on other threads.
+// tests/stress/sync_wait.cpp -- plain threads wait for coroutines that end on other threads.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/core/sync_wait.hpp>
@@ -37,7 +37,7 @@ long long wait_on_four_threads(Scheduler& place, int turns) {
   return right;
 }
 
-/// Two threads wake one another, each blocked in sync_wait meanwhile.
+/// Two threads wake each other, each blocked in sync_wait.
 long long ping_pong(int turns) {
   coracle::async_auto_reset_event ping, pong;
   long long answers = 0;

@@ -1,4 +1,4 @@
-// tests/stress/timers.cpp -- every sleep ends once, whoever ends it; no timeout loses a result.
+// tests/stress/timers.cpp -- every sleep ends exactly once, and no timeout loses a result.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <atomic>
@@ -41,7 +41,7 @@ task<> sleep_on(auto& place, microseconds delay, endings& seen) {
   }
 }
 
-/// Rounds of sleepers whose time comes about when their stop is requested.
+/// Rounds of sleepers whose deadline passes about when their stop is requested.
 template <class Place>
 void stop_sleepers(Place& place, int rounds, endings& seen) {
   constexpr int sleepers = 16;
@@ -64,8 +64,8 @@ void stop_sleepers(Place& place, int rounds, endings& seen) {
   }
 }
 
-/// A permit is released about when the timeout of who waits for it expires. If he has not got it, it is still
-/// there. Gives how many were lost or doubled.
+/// A permit is released about when the timeout of its waiter expires. If the waiter has not got it, it is
+/// still available. Returns how many were lost or duplicated.
 template <class Start>
 long long release_against_timeout(int rounds, Start start) {
   long long wrong = 0;
@@ -93,7 +93,7 @@ long long release_against_timeout(int rounds, Start start) {
   return wrong;
 }
 
-/// Timers in random order on virtual time: a third of them is stopped. Gives how many have ended wrongly.
+/// Timers in random order on virtual time; a third of them are stopped. Returns how many ended wrongly.
 long long many_on_virtual_time(int count) {
   coracle::testing::virtual_time_loop loop;
   coracle::stop_source source;
@@ -130,7 +130,7 @@ long long many_on_virtual_time(int count) {
   return out_of_order + (cancelled - (count + 2) / 3) + (over - (count - (count + 2) / 3));
 }
 
-/// A queue of that many: inserted, and taken out in another order; inserted again, and fired.
+/// Inserts timers into a queue and removes them in another order; then inserts them again and fires them.
 long long many_in_one_queue(int count) {
   using coracle::detail::timer;
   const steady::time_point begin{std::chrono::hours(1)};
@@ -165,7 +165,7 @@ long long many_in_one_queue(int count) {
   return wrong + (count - fired);
 }
 
-/// An io_service that two threads run.
+/// An io_service run by two threads.
 struct two_runners {
   coracle::io_service io;
   coracle::io_work_scope work{io};

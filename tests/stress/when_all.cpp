@@ -31,7 +31,7 @@ struct leaf_failed : std::runtime_error {
   leaf_failed() : std::runtime_error("a leaf failed") {}
 };
 
-/// What a tree must give: computed without coroutines from the same seed.
+/// The expected result of a tree, computed without coroutines from the same seed.
 struct expected {
   long long leaves = 0;
   bool fails = false;
@@ -80,7 +80,7 @@ task<int> leaf(world& w, unsigned seed) {
   co_return 1;
 }
 
-/// The number of leaves below. Throws if one of them failed.
+/// Returns the number of leaves below. Throws if one of them failed.
 task<int> tree(world& w, unsigned seed, int depth) {
   if (depth == 0) {
     const int one = co_await leaf(w, seed);
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     } catch (const coracle::error_group&) {
       ++failures;
     }
-    // A failure stops others before they come to a leaf, or on the way.
+    // A failure stops others before or while they reach a leaf.
     if (!right.fails) leaves += w.leaves - before;
   }
   run.expect("leaves", leaves, right_sums);

@@ -1,4 +1,4 @@
-// tests/stress/when_any.cpp -- races on several threads: one winner, every loser joined, nothing taken twice.
+// tests/stress/when_any.cpp -- races on several threads: one winner, every loser joined.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <coracle/compose/via.hpp>
@@ -30,7 +30,7 @@ struct totals {
 };
 struct own_error {};
 
-/// Waits for its event; tells how it ended. Now and then it answers a stop request with an error.
+/// Waits for its event, and returns how it ended. Occasionally it responds to a stop request with an error.
 task<int> run(totals& all, async_manual_reset_event& event, int number) {
   try {
     co_await event;
@@ -43,7 +43,8 @@ task<int> run(totals& all, async_manual_reset_event& event, int number) {
   co_return number;
 }
 
-/// Two threads end two children of a race at the same moment, a third of the time beside a stop request.
+/// Two threads end two children of a race at the same time, together with a stop request in a third of the
+/// cases.
 struct race_round {
   async_manual_reset_event first, second;
   coracle::stop_source source;
@@ -92,7 +93,7 @@ long long races_not_over(int most, totals& all) {
   return open;
 }
 
-/// Permits of two semaphores, taken one at a time by races on a pool: none is lost, and none taken by a loser.
+/// Races on a pool take permits of two semaphores: none is lost, and losers take none.
 struct permits {
   async_semaphore first{0}, second{0};
   std::atomic<long long> taken{0};

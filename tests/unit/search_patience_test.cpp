@@ -7,34 +7,34 @@
 namespace {
 using coracle::detail::search_patience;
 
-TEST_CASE("search_patience: a search in vain halves the next, down to one look") {
+TEST_CASE("search_patience: a failed search halves the next one, down to one round") {
   search_patience patience;
-  for (unsigned expected = search_patience::most; expected != 1; expected /= 2) {
-    CHECK(patience.looks() == expected);
-    patience.was_in_vain();
+  for (unsigned expected = search_patience::max_rounds; expected != 1; expected /= 2) {
+    CHECK(patience.rounds() == expected);
+    patience.failed();
   }
-  CHECK(patience.looks() == 1);
-  patience.was_in_vain();
-  CHECK(patience.looks() == 1);
+  CHECK(patience.rounds() == 1);
+  patience.failed();
+  CHECK(patience.rounds() == 1);
 }
-TEST_CASE("search_patience: a search that finds something makes the next as long as can be") {
+TEST_CASE("search_patience: a successful search makes the next one as long as possible") {
   search_patience patience;
-  for (int i = 0; i != 10; ++i) patience.was_in_vain();
-  CHECK(patience.looks() == 1);
-  patience.paid_off();
-  CHECK(patience.looks() == search_patience::most);
+  for (int i = 0; i != 10; ++i) patience.failed();
+  CHECK(patience.rounds() == 1);
+  patience.succeeded();
+  CHECK(patience.rounds() == search_patience::max_rounds);
 }
-TEST_CASE("search_patience: of those in vain one in 64 is long") {
+TEST_CASE("search_patience: one in 64 failed searches is long") {
   search_patience patience;
   int long_ones = 0;
-  for (int i = 0; i != 10; ++i) patience.was_in_vain();
-  for (unsigned i = 0; i != 4 * search_patience::between_long_ones; ++i) {
-    if (patience.looks() == search_patience::most) {
+  for (int i = 0; i != 10; ++i) patience.failed();
+  for (unsigned i = 0; i != 4 * search_patience::searches_per_long_one; ++i) {
+    if (patience.rounds() == search_patience::max_rounds) {
       ++long_ones;
     } else {
-      CHECK(patience.looks() == 1);
+      CHECK(patience.rounds() == 1);
     }
-    patience.was_in_vain();
+    patience.failed();
   }
   CHECK(long_ones == 4);
 }

@@ -51,7 +51,7 @@ TEST_CASE("shared_queues: a fair share moves on in order, as far as there is roo
   CHECK(take(queues, 2, moved, 5) == &items[3]);
   CHECK(moved == std::vector{&items[1], &items[2], &items[4]});
   CHECK(queues.is_empty());
-  CHECK(queues.is_surely_empty());
+  CHECK(queues.is_empty_locked());
 }
 
 TEST_CASE("shared_queues: each priority has a queue of its own, and what is low is not urgent") {

@@ -22,11 +22,11 @@ struct busy_thread {
 
   /// Returns the first letter of the kind, or '-' if no work was found.
   char turn() {
-    const turn_order::sight seen{.now = now,
-                                 .high_waits = waiting[kind::high] != 0,
-                                 .low_waits = waiting[kind::low] != 0,
-                                 .ended = ended,
-                                 .continues = continues};
+    const turn_order::observation seen{.now = now,
+                                       .high_waits = waiting[kind::high] != 0,
+                                       .low_waits = waiting[kind::low] != 0,
+                                       .ended = ended,
+                                       .continues = continues};
     now += turn_length;
     const char found = order.next(seen, [&](kind which) {
       if (waiting[which] == 0) return '\0';
@@ -122,9 +122,9 @@ using coracle::detail::stack_aging;
 TEST_CASE("stack_aging: one entry is due in each interval, however many turns there are") {
   stack_aging aging;
   std::uint64_t now = stack_aging::interval;
-  constexpr std::uint64_t turn = stack_aging::interval / (16 * stack_aging::turns_between_looks);
+  constexpr std::uint64_t turn = stack_aging::interval / (16 * stack_aging::turns_between_checks);
   int due = 0;
-  for (unsigned i = 0; i != 10 * 16 * stack_aging::turns_between_looks; ++i, now += turn) {
+  for (unsigned i = 0; i != 10 * 16 * stack_aging::turns_between_checks; ++i, now += turn) {
     if (aging.count_turn() && aging.is_due(now)) ++due;
   }
   CHECK(due == 10);
@@ -133,7 +133,7 @@ TEST_CASE("stack_aging: where turns are long the clock is read once in so many")
   stack_aging aging;
   std::uint64_t now = stack_aging::interval;
   int due = 0;
-  for (unsigned i = 0; i != 10 * stack_aging::turns_between_looks; ++i, now += stack_aging::interval) {
+  for (unsigned i = 0; i != 10 * stack_aging::turns_between_checks; ++i, now += stack_aging::interval) {
     if (aging.count_turn() && aging.is_due(now)) ++due;
   }
   CHECK(due == 10);

@@ -57,8 +57,8 @@ concept blocking_function = std::invocable<Function&> || std::invocable<Function
 /// Threads     thread-safe; the destructor is not called on one of the pool's own threads.
 class blocking_pool {
  public:
-  /// Requires: most_threads >= 1.
-  explicit blocking_pool(std::size_t most_threads = 64,
+  /// Requires: max_threads >= 1.
+  explicit blocking_pool(std::size_t max_threads = 64,
                          std::chrono::milliseconds idle_time = std::chrono::seconds{10});
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
