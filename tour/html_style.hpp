@@ -60,7 +60,7 @@ td.number { color: inherit; }
 .controls button { font: inherit; min-width: 2.75rem; min-height: 2.5rem; padding: 0 .8rem; border: 1px solid var(--accent); border-radius: .4rem; background: var(--accent-wash); color: var(--accent); cursor: pointer; }
 .controls button:disabled { opacity: .4; cursor: default; }
 .controls output { font-variant-numeric: tabular-nums; min-width: 4.5rem; }
-.with-code { display: grid; grid-template-columns: minmax(0, 22rem) minmax(0, 1fr); gap: 0 1.2rem; align-items: start; }
+.with-code { display: grid; grid-template-columns: minmax(0, 25rem) minmax(0, 1fr); gap: 0 1.2rem; align-items: start; }
 .with-code > h3, .with-code > .controls { grid-column: 1 / -1; }
 .with-code > pre { margin: 0; }
 .line { display: block; margin: 0 -1rem; padding: 0 1rem; border-left: 3px solid transparent; }
@@ -84,8 +84,7 @@ td.number { color: inherit; }
 .lane .track > b.done { background: var(--card); border: 3px solid var(--ink); }
 .lane .track > u { display: none; }
 .live .lane .track > u { display: block; position: absolute; top: 0; bottom: 0; left: var(--head); width: 2px; margin-left: -1px; background: var(--curve-0); transition: left .25s; }
-.live .lane .track > :not(u) { opacity: .18; transition: opacity .25s; }
-.live .lane .track > .past, .live .lane .track > .now { opacity: 1; }
+.live .lane .track > u::after { content: ""; position: absolute; top: 0; bottom: 0; left: .5rem; width: 100vw; background: var(--track); opacity: .8; }
 .events { list-style: none; margin: 0; padding: 0; font-size: .92rem; }
 .events > li { display: flex; gap: .8rem; padding: .25rem .5rem; border-left: 3px solid transparent; overflow-wrap: anywhere; }
 .events .when { flex: none; width: 4.5rem; text-align: right; color: var(--soft); font-variant-numeric: tabular-nums; }

@@ -76,6 +76,16 @@ index = figures["index"]
 assert index["files"]["value"] == 2, index["files"]
 assert index["lines"]["value"] == 3, index["lines"]
 assert index["skipped"]["value"] == 1, index["skipped"]
+assert figures["cancellation"]["naive.lost"]["value"] > 0 and figures["cancellation"]["channel.lost"]["value"] == 0
+assert figures["interleavings"]["mutants_killed"]["value"] == 4
+kinds = {s["name"]: [i["kind"] for i in s["items"]] for s in tour["sections"]}
+for name, kind, count in (("scope", "timeline", 2), ("cancellation", "timeline", 2), ("seed", "timeline", 1),
+                          ("interleavings", "timeline", 1), ("channels", "levels", 1), ("frame", "memory", 6)):
+    assert kinds[name].count(kind) == count, (name, kind, kinds[name])
+for section in tour["sections"]:
+    for item in section["items"]:
+        times = [e["ns"] for e in item.get("events", [])]
+        assert times == sorted(times), ("not in order", item)
 END
 }
 html_is_right() {
@@ -100,6 +110,35 @@ page.feed(text)
 assert not page.open_tags, page.open_tags
 END
 }
+page_steps() { # FILE: in a browser, by the buttons and by the keys
+  python3 - "$1" "$work/stepped.html" <<'END'
+import sys
+presses = """<script>
+const film = document.querySelector(".film.memory"), seen = [];
+const look = () => seen.push(film.querySelector("output").textContent + "/" +
+                             [...film.querySelectorAll(".card")].filter(c => getComputedStyle(c).visibility === "visible").length);
+const key = name => { document.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true})); look(); };
+const click = name => { film.querySelector(`[data-go=${name}]`).click(); look(); };
+look(); click("next"); click("next"); click("back");
+film.focus(); key("ArrowRight"); key("ArrowLeft"); key("End"); key("ArrowRight"); key("Home");
+document.title = seen.join(", ");
+</script></body>"""
+page = open(sys.argv[1], encoding="utf-8").read()
+open(sys.argv[2], "w", encoding="utf-8").write(page.replace("</body>", presses))
+END
+  timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$work/stepped.html" 2>/dev/null | grep -o '<title>.*</title>' >"$work/title.txt"
+  cat "$work/title.txt"
+  grep -qx '<title>1 of 6/1, 2 of 6/1, 3 of 6/1, 2 of 6/1, 3 of 6/1, 2 of 6/1, 6 of 6/1, 6 of 6/1, 1 of 6/1</title>' "$work/title.txt"
+}
+needs_its_second_program() {
+  local code=0
+  mkdir -p "$work/alone"
+  cp "$tour" "$work/alone"
+  "$work/alone/coracle-tour" --only interleavings >/dev/null 2>"$work/err.txt" || code=$?
+  cat "$work/err.txt"
+  [[ $code == 1 ]] && grep -q 'alone/coracle-tour-interleavings' "$work/err.txt"
+}
+runs_with_epoll() { CORACLE_IO=epoll "$tour" --only io >"$work/epoll.txt" && grep -q 'is epoll here' "$work/epoll.txt"; }
 runs_alone() { # NAME: that station and no other
   "$tour" --only "$1" "$work/tree" >"$work/only.txt" || { grep -A 3 '^  FAIL' "$work/only.txt"; return 1; }
   grep -c '^── ' "$work/only.txt" | grep -qx 1 && grep -q "^── [0-9]\+ $1: " "$work/only.txt"
@@ -153,6 +192,13 @@ check "a wider page has 100 columns" fills_page 120 100
 check "the JSON is well-formed and holds what was measured" json_is_right "$work/tour.json"
 check "the HTML holds every station and nothing from outside" html_is_right "$work/tour.html"
 check "the HTML has no control characters" no_controls "$work/tour.html"
+if command -v chromium >/dev/null; then
+  check "the page can be stepped through" page_steps "$work/tour.html"
+else
+  echo "left out: the page can be stepped through (there is no chromium)"
+fi
+check "the io station runs with epoll, too" runs_with_epoll
+check "a missing model checker is an error" needs_its_second_program
 for name in "${stations[@]}"; do check "--only $name runs that station alone" runs_alone "$name"; done
 check "--help explains the options" help_is_right
 check "./dev demo --help says the same without packages and a build" dev_has_the_help

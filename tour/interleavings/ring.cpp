@@ -1,7 +1,6 @@
 // tour/interleavings/ring.cpp -- checks a ring for one sender and one receiver in every interleaving: as it is, and with
 // each of its memory orders weakened. The tour runs this program and reads what it prints.
 // SPDX-License-Identifier: MIT
-#include <array>
 #include <coracle/testing/model/atomic.hpp>
 #include <coracle/testing/model/model_check.hpp>
 #include <cstdio>
@@ -21,22 +20,23 @@ class ring {
   explicit ring(const orders& used) : used_(used) {}
   bool send(int element) {
     const unsigned tail = tail_.load(memory_order_relaxed);
-    if (tail - head_.load(used_.sees_free) == slots_.size()) return false;
-    slots_[tail % slots_.size()] = element;
+    if (tail - head_.load(used_.sees_free) == places) return false;
+    slots_[tail % places] = element;
     tail_.store(tail + 1, used_.sent);
     return true;
   }
   std::optional<int> receive() {
     const unsigned head = head_.load(memory_order_relaxed);
     if (head == tail_.load(used_.sees_sent)) return std::nullopt;
-    const int element = slots_[head % slots_.size()];
+    const int element = slots_[head % places];
     head_.store(head + 1, used_.freed);
     return element;
   }
 
  private:
+  static constexpr unsigned places = 2;
   orders used_;
-  std::array<coracle::testing::plain<int>, 2> slots_{};
+  coracle::testing::plain<int> slots_[places];
   coracle::testing::atomic<unsigned> head_{0}, tail_{0};
 };
 
