@@ -26,25 +26,25 @@ constexpr int senders = 4, each_sends = 150;
 constexpr std::int64_t all_sent = senders * each_sends;
 constexpr int numbers = 2000, numbers_of_a_burst = 20, signals = 50;
 
-/// Both ends report here, so that the level is known after each send and each receive.
+/// Both ends report here what they begin to send, and what they have received.
 struct fan_in {
   coracle::channel<std::int64_t> elements{capacity};
   std::vector<double> levels;
   int sending = senders;
   std::uint64_t waited = 0;  ///< sends that found the channel full
-  std::int64_t sent = 0, received = 0, sum = 0;
+  std::int64_t offered = 0, received = 0, sum = 0;
 
-  void changed() { levels.push_back(static_cast<double>(sent - received)); }
+  void changed() { levels.push_back(static_cast<double>(offered - received)); }
 };
 
 task<> send_all(fan_in& at, std::int64_t first) {
   for (std::int64_t i = first; i != first + each_sends; ++i) {
+    ++at.offered;
+    at.changed();
     if (!at.elements.try_send(i)) {
       ++at.waited;
       co_await at.elements.send(i);
     }
-    ++at.sent;
-    at.changed();
     co_await coracle::this_task::yield();
   }
   if (--at.sending == 0) at.elements.close();
@@ -75,13 +75,16 @@ void show_fan_in(section& page) {
   coracle::io_service io;
   io.run(fan_in_from_all(seen));
   const double highest = *std::max_element(seen.levels.begin(), seen.levels.end());
-  page.add(level_chart{"Elements sent and not yet received", "after each send and each receive", seen.levels,
-                       static_cast<double>(capacity), "the capacity"});
-  page.say(grouped(seen.waited) + " of " + grouped(static_cast<std::uint64_t>(seen.sent)) +
-           " sends had to wait. That is the backpressure: nobody counts, and memory stays bounded.");
-  page.check(highest <= capacity + 1, "At most " + grouped(static_cast<std::uint64_t>(highest)) +
-                                          " elements were under way: those in the channel, and one that the "
-                                          "receiver has been given.");
+  page.add(level_chart{"Elements in the channel, and those whose senders wait",
+                       "after each send and each receive", seen.levels, static_cast<double>(capacity),
+                       "the capacity, above which senders wait"});
+  page.say(grouped(seen.waited) + " of " + grouped(static_cast<std::uint64_t>(seen.offered)) +
+           " sends had to wait. That is backpressure: it bounds memory, and no sender counts anything.");
+  page.check(
+      highest <= capacity + senders + 1,
+      "At most " + grouped(static_cast<std::uint64_t>(highest)) +
+          " elements were under way: " + grouped(capacity) +
+          " in the channel, one for each sender that waits, and one that the receiver has been given.");
   page.check(seen.sum == all_sent * (all_sent - 1) / 2 && seen.received == all_sent,
              "All " + grouped(static_cast<std::uint64_t>(seen.received)) + " elements arrived, each once.");
   page.measured("fan_in.highest", highest, "elements");

@@ -79,19 +79,21 @@ std::vector<std::string> drawn_timeline(const timeline& recorded, std::size_t wi
 std::vector<std::string> drawn_levels(const level_chart& chart, std::size_t width) {
   static constexpr const char* eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::size_t height = 4;
-  const std::string top = fixed(chart.limit, 0);
+  double highest = chart.limit;
+  for (const double level : chart.levels) highest = std::max(highest, level);
+  const std::string top = fixed(highest, 0);
   const std::vector<double> columns = columns_of(chart.levels, width - top.size() - 2);
   std::vector<std::string> lines;
   for (std::size_t row = height; row-- != 0;) {
     std::string line = fitted_right(row == height - 1 ? top : row == 0 ? "0" : "", top.size()) + " ┤";
     for (const double level : columns) {
-      const double filled = level / chart.limit * height * 8 - static_cast<double>(row) * 8;
+      const double filled = level / highest * height * 8 - static_cast<double>(row) * 8;
       line += eighths[static_cast<std::size_t>(std::clamp(std::round(filled), 0.0, 8.0))];
     }
     lines.push_back(std::move(line));
   }
-  for (std::string& line :
-       wrapped(chart.x_label + "; " + top + ": " + chart.limit_label, width - top.size() - 2)) {
+  for (std::string& line : wrapped(chart.x_label + "; " + fixed(chart.limit, 0) + " is " + chart.limit_label,
+                                   width - top.size() - 2)) {
     lines.push_back(std::string(top.size() + 2, ' ') + line);
   }
   return lines;
