@@ -6,6 +6,7 @@
 #include <coracle/io/byte_stream.hpp>
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/owned_descriptor.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/signal_set.hpp>
@@ -18,3 +19,5 @@
 #include <coracle/net/resolve.hpp>
 #include <coracle/net/serve.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/net/unix_address.hpp>
+#include <coracle/net/unix_socket.hpp>

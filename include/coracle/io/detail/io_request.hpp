@@ -4,6 +4,7 @@
 #include <coracle/base/intrusive_list.hpp>
 #include <coracle/core/detail/choice.hpp>
 #include <coracle/core/executor.hpp>
+#include <coracle/io/owned_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -62,14 +63,16 @@ struct io_event : waiter {
 enum class io_opcode : std::uint8_t {
   // Wait until the descriptor can be read:
   read,  ///< read(2) of a pipe, a terminal, an eventfd ..., which is non-blocking or `asks_first`; of a file, here and now
-  receive,        ///< recv(2)
-  receive_from,   ///< recvfrom(2) into `address`
-  accept,         ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
-  wait_readable,  ///< poll(2): the result is the events
+  receive,          ///< recv(2)
+  receive_from,     ///< recvfrom(2) into `address`
+  accept,           ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
+  receive_message,  ///< recvmsg(2); `address` is an io_message. Descriptors have close-on-exec
+  wait_readable,    ///< poll(2): the result is the events
   // Wait until it can be written:
   write,          ///< write(2), as read; raises SIGPIPE as usual
   send,           ///< send(2); never raises SIGPIPE
   send_to,        ///< sendto(2) to `address`; never raises SIGPIPE
+  send_message,   ///< sendmsg(2); `address` is an io_message; never raises SIGPIPE
   connect,        ///< connect(2) to `address`
   wait_writable,  ///< poll(2): the result is the events
   // Files, which cannot be waited for:
@@ -80,6 +83,18 @@ enum class io_opcode : std::uint8_t {
 
 /// Flag of read and write of a pollable descriptor that blocks, since others use it, too: it is asked first whether it would.
 inline constexpr int asks_first = 1;
+/// Flag of write: a pipe that nobody reads is EPIPE, and no SIGPIPE.
+inline constexpr int without_sigpipe = 2;
+
+/// What goes with the bytes of a message: `address` of receive_message and send_message.
+struct io_message {
+  void* name = nullptr;                ///< a sockaddr; null: none is given, or asked for
+  std::uint32_t name_size = 0;         ///< in: the room, or the length; out: the length received
+  const int* to_pass = nullptr;        ///< send_message: `count` descriptors
+  owned_descriptor* passed = nullptr;  ///< receive_message: room for `count` descriptors
+  std::size_t count = 0;               ///< out: those that were received
+  bool is_cut = false;                 ///< out: there were more descriptors, which are closed
+};
 
 /// One system call. It lives in the awaiter, in the coroutine's frame, at one address from the moment it is
 /// submitted until it has been delivered.
