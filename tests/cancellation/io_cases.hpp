@@ -12,6 +12,7 @@
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/io/process.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/stream_descriptor.hpp>
@@ -510,6 +511,26 @@ class unix_accept_case final : public io_case {
   bool connected_ = false;
 };
 
+class process_wait_case final : public io_case {
+  coracle::task<> operation() override {
+    const coracle::exit_status status = co_await to_its_end(child_.wait());
+    was_killed_ = status.signal() == SIGKILL;
+  }
+  void complete() override {
+    child_.signal(SIGKILL);
+    completed_ = true;
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    if (was_killed_ != carried_out) return false;
+    if (!completed) child_.signal(SIGKILL);
+    return io_.run(child_.wait()).signal() == SIGKILL;  // known also if nobody has waited for it
+  }
+
+  coracle::process child_{io_, coracle::command{"/bin/sleep", "1000"}};
+  bool was_killed_ = false;
+};
+
 /// All threads for files are held by reads from empty pipes until complete().
 class file_case : public io_case {
  protected:
@@ -606,6 +627,7 @@ inline std::vector<cancellation_entry> io_cases() {
           {"unix_accept_operation", &make_case<unix_accept_case>, at_once, true, alone},
           {"unix_send_message_operation", &make_case<unix_send_message_case>, at_once, true, alone},
           {"unix_recv_message_operation", &make_case<unix_recv_message_case>, at_once, true, alone},
+          {"process_wait_operation", &make_case<process_wait_case>, at_once, true, alone},
           {"file_read_operation", &make_case<read_at_case<false>>, at_once, true, alone},
           {"file_write_operation", &make_case<write_at_case<false>>, at_once, true, alone},
           {"read_exactly()", &make_case<read_at_case<true>>, at_once, true, alone},
