@@ -218,6 +218,21 @@ TEST_CASE("process: descriptors that change places do not overwrite each other")
   CHECK(io.run(child.wait()).is_success());
 }
 
+TEST_CASE("process: a number that is free here is as good as any other") {
+  io_service io;
+  auto pipe = coracle::make_pipe(io);
+  const int next_free = ::dup(STDERR_FILENO);
+  ::close(next_free);
+  const int write_end = pipe.write_end.native_handle();
+  for (int number = next_free; number != next_free + 6; ++number) {
+    const std::string script = "echo here >&" + std::to_string(number);
+    command what{"/bin/bash", "-c", script};  // sh knows numbers of one digit only
+    process child{io, what.descriptor(number, redirection::copy_of(write_end))};
+    CHECK(io.run(next_line(pipe.read_end)) == "here");
+    CHECK(io.run(child.wait()).is_success());
+  }
+}
+
 TEST_CASE("process: inherits no descriptor but its own, not even one that stays open at exec") {
   const int open_at_exec = ::open("/dev/null", O_RDONLY);
   io_service io;

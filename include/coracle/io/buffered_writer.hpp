@@ -37,6 +37,7 @@ class buffered_writer {
   /// Awaitable of nothing: `text` is in the buffer, or has been passed on. Cancelled, or ended by an error, `*taken`, if given,
   /// says how many bytes are; called again with it, it goes on from there. Requires: `text` outlives the operation.
   task<> write(std::string_view text, stop_token token = {}, std::size_t* taken = nullptr);
+  CORACLE_CORO_WRAPPER()
   task<> write(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* taken = nullptr) {
     return write(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                  std::move(token), taken);

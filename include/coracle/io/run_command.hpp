@@ -75,9 +75,11 @@ inline task<std::string> collect(stream_descriptor* from, std::size_t most) {
   if (has_output) what.output(redirection::pipe());
   if (has_error) what.error(redirection::pipe());
   process child{service, what};
-  auto [fed, output, error] = co_await when_all(detail::feed(has_input ? &child.input() : nullptr, input),
-                                                detail::collect(has_output ? &child.output() : nullptr, most),
-                                                detail::collect(has_error ? &child.error() : nullptr, most));
+  stream_descriptor* const to_feed = has_input ? &child.input() : nullptr;
+  stream_descriptor* const from_output = has_output ? &child.output() : nullptr;
+  stream_descriptor* const from_error = has_error ? &child.error() : nullptr;
+  auto [fed, output, error] = co_await when_all(
+      detail::feed(to_feed, input), detail::collect(from_output, most), detail::collect(from_error, most));
   static_cast<void>(fed);
   const exit_status ended = co_await child.wait();
   command_result result{ended};

@@ -93,6 +93,7 @@ class stream_descriptor {
   /// Awaitable of nothing: all bytes are written. Cancelled, or ended by an error, `*written`, if given, says how many; called
   /// again with it, it goes on from there.
   task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr);
+  CORACLE_CORO_WRAPPER()
   task<> write_all(std::string_view text, stop_token token = {}, std::size_t* written = nullptr) {
     return write_all(std::as_bytes(std::span{text}), std::move(token), written);
   }

@@ -106,6 +106,7 @@ class unix_socket {
   /// Awaitable of nothing: all bytes are sent. Cancelled, or ended by an error, `*sent`, if given, says how many; called
   /// again with it, it goes on from there. Requires: a stream.
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(std::as_bytes(std::span{text}), std::move(token), sent);
   }
