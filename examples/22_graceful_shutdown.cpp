@@ -7,14 +7,12 @@
 #include <array>
 #include <chrono>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/compose/when_any.hpp>
-#include <coracle/compose/with_scope.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/signal_set.hpp>
-#include <coracle/net/accept_with_backoff.hpp>
+#include <coracle/net/serve.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/sync/async_latch.hpp>
 #include <coracle/time/sleep.hpp>
@@ -48,31 +46,14 @@ coracle::task<> answer(socket client, coracle::async_latch& begun) {
   }
 }
 
-/// Ends when the running requests have had their time.
-coracle::task<> patience(coracle::stop_token shutdown) {
-  try {
-    co_await coracle::stop_when(coracle::sleep_for(std::chrono::hours::max()), shutdown);
-  } catch (const coracle::operation_cancelled&) {
-  }
-  co_await coracle::sleep_for(500ms);
-  std::puts("server: cancels the rest");
-}
-
+/// Until it is stopped. Running requests then have half a second; after that they are cancelled.
 coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::async_latch& begun) {
-  const auto accept_all = [&](coracle::async_scope& requests) -> coracle::task<> {
-    try {
-      for (;;) {
-        socket client = co_await coracle::stop_when(coracle::net::accept_with_backoff(listener), shutdown);
-        requests.spawn(answer(std::move(client), begun));
-      }
-    } catch (const coracle::operation_cancelled&) {
-      listener.close();
-      std::puts("server: accepts no more");
-    }
-  };
-  // The first to end wins; the other is stopped and joined.
-  const auto first = co_await coracle::when_any(coracle::with_scope(accept_all), patience(shutdown));
-  if (first.index() == 0) std::puts("server: all requests were finished");
+  const auto answer_one = [&](socket client) { return answer(std::move(client), begun); };
+  const coracle::net::serve_limits limits{.connections = 100, .drain = 500ms};
+  try {
+    co_await coracle::stop_when(coracle::net::serve(listener, answer_one, limits), shutdown);
+  } catch (const coracle::operation_cancelled&) {  // all requests have ended
+  }
 }
 
 coracle::task<> ask(coracle::io_service& io, coracle::net::ip_endpoint server, const char* request) {
@@ -105,6 +86,7 @@ coracle::task<> demonstrate(coracle::io_service& io) {
   coracle::stop_source stop;
   co_await coracle::when_all(serve(std::move(listener), stop.get_token(), begun), ask(io, port, "short"),
                              ask(io, port, "long"), shut_down(signals, stop), send_signal(begun));
+  std::puts("the server has ended");
 }
 
 int main() {
@@ -114,7 +96,6 @@ int main() {
 
 // Output:
 //   shutting down
-//   server: accepts no more
 //   short request: done
-//   server: cancels the rest
 //   long request: sorry, the server stops
+//   the server has ended

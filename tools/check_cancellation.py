@@ -71,6 +71,7 @@ NOT_OPERATIONS = {
     "stays_at_end::final_awaiter": NO_WAIT,
     "transfer_to_itself": NO_WAIT,
     "generator_state::yielded_copy": NO_WAIT,
+    "unix_connect_operation": NO_WAIT,
 }
 
 NOT_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*', re.DOTALL | re.MULTILINE)

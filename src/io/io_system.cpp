@@ -43,7 +43,8 @@ class linux_io_system final : public io_system {
   int open_socket(int family, int type) noexcept override {
     const int fd = call([&] { return ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
     const int on = 1;
-    if (fd >= 0 && type == SOCK_STREAM) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (fd >= 0 && type == SOCK_STREAM && family != AF_UNIX)
+      ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
   }
   int bind(int fd, const sockaddr* address, socklen_t size) noexcept override {

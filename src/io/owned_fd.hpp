@@ -1,11 +1,9 @@
-// src/io/owned_fd.hpp -- a descriptor that is closed at the end of its scope.
+// src/io/owned_fd.hpp -- a descriptor that a system call has just given, or an exception.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <unistd.h>
-
 #include <cerrno>
+#include <coracle/io/owned_descriptor.hpp>
 #include <system_error>
-#include <utility>
 
 namespace coracle::detail {
 /// Throws std::system_error for errno.
@@ -13,23 +11,12 @@ namespace coracle::detail {
   throw std::system_error(errno, std::system_category(), what);
 }
 
-/// Owns a file descriptor.
-class owned_fd {
+/// Owns the descriptor that a system call has returned.
+class owned_fd : public owned_descriptor {
  public:
   /// Throws std::system_error with `what` if `fd` is -1.
-  owned_fd(int fd, const char* what) : fd_(fd) {
+  owned_fd(int fd, const char* what) : owned_descriptor(fd) {
     if (fd < 0) throw_errno(what);
   }
-  owned_fd(owned_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  owned_fd& operator=(owned_fd&&) = delete;
-  ~owned_fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  /// The caller now owns it.
-  [[nodiscard]] int release() && noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
 };
 }  // namespace coracle::detail

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include <limits>
 
 #include "io_backend.hpp"
+#include "message_call.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -67,15 +69,39 @@ std::int64_t connect(io_request& r) noexcept {
 constexpr std::size_t max_nonblocking_write = PIPE_BUF;
 
 std::int64_t read(const io_request& r) noexcept {
-  if (r.flags == poll_first) {
+  if ((r.flags & poll_first) != 0) {
     if (const std::int64_t ready = wait_for(r.record->fd, POLLIN); ready < 0) return ready;
   }
   return ::read(r.record->fd, r.buffer, r.size);
 }
+/// The system has no flag for it before Linux 6.18. The signal comes to the thread that writes, and is taken from it.
+std::int64_t write_without_sigpipe(int fd, const void* from, std::size_t size) noexcept {
+  sigset_t pipe, pending, before;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  ::sigemptyset(&pending);
+  ::sigpending(&pending);
+  const ssize_t written = ::write(fd, from, size);
+  const int error = errno;
+  if (written < 0 && error == EPIPE && ::sigismember(&pending, SIGPIPE) == 0) {
+    const timespec at_once{};
+    while (::sigtimedwait(&pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return written;
+}
 std::int64_t write(const io_request& r) noexcept {
-  if (r.flags != poll_first) return ::write(r.record->fd, r.buffer, r.size);
-  if (const std::int64_t ready = wait_for(r.record->fd, POLLOUT); ready < 0) return ready;
-  return ::write(r.record->fd, r.buffer, std::min(r.size, max_nonblocking_write));
+  std::size_t size = r.size;
+  if ((r.flags & poll_first) != 0) {
+    if (const std::int64_t ready = wait_for(r.record->fd, POLLOUT); ready < 0) return ready;
+    size = std::min(size, max_nonblocking_write);
+  }
+  const bool may_signal = (r.flags & without_sigpipe) == 0;
+  return may_signal ? ::write(r.record->fd, r.buffer, size)
+                    : write_without_sigpipe(r.record->fd, r.buffer, size);
 }
 
 /// Of paths that begin at `fd` if they are relative.
@@ -111,6 +137,8 @@ std::int64_t call(io_request& r) noexcept {
       return receive_from(r);
     case io_opcode::accept:
       return accept_one(r);
+    case io_opcode::receive_message:
+      return receive_message(r);
     case io_opcode::wait_readable:
       return wait_for(fd, POLLIN);
     case io_opcode::write:
@@ -120,6 +148,8 @@ std::int64_t call(io_request& r) noexcept {
     case io_opcode::send_to:
       return ::sendto(fd, r.buffer, r.size, r.flags | MSG_DONTWAIT | MSG_NOSIGNAL,
                       static_cast<const sockaddr*>(r.address), r.address_size);
+    case io_opcode::send_message:
+      return send_message(r);
     case io_opcode::connect:
       return connect(r);
     case io_opcode::wait_writable:
@@ -141,6 +171,13 @@ bool is_end(const io_request& r, std::uint64_t offset) noexcept {
   return ::fstat(r.record->fd, &about) == 0 && static_cast<std::uint64_t>(about.st_size) <= offset;
 }
 
+/// Returns true if the system reports when another attempt is worthwhile. It does not for a full queue at
+/// another Unix address, because an unconnected socket polls as writable then.
+bool can_be_waited_for(const io_request& r) noexcept {
+  if (r.opcode == io_opcode::connect) return false;
+  return r.opcode != io_opcode::send_message || !static_cast<const io_message*>(r.address)->name;
+}
+
 /// Repeats the call as long as signals interrupt it. Returns its result, -errno or not_ready.
 std::int64_t call_uninterrupted(io_request& r) noexcept {
   for (;;) {
@@ -154,8 +191,7 @@ std::int64_t call_uninterrupted(io_request& r) noexcept {
 std::int64_t try_now(io_request& request) noexcept {
   return unless_lost(request, [&request] {
     const std::int64_t result = call_uninterrupted(request);
-    const bool would_block = result == -EAGAIN && request.opcode != io_opcode::connect;
-    return would_block ? not_ready : result;
+    return result == -EAGAIN && can_be_waited_for(request) ? not_ready : result;
   });
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <sys/eventfd.h>
+
 #include <cerrno>
 #include <coracle/net/accept_with_backoff.hpp>
 
@@ -25,5 +27,16 @@ detail::after_failed_accept detail::after(const std::error_code& failure) noexce
     default:
       return after_failed_accept::give_up;
   }
+}
+
+bool detail::refusals::renew_spare() noexcept {
+  // Any descriptor does, and this one needs no file.
+  if (!spare.is_open()) spare = owned_descriptor{::eventfd(0, EFD_CLOEXEC)};
+  return spare.is_open();
+}
+void detail::refusals::tell() const {
+  if (!told) return;
+  const std::system_error why{EMFILE, std::system_category(), "a connection was refused"};
+  told(std::make_exception_ptr(why));
 }
 }  // namespace coracle::net

@@ -14,12 +14,14 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/io/filesystem.hpp>
+#include <coracle/io/process.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -168,6 +170,24 @@ class stream_read_case final : public io_case {
     static stream_pair both{io_};
     return both;
   }
+};
+/// One that waits to read, and one that waits to write, are the same but for what they wait for.
+class stream_wait_case final : public io_case {
+  coracle::task<> operation() override {
+    co_await to_its_end(pair_.second.wait_readable());
+    ready_ = true;
+  }
+  void complete() override {
+    completed_ = ::send(pair_.first.native_handle(), "y", 1, 0) == 1;
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    char rest = 0;
+    const bool left = ::recv(pair_.second.native_handle(), &rest, 1, MSG_DONTWAIT) == 1;
+    return left == completed && ready_ == carried_out;
+  }
+  stream_pair pair_{io_};
+  bool ready_ = false;
 };
 class stream_write_case final : public full_case {
  public:
@@ -415,6 +435,105 @@ class signal_case final : public io_case {
   int number_ = 0;
 };
 
+/// Two Unix sockets that are connected to each other.
+class unix_send_message_case final : public full_case {
+ public:
+  unix_send_message_case() {
+    const int smallest = 1;
+    ::setsockopt(pair_.first.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest);
+    fill(pair_.first.native_handle(), pair_.second.native_handle());
+  }
+
+ private:
+  coracle::task<> operation() override {
+    co_await to_its_end(pair_.first.send_message(std::as_bytes(std::span{&byte_, 1}), {}));
+  }
+  coracle::net::unix_pair pair_ = coracle::net::make_unix_pair(io_);
+};
+class unix_recv_message_case final : public io_case {
+  coracle::task<> operation() override {
+    const auto received = co_await to_its_end(
+        pair().second.recv_message(std::as_writable_bytes(std::span{&byte_, 1}), passed_));
+    got_descriptor_ = received.descriptors == 1;
+  }
+  void complete() override {
+    const std::array<int, 1> passed{STDERR_FILENO};
+    io_.run(pair().first.send_message(std::as_bytes(std::span{&its_byte, 1}), passed));
+    completed_ = true;
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    char rest = 0;
+    const bool left = ::recv(pair().second.native_handle(), &rest, 1, MSG_DONTWAIT) == 1;
+    return left == (completed && !carried_out) && (byte_ == 'y') == carried_out &&
+           got_descriptor_ == carried_out && passed_[0].is_open() == carried_out;
+  }
+  coracle::net::unix_pair& pair() {
+    static coracle::net::unix_pair both = coracle::net::make_unix_pair(io_);
+    return both;
+  }
+
+  static constexpr char its_byte = 'y';
+  std::array<coracle::owned_descriptor, 1> passed_;
+  bool got_descriptor_ = false;
+};
+class unix_accept_case final : public io_case {
+  coracle::task<> operation() override {
+    accepted_ = co_await to_its_end(listener().accept());
+    connected_ = true;
+  }
+  void complete() override {
+    client_ = coracle::owned_descriptor{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    completed_ = connect(client_.get());
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    if (completed && !carried_out) {
+      ::close(::accept(listener().native_handle(), nullptr, nullptr));
+    }
+    const int more = ::accept4(listener().native_handle(), nullptr, nullptr, SOCK_NONBLOCK);
+    return more < 0 && connected_ == carried_out;
+  }
+  bool connect(int fd) {
+    const coracle::net::unix_address to = listener().local_address();
+    return ::connect(fd, static_cast<const sockaddr*>(to.native()), to.native_size()) == 0;
+  }
+  coracle::net::unix_socket& listener() {
+    static coracle::net::unix_socket one = [this] {
+      auto made = coracle::net::unix_socket::create(io_, coracle::net::unix_kind::stream);
+      made.bind(coracle::net::unix_address::abstract("coracle-cases-" + std::to_string(::getpid())));
+      made.listen();
+      return made;
+    }();
+    return one;
+  }
+
+  coracle::net::unix_socket accepted_ =
+      coracle::net::unix_socket::create(io_, coracle::net::unix_kind::stream);
+  coracle::owned_descriptor client_;
+  bool connected_ = false;
+};
+
+class process_wait_case final : public io_case {
+  coracle::task<> operation() override {
+    const coracle::exit_status status = co_await to_its_end(child_.wait());
+    was_killed_ = status.signal() == SIGKILL;
+  }
+  void complete() override {
+    child_.signal(SIGKILL);
+    completed_ = true;
+    io_.process_pending_events();
+  }
+  bool intact(bool carried_out, bool completed) override {
+    if (was_killed_ != carried_out) return false;
+    if (!completed) child_.signal(SIGKILL);
+    return io_.run(child_.wait()).signal() == SIGKILL;  // known also if nobody has waited for it
+  }
+
+  coracle::process child_{io_, coracle::command{"/bin/sleep", "1000"}};
+  bool was_killed_ = false;
+};
+
 /// All file threads are blocked in reads from empty pipes until complete().
 class file_case : public io_case {
  protected:
@@ -549,6 +668,11 @@ inline std::vector<cancellation_entry> io_cases() {
           {"recv_until()", &make_case<recv_until_case>, at_once, true, alone},
           {"stream_read_operation", &make_case<stream_read_case>, at_once, true, alone},
           {"stream_write_operation", &make_case<stream_write_case>, at_once, true, alone},
+          {"stream_wait_operation", &make_case<stream_wait_case>, at_once, true, alone},
+          {"unix_accept_operation", &make_case<unix_accept_case>, at_once, true, alone},
+          {"unix_send_message_operation", &make_case<unix_send_message_case>, at_once, true, alone},
+          {"unix_recv_message_operation", &make_case<unix_recv_message_case>, at_once, true, alone},
+          {"process_wait_operation", &make_case<process_wait_case>, at_once, true, alone},
           {"file_read_operation", &make_case<read_at_case<false>>, at_once, true, alone},
           {"file_write_operation", &make_case<write_at_case<false>>, at_once, true, alone},
           {"read_exactly()", &make_case<read_at_case<true>>, at_once, true, alone},

@@ -1,6 +1,8 @@
 // tests/unit/serve_test.cpp -- the limits, errors and shutdown of a server, on a simulated network.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +17,7 @@
 #include <exception>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
 namespace {
 using namespace std::chrono_literals;
@@ -165,5 +168,59 @@ TEST_CASE(
     CHECK_THROWS_AS(co_await its.serve_here(nothing, {}), std::system_error);
   };
   its.sim.run(failed());
+}
+
+TEST_CASE("serve: refuses connections for which there is no descriptor, and goes on with the others") {
+  constexpr int room_for = 4, come = 12;
+  coracle::io_service io;
+  socket listener = socket::create_tcpv4(io);
+  listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});
+  listener.listen();
+  std::vector<socket> clients;
+  for (int i = 0; i != come; ++i) clients.push_back(socket::create_tcpv4(io));
+  int served = 0, refused = 0, told = 0;
+  const auto echo = [&](socket client) -> task<> {
+    char byte = 0;
+    while (co_await client.recv_exactly(&byte, 1) != 0) co_await client.send_all(&byte, 1);
+  };
+  const auto note = [&](const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::system_error& e) {
+      if (e.code() == std::errc::too_many_files_open) ++told;
+    }
+  };
+  // Each answered client keeps its connection, and with it a descriptor, until all have been answered or refused.
+  const auto talk = [&]() -> task<> {
+    for (socket& each : clients) {
+      co_await each.connect(listener.local_endpoint());
+      char byte = 'x';
+      try {
+        co_await each.send_all(&byte, 1);
+        const std::size_t size = co_await each.recv(&byte, 1);
+        (size == 1 ? served : refused) += 1;
+      } catch (const std::system_error&) {
+        ++refused;
+      }
+    }
+    clients.clear();
+    clients.push_back(socket::create_tcpv4(io));
+    co_await clients[0].connect(listener.local_endpoint());
+    char byte = 'y';
+    co_await clients[0].send_all(&byte, 1);
+    CHECK(co_await clients[0].recv(&byte, 1) == 1);  // there is room again
+  };
+  const int next_free = ::dup(0);
+  ::close(next_free);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit less = before;
+  less.rlim_cur = static_cast<rlim_t>(next_free + room_for + 1);  // and the spare one
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &less) == 0);
+  io.run(coracle::when_any(talk(), serve(listener, echo, serve_limits{}, note)));
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(served == room_for);
+  CHECK(refused == come - room_for);
+  CHECK(told == refused);
 }
 }  // namespace

@@ -143,6 +143,41 @@ TEST_CASE("stream_descriptor: errors are of the call, and what is no descriptor 
   std::signal(SIGPIPE, before);
 }
 
+TEST_CASE(
+    "stream_descriptor: a library's own descriptor is waited for by a copy, and nothing is taken from it") {
+  io_service io;
+  int both[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both) == 0);
+  stream_descriptor watched{io, ::dup(both[0])};
+  std::string order;
+  const auto wait = [&]() -> task<> {
+    co_await watched.wait_writable();
+    order += "writable ";
+    co_await watched.wait_readable();
+    order += "readable ";
+    co_await watched.wait_readable();  // still
+    char byte = 0;
+    CHECK(::read(both[0], &byte, 1) == 1);
+    CHECK(byte == 'x');
+    co_await watched.wait_readable();
+    order += "end";
+    CHECK(::read(both[0], &byte, 1) == 0);
+  };
+  const auto write = [&]() -> task<> {
+    co_await io.schedule();
+    order += "written ";
+    CHECK(::write(both[1], "x", 1) == 1);
+    co_await io.schedule();
+    ::close(both[1]);
+  };
+  io.run(coracle::when_all(wait(), write()));
+  CHECK(order == "writable written readable end");
+  ::close(both[0]);
+
+  stream_descriptor file{io, ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
+  io.run(file.wait_readable());
+}
+
 TEST_CASE("stream_descriptor: standard input is a copy, which may be closed") {
   io_service io;
   int before = ::dup(STDIN_FILENO);

@@ -39,6 +39,7 @@ class buffered_writer {
   /// cancellation or an error, `*taken`, if given, is the number of bytes that are; pass it again to continue
   /// from there. Requires: `text` outlives the operation.
   task<> write(std::string_view text, stop_token token = {}, std::size_t* taken = nullptr);
+  CORACLE_CORO_WRAPPER()
   task<> write(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* taken = nullptr) {
     return write(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                  std::move(token), taken);

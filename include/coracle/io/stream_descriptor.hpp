@@ -35,6 +35,16 @@ class [[nodiscard("nothing is written until this is awaited")]] stream_write_ope
   std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot write to a descriptor")); }
 };
 
+/// Awaitable of nothing.
+class [[nodiscard("nothing is waited for until this is awaited")]] stream_wait_operation
+    : public detail::io_operation {
+ public:
+  stream_wait_operation(const detail::io_descriptor& descriptor, detail::io_opcode what,
+                        stop_token token) noexcept
+      : io_operation(descriptor, what, static_cast<void*>(nullptr), 0, std::move(token)) {}
+  void await_resume() { take_result("cannot wait for a descriptor"); }
+};
+
 /// Owns a descriptor that is read or written sequentially: the end of a pipe or FIFO, a terminal, an
 /// inherited socket, or a file that standard input was redirected from. It is a byte_stream.
 ///
@@ -86,11 +96,27 @@ class stream_descriptor {
   /// Awaitable of nothing, which completes when all bytes have been written. After a cancellation or an
   /// error, `*written`, if given, is the number of bytes written; pass it again to continue from there.
   task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr);
+  CORACLE_CORO_WRAPPER()
   task<> write_all(std::string_view text, stop_token token = {}, std::size_t* written = nullptr) {
     return write_all(std::as_bytes(std::span{text}), std::move(token), written);
   }
 
+  // For a library that reads and writes by itself, on a descriptor of its own, and only needs to be told when: give this a
+  // copy, made by dup(). It must not block, and reads until EAGAIN, since others may have been faster.
+
+  /// Awaitable of nothing: it can be read, or is at its end, or has failed. A regular file always can.
+  stream_wait_operation wait_readable(stop_token token = {}) noexcept {
+    return {descriptor_, detail::io_opcode::wait_readable, std::move(token)};
+  }
+  /// Awaitable of nothing: it can be written, or has failed.
+  stream_wait_operation wait_writable(stop_token token = {}) noexcept {
+    return {descriptor_, detail::io_opcode::wait_writable, std::move(token)};
+  }
+
  private:
+  friend class process;
+  void spare_sigpipe() noexcept { how_ |= detail::without_sigpipe; }
+
   detail::io_descriptor descriptor_;
   int how_;
 };

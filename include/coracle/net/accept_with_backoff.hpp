@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>
+#include <coracle/base/functional.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/io/owned_descriptor.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/time/sleep.hpp>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -18,6 +21,66 @@ enum class after_failed_accept {
   give_up       ///< the listener has failed
 };
 [[nodiscard]] after_failed_accept after(const std::error_code& failure) noexcept;
+
+/// Refuses connections for which there is no descriptor: closes a spare one to accept the connection, and
+/// closes the connection.
+struct refusals {
+  /// `on_refusal`, if not empty, is called with an error for each refused connection.
+  explicit refusals(std::function<void(std::exception_ptr)> on_refusal) : told(std::move(on_refusal)) {
+    renew_spare();
+  }
+  /// Returns false if no descriptor is available.
+  bool renew_spare() noexcept;
+  void tell() const;
+
+  owned_descriptor spare;
+  std::function<void(std::exception_ptr)> told;
+};
+}  // namespace detail
+
+/// A source of connections: a socket, a unix_socket, or a type of your own. `accept(token)` is an awaitable of
+/// the next connection.
+template <class T>
+concept connection_listener = requires(T& from, stop_token token) {
+  { from.accept(token) } -> awaitable;
+};
+/// The type of its connections.
+template <connection_listener Listener>
+using accepted_from = await_result_t<decltype(std::declval<Listener&>().accept(stop_token{}))>;
+
+namespace detail {
+/// As accept_with_backoff(). With `refused`, a connection for which there is still no descriptor after 10 ms is
+/// refused.
+template <connection_listener Listener>
+task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, refusals* refused) {
+  constexpr std::chrono::milliseconds first{10}, longest{1000};
+  for (std::chrono::milliseconds delay = first;;) {
+    after_failed_accept next{};
+    try {
+      accepted_from<Listener> accepted = co_await listener.accept(token);
+      if (!refused || refused->renew_spare()) co_return accepted;
+      accepted.close();
+      refused->renew_spare();
+      refused->tell();
+      delay = first;
+      continue;
+    } catch (const std::system_error& failure) {
+      next = detail::after(failure.code());
+      if (next == detail::after_failed_accept::give_up) throw;
+    }
+    if (next == detail::after_failed_accept::accept_next) continue;
+    if (refused && refused->spare.is_open() && delay != first) {
+      refused->spare.close();
+      continue;
+    }
+    if (token == stop_token{}) {
+      co_await sleep_for(delay);
+    } else {
+      co_await with_stop(sleep_for(delay), token);
+    }
+    delay = delay < longest / 2 ? 2 * delay : longest;
+  }
+}
 }  // namespace detail
 
 /// Awaitable of the next connection, as `listener.accept(token)`, for a server that must survive transient
@@ -31,8 +94,9 @@ enum class after_failed_accept {
 ///       clients.spawn(serve(std::move(client)));
 ///     }
 ///
-/// Prefer to limit concurrency, with an async_semaphore of fewer permits than there are descriptors or with
-/// serve(), so that clients do not compete with the rest of the program for descriptors.
+/// Prefer serve(), which also refuses connections that it cannot handle, or limit concurrency with an
+/// async_semaphore of fewer permits than there are descriptors, so that clients do not compete with the rest
+/// of the program for them.
 /// Order         as accept(). While one caller waits after a shortage, others that accept on the same socket
 ///               overtake it.
 /// Resumes on    as accept(); outside any executor, after a delay, the program's timer thread.
@@ -41,25 +105,9 @@ enum class after_failed_accept {
 ///               listen.
 /// Threads       as accept().
 /// Cost          a frame, in addition to accept(), and an exception for each failed attempt.
-[[nodiscard("nothing is accepted until this is awaited")]] inline task<socket> accept_with_backoff(
-    socket& listener, stop_token token = {}) {
-  constexpr std::chrono::milliseconds longest{1000};
-  for (std::chrono::milliseconds delay{10};;) {
-    detail::after_failed_accept next{};
-    try {
-      socket accepted = co_await listener.accept(token);
-      co_return accepted;
-    } catch (const std::system_error& failure) {
-      next = detail::after(failure.code());
-      if (next == detail::after_failed_accept::give_up) throw;
-    }
-    if (next == detail::after_failed_accept::accept_next) continue;
-    if (token == stop_token{}) {
-      co_await sleep_for(delay);
-    } else {
-      co_await with_stop(sleep_for(delay), token);
-    }
-    delay = delay < longest / 2 ? 2 * delay : longest;
-  }
+template <connection_listener Listener>
+[[nodiscard("nothing is accepted until this is awaited")]] CORACLE_CORO_WRAPPER()
+    task<accepted_from<Listener>> accept_with_backoff(Listener& listener, stop_token token = {}) {
+  return detail::accept_one(listener, std::move(token), nullptr);
 }
 }  // namespace coracle::net

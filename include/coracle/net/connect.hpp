@@ -1,4 +1,4 @@
-// coracle/net/connect.hpp -- connect to whichever address of a host answers first.
+// coracle/net/connect.hpp -- connect to whichever address of a host answers first, or to a Unix socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
@@ -7,8 +7,11 @@
 #include <coracle/net/ip_endpoint.hpp>
 #include <coracle/net/resolve.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/net/unix_socket.hpp>
 #include <coracle/time/hedge.hpp>
+#include <coracle/time/sleep.hpp>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -50,5 +53,27 @@ inline task<socket> connect_to(io_service& service, ip_endpoint address) {
   std::vector<ip_endpoint> found = co_await resolve(std::move(host), std::move(port));
   socket first = co_await connect(service, std::move(found));
   co_return first;
+}
+
+/// Awaitable of a stream to the Unix socket at `remote`. The system does not say when the backlog of a server has room again, so
+/// while it is full this tries again after 1 ms, then after twice as long each time, at most 128 ms.
+///
+/// Resumes on    the executor on which it was awaited.
+/// Cancellation  ends the attempt or the wait at once.
+/// Exceptions    those of unix_socket::connect(), but for a full backlog.
+/// Cost          a frame and a socket; an exception for each attempt that finds no room.
+[[nodiscard("nothing is connected until this is awaited")]] inline task<unix_socket> connect(
+    io_service& service, unix_address remote) {
+  constexpr std::chrono::milliseconds longest{128};
+  unix_socket connection = unix_socket::create(service, unix_kind::stream);
+  for (std::chrono::milliseconds delay{1};; delay = delay < longest ? 2 * delay : longest) {
+    try {
+      co_await connection.connect(remote);
+      co_return connection;
+    } catch (const std::system_error& failure) {
+      if (failure.code() != std::errc::resource_unavailable_try_again) throw;
+    }
+    co_await sleep_for(delay);
+  }
 }
 }  // namespace coracle::net

@@ -24,26 +24,29 @@ struct serve_limits {
 };
 
 namespace detail {
-template <class Handler>
+template <class Handler, class Connection>
 concept connection_handler =
-    std::invocable<Handler&, socket> && awaitable_of<std::invoke_result_t<Handler&, socket>, void>;
+    std::invocable<Handler&, Connection> && awaitable_of<std::invoke_result_t<Handler&, Connection>, void>;
 
 /// Holds its permit until the handler has ended.
-template <class Handler>
-task<> handle_connection(Handler& handler, socket client, [[maybe_unused]] async_semaphore_permit permit) {
+template <class Handler, class Connection>
+task<> handle_connection(Handler& handler, Connection client,
+                         [[maybe_unused]] async_semaphore_permit permit) {
   co_await handler(std::move(client));
 }
-template <class Handler>
-task<> accept_all(socket& listener, Handler& handler, async_scope& clients, async_semaphore& permits) {
+template <class Listener, class Handler>
+task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, async_semaphore& permits,
+                  refusals refused) {
   for (;;) {
     async_semaphore_permit permit = co_await permits.scoped_acquire();
-    socket client = co_await accept_with_backoff(listener);
+    accepted_from<Listener> client = co_await accept_one(listener, {}, &refused);
     clients.spawn(handle_connection(handler, std::move(client), std::move(permit)));
   }
 }
 }  // namespace detail
 
-/// Accepts connections on `listener`, and starts the task `handler(socket)` for each.
+/// Accepts connections on `listener`, a socket or a unix_socket, and starts the task `handler(connection)` for
+/// each.
 ///
 ///     const auto echo = [](socket client) -> coracle::task<> { ... };
 ///     co_await coracle::when_any(signals.wait(), serve(listener, echo, {.connections = 5000, .drain = 5s}));
@@ -52,26 +55,29 @@ task<> accept_all(socket& listener, Handler& handler, async_scope& clients, asyn
 /// remaining ones; when `limits.drain` has passed, it requests them to stop. No connection outlives it.
 ///
 /// Order         connections are handled concurrently. While there are `limits.connections`, the next one is
-///               accepted when another has ended.
+///               accepted when another has ended. A connection for which there is no descriptor (EMFILE,
+///               ENFILE) is refused after 10 ms: it is closed, so that its client does not wait in vain.
 /// Resumes on    handlers start, and serve() resumes, where serve() was awaited.
 /// Cancellation  stops accepting; connections get until the end of `limits.drain` before stop is requested
 ///               for them. Then serve() throws operation_cancelled. Handlers do not inherit its stop token,
 ///               deadline or task-local values.
 /// Exceptions    an exception of a handler ends only its connection, and is passed to `on_error`, if given,
-///               which must not throw; operation_cancelled is not. Transient errors of accept() are retried
+///               which must not throw; operation_cancelled is not. A refused connection is reported there as
+///               std::errc::too_many_files_open. Transient errors of accept() are retried
 ///               (accept_with_backoff()); others are thrown after the connections have ended. std::bad_alloc.
 /// Threads       the listener must outlive serve(), and must not be used otherwise meanwhile.
-/// Cost          a frame and a child of an async_scope for each connection, in addition to the handler's own
-///               frame.
-template <detail::connection_handler Handler>
+/// Cost          a spare descriptor; for each connection a frame and a child of an async_scope, in addition
+///               to the handler's own frame.
+template <connection_listener Listener, detail::connection_handler<accepted_from<Listener>> Handler>
 [[nodiscard("nothing is accepted until this is awaited")]] task<> serve(
-    socket& listener, Handler handler, serve_limits limits = {}, scope_policy::handler on_error = nullptr) {
+    Listener& listener, Handler handler, serve_limits limits = {}, scope_policy::handler on_error = nullptr) {
   if (!on_error) on_error = [](const std::exception_ptr&) {};
   async_semaphore permits{limits.connections};
-  async_scope clients{scope_policy::supervise(std::move(on_error))};
+  async_scope clients{scope_policy::supervise(on_error)};
   std::exception_ptr end;
   try {
-    co_await detail::accept_all(listener, handler, clients, permits);
+    detail::refusals refused{std::move(on_error)};
+    co_await detail::accept_all(listener, handler, clients, permits, std::move(refused));
   } catch (...) {
     end = std::current_exception();
   }

@@ -119,9 +119,11 @@ class socket {
 
   /// Awaitable of nothing, which completes when all `size` bytes have been sent.
   task<> send_all(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(bytes.data(), bytes.size(), std::move(token), sent);
   }
+  CORACLE_CORO_WRAPPER()
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(text.data(), text.size(), std::move(token), sent);
   }

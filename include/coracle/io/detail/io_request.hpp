@@ -4,6 +4,7 @@
 #include <coracle/base/intrusive_list.hpp>
 #include <coracle/core/detail/choice.hpp>
 #include <coracle/core/executor.hpp>
+#include <coracle/io/owned_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -61,15 +62,17 @@ struct io_event : waiter {
 /// The system call that a request makes.
 enum class io_opcode : std::uint8_t {
   // Wait until the descriptor is readable:
-  read,           ///< read(2) of a pipe, a terminal ...: non-blocking, or with `poll_first`; also of a file
-  receive,        ///< recv(2)
-  receive_from,   ///< recvfrom(2) into `address`
-  accept,         ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
-  wait_readable,  ///< poll(2): the result is the events
+  read,             ///< read(2) of a pipe, a terminal ...: non-blocking, or with `poll_first`; also of a file
+  receive,          ///< recv(2)
+  receive_from,     ///< recvfrom(2) into `address`
+  accept,           ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
+  receive_message,  ///< recvmsg(2); `address` is an io_message. Descriptors have close-on-exec
+  wait_readable,    ///< poll(2): the result is the events
   // Wait until the descriptor is writable:
-  write,          ///< write(2), as read; may raise SIGPIPE
+  write,          ///< write(2), as read; may raise SIGPIPE unless `without_sigpipe`
   send,           ///< send(2); never raises SIGPIPE
   send_to,        ///< sendto(2) to `address`; never raises SIGPIPE
+  send_message,   ///< sendmsg(2); `address` is an io_message; never raises SIGPIPE
   connect,        ///< connect(2) to `address`
   wait_writable,  ///< poll(2): the result is the events
   // Files, which are always ready but may block:
@@ -89,6 +92,18 @@ enum class io_opcode : std::uint8_t {
 /// Flag of read and write for a pollable descriptor in blocking mode: poll(2) precedes the call, so that it
 /// does not block.
 inline constexpr int poll_first = 1;
+/// Flag of write: writing to a pipe without readers is EPIPE, without SIGPIPE.
+inline constexpr int without_sigpipe = 2;
+
+/// What accompanies the bytes of a message: `address` of receive_message and send_message.
+struct io_message {
+  void* name = nullptr;                ///< a sockaddr; null: none is passed, or stored
+  std::uint32_t name_size = 0;         ///< in: the capacity, or the length; out: the length received
+  const int* to_pass = nullptr;        ///< send_message: `count` descriptors
+  owned_descriptor* passed = nullptr;  ///< receive_message: room for `count` descriptors
+  std::size_t count = 0;               ///< out: the number received
+  bool is_cut = false;                 ///< out: there were more descriptors, which have been closed
+};
 
 /// One system call. It lives in the awaiter, in the coroutine's frame, and its address does not change from
 /// its submission to its delivery.

@@ -1,0 +1,96 @@
+// examples/39_supervisor.cpp -- a process supervisor: starts a worker again when it fails, later each time, and at SIGTERM
+// ends it in peace.
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/io/buffered_reader.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/process.hpp>
+#include <coracle/io/signal_set.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/time/sleep.hpp>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+using coracle::task;
+using namespace std::chrono_literals;
+
+/// Fails twice; then works until it is told to end.
+constexpr const char* worker_script = R"(
+  [ "$ATTEMPT" -lt 3 ] && exit 1
+  trap 'echo "saves its work"; exit 0' TERM
+  echo "is ready"
+  while :; do sleep 1000 & wait; done
+)";
+
+/// Shows what the worker writes, up to its end.
+task<> show(coracle::stream_descriptor& from, coracle::async_manual_reset_event& ready) {
+  coracle::buffered_reader lines{from};
+  for (;;) {
+    const auto line = co_await lines.read_line();
+    if (!line) break;
+    std::printf("worker %.*s\n", static_cast<int>(line->size()), line->data());
+    if (*line == "is ready") ready.set();
+  }
+}
+
+/// Waits until it has ended. Stopped, ends it: in peace, if it does so within five seconds.
+task<coracle::exit_status> attend(coracle::process& worker) {
+  const std::optional<coracle::exit_status> ended = co_await coracle::as_optional(worker.wait());
+  if (ended) co_return *ended;
+  const coracle::exit_status terminated = co_await coracle::shielded(worker.terminate(5s));
+  co_return terminated;
+}
+
+task<> supervise(coracle::io_service& io, coracle::async_manual_reset_event& ready) {
+  std::chrono::milliseconds delay{10};
+  for (int attempt = 1;; ++attempt) {
+    coracle::command what{"/bin/sh", "-c", worker_script};
+    what.environment("ATTEMPT", std::to_string(attempt)).output(coracle::redirection::pipe()).new_group();
+    coracle::process worker{io, what};
+    // Also while being stopped: its last words.
+    const auto both =
+        co_await coracle::when_all(attend(worker), coracle::shielded(show(worker.output(), ready)));
+    std::printf("attempt %d %s\n", attempt, std::get<0>(both).to_string().c_str());
+    co_await coracle::sleep_for(delay);  // stopped, it ends here
+    delay = std::min<std::chrono::milliseconds>(2 * delay, 10s);
+  }
+}
+
+task<> until_told(coracle::signal_set& signals) {
+  co_await signals.wait();
+  std::puts("SIGTERM");
+}
+/// As `kill PID` in another terminal.
+task<> tell(coracle::async_manual_reset_event& ready) {
+  co_await ready;
+  kill(getpid(), SIGTERM);
+}
+
+task<> demonstrate(coracle::io_service& io) {
+  coracle::signal_set signals{io, {SIGTERM}};
+  coracle::async_manual_reset_event ready;
+  co_await coracle::when_all(coracle::when_any(supervise(io, ready), until_told(signals)), tell(ready));
+}
+
+int main() {
+  coracle::io_service io;
+  io.run(demonstrate(io));
+}
+
+// Output:
+//   attempt 1 exited with 1
+//   attempt 2 exited with 1
+//   worker is ready
+//   SIGTERM
+//   worker saves its work
+//   attempt 3 exited with 0

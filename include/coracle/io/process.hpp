@@ -1,0 +1,115 @@
+// coracle/io/process.hpp -- start a program, talk to it, and wait until it has ended.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <array>
+#include <chrono>
+#include <coracle/base/check.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/io/command.hpp>
+#include <coracle/io/detail/io_operation.hpp>
+#include <coracle/io/exit_status.hpp>
+#include <coracle/io/stream_descriptor.hpp>
+#include <coracle/time/timeout.hpp>
+#include <csignal>
+#include <optional>
+
+namespace coracle {
+class process;
+
+/// Gives the exit_status.
+class [[nodiscard("nothing is waited for until this is awaited")]] process_wait_operation
+    : public detail::io_operation {
+ public:
+  process_wait_operation(process& awaited, stop_token token) noexcept;
+  exit_status await_resume();
+
+ private:
+  process& process_;
+};
+
+/// A running program: a child process. Move-only.
+///
+///     coracle::process child{io, coracle::command{"gzip", "-dc"}.input(redirection::pipe()).output(redirection::pipe())};
+///     co_await coracle::when_all(feed(child.input()), drain(child.output()));
+///     const coracle::exit_status status = co_await child.wait();
+///
+/// Prefer run_command() to start one, and collect what it writes.
+///
+/// Its end       a child does not outlive this object: the destructor kills it (SIGKILL), if it has not ended, and with it
+///               its process group, if it was given one of its own, and waits for the kernel to have ended it. So a stopped
+///               or timed out `co_await child.wait()` leaves it running, and whoever leaves its scope ends it:
+///               `co_await timeout(child.wait(), 5s)`. End it in peace before that by terminate().
+/// Its id        is not given to another process as long as this object lives, also after its end; signals go to it and
+///               to nobody else.
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
+///               the io_service.
+/// Cancellation  ends the wait at once; the child goes on.
+/// Exceptions    the constructor: std::system_error, with the error that execve(2) gave in the child, or whatever else failed
+///               there, before the program began; std::bad_alloc. wait(): std::system_error ECHILD if the program ignores SIGCHLD, or
+///               waits for any child elsewhere: nobody knows then how it has ended. operation_cancelled.
+/// Threads       starting: any thread, at any time; no other thread's child gets one of its descriptors. Waiting: one
+///               coroutine at a time. signal(): any thread, at any time. The io_service outlives it.
+/// Cost          the thread is held until the program has begun, or failed to: some 100 us, whatever the size of this
+///               process. One descriptor, and one a pipe.
+class process {
+ public:
+  /// Requires: `service` is not simulated.
+  process(io_service& service, const command& what);
+  process(process&& other) noexcept;
+  process& operator=(process&& other) noexcept;
+  /// Kills it and waits, as said.
+  ~process() { end(); }
+
+  /// 0 if this was moved from.
+  [[nodiscard]] int id() const noexcept { return id_; }
+
+  // This process's end of a pipe: write to input(), read from output() and error(). Requires: redirected to pipe().
+
+  /// Writing after the child has closed its end, or ended: std::errc::broken_pipe, and no SIGPIPE. Close it to tell the child that
+  /// no more comes.
+  [[nodiscard]] stream_descriptor& input() noexcept { return pipe(0); }
+  [[nodiscard]] stream_descriptor& output() noexcept { return pipe(1); }
+  [[nodiscard]] stream_descriptor& error() noexcept { return pipe(2); }
+
+  /// Awaitable of its exit_status; at once if it has ended.
+  process_wait_operation wait(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
+  /// Sends a signal, of which a process that has ended takes no notice. Throws std::system_error.
+  void signal(int number);
+  /// Sends a signal to its process group, also after it has ended itself. Requires: command::new_group() or new_session().
+  void signal_group(int number);
+  /// Awaitable of its exit_status. Sends SIGTERM, to its group if it has one of its own, and if it has not ended after `patience`,
+  /// SIGKILL. Cancelled: it goes on, or not.
+  task<exit_status> terminate(std::chrono::nanoseconds patience);
+
+ private:
+  friend process_wait_operation;
+  class endings;
+  stream_descriptor& pipe(int number) noexcept {
+    auto& its = pipes_[static_cast<std::size_t>(number)];
+    CORACLE_REQUIRE(its, "input(), output() or error() of a process that was not redirected to a pipe()");
+    return *its;
+  }
+  [[nodiscard]] bool is_mine() const noexcept;
+  exit_status take_status();
+  void ask_to_end(int signal_number) { has_group_ ? signal_group(signal_number) : signal(signal_number); }
+  void end() noexcept;
+
+  detail::io_descriptor handle_;  // a pidfd
+  int id_ = 0;
+  bool has_group_ = false;
+  std::optional<exit_status> status_;  // once it was waited for
+  std::array<std::optional<stream_descriptor>, 3> pipes_;
+};
+
+inline task<exit_status> process::terminate(std::chrono::nanoseconds patience) {
+  ask_to_end(SIGTERM);
+  try {
+    const exit_status in_time = co_await timeout(wait(), patience);
+    co_return in_time;
+  } catch (const timed_out&) {
+  }
+  ask_to_end(SIGKILL);
+  const exit_status killed = co_await wait();
+  co_return killed;
+}
+}  // namespace coracle

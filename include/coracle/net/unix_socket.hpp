@@ -1,0 +1,168 @@
+// coracle/net/unix_socket.hpp -- sockets between processes of one machine, which can pass descriptors.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/task.hpp>
+#include <coracle/net/detail/socket_operations.hpp>
+#include <coracle/net/detail/unix_operations.hpp>
+#include <span>
+#include <string_view>
+
+namespace coracle {
+class io_service;
+}  // namespace coracle
+
+namespace coracle::net {
+enum class unix_kind : unsigned char {
+  stream,    ///< a connection of bytes, as TCP
+  datagram,  ///< messages without a connection: each arrives whole, in order, and none is lost
+  seqpacket  ///< a connection of messages
+};
+
+struct unix_pair;
+
+/// Who has connected, or has made the pair; as of that moment.
+struct peer_credentials {
+  int process;  ///< its id; it may have ended since, and the id may be another's
+  unsigned user, group;
+};
+
+/// A Unix socket. Move-only.
+///
+///     unix_socket listener = unix_socket::create(io, unix_kind::stream);
+///     listener.bind(unix_address{"/run/app/control"});
+///     listener.listen();
+///     co_await coracle::net::serve(listener, handler);
+///
+/// A stream is a byte_stream: buffered_reader and buffered_writer read and write it.
+///
+/// Paths         bind() creates a file, which stays when the socket is closed: remove it then. One that a server left
+///               behind that was killed makes bind() fail with std::errc::address_in_use, as one in use does. To take
+///               over in either case, and without a moment in which clients find nothing, bind and listen at a temporary
+///               path beside it and rename() that over it. Abstract names leave nothing behind.
+/// Order         as net::socket: those that wait to receive (or to accept), and those that wait to send, each get
+///               their turn in the order in which they were awaited.
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the io_service, if it had
+///               to wait.
+/// Cancellation  every operation takes a stop token, else obeys the inherited one. It ends the wait at once; nothing was
+///               sent, received or accepted then, and no descriptor passed.
+/// Exceptions    std::system_error, operation_cancelled. Sending to a peer that has gone: EPIPE or ECONNRESET, no SIGPIPE.
+/// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(): no other use of the
+///               socket meanwhile. The io_service outlives the socket.
+/// Cost          24 bytes; an operation allocates nothing, but send_all() its frame.
+class unix_socket {
+ public:
+  /// Requires: `service` is not simulated.
+  [[nodiscard]] static unix_socket create(io_service& service, unix_kind kind);
+
+  unix_socket(unix_socket&& other) noexcept = default;
+  unix_socket& operator=(unix_socket&& other) noexcept = default;
+  /// As close().
+  ~unix_socket() = default;
+  /// Requires: no operation on it is pending.
+  void close() noexcept { descriptor_.close(); }
+  /// -1 if it is closed.
+  [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
+  [[nodiscard]] unix_kind kind() const noexcept { return kind_; }
+  /// What it is bound to; unnamed if it is not.
+  [[nodiscard]] unix_address local_address() const noexcept;
+  /// Of a connected stream or seqpacket, or of a pair. Throws std::system_error.
+  [[nodiscard]] peer_credentials peer() const;
+
+  void bind(const unix_address& local);
+  /// Lets others connect; so many wait to be accepted at most. The system may have a lower limit.
+  void listen(unsigned backlog = 4096);
+
+  // The operations require that the socket is open, and that it is not moved until they have ended.
+
+  /// Awaitable of nothing. Without a server: std::errc::connection_refused, or no_such_file_or_directory. With a server whose
+  /// backlog is full: std::errc::resource_unavailable_try_again, since the system does not say when there is room;
+  /// net::connect() tries again. A datagram socket then sends to, and receives from, `remote` only.
+  unix_connect_operation connect(const unix_address& remote, stop_token token = {}) noexcept {
+    return {descriptor_, remote, std::move(token)};
+  }
+  /// Awaitable of the next connection, a unix_socket. Without a free descriptor: std::errc::too_many_files_open, and the
+  /// connection goes on waiting.
+  unix_accept_operation accept(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
+
+  /// Awaitable of the number of bytes sent: a stream may take fewer, the others send one message.
+  socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
+    return {descriptor_, bytes.data(), bytes.size(), std::move(token)};
+  }
+  socket_send_operation send(std::string_view text, stop_token token = {}) noexcept {
+    return send(std::as_bytes(std::span{text}), std::move(token));
+  }
+  /// Awaitable of the number of bytes received. A stream: whatever has come, at least one; 0 at its end. The others: one
+  /// message, which may be empty; one that is longer than `to` is dropped with std::errc::message_size. A seqpacket that has
+  /// ended gives 0, too. Requires, for a stream: `to` is not empty.
+  socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
+    return {descriptor_, to.data(), to.size(), receive_flags(), std::move(token)};
+  }
+  socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
+    return send(bytes, std::move(token));
+  }
+  socket_recv_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
+    return recv(to, std::move(token));
+  }
+  /// Awaitable of nothing: all bytes are sent. Cancelled, or ended by an error, `*sent`, if given, says how many; called
+  /// again with it, it goes on from there. Requires: a stream.
+  task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_all(std::as_bytes(std::span{text}), std::move(token), sent);
+  }
+
+  /// As send(), with copies of `descriptors`, at most 253, which stay the caller's. A stream that takes only part of `bytes`
+  /// has taken all descriptors. Requires: `descriptors` outlive the operation; for a stream, `bytes` is not empty.
+  unix_send_message_operation send_message(std::span<const std::byte> bytes, std::span<const int> descriptors,
+                                           stop_token token = {}) noexcept {
+    return {descriptor_, {}, bytes, descriptors, std::move(token)};
+  }
+  /// The same, of a datagram, to `destination`. It does not wait while that has no room:
+  /// std::errc::resource_unavailable_try_again. connect() and send() do.
+  unix_send_message_operation send_to(const unix_address& destination, std::span<const std::byte> bytes,
+                                      std::span<const int> descriptors = {}, stop_token token = {}) noexcept {
+    return {descriptor_, destination, bytes, descriptors, std::move(token)};
+  }
+  /// As recv(), a received_message: the descriptors that came with it are put into `passed`, closed on exec. If there were
+  /// more than `passed` or the process has room for, all are closed, and it ends with std::errc::message_size; the bytes are
+  /// in `to`. What recv() receives, it closes the descriptors of. Requires: `passed` outlives the operation, and has at most
+  /// 253 elements.
+  unix_recv_message_operation recv_message(std::span<std::byte> to, std::span<owned_descriptor> passed = {},
+                                           stop_token token = {}) noexcept {
+    return {descriptor_, to, passed, receive_flags(), std::move(token)};
+  }
+
+  /// Tells the peer that no more will be sent.
+  void close_send();
+  /// Receives no more: recv() gives 0 once what has come is read, also one that waits.
+  void close_recv();
+
+ private:
+  friend unix_accept_operation;
+  friend unix_pair make_unix_pair(io_service& service, unix_kind kind);
+
+  unix_socket(coracle::detail::io_descriptor&& descriptor, unix_kind kind) noexcept
+      : descriptor_(std::move(descriptor)), kind_(kind) {}
+  int receive_flags() const noexcept;
+
+  coracle::detail::io_descriptor descriptor_;
+  unix_kind kind_;
+};
+
+inline task<> unix_socket::send_all(std::span<const std::byte> bytes, stop_token token, std::size_t* sent) {
+  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
+  std::size_t its_own = 0;
+  std::size_t& done = sent ? *sent : its_own;
+  while (done != bytes.size()) {
+    const std::size_t more = co_await send(bytes.subspan(done), token);
+    done += more;
+  }
+}
+
+/// Two sockets that are connected to each other.
+struct unix_pair {
+  unix_socket first, second;
+};
+/// Throws std::system_error, std::bad_alloc. Requires: `service` is not simulated.
+[[nodiscard]] unix_pair make_unix_pair(io_service& service, unix_kind kind = unix_kind::stream);
+}  // namespace coracle::net

@@ -1,0 +1,41 @@
+// src/io/spawn.hpp -- a child process, by clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD) and execve.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/command.hpp>
+#include <coracle/io/owned_descriptor.hpp>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace coracle::detail {
+/// What a descriptor of the child is.
+struct child_descriptor {
+  int number;          ///< in the child
+  int source;          ///< in this process
+  bool may_be_closed;  ///< then it is closed in the child, too
+  int moved = -1;      ///< in the child, meanwhile
+};
+
+/// All that a child needs between clone() and execve(). It shares this process's memory there, and nothing of it may
+/// allocate or take a lock, since another thread may hold that; so everything is prepared here.
+struct child_plan {
+  std::span<const char* const> programs;  ///< candidates, tried in order
+  const char* const* arguments;           ///< ends in a null pointer, as the next
+  const char* const* environment;
+  const char* folder;                       ///< null: this process's
+  std::span<child_descriptor> descriptors;  ///< in ascending order of their numbers
+  std::span<const std::pair<int, std::uint64_t>> limits;
+  command::group group;
+
+  // Written by a child that fails.
+  const char* failed_step = nullptr;
+  int error = 0;
+};
+
+struct spawned {
+  owned_descriptor handle;  ///< a pidfd
+  int id;
+};
+/// Returns once the program has begun. Throws std::system_error, with what the child could not do.
+[[nodiscard]] spawned spawn(child_plan& plan);
+}  // namespace coracle::detail

@@ -1,0 +1,406 @@
+// tests/unit/unix_socket_test.cpp -- Unix sockets: their three kinds, their names, and the descriptors that they pass.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/io/buffered_reader.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/stream_descriptor.hpp>
+#include <coracle/net/connect.hpp>
+#include <coracle/net/serve.hpp>
+#include <coracle/net/unix_socket.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace {
+using coracle::io_service;
+using coracle::make_pipe;
+using coracle::operation_cancelled;
+using coracle::owned_descriptor;
+using coracle::task;
+using coracle::net::make_unix_pair;
+using coracle::net::unix_address;
+using coracle::net::unix_kind;
+using coracle::net::unix_pair;
+using coracle::net::unix_socket;
+
+static_assert(coracle::byte_stream<unix_socket>);
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
+std::span<std::byte> room_in(std::string& text) { return std::as_writable_bytes(std::span{text}); }
+
+/// A folder that is removed with what is in it.
+struct scratch {
+  scratch() {
+    char name[] = "/tmp/coracle_unix_XXXXXX";
+    if (::mkdtemp(name) == nullptr) std::abort();
+    path = name;
+  }
+  ~scratch() { std::filesystem::remove_all(path); }
+  [[nodiscard]] unix_address address(const char* name) const { return unix_address{(path / name).string()}; }
+  std::filesystem::path path;
+};
+unix_socket listening(io_service& io, const unix_address& at, unix_kind kind = unix_kind::stream) {
+  unix_socket listener = unix_socket::create(io, kind);
+  listener.bind(at);
+  listener.listen();
+  return listener;
+}
+template <class Body>
+std::error_code thrown(Body body) {
+  try {
+    body();
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+  return {};
+}
+/// Whether the process has it, and closes it at exec.
+bool is_closed_on_exec(int fd) { return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0; }
+int open_descriptors() {
+  const std::filesystem::directory_iterator all{"/proc/self/fd"};
+  return static_cast<int>(std::distance(begin(all), end(all)));
+}
+
+TEST_CASE("unix_address: a path, an abstract name and none are told apart, compared and printed") {
+  const unix_address path{"/run/app"};
+  CHECK(path.text() == "/run/app");
+  CHECK(path.to_string() == "/run/app");
+  CHECK_FALSE(path.is_abstract());
+  const unix_address name = unix_address::abstract(std::string_view{"a\0b", 3});
+  CHECK(name.is_abstract());
+  CHECK(name.text() == std::string_view{"a\0b", 3});
+  CHECK(unix_address::abstract("run").to_string() == "@run");
+  CHECK(unix_address{}.is_unnamed());
+  CHECK(unix_address{}.to_string().empty());
+  CHECK(unix_address{"x"} != unix_address::abstract("x"));
+  CHECK(path == unix_address{"/run/app"});
+}
+
+TEST_CASE("unix_address: what does not fit, is empty or has a NUL is refused") {
+  const std::string longest(unix_address::most, 'x');
+  CHECK(unix_address{longest}.text() == longest);
+  CHECK(unix_address::abstract(longest).text() == longest);
+  CHECK(thrown([&] { unix_address{longest + "x"}; }) == std::errc::filename_too_long);
+  CHECK(thrown([&] { static_cast<void>(unix_address::abstract(longest + "x")); }) ==
+        std::errc::filename_too_long);
+  CHECK(thrown([] { unix_address{""}; }) == std::errc::invalid_argument);
+  CHECK(thrown([] { unix_address{std::string_view{"a\0b", 3}}; }) == std::errc::invalid_argument);
+}
+
+/// Sends a line and gives the answer.
+task<std::string> ask(io_service& io, unix_address server, std::string question) {
+  unix_socket connection = co_await coracle::net::connect(io, server);
+  co_await connection.send_all(question + "\n");
+  coracle::buffered_reader reader{connection};
+  const auto line = co_await reader.read_line();
+  co_return std::string(line.value_or("?"));
+}
+task<> answer(unix_socket client) {
+  coracle::buffered_reader reader{client};
+  const auto line = co_await reader.read_line();
+  const std::string reply = "re: " + std::string(line.value_or("?")) + "\n";
+  co_await client.send_all(reply);
+}
+
+TEST_CASE("unix_socket: a server at a path and one at an abstract name are served as any other") {
+  io_service io;
+  const scratch folder;
+  const auto name = unix_address::abstract("coracle-test-" + std::to_string(::getpid()));
+  for (const unix_address& at : {folder.address("server"), name}) {
+    unix_socket listener = listening(io, at);
+    CHECK(listener.local_address() == at);
+    const auto talk = [&]() -> task<std::string> {
+      auto [first, second] = co_await coracle::when_all(ask(io, at, "a"), ask(io, at, "b"));
+      co_return first + second;
+    };
+    const auto ended = io.run(coracle::when_any(talk(), coracle::net::serve(listener, answer)));
+    CHECK(std::get<0>(ended) == "re: are: b");
+  }
+}
+
+TEST_CASE("unix_socket: connecting to nobody fails, and a path that exists is not bound again") {
+  io_service io;
+  const scratch folder;
+  const unix_address at = folder.address("server");
+  unix_socket client = unix_socket::create(io, unix_kind::stream);
+  CHECK(thrown([&] { io.run(client.connect(at)); }) == std::errc::no_such_file_or_directory);
+  listening(io, at).close();
+  CHECK(thrown([&] { io.run(client.connect(at)); }) == std::errc::connection_refused);
+  CHECK(thrown([&] { listening(io, at); }) == std::errc::address_in_use);
+
+  // As the contract says: beside it, and renamed over it.
+  unix_socket listener = listening(io, folder.address("server.new"));
+  std::filesystem::rename(folder.path / "server.new", folder.path / "server");
+  CHECK_NOTHROW(io.run(client.connect(at)));
+}
+
+TEST_CASE("unix_socket: connect() to a server that is full is an error, and net::connect() waits for room") {
+  io_service io;
+  const scratch folder;
+  const unix_address at = folder.address("full");
+  unix_socket listener = unix_socket::create(io, unix_kind::stream);
+  listener.bind(at);
+  listener.listen(0);
+  unix_socket first = io.run(coracle::net::connect(io, at));
+  unix_socket second = unix_socket::create(io, unix_kind::stream);
+  CHECK(thrown([&] { io.run(second.connect(at)); }) == std::errc::resource_unavailable_try_again);
+
+  coracle::stop_source stop;
+  const auto give_up = [&]() -> task<> {
+    co_await io.schedule();
+    stop.request_stop();
+  };
+  const auto try_in_vain = [&]() -> task<bool> {
+    try {
+      co_await coracle::with_stop(coracle::net::connect(io, at), stop.get_token());
+    } catch (const operation_cancelled&) {
+      co_return true;
+    }
+    co_return false;
+  };
+  CHECK(std::get<0>(io.run(coracle::when_all(try_in_vain(), give_up()))));
+
+  const auto make_room = [&]() -> task<> {
+    co_await io.schedule();
+    co_await listener.accept();
+  };
+  io.run(coracle::when_all(coracle::net::connect(io, at), make_room()));
+}
+
+TEST_CASE("unix_socket: a pair of streams passes bytes and its end, and knows who is at the other one") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io);
+  CHECK(ends.first.peer().process == ::getpid());
+  CHECK(ends.first.peer().user == ::getuid());
+  CHECK(ends.first.peer().group == ::getgid());
+  CHECK(is_closed_on_exec(ends.first.native_handle()));
+  const std::string much(300'000, 'u');  // more than fits
+  const auto send = [&]() -> task<> {
+    co_await ends.first.send_all(much);
+    ends.first.close_send();
+  };
+  const auto receive = [&]() -> task<std::string> {
+    std::string all, some(4096, '?');
+    while (const std::size_t got = co_await ends.second.recv(room_in(some))) all.append(some, 0, got);
+    co_return all;
+  };
+  CHECK(std::get<1>(io.run(coracle::when_all(send(), receive()))) == much);
+  unix_socket lone = unix_socket::create(io, unix_kind::stream);
+  CHECK(thrown([&] { static_cast<void>(lone.peer()); }) == std::errc::not_connected);
+}
+
+TEST_CASE("unix_socket: sending to a peer that has gone is an error, and no SIGPIPE") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io);
+  ends.second.close();
+  CHECK(thrown([&] { io.run(ends.first.send("x")); }) == std::errc::broken_pipe);
+  CHECK(thrown([&] { io.run(ends.first.send_message(bytes_of("x"), {})); }) == std::errc::broken_pipe);
+}
+
+TEST_CASE("unix_socket: messages keep their borders, and one that is too long is dropped with an error") {
+  io_service io;
+  for (const unix_kind kind : {unix_kind::datagram, unix_kind::seqpacket}) {
+    unix_pair ends = make_unix_pair(io, kind);
+    CHECK(ends.first.kind() == kind);
+    std::string room(4, '?');
+    const auto use = [&]() -> task<> {
+      co_await ends.first.send("one");
+      co_await ends.first.send("too long");
+      co_await ends.first.send("two");
+      CHECK(co_await ends.second.recv(room_in(room)) == 3);
+      CHECK(room.substr(0, 3) == "one");
+      CHECK_THROWS_AS(co_await ends.second.recv(room_in(room)), std::system_error);
+      CHECK(co_await ends.second.recv(room_in(room)) == 3);
+      CHECK(room.substr(0, 3) == "two");
+    };
+    io.run(use());
+  }
+}
+
+TEST_CASE("unix_socket: a seqpacket server accepts connections of messages") {
+  io_service io;
+  const scratch folder;
+  unix_socket listener = listening(io, folder.address("messages"), unix_kind::seqpacket);
+  unix_socket client = unix_socket::create(io, unix_kind::seqpacket);
+  std::string room(8, '?');
+  const auto use = [&]() -> task<> {
+    co_await client.connect(folder.address("messages"));
+    unix_socket server = co_await listener.accept();
+    CHECK(server.kind() == unix_kind::seqpacket);
+    co_await client.send("a");
+    co_await client.send("b");
+    client.close();
+    CHECK(co_await server.recv(room_in(room)) == 1);
+    CHECK(co_await server.recv(room_in(room)) == 1);
+    CHECK(co_await server.recv(room_in(room)) == 0);
+  };
+  io.run(use());
+}
+
+TEST_CASE("unix_socket: a datagram says where it is from, and goes where it is sent") {
+  io_service io;
+  const scratch folder;
+  unix_socket a = unix_socket::create(io, unix_kind::datagram),
+              b = unix_socket::create(io, unix_kind::datagram);
+  a.bind(folder.address("a"));
+  b.bind(unix_address::abstract("coracle-test-b-" + std::to_string(::getpid())));
+  unix_socket nameless = unix_socket::create(io, unix_kind::datagram);
+  std::string room(8, '?');
+  const auto use = [&]() -> task<> {
+    co_await b.send_to(folder.address("a"), bytes_of("hi"));
+    const auto first = co_await a.recv_message(room_in(room));
+    CHECK(first.size == 2);
+    CHECK(first.from == b.local_address());
+    co_await a.send_to(first.from, bytes_of("back"));
+    const auto second = co_await b.recv_message(room_in(room));
+    CHECK(second.size == 4);
+    CHECK(second.from == folder.address("a"));
+    co_await nameless.send_to(folder.address("a"), {});
+    const auto third = co_await a.recv_message(room_in(room));
+    CHECK(third.size == 0);
+    CHECK(third.from.is_unnamed());
+  };
+  io.run(use());
+}
+
+TEST_CASE("unix_socket: send_to() a receiver that has no room is an error; connected, it waits") {
+  io_service io;
+  const scratch folder;
+  unix_socket receiver = unix_socket::create(io, unix_kind::datagram);
+  receiver.bind(folder.address("slow"));
+  unix_socket sender = unix_socket::create(io, unix_kind::datagram);
+  int sent = 0;
+  const auto fill = [&]() -> task<> {
+    for (;; ++sent) co_await sender.send_to(folder.address("slow"), bytes_of("x"));
+  };
+  CHECK(thrown([&] { io.run(fill()); }) == std::errc::resource_unavailable_try_again);
+  CHECK(sent > 0);
+  std::string room(8, '?');
+  const auto wait_for_room = [&]() -> task<> {
+    co_await sender.connect(folder.address("slow"));
+    co_await sender.send("y");
+  };
+  const auto receive = [&]() -> task<> {
+    for (int i = 0; i != sent; ++i) co_await receiver.recv(room_in(room));
+    CHECK(co_await receiver.recv(room_in(room)) == 1);
+    CHECK(room[0] == 'y');
+  };
+  io.run(coracle::when_all(wait_for_room(), receive()));
+}
+
+TEST_CASE("unix_socket: a descriptor that is passed is another for the same pipe, closed on exec") {
+  io_service io;
+  for (const unix_kind kind : {unix_kind::stream, unix_kind::datagram, unix_kind::seqpacket}) {
+    unix_pair ends = make_unix_pair(io, kind);
+    auto pipe = make_pipe(io);
+    std::array<owned_descriptor, 3> passed;
+    std::string room(8, '?');
+    const auto use = [&]() -> task<> {
+      const std::array<int, 2> both{pipe.read_end.native_handle(), pipe.write_end.native_handle()};
+      CHECK(co_await ends.first.send_message(bytes_of("pipe"), both) == 4);
+      const auto received = co_await ends.second.recv_message(room_in(room), passed);
+      CHECK(received.size == 4);
+      CHECK(received.descriptors == 2);
+      CHECK(is_closed_on_exec(passed[0].get()));
+      CHECK_FALSE(passed[2].is_open());
+      coracle::stream_descriptor writer{io, std::move(passed[1]).release()};
+      co_await writer.write_all("through");
+      std::string text(7, '?');
+      CHECK(co_await pipe.read_end.read_some(room_in(text)) == 7);
+      CHECK(text == "through");
+    };
+    io.run(use());
+  }
+}
+
+TEST_CASE("unix_socket: descriptors that nobody takes are closed, and too many are an error") {
+  io_service io;
+  const std::vector<int> many(9, STDERR_FILENO);
+  for (const std::size_t places : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
+    unix_pair ends = make_unix_pair(io);
+    std::vector<owned_descriptor> passed(places);
+    std::string room(8, '?');
+    const int before = open_descriptors();
+    const auto use = [&]() -> task<> {
+      co_await ends.first.send_message(bytes_of("m"), many);
+      co_await ends.second.recv_message(room_in(room), passed);
+    };
+    CHECK(thrown([&] { io.run(use()); }) == std::errc::message_size);
+    CHECK(room[0] == 'm');
+    CHECK(open_descriptors() == before);
+    io.run(ends.first.send_message(bytes_of("n"), many));
+    CHECK(io.run(ends.second.recv(room_in(room))) == 1);
+    CHECK(open_descriptors() == before);
+  }
+  // The system rounds room for one up to room for two, and does not say that one was too many.
+  unix_pair ends = make_unix_pair(io);
+  std::array<owned_descriptor, 1> one;
+  std::string byte(1, '?');
+  io.run(ends.first.send_message(bytes_of("m"), std::span{many}.first(2)));
+  CHECK(thrown([&] { io.run(ends.second.recv_message(room_in(byte), one)); }) == std::errc::message_size);
+  CHECK_FALSE(one[0].is_open());
+  const std::vector<int> too_many(254, STDERR_FILENO);
+  CHECK(thrown([&] { io.run(ends.first.send_message(bytes_of("m"), too_many)); }) ==
+        std::errc::invalid_argument);
+}
+
+TEST_CASE("unix_socket: of descriptors for which the process has no room none is kept") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io);
+  std::array<owned_descriptor, 3> passed;
+  std::string room(8, '?');
+  const std::array<int, 3> three{STDERR_FILENO, STDERR_FILENO, STDERR_FILENO};
+  io.run(ends.first.send_message(bytes_of("m"), three));
+  const int next_free = ::dup(STDERR_FILENO);
+  ::close(next_free);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit less = before;
+  less.rlim_cur = static_cast<rlim_t>(next_free + 1);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &less) == 0);
+  const auto error = thrown([&] { io.run(ends.second.recv_message(room_in(room), passed)); });
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(error == std::errc::message_size);
+  for (const owned_descriptor& each : passed) CHECK_FALSE(each.is_open());
+}
+
+TEST_CASE("unix_socket: a wait for a message is stopped, and takes neither bytes nor descriptors") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io);
+  std::array<owned_descriptor, 1> passed;
+  std::string room(8, '?');
+  coracle::stop_source stop;
+  const auto wait = [&]() -> task<bool> {
+    try {
+      co_await ends.second.recv_message(room_in(room), passed, stop.get_token());
+    } catch (const operation_cancelled&) {
+      co_return true;
+    }
+    co_return false;
+  };
+  const auto stop_it = [&]() -> task<> {
+    co_await io.schedule();
+    stop.request_stop();
+  };
+  CHECK(std::get<0>(io.run(coracle::when_all(wait(), stop_it()))));
+  const std::array<int, 1> one{STDERR_FILENO};
+  io.run(ends.first.send_message(bytes_of("m"), one));
+  const auto received = io.run(ends.second.recv_message(room_in(room), passed));
+  CHECK(received.size == 1);
+  CHECK(received.descriptors == 1);
+}
+}  // namespace
