@@ -2,7 +2,7 @@
 """Compiles every header of coracle and of compat/ by itself, twice in one unit, with g++, because a missing include does not
 depend on the compiler. Then links two units that include all of them, with each compiler. All warnings are enabled.
 
---no-exceptions: the header-only part, core/, sync/ and compose/, in one unit with -fno-exceptions.
+--no-exceptions: all headers but those of I/O, in one unit with -fno-exceptions and -fno-rtti.
 --refused: in an unsupported environment each header ends the compilation with one error that says what is needed.
 """
 import argparse
@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+WITHOUT_EXCEPTIONS = ("base", "core", "generators", "utility", "sync", "channels", "compose", "time", "streams", "exec")
 FOLDERS = [ROOT / "include", ROOT / "compat"]
 COMPILERS = ["g++-12", "clang++-22"]
 FLAGS = ["-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
@@ -109,8 +110,9 @@ def main():
     with ThreadPoolExecutor(2) as pool:
         for compiler in (compiler for compiler in COMPILERS if compiler not in missing):
             if no_exceptions:
-                names = headers("coracle/core", "coracle/sync", "coracle/compose")
-                jobs.append((compiler, pool.submit(compile_unit, compiler, names, "-fno-exceptions")))
+                names = headers(*(f"coracle/{folder}" for folder in WITHOUT_EXCEPTIONS))
+                flags = ("-fno-exceptions", "-fno-rtti")
+                jobs.append((compiler, pool.submit(compile_unit, compiler, names, *flags)))
                 continue
             jobs.append((f"{compiler} two units", pool.submit(link_two_units, compiler)))
             for header in headers("coracle", "cppcoro") if compiler == COMPILERS[0] else []:

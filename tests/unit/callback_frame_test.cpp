@@ -153,15 +153,17 @@ using coracle::detail::shared_promise;
 struct recording_frame : shared_frame {
   recording_frame() noexcept : shared_frame(&ended, &failed) {}
   static void ended(basic_callback_frame* self) { ++static_cast<recording_frame*>(self)->ends; }
-  static void failed(shared_promise& self, const void* task) noexcept {
+  static void failed(shared_promise& self, const void* task, coracle::stop_reason stopped_for) noexcept {
     const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
     auto& mine = static_cast<recording_frame&>(*static_cast<basic_callback_frame*>(handle.address()));
     mine.failed_task = task;
+    mine.stopped_for = stopped_for;
     mine.ends_before = mine.ends;
   }
   int ends = 0;
   int ends_before = -1;
   const void* failed_task = nullptr;
+  coracle::stop_reason stopped_for = coracle::stop_reason::requested;
 };
 
 TEST_CASE(
@@ -181,6 +183,7 @@ TEST_CASE(
   CHECK(frame.ends == 2);
   CHECK(frame.ends_before == 1);
   CHECK(frame.failed_task != nullptr);
+  CHECK(frame.stopped_for == coracle::stop_reason::none);
 }
 
 TEST_CASE("shared_frame: other frames, and coroutines, are none") {

@@ -73,6 +73,28 @@ TEST_CASE("timeout: a when_all() that has a name, and lives longer") {
   CHECK_THROWS_AS(loop.run(run()), timed_out);
 }
 
+/// Whether a token that a child of `wrap(child)` has kept sees a request that comes once that has returned.
+template <class Wrap>
+bool sees_later_request(Wrap wrap) {
+  stop_source source;
+  coracle::stop_token kept;
+  const auto child = [&]() -> task<> { kept = co_await coracle::this_task::stop_token(); };
+  auto parent = [&]() -> task<> { co_await wrap(child()); };
+  coracle::testing::virtual_time_loop loop;
+  loop.run(coracle::with_stop(parent(), source.get_token()));
+  REQUIRE_FALSE(kept.stop_requested());
+  source.request_stop();
+  return kept.stop_requested();
+}
+
+TEST_CASE("a token from below a combinator sees no request that comes after that has returned") {
+  CHECK(sees_later_request([](task<> child) { return child; }));
+  CHECK_FALSE(sees_later_request([](task<> child) { return when_all(std::move(child)); }));
+  CHECK_FALSE(sees_later_request(
+      [](task<> child) { return coracle::stop_when(std::move(child), coracle::stop_token()); }));
+  CHECK_FALSE(sees_later_request([](task<> child) { return coracle::timeout(std::move(child), 1s); }));
+}
+
 TEST_CASE("timeout, stop_when, with_stop: destroyed while what is below waits") {
   coracle::io_service io;
   std::optional<stop_source> source{std::in_place};

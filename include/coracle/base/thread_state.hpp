@@ -114,6 +114,8 @@ struct thread_state {
   nested_starts starts;
   linked_requests requests;
   shared_destructions destructions;
+  unsigned stopping =
+      0;  ///< frames that a stop request has ended, and that are being destroyed on this stack
 
   /// Both in one comparison.
   [[nodiscard]] bool has_something_left() const noexcept {

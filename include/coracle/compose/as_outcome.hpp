@@ -10,22 +10,22 @@
 
 namespace coracle {
 namespace detail {
-/// Awaits on behalf of a coroutine, and keeps how that ended for it to take.
-template <class Awaitable>
-class ended_work : callback_frame {
+/// Awaits, and keeps how that ended for the coroutine to take. `Frame` says to the tasks below what that coroutine wants:
+/// core/detail/stopped_tasks.hpp.
+template <class Frame, class Awaitable>
+class ended_work : Frame {
  public:
-  explicit ended_work(Awaitable&& work)
-      : callback_frame(&over, nullptr), work_(static_cast<Awaitable&&>(work)) {}
+  explicit ended_work(Awaitable&& work) : Frame(&over, nullptr), work_(static_cast<Awaitable&&>(work)) {}
   /// Requires: not awaited yet.
-  ended_work(ended_work&& other) : callback_frame(&over, nullptr), work_(std::move(other.work_)) {}
+  ended_work(ended_work&& other) : Frame(&over, nullptr), work_(std::move(other.work_)) {}
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    callback_frame::promise() = callback_promise(environment_of(suspended));
+    Frame::promise() = callback_promise(environment_of(suspended));
     suspended_ = suspended;
-    const std::coroutine_handle<> next = work_.begin(callback_frame::handle());
+    const std::coroutine_handle<> next = work_.begin(Frame::handle());
     return next ? next : transfer_to(suspended);
   }
 
@@ -48,19 +48,19 @@ class ended_work : callback_frame {
 
 template <class Awaitable>
 class [[nodiscard("as_outcome does nothing until it is awaited")]] as_outcome_operation
-    : public ended_work<Awaitable> {
+    : public ended_work<outcome_frame, Awaitable> {
  public:
-  using ended_work<Awaitable>::ended_work;
+  using ended_work<outcome_frame, Awaitable>::ended_work;
   outcome<await_result_t<Awaitable>> await_resume() { return this->finished().take_outcome(); }
 };
 
 template <class Awaitable>
 class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_operation
-    : public ended_work<Awaitable> {
+    : public ended_work<outcome_frame, Awaitable> {
   using value = element_t<await_result_t<Awaitable>>;
 
  public:
-  using ended_work<Awaitable>::ended_work;
+  using ended_work<outcome_frame, Awaitable>::ended_work;
   std::optional<value> await_resume() {
     auto end = this->finished().take_outcome();
     if (end.is_cancelled()) return std::nullopt;
@@ -72,6 +72,13 @@ class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_
     }
   }
 };
+template <class Awaitable>
+class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operation
+    : public ended_work<callback_frame, Awaitable> {
+ public:
+  using ended_work<callback_frame, Awaitable>::ended_work;
+  await_result_t<Awaitable> await_resume() { return this->finished().result(); }
+};
 }  // namespace detail
 
 /// Awaits `work`, and gives an outcome: its value, its error, or why it was stopped. It throws nothing.
@@ -80,26 +87,35 @@ class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_
 ///     if (end.is_cancelled()) co_return;
 ///     show(std::move(end).get());  // throws the error, if there is one
 ///
-/// Prefer it to a handler of operation_cancelled in a coroutine that goes on afterwards. An operation that is
-/// awaited so directly, such as an event, a lock or a receive, is stopped without an exception. Moves an rvalue
-/// in and refers to an lvalue; in place of an awaitable it accepts a function that returns one, and keeps it
-/// alive, like invoke(). As a branch of select() it is like a task: wrap the select(), not a `channel.recv()`
-/// inside it.
-/// Resumes on    where `work` ended.
-/// Cancellation  passed on to `work`, whose end is then an outcome with the reason.
+/// Prefer it to a handler of operation_cancelled: a stop request that ends `work` costs a destructor for each task in it, and
+/// not an exception. `work` is moved in, an lvalue referred to; a function that returns an awaitable is kept, too.
+/// In a select() it is a branch of its own, as a task is: put it around the select(), not around `channel.recv()` in one.
+/// Resumes on    where `work` does.
+/// Cancellation  passed on to `work`. Where a task in it waits, all tasks from there up to this await are destroyed where they
+///               are suspended, the innermost first: their handlers do not run. See docs/cancellation.md.
 /// Exceptions    those of moves, of `work` into it and of its value.
 /// Cost          no frame; two transfers.
 template <detail::work Work>
 auto as_outcome(Work&& work) {
   return detail::as_outcome_operation<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(work)));
 }
-/// As as_outcome(), but gives the value in an optional, which is empty if `work` was stopped; void_value stands
-/// for void, and a reference comes as std::reference_wrapper. Throws the error of `work`, if it has one.
+/// As as_outcome(), but gives the value in an optional, which is empty if `work` was stopped; void_value stands for void, and a
+/// reference comes as std::reference_wrapper. Throws the error of `work`, if it has one.
 ///
 ///     while (auto line = co_await coracle::as_optional(lines.next())) print(*line);
 template <detail::work Work>
 auto as_optional(Work&& work) {
   return detail::as_optional_operation<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(work)));
+}
+/// Awaits `work`, and throws operation_cancelled if a stop request has ended it, for a coroutine with a handler that must run
+/// then, such as one that joins a scope: `co_await work` may end a task that awaits it where it is suspended. Gives and throws
+/// what `work` does.
+///
+///     try { co_await coracle::throwing(work(scope)); } catch (...) { error = std::current_exception(); }
+///     co_await scope.join();
+template <detail::work Work>
+auto throwing(Work&& work) {
+  return detail::throwing_operation<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(work)));
 }
 template <class T>
   requires(!detail::work<T>)
@@ -116,6 +132,14 @@ detail::any_awaiter as_optional(T&&) {
   static_assert(detail::is_work<T>,
                 "as_optional needs an awaitable: a call that returns a task, or std::move of a task that has "
                 "a name; or a function that returns one");
+  return {};
+}
+template <class T>
+  requires(!detail::work<T>)
+detail::any_awaiter throwing(T&&) {
+  static_assert(detail::is_work<T>,
+                "throwing needs an awaitable: a call that returns a task, or std::move of a task that has a "
+                "name; or a function that returns one");
   return {};
 }
 }  // namespace coracle

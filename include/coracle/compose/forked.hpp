@@ -61,7 +61,8 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
 #if CORACLE_CHECKS() && CORACLE_EXCEPTIONS()
   ~forked() {
     child_.point().end();
-    if (child_.work().keeps_an_error() && std::uncaught_exceptions() == 0) tell_unseen_error();
+    const bool unwinds = std::uncaught_exceptions() != 0 || detail::this_thread().stopping != 0;
+    if (child_.work().keeps_an_error() && !unwinds) tell_unseen_error();
   }
 #endif
 

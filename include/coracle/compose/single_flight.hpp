@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/small_mutex.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -208,10 +209,10 @@ task<> single_flight<Key, T, Hash, Equal>::carry_out(flight& mine, Work work) {
   try {
 #endif
     if constexpr (std::is_void_v<T>) {
-      co_await work();
+      co_await throwing(work());
       mine.result.emplace();
     } else {
-      mine.result.emplace(co_await work());
+      mine.result.emplace(co_await throwing(work()));
     }
 #if CORACLE_EXCEPTIONS()
   } catch (...) {
@@ -242,9 +243,9 @@ task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
       }
       if (mine.work)
 #endif
-        co_await start_operation{mine};
+        co_await throwing(start_operation{mine});
     } else {
-      co_await mine.ended;
+      co_await throwing(mine.ended);
     }
 #if CORACLE_EXCEPTIONS()
   } catch (const operation_cancelled& cancelled) {

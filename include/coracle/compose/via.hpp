@@ -1,6 +1,7 @@
 // coracle/compose/via.hpp -- choose where an awaitable runs, and where its awaiter continues.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/invoke.hpp>
 #include <coracle/core/result.hpp>
 #include <coracle/core/schedule.hpp>
@@ -18,10 +19,10 @@ task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr
 #endif
     if constexpr (!std::is_void_v<Scheduler>) co_await place->schedule();
     if constexpr (std::is_void_v<T>) {
-      co_await static_cast<Awaitable&&>(value);
+      co_await throwing(static_cast<Awaitable&&>(value));
       end.emplace();
     } else {
-      end.emplace(co_await static_cast<Awaitable&&>(value));
+      end.emplace(co_await throwing(static_cast<Awaitable&&>(value)));
     }
 #if CORACLE_EXCEPTIONS()
   } catch (...) {

@@ -1,6 +1,7 @@
 // coracle/compose/with_scope.hpp -- a scope that is joined on every way out.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/core/invoke.hpp>
 #include <coracle/core/task.hpp>
@@ -20,10 +21,10 @@ task<> run_body(outcome<T>& end, async_scope& scope, Body& body, Args&... args) 
   try {
 #endif
     if constexpr (std::is_void_v<T>) {
-      co_await detail::call(body, scope, static_cast<Args&&>(args)...);
+      co_await throwing(detail::call(body, scope, static_cast<Args&&>(args)...));
       end.emplace();
     } else {
-      end.emplace(co_await detail::call(body, scope, static_cast<Args&&>(args)...));
+      end.emplace(co_await throwing(detail::call(body, scope, static_cast<Args&&>(args)...)));
     }
 #if CORACLE_EXCEPTIONS()
   } catch (const operation_cancelled& cancelled) {

@@ -63,10 +63,17 @@ class frame_link {
   std::size_t room_ = 0;
 #endif
 };
+/// The memory of a frame that was destroyed and not freed. Empty: it was not freed either way.
+struct kept_memory {
+  std::size_t size = 0;
+  void (*give_back)(void* frame, std::size_t size) noexcept = nullptr;
+};
 struct frame_cache {
   frame_link lists[frame_lists];
   std::size_t shared_bytes = 0;  ///< of the frames in lists that share a budget
   bool closed = false;           ///< the thread is ending: cache nothing any more
+  void* keeps = nullptr;         ///< a frame that is being destroyed, whose memory is not to be freed
+  kept_memory kept;              ///< of that
 };
 
 CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};
@@ -236,7 +243,19 @@ CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) n
 CORACLE_SAVES_REGISTERS() inline void* allocate_large_frame(std::size_t size) noexcept {
   return size > largest_kept ? ::operator new(size, std::nothrow) : allocate_from_shared(large_class(size));
 }
+inline void free_frame_memory(void* memory, std::size_t size) noexcept;
+/// Called where memory is about to be freed, but on the shortest path. Returns true if it is to be kept.
+inline bool keeps_frame(void* memory, std::size_t size,
+                        void (*give_back)(void*, std::size_t) noexcept = &free_frame_memory) noexcept {
+  frame_cache& cache = this_thread_frames();
+  if (cache.keeps != memory) [[likely]]
+    return false;
+  cache.keeps = nullptr;
+  cache.kept = kept_memory{size, give_back};
+  return true;
+}
 CORACLE_COLD() inline void free_large_frame(void* memory, std::size_t size) noexcept {
+  if (keeps_frame(memory, size)) return;
   if (size > largest_kept) return ::operator delete(memory);
   put_shared(this_thread_frames(), memory, large_class(size));
 }
@@ -274,6 +293,7 @@ void put_on(frame_link& list, frame_link below, std::size_t room, void* memory, 
   list = frame_link(frame, room);
 }
 CORACLE_COLD() inline void free_frame_without_room(void* memory, std::size_t index) noexcept {
+  if (keeps_frame(memory, class_size(index))) return;
   frame_cache& cache = this_thread_frames();
   frame_link& list = cache.lists[index];
   if (list.below() || cache.closed) return put_shared(cache, memory, frame_classes + index);
@@ -294,12 +314,35 @@ CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) n
   put_on(list, below, room, memory, index);
 }
 
+/// Looks for the frame that this thread has freed last: on the shortest path it has become the first of its list.
+inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
+  for (std::size_t index = 0; index != small_classes; ++index) {
+    frame_link* const first = cache.lists[index].below();
+    if (!first || reinterpret_cast<std::byte*>(first) - link_at(index) != memory) continue;
+    cache.lists[index] = *first;
+    as_memory(first, index);
+    return {class_size(index), &free_frame_memory};
+  }
+  return {};
+}
+/// Calls `destroy`, which destroys the frame that begins at `memory`, and keeps the memory. So the paths on which frames are
+/// freed need not ask.
+template <class Destroy>
+kept_memory destroy_and_keep(void* memory, Destroy destroy) noexcept {
+  void* const outer = std::exchange(this_thread_frames().keeps, memory);
+  destroy();
+  frame_cache& cache = this_thread_frames();
+  return std::exchange(cache.keeps, outer) == nullptr ? cache.kept : take_back_freed(cache, memory);
+}
+
 }  // inline namespace
 
 #if defined(CORACLE_MODEL)
 // The model checker is to see each frame come and go.
 inline void* allocate_recycled(std::size_t size) { return ::operator new(size); }
-inline void free_recycled(void* frame, std::size_t) noexcept { ::operator delete(frame); }
+inline void free_recycled(void* frame, std::size_t size) noexcept {
+  if (!keeps_frame(frame, size, &free_recycled)) ::operator delete(frame);
+}
 #else
 /// In builds with checks, before a frame is written and when it is gone: so that who reads it then does not find what looks
 /// right. Odd bytes: each mark that is kept in a word is set.

@@ -227,7 +227,7 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
       std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = detail::environment_of(suspended);
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
-      this->refuse(*inherited);
+      this->refuse(suspended, *inherited);
       return transfer_to(suspended);
     }
     if (try_now()) {

@@ -56,7 +56,11 @@ class [[nodiscard(
   CORACLE_ALWAYS_INLINE() ~task() {
     if (!body_) return;
     if constexpr (promise_type::owner_drops_error) body_.promise().drop_untaken_error();
-    body_.destroy();
+    if constexpr (CORACLE_GCC()) {
+      body_.destroy();
+    } else {
+      detail::known_by_its_frame(body_).destroy();
+    }
   }
 
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
@@ -75,12 +79,21 @@ class [[nodiscard(
 
   /// Runs the body and gives its result, moved out. Requires: not empty, and not awaited so before.
   // The awaiter is a copy of the handle: the frame stays the task's.
-  awaiter operator co_await() && noexcept {
+  detail::bridged<awaiter> operator co_await() && noexcept {
+    require_body();
+    return detail::bridged<awaiter>{body_};
+  }
+  // Coroutines of coracle prefer this one with clang (core/awaitable.hpp): the await takes the frame out of the task.
+  CORACLE_ALWAYS_INLINE() detail::bridged<detail::awaited_task<T>> owning_awaiter() && noexcept {
+    require_body();
+    return detail::bridged<detail::awaited_task<T>>{std::exchange(body_, nullptr)};
+  }
+  /// The same two for what awaits as a task, or as a frame that is no coroutine: core/detail/task_awaiter.hpp.
+  awaiter plain_awaiter() && noexcept {
     require_body();
     return *this;
   }
-  // Coroutines of coracle prefer this one with clang (core/awaitable.hpp): the await takes the frame out of the task.
-  CORACLE_ALWAYS_INLINE() detail::awaited_task<T> owning_awaiter() && noexcept {
+  CORACLE_ALWAYS_INLINE() detail::awaited_task<T> plain_owning_awaiter() && noexcept {
     require_body();
     return detail::awaited_task<T>{std::exchange(body_, nullptr)};
   }

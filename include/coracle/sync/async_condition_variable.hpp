@@ -89,6 +89,9 @@ class async_condition_variable {
 template <class Operation>
 class async_condition_variable::sleep_operation : public detail::stoppable_wait<Operation, sleeper> {
  public:
+  /// When it ends, it has the lock again, and its coroutine may look at what that guards.
+  static constexpr bool resumes_when_stopped = true;
+
   sleep_operation(async_condition_variable& changed, async_mutex_lock& lock) noexcept
       : changed_(changed), mutex_(lock.mutex()) {
     CORACLE_REQUIRE(mutex_, "wait() of an async_condition_variable with a lock that was moved from");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/check.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <cstddef>
 #include <cstdlib>
@@ -37,7 +38,7 @@ inline void* allocate_counted(std::size_t size) noexcept {
 }
 inline void* allocate_counted_or_throw(std::size_t size) {
   void* const memory = allocate_counted(size);
-  if (!memory) throw std::bad_alloc{};
+  if (!memory) CORACLE_THROW(std::bad_alloc{}, "an allocation failed");
   return memory;
 }
 inline void free_counted(void* memory) noexcept {

@@ -1,6 +1,7 @@
 // coracle/time/async_finally.hpp -- asynchronous clean-up, however the work ends.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/error_group.hpp>
 #include <coracle/time/timeout.hpp>
 
@@ -14,7 +15,7 @@ template <class Function>
 task<> clean_up(Function& function, subtree_until& here) {
   co_await replace_environment(here);
   try {
-    static_cast<void>(co_await function());
+    static_cast<void>(co_await throwing(function()));
   } catch (const operation_cancelled& cancelled) {
     here.rethrow(cancelled);
   }
@@ -34,10 +35,10 @@ task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
   outcome<value> worked;
   try {
     if constexpr (std::is_void_v<value>) {
-      co_await static_cast<Body&&>(body);
+      co_await throwing(static_cast<Body&&>(body));
       worked.emplace();
     } else {
-      worked.emplace(co_await static_cast<Body&&>(body));
+      worked.emplace(co_await throwing(static_cast<Body&&>(body)));
     }
   } catch (...) {
     emplace_caught(worked);

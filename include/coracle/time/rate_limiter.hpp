@@ -123,17 +123,21 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
       const bool posted = detail::has_to_give_way() && detail::give_way(*this);
       return posted ? std::noop_coroutine() : transfer_to(suspended);
     }
+#if CORACLE_EXCEPTIONS()
     try {
+#endif
       waiting_ = wait();
+#if CORACLE_EXCEPTIONS()
     } catch (const std::bad_alloc&) {
       fail();
     }
-    return std::move(waiting_).operator co_await().await_suspend(suspended);
+#endif
+    return std::move(waiting_).plain_awaiter().await_suspend(bridge_.continues(suspended));
   }
   void await_resume() {
     if (refused_ != stop_reason::none) [[unlikely]]
       detail::throw_cancelled(refused_);
-    if (waiting_) std::move(waiting_).operator co_await().await_resume();
+    if (waiting_) std::move(waiting_).plain_awaiter().await_resume();
   }
   /// Returns true if the tokens were taken without waiting.
   bool try_at_once() noexcept { return limiter_.try_acquire(n_); }
@@ -144,12 +148,13 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
   /// Call in a catch block. An error ends a race as a value does, so it is thrown if the race is not over.
   [[noreturn]] void fail() {
     if (one_of_ && !one_of_->claim()) detail::throw_cancelled(stop_reason::lost_race);
-    throw;
+    detail::rethrow_current();
   }
 
   rate_limiter& limiter_;
   std::int64_t n_;
   task<> waiting_;
+  detail::parent_bridge bridge_;
   detail::choice* one_of_ = nullptr;
   stop_reason refused_ = stop_reason::none;
 };
@@ -186,7 +191,9 @@ inline rate_limiter::duration rate_limiter::acquire_operation::take(time_point n
 }
 
 inline task<> rate_limiter::acquire_operation::wait() {
+#if CORACLE_EXCEPTIONS()
   try {
+#endif
     const place mine{limiter_};
     const async_mutex_lock first = co_await limiter_.turn_.scoped_lock_async();
     for (;;) {
@@ -195,8 +202,10 @@ inline task<> rate_limiter::acquire_operation::wait() {
       if (delay == duration::zero()) co_return;
       co_await sleep_until(now + delay);
     }
+#if CORACLE_EXCEPTIONS()
   } catch (const std::bad_alloc&) {
     fail();
   }
+#endif
 }
 }  // namespace coracle

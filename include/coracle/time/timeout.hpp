@@ -1,6 +1,7 @@
 // coracle/time/timeout.hpp -- stop work at a deadline or after a time.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/detail/subtree.hpp>
 #include <coracle/core/invoke.hpp>
 #include <coracle/core/task.hpp>
@@ -38,8 +39,9 @@ class subtree_until : public subtree, timer {
   /// request the stop, otherwise rethrows.
   [[noreturn]] CORACLE_COLD() void rethrow(const operation_cancelled& cancelled) {
     disarm();
-    if (cancelled.reason() == stop_reason::timed_out && expired_) throw timed_out{};
-    throw;
+    if (cancelled.reason() == stop_reason::timed_out && expired_)
+      CORACLE_THROW(timed_out{}, "the operation timed out");
+    rethrow_current();
   }
 
  private:
@@ -75,13 +77,16 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
       static_cast<Awaitable&&>(child);  // destroyed before `mine`, also if destroyed while suspended
   mine.begin(moment(time));
   co_await replace_environment(mine);
+#if CORACLE_EXCEPTIONS()
   if constexpr (Throws) {
     try {
-      co_return co_await static_cast<Awaitable&&>(below);
+      co_return co_await throwing(static_cast<Awaitable&&>(below));
     } catch (const operation_cancelled& cancelled) {
       mine.rethrow(cancelled);
     }
-  } else {
+  } else
+#endif
+  {
     co_return co_await static_cast<Awaitable&&>(below);
   }
 }
@@ -93,7 +98,8 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
 ///
 ///     const reply r = co_await coracle::stop_at(ask(server), deadline);
 ///
-/// Prefer timeout() if the caller handles the timeout, and stop_when() to stop on a stop token.
+/// Prefer timeout() if the caller handles the timeout, and stop_when() to stop on a stop token. Where the
+/// deadline often passes, as_outcome(stop_after(work, 1s)) costs no exception.
 /// All functions of this header move an rvalue in and refer to an lvalue, such as an event. In place of an
 /// awaitable they accept a function that returns one, and keep it alive until that has ended, like invoke().
 /// They use the clock of the executor on which they are awaited.

@@ -1,7 +1,7 @@
 // coracle/utility/on_scope_exit.hpp -- scope guards.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/base/config.hpp>
+#include <coracle/base/thread_state.hpp>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -21,7 +21,7 @@ class [[nodiscard("give the guard a name: without one it ends with this line")]]
   /// `other` no longer calls the function.
   scope_guard(scope_guard&& other) noexcept(std::is_nothrow_constructible_v<Function, Function&&>)
       : function_(static_cast<Function&&>(other.function_)),
-        exceptions_(other.exceptions_),
+        outer_(other.outer_),
         active_(std::exchange(other.active_, false)) {}
   scope_guard& operator=(scope_guard&&) = delete;
   ~scope_guard() noexcept(!may_throw) {
@@ -39,11 +39,15 @@ class [[nodiscard("give the guard a name: without one it ends with this line")]]
  private:
   bool is_due() const noexcept {
     if constexpr (When == scope_end::any) return true;
-    return (std::uncaught_exceptions() > exceptions_) == (When == scope_end::failure);
+    return (unwinding() > outer_) == (When == scope_end::failure);
+  }
+  /// How many exceptions are in flight on this thread, and how many tasks is a stop request ending.
+  static int unwinding() noexcept {
+    return std::uncaught_exceptions() + static_cast<int>(this_thread().stopping);
   }
 
   Function function_;
-  int exceptions_ = std::uncaught_exceptions();
+  int outer_ = unwinding();
   bool active_ = true;
 };
 }  // namespace detail
@@ -62,16 +66,16 @@ template <class Function>
 auto on_scope_exit(Function&& function) {
   return detail::scope_guard<Function, detail::scope_end::any>{static_cast<Function&&>(function)};
 }
-/// As on_scope_exit, but calls the function only if an exception leaves the scope. It compares the number of
-/// exceptions in flight on the thread; in a coroutine that is wrong if the scope begins or ends inside a
-/// destructor that runs because of another exception and resumes the coroutine.
+/// As on_scope_exit, but calls it only where an exception leaves the scope, or a stop request ends the task where it waits.
+/// This is told by the number of exceptions in flight on the thread: in a coroutine it is wrong where the scope began or
+/// ended inside a destructor that runs because of another exception and resumed the coroutine.
 template <class Function>
   requires std::is_invocable_v<Function&>
 auto on_scope_failure(Function&& function) {
   return detail::scope_guard<Function, detail::scope_end::failure>{static_cast<Function&&>(function)};
 }
-/// As on_scope_exit, but does not call the function if an exception leaves the scope, as detected by
-/// on_scope_failure. Also calls it if the coroutine is destroyed while suspended.
+/// As on_scope_exit, but does not call it where on_scope_failure does, and told apart as there. It is called, too, where the
+/// owner of the coroutine destroys it while it waits.
 ///
 /// Exceptions  those of the function leave the scope.
 template <class Function>

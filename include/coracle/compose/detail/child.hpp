@@ -124,7 +124,7 @@ class child {
 /// it.
 template <class T, class Task>
 class task_child {
-  using awaiter_type = awaiter_type_t<task<T>>;
+  using awaiter_type = task_awaiter<T>;
 
  public:
   using result_type = T;
@@ -135,29 +135,37 @@ class task_child {
 
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {
-    auto a = std::move(task_).operator co_await();
+    auto a = std::move(task_).plain_awaiter();
     return !a.await_ready() && suspend_into(a, continuation);
   }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   std::coroutine_handle<> begin(std::coroutine_handle<Promise> continuation) noexcept {
-    auto a = std::move(task_).operator co_await();
+    auto a = std::move(task_).plain_awaiter();
     if (a.await_ready()) return nullptr;
     return a.await_suspend(continuation);
   }
   bool finish() noexcept { return !ended_awaiter(task_).failed(); }
   [[nodiscard]] CORACLE_COLD() outcome<void> failure() noexcept {
     outcome<void> bad;
-    bad.emplace_from([this] { static_cast<void>(result()); });
+    if (const stop_reason why = ended_awaiter(task_).stopped_for(); why != stop_reason::none) {
+      bad.emplace_cancelled(why);
+    } else {
+      bad.emplace_from([this] { static_cast<void>(result()); });
+    }
     return bad;
   }
   [[nodiscard]] std::exception_ptr error() noexcept { return finish() ? nullptr : failure().error(); }
   /// As the task tells it to a shared_promise.
   [[nodiscard]] const void* frame() noexcept { return ended_awaiter(task_).frame(); }
-  T result() { return std::move(task_).operator co_await().await_resume(); }
+  T result() { return std::move(task_).plain_awaiter().await_resume(); }
   outcome<T> take_outcome() noexcept {
     outcome<T> end;
-    end.emplace_from([this]() -> T { return result(); });
+    if (finish()) [[likely]] {
+      end.emplace_from([this]() -> T { return result(); });
+    } else {
+      take_failure(end);
+    }
     return end;
   }
 
@@ -165,9 +173,11 @@ class task_child {
   [[nodiscard]] task<T>& work() noexcept { return task_; }
 
  private:
+  CORACLE_COLD() void take_failure(outcome<T>& end) noexcept { copy_failure(failure(), end); }
   struct ended_awaiter : awaiter_type {
-    explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).operator co_await()) {}
+    explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).plain_awaiter()) {}
     using awaiter_type::failed;  // false of one that was left out
+    using awaiter_type::stopped_for;
     [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }
   };
   Task task_;

@@ -11,7 +11,8 @@ namespace coracle::detail {
 //
 // It begins as a coroutine frame does, and so is what the child continues (core/detail/callback_frame.hpp).
 // Where that has the destroy function stands the child: nobody destroys what a child continues, and
-// shared_frame::is_one(), which looks there while the child runs, is to find anything but its own mark.
+// shared_frame::is_one(), which looks there while the child runs, is to find anything but its own mark; task_above knows it
+// by that.
 template <class T>
 class forked_child {
  public:
@@ -56,15 +57,14 @@ class fork_awaiter : public forked_child<T> {
   void await_resume() const noexcept {}
 
  private:
-  struct started : awaiter_type_t<task<T>> {
-    explicit started(task<T>& work) noexcept : awaiter_type_t<task<T>>(std::move(work).operator co_await()) {}
+  struct started : task_awaiter<T> {
+    explicit started(task<T>& work) noexcept : task_awaiter<T>(std::move(work).plain_awaiter()) {}
     /// It continues `continuation` when it ends.
     CORACLE_ALWAYS_INLINE()
     std::coroutine_handle<> body(std::coroutine_handle<> continuation,
                                  const environment* inherited) const noexcept {
       const auto its = this->body_;
-      its.promise().set_parent(continuation);
-      its.promise().set_environment(inherited);
+      its.promise().set_parent_to_fork(continuation, inherited);
       return its;
     }
   };
@@ -77,6 +77,6 @@ class join_awaiter : public fork_awaiter<T> {
   CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> parent) noexcept {
     return this->point().wait(parent);
   }
-  T await_resume() { return std::move(this->work()).operator co_await().await_resume(); }
+  T await_resume() { return std::move(this->work()).plain_awaiter().await_resume(); }
 };
 }  // namespace coracle::detail

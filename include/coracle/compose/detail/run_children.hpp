@@ -1,6 +1,7 @@
 // coracle/compose/detail/run_children.hpp -- a child for each element of a range, with a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/detail/child_group.hpp>
 #include <deque>
 #include <iterator>
@@ -179,7 +180,7 @@ task<> run_children(Range range, std::size_t limit, Function function, Take take
       try {
 #endif
         if constexpr (awaitable<taken>) {
-          enough = !co_await take_and_wait(*ended.work, take);
+          enough = !co_await throwing(take_and_wait(*ended.work, take));
         } else {
           enough = !take_now(*ended.work, take);
         }

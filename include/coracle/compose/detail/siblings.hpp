@@ -14,6 +14,7 @@ class siblings;
 /// What a child is resumed into at its end, where it has a continuation of its own.
 class sibling_promise {
  public:
+  static constexpr bool is_of_callback = true;
   [[nodiscard]] const environment* get_environment() const noexcept;
   /// For an operation that is the child itself; it is not handed down. So it claims the choice before it ends.
   [[nodiscard]] choice* get_choice() noexcept;
@@ -118,13 +119,17 @@ class siblings : protected shared_frame {
 
  private:
   /// As a task says it to its continuation.
-  static void task_failed(shared_promise& self, const void* task) noexcept {
+  static void task_failed(shared_promise& self, const void* task, stop_reason stopped_for) noexcept {
     const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
     auto& frame = *static_cast<basic_callback_frame<shared_promise>*>(handle.address());
     siblings& all = static_cast<siblings&>(static_cast<shared_frame&>(frame));
     if (all.keeps_every_end()) return;
     outcome<void> end;
-    end.emplace_from(&rethrow_current);
+    if (stopped_for == stop_reason::none) {
+      end.emplace_from(&rethrow_current);
+    } else {
+      end.emplace_cancelled(stopped_for);
+    }
     all.note_failure(task, end);
   }
   void stop_losers_of(const void* child, bool has_claimed) noexcept {

@@ -76,13 +76,17 @@ struct allocated_promise : Promise {
     return allocate_from(given, size);
   }
   static void operator delete(void* frame, std::size_t size) noexcept {
+    if (!keeps_frame(frame, size, &give_back)) give_back(frame, size);
+  }
+
+ private:
+  static void give_back(void* frame, std::size_t size) noexcept {
     auto* const kept = static_cast<unit_allocator*>(behind(frame, size));
     unit_allocator allocator(std::move(*kept));
     kept->~unit_allocator();
     allocator.deallocate(static_cast<unit*>(frame), units(size));
   }
 
- private:
   struct alignas(std::max_align_t) unit {
     std::byte bytes[alignof(std::max_align_t)];
   };

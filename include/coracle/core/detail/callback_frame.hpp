@@ -1,6 +1,7 @@
 // coracle/core/detail/callback_frame.hpp -- a plain function as the continuation of a coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/transfer.hpp>
 #include <coroutine>
 
@@ -8,9 +9,39 @@ namespace coracle {
 class environment;
 
 namespace detail {
+/// Stands where other frames have their destroy function, so that a callback_frame is known by it. A shared library can have a
+/// function of its own where the program has one, too, but not such a variable.
+class callback_mark {
+ public:
+  using function = void(void* frame);
+  CORACLE_VISIBLE() static void refuse_destroy(void*) {
+    fail("plain code that waits for a coroutine was destroyed");
+  }
+  /// That of an outcome_frame.
+  CORACLE_VISIBLE() static void refuse_destroy_of_outcome(void*) {
+    fail("a coroutine that waits for an outcome was destroyed as if it were what it waits for");
+  }
+  [[nodiscard]] static bool is_of_outcome(std::coroutine_handle<> handle) noexcept {
+    return at(handle) == &refuse_destroy_of_outcome;
+  }
+  /// Returns true for a callback_frame that is not a shared_frame.
+  [[nodiscard]] static bool is_at(std::coroutine_handle<> handle) noexcept {
+    return at(handle) == &refuse_destroy || is_of_outcome(handle);
+  }
+
+ private:
+  static function* at(std::coroutine_handle<> handle) noexcept {
+    return static_cast<function* const*>(handle.address())[1];
+  }
+};
+/// The promise of a frame that awaits, but is no coroutine.
+template <class Promise>
+concept promise_of_callback = requires { requires Promise::is_of_callback; };
+
 /// The promise of a callback_frame: passes an environment on to what it awaits.
 class callback_promise {
  public:
+  static constexpr bool is_of_callback = true;
   explicit callback_promise(const environment* inherited) noexcept : environment_(inherited) {}
   [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
 
@@ -47,33 +78,40 @@ class basic_callback_frame {
  protected:
   Promise& promise() noexcept { return promise_; }
   const Promise& promise() const noexcept { return promise_; }
-  void set_destroy_function(function* on_destroy) noexcept { destroy_ = on_destroy; }
+  void set_destroy_function(callback_mark::function* on_destroy) noexcept { destroy_ = on_destroy; }
 
  private:
-  static void refuse_destroy(basic_callback_frame*) {
-    fail("plain code that waits for a coroutine was destroyed");
-  }
-
   function* resume_;
-  [[maybe_unused]] function* destroy_ = &refuse_destroy;
+  [[maybe_unused]] callback_mark::function* destroy_ = &callback_mark::refuse_destroy;
   [[no_unique_address]] Promise promise_;
 };
 /// One that passes on an environment.
 using callback_frame = basic_callback_frame<callback_promise>;
 
+/// One that awaits on behalf of a coroutine that takes the end of what it awaits as a value.
+class outcome_frame : public callback_frame {
+ protected:
+  outcome_frame(function* on_resume, const environment* inherited) noexcept
+      : callback_frame(on_resume, inherited) {
+    set_destroy_function(&callback_mark::refuse_destroy_of_outcome);
+  }
+};
+
 /// The promise of a frame that is the continuation of many tasks, and could not tell which of them has ended. So each
-/// that ends with an exception says so, while that is being handled, before it resumes the frame.
+/// that ends with an exception says so, while that is being handled, before it resumes the frame; and so does one that is
+/// stopped.
 class shared_promise {
  public:
-  /// `task` is the address of its frame.
-  using failure = void(shared_promise& self, const void* task) noexcept;
+  /// `task` is the address of its frame; `stopped_for` none: it has failed.
+  using failure = void(shared_promise& self, const void* task, stop_reason stopped_for) noexcept;
+  static constexpr bool is_of_callback = true;
   explicit shared_promise(failure* on_failure) noexcept : on_failure_(on_failure) {}
 
   [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
   void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
 
-  /// For a task that has failed: tells its parent, if that is such a frame.
-  static void tell(std::coroutine_handle<> parent, const void* task) noexcept;
+  /// For a task that has no result: tells its parent, if that is such a frame.
+  static void tell(std::coroutine_handle<> parent, const void* task, stop_reason stopped_for) noexcept;
 
  private:
   failure* on_failure_;
@@ -87,21 +125,20 @@ class shared_frame : public basic_callback_frame<shared_promise> {
     set_destroy_function(mark);
   }
   [[nodiscard]] static bool is_one(std::coroutine_handle<> handle) noexcept {
-    return static_cast<function* const*>(handle.address())[1] == mark;
+    return static_cast<callback_mark::function* const*>(handle.address())[1] == mark;
   }
 
  private:
   // Says something else than that of other frames, so that no linker makes one function of the two.
-  static void refuse_destroy(basic_callback_frame*) {
-    fail("plain code that waits for several coroutines was destroyed");
-  }
+  static void refuse_destroy(void*) { fail("plain code that waits for several coroutines was destroyed"); }
   // A shared library can have a function of its own where the program has one, too, but not such a variable.
-  CORACLE_VISIBLE() static inline constinit function* mark = &refuse_destroy;
+  CORACLE_VISIBLE() static inline constinit callback_mark::function* mark = &refuse_destroy;
 };
-inline void shared_promise::tell(std::coroutine_handle<> parent, const void* task) noexcept {
+inline void shared_promise::tell(std::coroutine_handle<> parent, const void* task,
+                                 stop_reason stopped_for) noexcept {
   if (!shared_frame::is_one(parent)) return;
   auto& promise = std::coroutine_handle<shared_promise>::from_address(parent.address()).promise();
-  promise.on_failure_(promise, task);
+  promise.on_failure_(promise, task, stopped_for);
 }
 }  // namespace detail
 }  // namespace coracle

@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/config.hpp>
 #include <coracle/core/detail/stored_result.hpp>
+#include <coracle/core/detail/task_frame.hpp>
 #include <coroutine>
 #include <new>
 #include <type_traits>
@@ -32,14 +33,19 @@ class CORACLE_FOLDING_ABI() awaited_task;
 /// Only for what cannot refer to a parameter of the body: parameters otherwise live until the end of the full expression.
 template <class T>
 inline constexpr bool may_fold =
-    CORACLE_FOLDS_BODIES() && (std::is_void_v<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    CORACLE_FOLDS_BODIES() && (std::is_void_v<T> || ((std::is_arithmetic_v<T> || std::is_enum_v<T>) &&
+                                                     alignof(stored_t<T>) <= alignof(void*)));
 
 /// The awaiter's half, a base of awaited_task<T>. Empty: no body of a `T` is folded.
 template <class T, bool = may_fold<T>>
 class fold_slot {
  public:
-  template <class Promise>
-  void offer_to(std::coroutine_handle<Promise>, std::coroutine_handle<>) noexcept {}
+  template <class Parent, class Promise>
+  static constexpr bool is_for(std::coroutine_handle<Promise>) noexcept {
+    return false;
+  }
+  template <class Promise, class Parent>
+  void offer_to(std::coroutine_handle<Promise>, std::coroutine_handle<Parent>) noexcept {}
 };
 
 inline constinit char no_code = 0;  // no frame begins with its address
@@ -52,14 +58,21 @@ class fold_slot<T, true> {
   fold_slot& operator=(const fold_slot&) = delete;
   ~fold_slot() {}
 
-  /// Offers the slot to a body that is about to start, if the compiler has inlined the call that made it.
-  template <class Promise>
+  /// Returns true if the slot can be offered to `body`: the compiler has inlined the call that made it, and a stop request
+  /// that ends it need not tell the parent.
+  template <class Parent, class Promise>
   CORACLE_ALWAYS_INLINE()
-  void offer_to(std::coroutine_handle<Promise> body, std::coroutine_handle<> parent) noexcept {
+  static bool is_for(std::coroutine_handle<Promise> body) noexcept {
+    if constexpr (!ends_stopped<Parent>) return false;
     // Not what the comparison gives matters, but whether the compiler can tell: then it has seen the call store the word.
     // Compared with null the word would always count as known: await_ready() has asked whether the body is done.
     void* const code = *static_cast<void**>(body.address());
-    if (!__builtin_constant_p(code == &no_code)) return;
+    return __builtin_constant_p(code == &no_code);
+  }
+  /// Offers the slot to a body that is about to start.
+  template <class Promise>
+  CORACLE_ALWAYS_INLINE()
+  void offer_to(std::coroutine_handle<Promise> body, std::coroutine_handle<> parent) noexcept {
     parent_ = parent.address();
     body.promise().take_fold_slot(awaiter());
   }

@@ -5,6 +5,7 @@
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/choice.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/executor.hpp>
 #include <coracle/core/stop.hpp>
@@ -54,9 +55,10 @@ class stoppable_wait {
       if (choice* const one_of = suspended.promise().get_choice())
         return wait_as_branch(suspended, inherited, *one_of);
     }
+    constexpr bool ends = ends_stopped<Promise> && !requires { Operation::resumes_when_stopped; };
     if (has_to_give_way()) [[unlikely]]
-      return start_after_others(suspended, inherited);
-    return start(suspended, inherited);
+      return start_after_others<ends>(suspended, inherited);
+    return start<ends>(suspended, inherited);
   }
   /// Once the wait is over: why the operation was not carried out, and then await_resume() need not be called,
   /// which would throw it; none: it was.
@@ -110,76 +112,93 @@ class stoppable_wait {
   // `link` is there before the rest of node_ is.
   [[nodiscard]] bool has_node() const noexcept { return !node_.is_unused(); }
   void has_no_node() noexcept { node_.mark_unused(); }
-  void make_node(std::coroutine_handle<> suspended) noexcept {
-    ::new (static_cast<void*>(&node_)) Node(suspended, &stop_requested);
+  void make_node(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept {
+    ::new (static_cast<void*>(&node_)) Node(suspended, on_stop);
   }
   static stop_state* stops_of(const environment* inherited) noexcept {
     return inherited ? stop_registration::state_of(inherited->stop) : nullptr;
   }
 
  protected:
+  // `Ends`: the coroutine is a task, and may be ended where it waits.
+
   /// The listener comes first: once the waiter is in the queue, this object may be gone.
+  template <bool Ends = false>
   CORACLE_NOINLINE()
   bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
     stop_state* const stops = stops_of(inherited);
-    make_node(suspended);
+    make_node(suspended, &stop_requested<Ends>);
     others_have_run();
-    return node_.listen(stops) ? operation().enqueue() : refuse(*inherited);
+    return node_.listen(stops) ? operation().enqueue() : refuse<Ends>(suspended, *inherited);
   }
   /// There is no try_now() before: it does not know that another branch may have been served.
   CORACLE_NOINLINE()
   bool wait_as_branch(std::coroutine_handle<> suspended, const environment* inherited,
                       choice& one_of) noexcept {
     stop_state* const stops = stops_of(inherited);
-    make_node(suspended);
+    make_node(suspended, &stop_requested<false>);
     others_have_run();
-    return node_.listen(stops, one_of) ? operation().enqueue() : refuse(*inherited);
+    return node_.listen(stops, one_of) ? operation().enqueue() : refuse<false>(suspended, *inherited);
   }
   /// As start(); without an executor there are no others.
+  template <bool Ends = false>
   CORACLE_COLD()
   bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    return give_way(*::new (static_cast<void*>(&late_)) late_start(*this, suspended, inherited)) ||
-           start(suspended, inherited);
+    constexpr auto run = &late_start::template run<Ends>;
+    return give_way(*::new (static_cast<void*>(&late_)) late_start(run, *this, suspended, inherited)) ||
+           start<Ends>(suspended, inherited);
   }
-  CORACLE_COLD() bool refuse(const environment& inherited) noexcept {
-    make_node(nullptr);
+  /// Returns true if the coroutine is ended instead of being resumed.
+  template <bool Ends = false>
+  CORACLE_COLD()
+  bool refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
+    make_node(suspended, nullptr);
     node_.cancel_for(inherited.stop.reason());
-    return false;
+    if (!Ends || !stopped_wait::note(node_)) return false;
+    resume_on_return(suspended);
+    return true;
   }
 
  private:
   /// Is posted in place of the coroutine, and starts the operation when its turn comes. To start it before would be to
   /// keep others out meanwhile: of a mutex they would all queue up, and from then on each would find it held.
   struct late_start : resumption, callback_frame {
-    late_start(stoppable_wait& operation, std::coroutine_handle<> suspended,
-               const environment* inherited) noexcept
-        : callback_frame(&run, inherited), self(operation), coroutine(suspended) {
+    late_start(callback_frame::function* on_turn, stoppable_wait& its_operation,
+               std::coroutine_handle<> suspended, const environment* inherited) noexcept
+        : callback_frame(on_turn, inherited), operation(its_operation), coroutine(suspended) {
       resumption::handle = callback_frame::handle();
     }
-    static void run(callback_frame* frame) {
-      const auto& late = static_cast<late_start&>(*frame);
+    template <bool Ends>
+    static void run(callback_frame* self) {
+      const auto& late = static_cast<late_start&>(*self);
       const std::coroutine_handle<> coroutine = late.coroutine;
-      if (!late.self.start(coroutine, late.promise().get_environment())) resume_on_return(coroutine);
+      if (!late.operation.template start<Ends>(coroutine, late.promise().get_environment()))
+        resume_on_return(coroutine);
     }
-    stoppable_wait& self;
+    stoppable_wait& operation;
     const std::coroutine_handle<> coroutine;
   };
 
   /// Returns true if it waits.
+  template <bool Ends>
   CORACLE_ALWAYS_INLINE()
   bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
     if (inherited && stop_registration::may_be_late(inherited->stop)) [[unlikely]]
-      return start_or_refuse(suspended, *inherited);
-    return !operation().try_now() && wait(suspended, inherited);
+      return start_or_refuse<Ends>(suspended, *inherited);
+    return !operation().try_now() && wait<Ends>(suspended, inherited);
   }
+  template <bool Ends>
   CORACLE_COLD()
   bool start_or_refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
-    if (inherited.stop.stop_requested()) return refuse(inherited);
-    return !operation().try_now() && wait(suspended, &inherited);
+    if (inherited.stop.stop_requested()) return refuse<Ends>(suspended, inherited);
+    return !operation().try_now() && wait<Ends>(suspended, &inherited);
   }
+  template <bool Ends>
   static void stop_requested(stop_listener& listener) noexcept {
     auto& node = static_cast<Node&>(listener);
-    if (operation_of(node).withdraw()) node.wake();
+    if (!operation_of(node).withdraw()) return;
+    if constexpr (Ends) static_cast<void>(stopped_wait::note(node));
+    node.wake();
   }
 
   // First, so that operation_of() finds the object. Each is made when it is needed; node_ when the operation has to

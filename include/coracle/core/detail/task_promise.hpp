@@ -18,13 +18,29 @@ namespace detail {
 template <class T>
 class new_task;
 
+/// A task awaits another one without a bridge between them (core/detail/task_awaiter.hpp).
+struct awaits_as_task : part::awaits_anything {
+  using part::awaits_anything::await_transform;
+  template <class T>
+  CORACLE_ALWAYS_INLINE()
+  auto await_transform(task<T>&& child) const noexcept {
+    if constexpr (CORACLE_COPIES_AWAITERS()) {
+      return std::move(child).plain_awaiter();
+    } else {
+      return std::move(child).plain_owning_awaiter();
+    }
+  }
+};
+
 template <class T>
 struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
                                             part::starts_lazily,
-                                            part::awaits_anything,
+                                            awaits_as_task,
                                             recycled_frames {
   static_assert(std::is_void_v<T> || std::is_move_constructible_v<T>,
                 "the result is moved out of a task: return a std::unique_ptr to a type that cannot be moved");
+
+  static constexpr bool frame_is_task_frame = true;
 
   task_promise() noexcept = default;
   task_promise(const task_promise&) = delete;
@@ -40,7 +56,7 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
   /// Tells a parent that is the continuation of many which of them has failed, while the exception is being handled.
   CORACLE_COLD() void unhandled_exception() noexcept {
     this->keep_error();
-    shared_promise::tell(this->parent(), frame().address());
+    shared_promise::tell(this->parent(), frame().address(), stop_reason::none);
     this->mark_failed();
   }
 

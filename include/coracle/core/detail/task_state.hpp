@@ -3,9 +3,11 @@
 #pragma once
 #include <coracle/base/check.hpp>
 #include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/continuation.hpp>
 #include <coracle/core/detail/folded_body.hpp>
 #include <coracle/core/detail/stored_result.hpp>
+#include <coracle/core/detail/task_frame.hpp>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
@@ -19,6 +21,7 @@
 //   its awaiter offers to fold it        "                                the awaited_task, with `folds`
 //   `co_return value`                    the value, if it fits            ", and `has_returned` in a checked build
 //   an exception leaves the body         the error                        ", and `has_failed`
+//   a stop request ends it               why                              "
 //   the result was taken, if that is     "                                no frame; the marks stay
 //   checked: sync_wait(), checked builds
 //
@@ -39,6 +42,8 @@ class outcome_or_environment {
 
   /// Of a body that has returned.
   [[nodiscard]] Result& kept_result() noexcept { return result_; }
+  /// Why it was stopped; none: it has an error. Requires: one of the two.
+  [[nodiscard]] stop_reason stopped_for() const noexcept { return stopped_outcome::reason(word_); }
 
  protected:
   /// environment -> result: an empty one, for `co_return` to fill.
@@ -48,9 +53,12 @@ class outcome_or_environment {
     ::new (static_cast<void*>(&error_)) std::exception_ptr(std::current_exception());
   }
   /// The error ends. Requires: it is there.
-  CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }
+  CORACLE_COLD() void drop_error() noexcept {
+    if (stopped_for() == stop_reason::none) error_.~exception_ptr();
+  }
   /// The error stays. Requires: it is there.
   [[noreturn]] void rethrow_error() const {
+    if (const stop_reason why = stopped_for(); why != stop_reason::none) throw_cancelled(why);
     const std::exception_ptr error(error_);
     rethrow(error);
   }
@@ -60,29 +68,15 @@ class outcome_or_environment {
     const environment* environment_;
     Result result_;
     std::exception_ptr error_;
+    std::uintptr_t word_;
   };
 };
-/// With a place of its own for a result that does not fit.
-template <class Result>
-class outcome_or_environment_and : public outcome_or_environment<nothing> {
- public:
-  [[nodiscard]] Result& kept_result() noexcept { return result_; }
-
- protected:
-  [[nodiscard]] Result& result() noexcept { return result_; }
-
- private:
-  [[no_unique_address]] Result result_;
-};
-template <class T>
-using task_outcome = std::conditional_t<fits_into_word<T>, outcome_or_environment<value_only<T>>,
-                                        outcome_or_environment_and<value_only<T>>>;
 
 /// The second word: what the task continues at its end, and how it ended. Not read before it is set.
 template <class T>
 class CORACLE_FOLDING_ABI() parent_or_awaiter {
  public:
-  enum class mark : std::uintptr_t { has_failed = 1, has_returned = 2, folds = 4, mask = 7 };
+  using mark = task_mark;
 
   parent_or_awaiter() noexcept {}
   /// The frame to be continued, which the awaiter knows if it is here instead; null once it was forgotten.
@@ -99,25 +93,34 @@ class CORACLE_FOLDING_ABI() parent_or_awaiter {
     return *static_cast<awaited_task<T>*>(word_.pointer());
   }
 
-  void set(std::coroutine_handle<> frame) noexcept { word_ = word(frame.address()); }
-  void set(awaited_task<T>& awaiter) noexcept { word_ = word(__builtin_addressof(awaiter), mark::folds); }
+  template <class Promise>
+    requires(ends_stopped<Promise> || promise_of_callback<Promise>)  // parent_bridge stands for any other
+  void set(std::coroutine_handle<Promise> frame) noexcept {
+    word_ = task_parent(frame.address());
+  }
+  void set_child_of_fork(void* continuation) noexcept { word_ = task_parent(continuation); }
+  void set(awaited_task<T>& awaiter) noexcept {
+    word_ = task_parent(__builtin_addressof(awaiter), mark::folds);
+  }
   void add(mark which) noexcept { word_.add(which); }
   /// Only the marks stay.
   void forget() noexcept { word_.drop_pointer(); }
 
  private:
-  using word = tagged_pointer<void, mark>;
-
   union {  // not initialised
-    word word_;
+    task_parent word_;
   };
 };
 
-/// Both words as the base of a promise.
+/// The first word holds the result, too, where that fits.
+template <class T>
+using task_outcome = outcome_or_environment<std::conditional_t<fits_into_word<T>, value_only<T>, nothing>>;
+
+/// Both words as the base of a promise, and behind them a place for a result that does not fit.
 template <class T>
 class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter<T>> {
   using base = continues_parent_by<task_outcome<T>, parent_or_awaiter<T>>;
-  using mark = typename parent_or_awaiter<T>::mark;
+  using mark = task_mark;
   static constexpr bool returns_over_environment = fits_into_word<T> && !std::is_void_v<T>;
 
  public:
@@ -132,6 +135,11 @@ class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter
   [[nodiscard]] bool lacks_result() const noexcept {
     return !std::is_void_v<T> && !this->parent_.has(mark::has_returned) && !has_error();
   }
+  /// In place of set_parent(): `continuation` is a forked_child.
+  void set_parent_to_fork(std::coroutine_handle<> continuation, const environment* inherited) noexcept {
+    this->parent_.set_child_of_fork(continuation.address());
+    this->set_environment(inherited);
+  }
   /// From here on parent() is null.
   void forget_parent() noexcept { this->parent_.forget(); }
 
@@ -141,12 +149,29 @@ class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter
   /// Requires: set_parent() was called just before.
   void take_fold_slot(awaited_task<T>& awaiter) noexcept { this->parent_.set(awaiter); }
 
+  /// Of a body that has returned.
+  [[nodiscard]] value_only<T>& kept_result() noexcept {
+    if constexpr (fits_into_word<T>) {
+      return base::kept_result();
+    } else {
+      return result_;
+    }
+  }
+
  protected:
   /// Where `co_return` puts the value.
-  [[nodiscard]] auto& result() noexcept {
+  [[nodiscard]] value_only<T>& result() noexcept {
     if constexpr (CORACLE_CHECKS()) this->parent_.add(mark::has_returned);
-    return base::result();
+    if constexpr (fits_into_word<T>) {
+      return base::result();
+    } else {
+      return result_;
+    }
   }
   void mark_failed() noexcept { this->parent_.add(mark::has_failed); }
+
+ private:
+  struct nothing_else {};
+  [[no_unique_address]] std::conditional_t<fits_into_word<T>, nothing_else, value_only<T>> result_;
 };
 }  // namespace coracle::detail

@@ -1,0 +1,46 @@
+// coracle/core/detail/task_frame.hpp -- what every frame of a task begins with, whatever the task returns.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/operation_cancelled.hpp>
+#include <cstdint>
+
+namespace coracle::detail {
+/// A promise whose coroutine may be ended where it is suspended, because of a stop request: that of a task. What its frame
+/// begins with is a task_frame.
+template <class Promise>
+concept ends_stopped = requires { requires Promise::frame_is_task_frame; };
+
+/// The marks of the second word of a task (core/detail/task_state.hpp).
+enum class task_mark : std::uintptr_t {
+  has_failed = 1,    ///< it ended with an error, or was stopped
+  has_returned = 2,  ///< kept in checked builds
+  folds = 4,         ///< the word is the address of the awaiter
+  mask = 7
+};
+using task_parent = tagged_pointer<void, task_mark>;
+
+/// The first word of a task that was stopped; the address of an exception is even.
+class stopped_outcome {
+ public:
+  static std::uintptr_t of(stop_reason why) noexcept { return static_cast<std::uintptr_t>(why) << 1 | 1; }
+  /// none: it was not stopped, and `word` is an exception.
+  static stop_reason reason(std::uintptr_t word) noexcept {
+    return (word & 1) != 0 ? static_cast<stop_reason>(word >> 1) : stop_reason::none;
+  }
+};
+
+struct queued_waiter;
+
+struct task_frame {
+  using function = void(task_frame*);
+
+  function* resume;  // null at the end of the body
+  function* destroy;
+  union {
+    std::uintptr_t outcome;
+    queued_waiter* stopped;  // the wait that a stop request has ended, in place of the environment
+  };
+  task_parent parent;
+};
+}  // namespace coracle::detail

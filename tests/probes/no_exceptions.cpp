@@ -1,0 +1,87 @@
+// tests/probes/no_exceptions.cpp -- compiled with -fno-exceptions: tasks are stopped, and their locals destroyed.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/sync/async_semaphore.hpp>
+#include <cstdio>
+
+namespace {
+using coracle::as_outcome;
+using coracle::stop_reason;
+using coracle::task;
+
+constexpr int depth = 1000;
+int destroyed = 0;
+
+struct counts_its_end {
+  explicit counts_its_end(int own) noexcept : depth_left(own) {}
+  counts_its_end(const counts_its_end&) = delete;
+  ~counts_its_end() { destroyed += destroyed == depth_left ? 1 : 2 * depth; }  // the innermost first
+  int depth_left;
+};
+template <class Wait>
+task<int> wait_below(Wait& wait, int left) {
+  const counts_its_end local(left);
+  if (left == 0) {
+    co_await wait();
+  } else {
+    co_await wait_below(wait, left - 1);
+  }
+  co_return 1;
+}
+
+bool all_pass = true;
+void check(const char* what, bool holds) {
+  if (holds) return;
+  std::printf("FAILED: %s\n", what);
+  all_pass = false;
+}
+
+/// Stops a chain of tasks of which the last awaits `wait()`.
+template <class Wait>
+void stop(const char* what, Wait wait) {
+  destroyed = 0;
+  coracle::stop_source source;
+  const auto request = [&]() -> task<> {
+    source.request_stop(stop_reason::shutting_down);
+    co_return;
+  };
+  const auto look = [&]() -> task<> {
+    const auto end = co_await as_outcome(wait_below(wait, depth - 1));
+    check(what, end.reason() == stop_reason::shutting_down && destroyed == depth);
+  };
+  const auto all = [&]() -> task<> {
+    co_await coracle::when_all(coracle::with_stop(look(), source.get_token()), request());
+  };
+  coracle::sync_wait(all());
+}
+}  // namespace
+
+int main() {
+  check("the program is compiled with -fno-exceptions", !CORACLE_EXCEPTIONS());
+  coracle::async_manual_reset_event never;
+  coracle::async_mutex mutex;
+  coracle::async_semaphore none{0};
+  if (!mutex.try_lock()) return 1;
+  stop("a task that waits for an event", [&] { return never.operator co_await(); });
+  stop("a task that waits for a mutex", [&] { return mutex.lock_async(); });
+  stop("a task that waits for a semaphore", [&] { return none.acquire(); });
+  mutex.unlock();
+
+  destroyed = 0;
+  const auto race = [&]() -> task<> {
+    auto one = []() -> task<int> { co_return 1; };
+    auto wait = [&] { return never.operator co_await(); };
+    const auto first = co_await coracle::when_any(as_outcome(wait_below(wait, depth - 1)), one());
+    check("the loser of a race", first.index() == 1 && destroyed == depth);
+  };
+  coracle::sync_wait(race());
+  if (all_pass) std::puts("a program without exceptions stops its tasks");
+  return all_pass ? 0 : 1;
+}
