@@ -174,6 +174,7 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::task_local;
 using coracle::terminal_size;
+using coracle::throwing;
 using coracle::timed_out;
 using coracle::timeout;
 using coracle::timer_service;
