@@ -209,8 +209,9 @@ TEST_CASE("process: descriptors that change places do not overwrite each other")
   io_service io;
   auto a = coracle::make_pipe(io), b = coracle::make_pipe(io);
   const int first = a.write_end.native_handle(), second = b.write_end.native_handle();
-  command what =
-      shell(("echo first >&" + std::to_string(second) + "; echo second >&" + std::to_string(first)).c_str());
+  const std::string script =
+      "echo first >&" + std::to_string(second) + "; echo second >&" + std::to_string(first);
+  command what{"/bin/bash", "-c", script};  // sh accepts only numbers of one digit
   what.descriptor(first, redirection::copy_of(second)).descriptor(second, redirection::copy_of(first));
   process child{io, what};
   CHECK(io.run(next_line(a.read_end)) == "first");
@@ -226,7 +227,7 @@ TEST_CASE("process: a number that is free here is as good as any other") {
   const int write_end = pipe.write_end.native_handle();
   for (int number = next_free; number != next_free + 6; ++number) {
     const std::string script = "echo here >&" + std::to_string(number);
-    command what{"/bin/bash", "-c", script};  // sh knows numbers of one digit only
+    command what{"/bin/bash", "-c", script};  // sh accepts only numbers of one digit
     process child{io, what.descriptor(number, redirection::copy_of(write_end))};
     CHECK(io.run(next_line(pipe.read_end)) == "here");
     CHECK(io.run(child.wait()).is_success());
