@@ -47,14 +47,14 @@ long move_away(child_descriptor& its, int base) noexcept {
   its.moved = static_cast<int>(moved);
   return its.may_be_closed && moved < 0 && errno == EBADF ? 0 : moved;
 }
-/// First all away from the numbers that they get, since one may be another's source.
+/// Moves all descriptors away from their final numbers first, because one may be the source of another.
 CORACLE_IN_CHILD()
 long place_descriptors(child_plan& its) noexcept {
   const int base = its.descriptors.back().number + 1;
   for (child_descriptor& each : its.descriptors) {
     if (move_away(each, base) < 0) return -1;
   }
-  unsigned next = 0;  // below this all is as it should be
+  unsigned next = 0;  // all lower numbers are done
   for (child_descriptor& each : its.descriptors) {
     const auto number = static_cast<unsigned>(each.number);
     if (next < number && ::syscall(SYS_close_range, next, number - 1, 0) < 0) return -1;
@@ -77,7 +77,7 @@ long set_limits(const child_plan& its) noexcept {
   return 0;
 }
 
-/// The handlers are those of the parent, until there is another program: none of them may run here.
+/// Until execve() the child shares the parent's handlers, none of which may run in it.
 CORACLE_IN_CHILD()
 void reset_signals() noexcept {
   const kernel_sigaction by_default{};
@@ -88,7 +88,7 @@ void reset_signals() noexcept {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, size_of_signals);
 }
 
-/// Returns only if it fails. As execvp(): a candidate that may not be executed does not hide a later one.
+/// Returns only on failure. Like execvp(), skips candidates that may not be executed.
 CORACLE_IN_CHILD()
 void execute(child_plan& its) noexcept {
   int error = ENOENT;
@@ -101,17 +101,18 @@ void execute(child_plan& its) noexcept {
   errno = error;
 }
 
-/// Returns what could not be done, with errno.
+/// Returns what failed, for an error message that continues with the program's name, and sets errno.
 CORACLE_IN_CHILD()
 const char* become(child_plan& its) noexcept {
-  if (its.group == command::group::session && ::syscall(SYS_setsid) < 0) return "begin a session";
-  if (its.group == command::group::own && ::syscall(SYS_setpgid, 0, 0) < 0) return "form a process group";
-  if (place_descriptors(its) < 0) return "set up the descriptors";
-  if (its.folder && ::syscall(SYS_chdir, its.folder) < 0) return "enter the folder";
-  if (set_limits(its) < 0) return "set a limit";
+  if (its.group == command::group::session && ::syscall(SYS_setsid) < 0) return "begin a session for ";
+  if (its.group == command::group::own && ::syscall(SYS_setpgid, 0, 0) < 0)
+    return "form a process group for ";
+  if (place_descriptors(its) < 0) return "set up the descriptors for ";
+  if (its.folder && ::syscall(SYS_chdir, its.folder) < 0) return "enter the folder for ";
+  if (set_limits(its) < 0) return "set a limit for ";
   reset_signals();
   execute(its);
-  return "run the program";
+  return "run ";
 }
 
 CORACLE_IN_CHILD()
@@ -123,7 +124,7 @@ int child_main(void* argument) noexcept {
   return not_run;  // which ends the child
 }
 
-/// Meanwhile no signal is handled on this thread, nor in a child that begins with the mask of its parent.
+/// While it lives, no signal is handled on this thread, nor in a child, which inherits the mask.
 class all_signals_blocked {
  public:
   all_signals_blocked() noexcept {
@@ -138,7 +139,7 @@ class all_signals_blocked {
   std::uint64_t before_ = 0;
 };
 
-/// Returns its id, or -errno. This thread goes on when the child has executed a program, or has ended.
+/// Returns the child's id, or -errno. This thread continues when the child has executed a program or ended.
 int clone_child(child_plan& plan, int& handle) noexcept {
   constexpr std::size_t enough = 16 * 1024;
   alignas(16) std::byte stack[enough];
@@ -160,6 +161,6 @@ spawned spawn(child_plan& plan) {
   while (::waitid(P_PIDFD, static_cast<id_t>(handle), &ended, WEXITED) != 0 && errno == EINTR) {
   }
   throw std::system_error(plan.error, std::system_category(),
-                          "cannot " + std::string{plan.failed_step} + " for " + program);
+                          "cannot " + std::string{plan.failed_step} + program);
 }
 }  // namespace coracle::detail
