@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../support/abort_message.hpp"
@@ -278,7 +279,9 @@ class slow_clock final : public epoll_system {
 };
 
 TEST_CASE(
-    "file operation: after a slow write the threads carry out what is written, for a hundred times as long") {
+    "file operation: after a slow write the threads carry out what is written, longer each time, to a "
+    "hundred "
+    "times as long") {
   using trust = coracle::detail::write_trust;
   slow_clock system;
   io_service io{system};
@@ -291,15 +294,28 @@ TEST_CASE(
     CHECK(seen.result == 1);
     return at_once;
   };
+  const auto pass = [&](std::uint64_t ticks) {
+    const std::uint64_t before = std::exchange(system.each, ticks);
+    static_cast<void>(system.ticks());
+    system.each = before;
+  };
+  const auto write_slowly = [&] {
+    system.each = trust::slow;
+    CHECK(is_carried_out_at_once());
+    system.each = 1;
+  };
   CHECK(is_carried_out_at_once());
-  system.each = trust::slow;
-  CHECK(is_carried_out_at_once());
-  system.each = 1;
-  CHECK_FALSE(is_carried_out_at_once());
-  CHECK_FALSE(is_carried_out_at_once());
-  system.each = trust::rest * trust::slow;
-  static_cast<void>(system.ticks());
-  system.each = 1;
+  for (const std::uint64_t rest : {1u, 4u, 16u, 64u, 100u, 100u}) {
+    write_slowly();
+    CHECK_FALSE(is_carried_out_at_once());
+    pass(rest * trust::slow - trust::slow / 2);
+    CHECK_FALSE(is_carried_out_at_once());
+    pass(trust::slow / 2);
+    CHECK(is_carried_out_at_once());
+  }
+  pass(trust::longest_rest * trust::slow);
+  write_slowly();  // on its own: a new series
+  pass(trust::slow);
   CHECK(is_carried_out_at_once());
 }
 }  // namespace
