@@ -7,8 +7,8 @@
 
 namespace coracle::detail {
 namespace {
-/// The owner of this thread, or null. Not used in models, where all threads share it.
-thread_local const elastic_threads* owner = nullptr;
+/// The elastic_threads that this thread belongs to, or null. Not used in models, where all threads share it.
+thread_local const elastic_threads* owner_of_this_thread = nullptr;
 }  // namespace
 
 bool elastic_threads::call_thread(std::size_t queued) noexcept {
@@ -32,7 +32,7 @@ void* elastic_threads::enter(void* self) noexcept {
 }
 
 void elastic_threads::run() noexcept {
-  if constexpr (!is_modelled) owner = this;
+  if constexpr (!is_modelled) owner_of_this_thread = this;
   std::unique_lock lock{mutex_};
   for (bool timed_out = false;;) {
     if (run_one(lock)) {
@@ -58,7 +58,8 @@ void elastic_threads::run() noexcept {
 }
 
 void elastic_threads::retire() noexcept {
-  CORACLE_REQUIRE(owner != this, "deadlock: threads for blocking calls were joined on one of them");
+  CORACLE_REQUIRE(owner_of_this_thread != this,
+                  "deadlock: threads for blocking calls were joined on one of them");
   std::unique_lock lock{mutex_};
   stopping_ = true;
   work_.notify_all();

@@ -432,7 +432,10 @@ class Body:
                 self.add(object_of_call, "dangling_lambda")
         if not self.is_lazy_coroutine(called, call.type):
             return
-        parameters = list(called.type.argument_types())
+        function = called.type.get_canonical()  # not the type with attributes, which has no parameters
+        if function.kind != cindex.TypeKind.FUNCTIONPROTO:
+            return
+        parameters = list(function.argument_types())
         # Before the arguments of operator() stands its object.
         given = list(call.get_arguments())[-len(parameters):] if parameters else []
         for argument, parameter in zip(given, parameters):
