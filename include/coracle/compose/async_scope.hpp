@@ -18,7 +18,7 @@ concept call_of_child =
 ///
 ///     coracle::async_scope scope;
 ///     while (accepting) scope.spawn(serve(co_await listener.accept()));
-///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // kept until it has ended
+///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // passed uncalled: kept
 ///     co_await scope.join();
 ///
 /// Prefer with_scope(), which joins on every way out; prefer when_all where the children are known beforehand
