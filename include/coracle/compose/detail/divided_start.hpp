@@ -27,7 +27,7 @@ using start_frame = basic_callback_frame<start_promise>;
 /// loop.
 //
 // Most children end inside their start. Those are counted down together, by one atomic operation:
-//   divided    a child that has ended on a thread that took the rest back is not counted individually; each
+//   divided    a child that has ended when its thread takes the rest back is not counted individually; each
 //              of the others, the apart_ ones, counts itself. When only the last child is left to start,
 //              those that have ended are counted down, unless nothing runs apart: then only the last child is
 //              left, and its end continues the parent without an atomic.
