@@ -11,12 +11,12 @@ namespace coracle::detail {
 /// Starts children in order and suspends their parent until all have ended. `Children` is a tuple or a
 /// vector. In short:
 ///
-///     await_suspend() -> start()        on a pool                       elsewhere, and for a race
-///                         start_child()     the first; the rest is offered  start_undivided(): start_all(), a loop
-///     a child ends ->     child_is_over()   takes the rest back             counts it down
-///                         start_rest()      goes on with the next one
-///     the last one ends   child_is_over()   countdown::transfer_to_parent()
-///     the parent          throw_failure(), then the result of when_all() or when_any()
+///   await_suspend() -> start()          on a pool                       elsewhere, and for a race
+///                      start_child()    the first; the rest is offered  start_undivided(): start_all()
+///   a child ends ->    child_is_over()  takes the rest back             counts it down
+///                      start_rest()     goes on with the next one
+///   the last one ends  child_is_over()  countdown::transfer_to_parent()
+///   the parent         throw_failure(), then the result of when_all() or when_any()
 ///
 /// If an idle thread takes the rest first, it begins with start_rest().
 template <siblings::rule What, class Children>
