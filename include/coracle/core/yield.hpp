@@ -22,10 +22,10 @@ class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
 ///       co_await coracle::this_task::yield();
 ///     }
 ///
-/// Unnecessary in a loop that awaits operations of this library, which give way from time to time when they are
-/// ready, but not in a loop that awaits only tasks: docs/scheduling.md says what counts.
+/// Unnecessary in a loop that awaits operations of this library, which give way from time to time when they
+/// are ready, but not in a loop that awaits only tasks: docs/scheduling.md says what counts.
 /// Order         behind the coroutines already queued there.
-/// Resumes on    the executor on which it was awaited; no effect outside any executor, where nothing is queued.
+/// Resumes on    the executor on which it was awaited; without one it has no effect.
 /// Cancellation  stop requested before, or while other coroutines run: it ends as cancelled.
 /// Exceptions    operation_cancelled.
 /// Cost          a post; no allocation.
