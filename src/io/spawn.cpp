@@ -16,10 +16,10 @@
 #include <string>
 #include <system_error>
 
-// clone(), by the name that ThreadSanitizer does not put itself in front of: it takes the child for that of a fork().
+// clone(), under a name that ThreadSanitizer does not intercept: it treats the child as that of a fork().
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
-/// The child runs in the memory of its parent: what a sanitizer noted there would stay.
+/// The child runs in the memory of its parent, so sanitizer instrumentation in it would affect the parent.
 #if __has_cpp_attribute(clang::disable_sanitizer_instrumentation)
 #define CORACLE_IN_CHILD() [[clang::disable_sanitizer_instrumentation]]
 #else
@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t size_of_signals = 8;  // of the kernel's sigset_t
 constexpr int signals = 64;
 
-/// As the kernel has it. All zero: the default.
+/// The kernel's structure. All zero: the default action.
 struct kernel_sigaction {
   void* handler;
   unsigned long flags;
@@ -39,7 +39,8 @@ struct kernel_sigaction {
   std::uint64_t mask;
 };
 
-// The child makes system calls by syscall() only: what lies between might be instrumented, or not be meant for a child.
+// The child makes system calls by syscall() only: other functions might be instrumented or not safe in a
+// child.
 
 CORACLE_IN_CHILD()
 long move_away(child_descriptor& its, int base) noexcept {
@@ -47,14 +48,14 @@ long move_away(child_descriptor& its, int base) noexcept {
   its.moved = static_cast<int>(moved);
   return its.may_be_closed && moved < 0 && errno == EBADF ? 0 : moved;
 }
-/// First all away from the numbers that they get, since one may be another's source.
+/// First moves all descriptors away from their target numbers, since one may be the source of another.
 CORACLE_IN_CHILD()
 long place_descriptors(child_plan& its) noexcept {
   const int base = its.descriptors.back().number + 1;
   for (child_descriptor& each : its.descriptors) {
     if (move_away(each, base) < 0) return -1;
   }
-  unsigned next = 0;  // below this all is as it should be
+  unsigned next = 0;  // all descriptors below this are in place
   for (child_descriptor& each : its.descriptors) {
     const auto number = static_cast<unsigned>(each.number);
     if (next < number && ::syscall(SYS_close_range, next, number - 1, 0) < 0) return -1;
@@ -77,7 +78,7 @@ long set_limits(const child_plan& its) noexcept {
   return 0;
 }
 
-/// The handlers are those of the parent, until there is another program: none of them may run here.
+/// The child has the parent's handlers until execve(): none of them may run in it.
 CORACLE_IN_CHILD()
 void reset_signals() noexcept {
   const kernel_sigaction by_default{};
@@ -88,7 +89,7 @@ void reset_signals() noexcept {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, size_of_signals);
 }
 
-/// Returns only if it fails. As execvp(): a candidate that may not be executed does not hide a later one.
+/// Returns only on failure. As execvp(): a candidate that must not be executed does not hide a later one.
 CORACLE_IN_CHILD()
 void execute(child_plan& its) noexcept {
   int error = ENOENT;
@@ -101,7 +102,7 @@ void execute(child_plan& its) noexcept {
   errno = error;
 }
 
-/// Returns what could not be done, with errno.
+/// Returns the step that failed, with errno.
 CORACLE_IN_CHILD()
 const char* become(child_plan& its) noexcept {
   if (its.group == command::group::session && ::syscall(SYS_setsid) < 0) return "begin a session";
@@ -123,7 +124,7 @@ int child_main(void* argument) noexcept {
   return not_run;  // which ends the child
 }
 
-/// Meanwhile no signal is handled on this thread, nor in a child that begins with the mask of its parent.
+/// Blocks all signals on this thread while it exists, and in a child that begins with its parent's mask.
 class all_signals_blocked {
  public:
   all_signals_blocked() noexcept {
@@ -138,7 +139,7 @@ class all_signals_blocked {
   std::uint64_t before_ = 0;
 };
 
-/// Returns its id, or -errno. This thread goes on when the child has executed a program, or has ended.
+/// Returns the child's id, or -errno. Continues when the child has executed a program, or has ended.
 int clone_child(child_plan& plan, int& handle) noexcept {
   constexpr std::size_t enough = 16 * 1024;
   alignas(16) std::byte stack[enough];
