@@ -43,7 +43,7 @@ class await_reader {
 struct continuation_kind {
   const char* text = nullptr;  ///< as `when_all()`; null if it has no name of its own
   bool is_in_awaiter =
-      true;  /// true: part of the frame of the awaiting coroutine; otherwise plain code or a scope waits
+      true;  ///< true: part of the frame of the awaiting coroutine; otherwise plain code or a scope waits
 };
 /// `symbol` is the callback function.
 [[nodiscard]] continuation_kind kind_of_continuation(const char* symbol) noexcept;

@@ -48,7 +48,7 @@ struct machine_stack {
   machine_frame frames[most_frames];
   std::size_t count = 0;
   std::uintptr_t from =
-      0;  /// frames above the one with this counter are the handler's; 0: every frame counts
+      0;  ///< frames above the one with this counter are the handler's; 0: every frame counts
   bool has_begun = false;
 };
 

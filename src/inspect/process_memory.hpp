@@ -38,7 +38,7 @@ class process_memory {
 struct mapping {
   std::uintptr_t begin = 0, end = 0, offset = 0;
   bool is_writable = false, is_executable = false;
-  const char* path = "";  /// as `[stack]` if it is not a file; empty if it has no name
+  const char* path = "";  ///< as `[stack]` if it is not a file; empty if it has no name
 };
 
 /// Text of fixed capacity; longer text is truncated.

@@ -11,14 +11,14 @@ enum class role : std::uint8_t {
   none,
   resume,   ///< of a coroutine: `.resume` with clang, `.actor` with g++
   destroy,  ///< of a coroutine: `.destroy` or `.cleanup`
-  callback  /// called when a callback frame is resumed
+  callback  ///< called when a callback frame is resumed
 };
 [[nodiscard]] role role_of(const char* symbol) noexcept;
 
 /// A file that is mapped into the process and contains code.
 struct module {
   std::uintptr_t begin = 0, end = 0;  ///< of the code
-  std::uintptr_t bias = 0;            /// added to an address in the file
+  std::uintptr_t bias = 0;            ///< added to an address in the file
   const Elf64_Sym* table = nullptr;
   std::size_t count = 0;
   const char* names = nullptr;
@@ -36,9 +36,9 @@ struct module {
 };
 
 struct function_symbol {
-  const char* name = nullptr;  /// the linker's name; null if unknown
+  const char* name = nullptr;  ///< the linker's name; null if unknown
   std::uintptr_t begin = 0;
-  const module* in = nullptr;  /// null if no file is mapped there
+  const module* in = nullptr;  ///< null if no file is mapped there
 };
 
 /// Keeps the files mapped while it exists. Never allocates or takes a lock, and is async-signal-safe. Not

@@ -12,17 +12,17 @@ namespace coracle::detail {
 struct child_descriptor {
   int number;          ///< in the child
   int source;          ///< in this process
-  bool may_be_closed;  /// closed in the child if it is closed here
-  int moved = -1;      /// its temporary number in the child
+  bool may_be_closed;  ///< closed in the child if it is closed here
+  int moved = -1;      ///< its temporary number in the child
 };
 
 /// Everything that a child needs between clone() and execve(). It shares this process's memory, and must not
 /// allocate or take a lock, since another thread may hold that; so everything is prepared here.
 struct child_plan {
   std::span<const char* const> programs;  ///< candidates, tried in order
-  const char* const* arguments;           /// ends in a null pointer, like the next
+  const char* const* arguments;           ///< ends in a null pointer, like the next
   const char* const* environment;
-  const char* folder;                       /// null: the folder of this process
+  const char* folder;                       ///< null: the folder of this process
   std::span<child_descriptor> descriptors;  ///< in ascending order of their numbers
   std::span<const std::pair<int, std::uint64_t>> limits;
   command::group group;

@@ -80,7 +80,7 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
     try {
       static_cast<void>(child_.await_resume());
     } catch (const operation_cancelled&) {
-      // The coroutine that stopped the child knows that it did.
+      // Cancelled on request: no error is lost.
     } catch (...) {
       detail::fail("a forked child has failed, and its parent has not joined it: the error would be lost");
     }

@@ -241,7 +241,7 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 ///
 ///     coracle::interleaved find_all(auto& keys, const table& in, std::vector<value>& found) {
 ///       while (const key* each = keys.next()) {
-///         const node* at = co_await coracle::prefetch(in.bucket_of(*each));  // the others go on meanwhile
+///         const node* at = co_await coracle::prefetch(in.bucket_of(*each));  // the others run meanwhile
 ///         ...
 ///       }
 ///     }

@@ -22,7 +22,7 @@ class environment {
  public:
   environment() = default;
 
-  stop_token stop;  /// requests that the subtree stop
+  stop_token stop;  ///< requests that the subtree stop
   /// When the subtree must have ended; max() means never.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const detail::local_binding* locals = nullptr;

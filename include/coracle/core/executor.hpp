@@ -8,7 +8,7 @@ namespace coracle {
 /// A suspended coroutine on its way to an executor: a queue entry that lives in the coroutine's own frame.
 struct resumption {
   detail::plain<std::coroutine_handle<>> handle;
-  detail::plain<resumption*> next = nullptr;  /// belongs to the queue that holds the entry
+  detail::plain<resumption*> next = nullptr;  ///< belongs to the queue that holds the entry
 };
 
 class timer_service;

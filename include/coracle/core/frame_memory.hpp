@@ -72,10 +72,10 @@ struct kept_memory {
 };
 struct frame_cache {
   frame_link lists[frame_lists];
-  std::size_t shared_bytes = 0;  /// in lists that share a budget
-  bool closed = false;           /// the thread is ending; cache nothing more
-  void* keeps = nullptr;         /// a frame that is being destroyed and whose memory must not be freed
-  kept_memory kept;              /// the memory of that frame
+  std::size_t shared_bytes = 0;  ///< in lists that share a budget
+  bool closed = false;           ///< the thread is ending; cache nothing more
+  void* keeps = nullptr;         ///< a frame that is being destroyed and whose memory must not be freed
+  kept_memory kept;              ///< the memory of that frame
 };
 
 CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};

@@ -39,7 +39,7 @@ struct starts_eagerly {
 
 // ---- result and error ----------------------------------------------------------------------------------
 
-struct stores_errors {};  /// an exception is stored and rethrown by take()
+struct stores_errors {};  ///< an exception is stored and rethrown by take()
 /// An exception propagates to the code that resumed the coroutine. For coroutines that have not suspended
 /// before it throws; otherwise clang (19 and 22, from -O1 on) destroys the objects that were alive at the
 /// last suspension a second time, with the frame.

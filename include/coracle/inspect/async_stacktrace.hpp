@@ -25,7 +25,7 @@ class async_stacktrace {
 
   /// A coroutine, and the combinator between it and the next one.
   struct entry {
-    const void* function = nullptr;  /// its resume function, for a symbolizer
+    const void* function = nullptr;  ///< its resume function, for a symbolizer
     const void* through =
         nullptr;  ///< the function that its end calls, as when_all()'s; null: none in between
   };

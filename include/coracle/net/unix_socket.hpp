@@ -22,7 +22,7 @@ struct unix_pair;
 
 /// The process that has connected or has created the pair, as of that moment.
 struct peer_credentials {
-  int process;  /// its id; it may have ended since, and the id may have been reused
+  int process;  ///< its id; it may have ended since, and the id may have been reused
   unsigned user, group;
 };
 

@@ -70,7 +70,7 @@ auto siblings_from_range(Range range) {
 }
 
 /// A range of what `f` returns for each child, from which a vector is constructed: it reads each element once
-/// and asks for the size first. With push_back() the vector would store its end in memory for each element.
+/// and takes the size first. With push_back() the vector would store its end in memory for each element.
 template <class F, class Iterator>
 class each_result {
  public:

@@ -29,8 +29,8 @@ class siblings : protected shared_frame {
  public:
   /// The ends that count.
   enum class rule : std::uint8_t {
-    collect,  /// every outcome; no child is stopped
-    all,      ///< every value; a child that gives none stops the others
+    collect,  ///< every outcome; no child is stopped
+    all,      ///< every value; a child without one stops the others
     any,      ///< the first value or error, which stops the others
     success   ///< the first value, which stops the others; errors only where there is no value
   };

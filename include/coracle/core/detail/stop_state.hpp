@@ -25,7 +25,7 @@ namespace coracle::detail {
 //   [R4] references, one more    relaxed  the caller has a reference already, or R5 has not happened
 //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
 //   [R6] load                    acquire  the owner of the only one sees what the others did pairs with R5
-//   [R7] load, or store before P2 relaxed  under the lock, or nobody else knows the state
+//   [R7] load, or store before P2 relaxed  under the lock, or the state is not shared yet
 //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1  pairs with R9
 //   [R9] outer state -> null     release  publishes its place in the outer list, or the reason  pairs with R8
 //   [R10] outer state            relaxed  null stays null, and any later check does R8 again
@@ -139,7 +139,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     return outer_.load(memory_order_relaxed) ||
            reason_.load(memory_order_relaxed) != stop_reason::none; /*R7*/
   }
-  /// For a new state that no other thread knows yet: stop was requested at its place before.
+  /// For a new state that is not shared yet: stop was requested at its place before.
   void requested_before(stop_reason why) noexcept {
     note_in_row();
     reason_.store(why, memory_order_relaxed); /*R7*/

@@ -25,8 +25,8 @@ std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> frame)
 }
 
 /// Returns the same coroutine, for a call of destroy() that must go through its frame even where clang has
-/// seen the frame created: a stop request may have ended it (core/detail/stopped_tasks.hpp). g++ knows only
-/// the frame anyway, and saves a copy without this.
+/// seen the frame created: a stop request may have ended it (core/detail/stopped_tasks.hpp). g++ never
+/// sees more than the frame, and saves a copy without this call.
 template <class Promise>
 CORACLE_ALWAYS_INLINE()
 std::coroutine_handle<Promise> known_by_its_frame(std::coroutine_handle<Promise> body) noexcept {

@@ -13,8 +13,8 @@ concept ends_stopped = requires { requires Promise::frame_is_task_frame; };
 
 /// The marks of the second word of a task (core/detail/task_state.hpp).
 enum class task_mark : std::uintptr_t {
-  has_failed = 1,    /// it ended with an error, or was stopped
-  has_returned = 2,  /// set in checked builds
+  has_failed = 1,    ///< it ended with an error, or was stopped
+  has_returned = 2,  ///< set in checked builds
   folds = 4,         ///< the word is the address of the awaiter
   mask = 7
 };
