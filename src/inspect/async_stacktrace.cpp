@@ -9,10 +9,10 @@
 namespace coracle {
 namespace detail {
 namespace {
-/// Those of the program, mapped once and for all.
+/// The symbols of the program, mapped once.
 class own_symbols {
  public:
-  /// Calls `use(symbols&)` while no other thread does.
+  /// Calls `use(symbols&)` under mutual exclusion.
   template <class Use>
   static auto with(Use use) noexcept(noexcept(use(std::declval<symbols&>()))) {
     const std::lock_guard guard(lock);

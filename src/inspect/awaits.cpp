@@ -16,7 +16,7 @@ std::uintptr_t await_reader::resume_function(std::uintptr_t frame) noexcept {
   return is_frame ? words[0] : 0;
 }
 
-/// Returns true if a word there is the address of the frame.
+/// Returns true if a word in this range is the address of the frame.
 bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame) const noexcept {
   std::uintptr_t words[block / sizeof(std::uintptr_t)];
   for (const std::uintptr_t end = from + size; from < end;) {
@@ -32,7 +32,7 @@ bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uint
   return false;
 }
 
-/// The nearest frame that begins before an object, which may lie in it; 0 if none is near.
+/// Returns the nearest frame that begins before an object, which may be part of it; 0 if none is near.
 std::uintptr_t await_reader::frame_before(std::uintptr_t address) noexcept {
   std::uintptr_t words[block / sizeof(std::uintptr_t)];
   address &= ~(sizeof(void*) - 1);
@@ -50,7 +50,7 @@ std::uintptr_t await_reader::frame_before(std::uintptr_t address) noexcept {
   return 0;
 }
 
-/// Finds out whether a word of the frame may be its parent.
+/// Returns true if the word of the frame may be its parent.
 bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuation& to) noexcept {
   const std::uintptr_t address = word & ~tags;
   if (address < block || address >> 47 != 0 || address == frame) return false;
@@ -66,7 +66,7 @@ bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuatio
   }
   if (!is_callback && !(word & folds)) return false;
   const std::uintptr_t around = frame_before(address);
-  if (around == frame) return false;  // it is a part of what this frame awaits
+  if (around == frame) return false;  // it is part of what this frame awaits
   const bool is_parent = around != 0 && refers_to(around, address - around + block, frame);
   to = {is_parent ? around : 0, is_callback ? called : 0, is_callback ? address : 0};
   return is_parent || is_callback;
@@ -88,7 +88,8 @@ await_reader::link await_reader::first_link(std::uintptr_t frame, std::size_t fr
 continuation await_reader::continuation_of(std::uintptr_t frame) noexcept {
   for (link found = first_link(frame, 0); found.at != most_words; found = first_link(frame, found.at + 1)) {
     if (found.to.parent == 0 || found.to.through != 0) return found.to;
-    // A coroutine that this one awaits has its address, too. Of the two the child has it in front, in its promise.
+    // A child that this coroutine awaits also stores its address. Of the two, the child stores it in front,
+    // in its promise.
     const link back = first_link(found.to.parent, 0);
     if (back.to.parent != frame || back.at > found.at) return found.to;
   }

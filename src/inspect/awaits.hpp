@@ -4,10 +4,10 @@
 #include "symbols.hpp"
 
 namespace coracle::detail {
-/// Both compilers put the promise behind the resume and the destroy function.
+/// Both compilers place the promise after the resume and the destroy function.
 inline constexpr std::uintptr_t promise_in_frame = 2 * sizeof(void*);
 
-/// What goes on when a coroutine ends.
+/// What a coroutine continues at its end.
 struct continuation {
   std::uintptr_t parent = 0;   ///< the frame that awaits it; 0 if that is unknown, or plain code
   std::uintptr_t through = 0;  ///< the function of the callback frame in between; 0 if there is none
@@ -18,12 +18,12 @@ class await_reader {
  public:
   await_reader(const process_memory& memory, symbols& names) noexcept : memory_(memory), names_(names) {}
 
-  /// The resume function of the frame, or 0 if there is no frame of a coroutine that has not ended.
+  /// Returns the resume function of the frame, or 0 if there is no frame of a coroutine that has not ended.
   [[nodiscard]] std::uintptr_t resume_function(std::uintptr_t frame) noexcept;
   [[nodiscard]] continuation continuation_of(std::uintptr_t frame) noexcept;
 
  private:
-  /// A word of a frame that may say who awaits it.
+  /// A word of a frame that may refer to its parent.
   struct link {
     continuation to;
     std::size_t at = 0;  ///< counted in words from the promise; `most_words` if there is none
@@ -39,12 +39,12 @@ class await_reader {
   symbols& names_;
 };
 
-/// What a callback frame belongs to.
+/// The owner of a callback frame.
 struct continuation_kind {
   const char* text = nullptr;  ///< as `when_all()`; null if it has no name of its own
   bool is_in_awaiter =
-      true;  ///< it lies in the frame of the coroutine that awaits; otherwise plain code waits, or a scope
+      true;  ///< true: part of the frame of the awaiting coroutine; otherwise plain code or a scope waits
 };
-/// `symbol` is its function.
+/// `symbol` is the callback function.
 [[nodiscard]] continuation_kind kind_of_continuation(const char* symbol) noexcept;
 }  // namespace coracle::detail

@@ -20,13 +20,13 @@ namespace detail {
 namespace {
 constexpr int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr std::size_t most_frames = 64;
-constexpr std::size_t most_on_stack = 16 << 10;  // of one function, that is searched
+constexpr std::size_t most_on_stack = 16 << 10;  // the part of one function's stack that is searched
 constexpr std::size_t stack_for_signals = 64 << 10;
 
 using line = fixed_text<512>;
 
 #if defined(__x86_64__)
-constexpr int kept_registers[] = {3, 6, 12, 13, 14, 15};  // as DWARF numbers them: those that a call keeps
+constexpr int kept_registers[] = {3, 6, 12, 13, 14, 15};  // callee-saved registers, by their DWARF numbers
 std::uintptr_t counter_of(const ucontext_t& at) noexcept {
   return static_cast<std::uintptr_t>(at.uc_mcontext.gregs[REG_RIP]);
 }
@@ -48,7 +48,7 @@ struct machine_stack {
   machine_frame frames[most_frames];
   std::size_t count = 0;
   std::uintptr_t from =
-      0;  ///< what lies above the frame with this counter is the handler's; 0: everything counts
+      0;  ///< frames above the one with this counter are the handler's; 0: every frame counts
   bool has_begun = false;
 };
 
@@ -60,15 +60,15 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* stack) {
   if (!to.has_begun) return _URC_NO_REASON;
   if (to.count == most_frames || counter == 0) return _URC_END_OF_STACK;
   machine_frame& added = to.frames[to.count++];
-  added.counter = is_before_instruction ? counter : counter - 1;  // in the call, not behind it
+  added.counter = is_before_instruction ? counter : counter - 1;  // inside the call, not after it
   added.stack_pointer = _Unwind_GetCFA(context);
   std::size_t i = 0;
   for (const int number : kept_registers) added.registers[i++] = _Unwind_GetGR(context, number);
   return _URC_NO_REASON;
 }
 
-/// Writes what is known about a crash. One in the life of a process: its buffers are static, as a thread's stack for
-/// signals is small.
+/// Reports what is known about a crash. Exists once per process: its buffers are static, since a signal stack
+/// is small.
 class crash_report {
  public:
   crash_report(symbols& names, const process_memory& memory, machine_stack& stack) noexcept
@@ -93,8 +93,8 @@ class crash_report {
   }
 
  private:
-  /// The frame of the coroutine whose body the function on the stack is, or 0. It keeps the address in a register or on
-  /// its stack.
+  /// Returns the frame of the coroutine whose body is the function on the stack, or 0. The function stores
+  /// its address in a register or on its stack.
   std::uintptr_t coroutine_run_by(std::size_t index) noexcept {
     const machine_frame& at = stack_.frames[index];
     const function_symbol function = names_.at(at.counter);
@@ -123,7 +123,7 @@ class crash_report {
     if (address < 4096 || address % sizeof(void*) != 0) return false;
     const std::uintptr_t resumes = memory_.word(address);
     if (resumes == function.begin) return reader_.resume_function(address) != 0;
-    // The part for what seldom happens has a symbol of its own.
+    // The cold part of a function has a symbol of its own.
     const char* const cold = std::strstr(function.name, ".cold");
     if (!cold || names_.role_at(resumes) != role::resume) return false;
     const char* const name = names_.at(resumes).name;
@@ -168,13 +168,13 @@ class crash_report {
   line text_;
 };
 
-// The thread that reports; 0: none has crashed yet.
-//   [C1] 0 -> thread  relaxed  only that thread uses what is below; the others wait for the end
+// The reporting thread; 0: none has crashed yet.
+//   [C1] 0 -> thread  relaxed  only that thread uses the data below; the others wait for the end
 constinit atomic<int> crashed_thread{0};
 alignas(symbols) constinit unsigned char room_for_symbols[sizeof(symbols)] = {};
 constinit machine_stack stack_of_crash{};
 
-/// Returns false if this thread has crashed while it reported. Threads that crash later do not return.
+/// Returns false if this thread crashed while it was reporting. Threads that crash later do not return.
 bool begin_report() noexcept {
   const int self = static_cast<int>(::syscall(SYS_gettid));
   int none = 0;
@@ -188,7 +188,7 @@ bool begin_report() noexcept {
 void report(std::uintptr_t counter) noexcept {
   stack_of_crash.from = counter;
   _Unwind_Backtrace(&add_frame, &stack_of_crash);
-  if (!stack_of_crash.has_begun) {  // a jump to where there is no code, as by a null function
+  if (!stack_of_crash.has_begun) {  // a jump to an address without code, as through a null function pointer
     stack_of_crash.from = 0;
     _Unwind_Backtrace(&add_frame, &stack_of_crash);
   }
@@ -221,7 +221,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     text.write_to(STDERR_FILENO);
     report(counter_of(*static_cast<const ucontext_t*>(context)));
   }
-  // SA_RESETHAND has restored the default action. A fault happens once more on return; a signal that was sent does not.
+  // SA_RESETHAND has restored the default action. A fault recurs on return; a sent signal does not.
   if (signal == SIGABRT || info->si_code <= 0) ::raise(signal);
 }
 
@@ -236,7 +236,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
         std::rethrow_exception(std::current_exception());
       } catch (const std::exception& error) {
         text.add(": ").add(error.what());
-      } catch (...) {  // NOLINT: it says nothing
+      } catch (...) {  // NOLINT: it has no text
       }
 #endif
     }
@@ -247,7 +247,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   ::abort();
 }
 
-/// Kept for the life of the process: a thread may crash at any time.
+/// Never freed: a thread may crash at any time.
 void give_stack_for_signals() noexcept {
   stack_t now;
   if (::sigaltstack(nullptr, &now) != 0 || !(now.ss_flags & SS_DISABLE)) return;

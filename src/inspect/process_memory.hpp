@@ -11,20 +11,20 @@
 #include <cstring>
 
 namespace coracle::detail {
-/// Reads whatever is there, and fails where there is no memory: the kernel copies it.
+/// Reads any address, and fails where there is no memory: the kernel copies the bytes.
 class process_memory {
  public:
   explicit process_memory(pid_t process) noexcept : process_(process) {}
   [[nodiscard]] pid_t process() const noexcept { return process_; }
 
-  /// Returns the number of bytes copied, from `address` on.
+  /// Returns the number of bytes copied, starting at `address`.
   [[nodiscard]] std::size_t read(std::uintptr_t address, void* to, std::size_t size) const noexcept {
     const iovec here{to, size};
     const iovec there{reinterpret_cast<void*>(address), size};
     const ssize_t copied = ::process_vm_readv(process_, &here, 1, &there, 1, 0);
     return copied < 0 ? 0 : static_cast<std::size_t>(copied);
   }
-  /// 0 where there is no memory.
+  /// Returns 0 if there is no memory.
   [[nodiscard]] std::uintptr_t word(std::uintptr_t address) const noexcept {
     std::uintptr_t found = 0;
     return read(address, &found, sizeof found) == sizeof found ? found : 0;
@@ -38,10 +38,10 @@ class process_memory {
 struct mapping {
   std::uintptr_t begin = 0, end = 0, offset = 0;
   bool is_writable = false, is_executable = false;
-  const char* path = "";  ///< as `[stack]` where it is no file; empty if it has no name
+  const char* path = "";  ///< as `[stack]` if it is not a file; empty if it has no name
 };
 
-/// Text of a fixed size that is cut off where it does not fit.
+/// Text of fixed capacity; longer text is truncated.
 template <std::size_t Size>
 class fixed_text {
  public:
@@ -61,7 +61,7 @@ class fixed_text {
     return add(digits + at, sizeof digits - at);
   }
   fixed_text& add_address(std::uintptr_t address) noexcept { return add("0x").add_number(address, 16); }
-  /// Spaces up to that length, at least one.
+  /// Appends spaces up to that length, at least one.
   fixed_text& pad(std::size_t to) noexcept {
     do add(" ");
     while (size_ < to && size_ + 1 < Size);
@@ -70,7 +70,7 @@ class fixed_text {
   void clear() noexcept { text_[size_ = 0] = '\0'; }
   [[nodiscard]] const char* c_str() const noexcept { return text_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// Writes it to a file descriptor, and is empty afterwards.
+  /// Writes the text to a file descriptor, and clears it.
   void write_to(int descriptor) noexcept {
     for (std::size_t written = 0; written < size_;) {
       const ssize_t count = ::write(descriptor, text_ + written, size_ - written);
@@ -95,7 +95,7 @@ inline std::uintptr_t hexadecimal(const char*& at) noexcept {
     number = number * 16 + digit;
   }
 }
-/// Of a line as `55e0-66f0 rw-p 0000 08:01 123    /bin/cat`, which it does not copy.
+/// Parses a line such as `55e0-66f0 rw-p 0000 08:01 123    /bin/cat`, without copying it.
 inline mapping mapping_of_line(const char* line) noexcept {
   mapping found;
   found.begin = hexadecimal(line);
@@ -114,7 +114,7 @@ inline mapping mapping_of_line(const char* line) noexcept {
   found.path = line;
   return found;
 }
-/// Calls `visit(const mapping&)` for each, in the order of their addresses.
+/// Calls `visit(const mapping&)` for each mapping, in the order of their addresses.
 template <class Visit>
 void for_each_mapping(pid_t process, Visit visit) noexcept {
   fixed_text<64> name;

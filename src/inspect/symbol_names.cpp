@@ -10,12 +10,12 @@ namespace coracle::detail {
 namespace {
 bool is_digit(char letter) noexcept { return letter >= '0' && letter <= '9'; }
 
-/// Reads the names of the Itanium ABI's `<encoding>`, as far as they are names.
+/// Parses the names in an `<encoding>` of the Itanium ABI.
 class name_reader {
  public:
   name_reader(const char* at, short_name& to) noexcept : at_(at), to_(to) {}
 
-  /// False: something else stands there.
+  /// Returns false if it finds something else.
   bool read() noexcept {
     if (*at_ == 'Z') return read_lambda();
     if (*at_ == 'L') ++at_;
@@ -41,7 +41,7 @@ class name_reader {
       add("std", 3);
       return true;
     }
-    while (*at_ == 'L') ++at_;  // of internal linkage
+    while (*at_ == 'L') ++at_;  // internal linkage
     if (!is_digit(*at_)) return false;
     const std::size_t size = read_number();
     if (std::strlen(at_) < size) return false;
@@ -68,8 +68,8 @@ class name_reader {
     return number;
   }
 
-  /// Skips `I...E`, if there is one. What ends with an E is opened by one of the letters below; an L, which is a literal, goes
-  /// on with a type and then digits.
+  /// Skips `I...E`, if present. Each of the letters below opens a part that ends with E; an L, a literal,
+  /// continues with a type and then digits.
   bool skip_arguments() noexcept {
     if (*at_ != 'I') return true;
     char open[32];

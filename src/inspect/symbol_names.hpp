@@ -8,10 +8,11 @@
 namespace coracle::detail {
 using short_name = fixed_text<192>;
 
-/// `app::serve` of the linker's `_ZN3app5serveEi.resume`, and `lambda in app::serve`; without parameters, template arguments
-/// and anonymous namespaces. Names that it cannot read stay as they are. Async-signal-safe.
+/// Appends `app::serve` for the linker's `_ZN3app5serveEi.resume`, or `lambda in app::serve`: without
+/// parameters, template arguments and anonymous namespaces. Leaves names that it cannot parse unchanged.
+/// Async-signal-safe.
 void append_short_name(const char* symbol, short_name& to) noexcept;
 
-/// The whole name, demangled, without what the library adds for the linker.
+/// Returns the whole name, demangled, without what the library adds for the linker.
 [[nodiscard]] std::string demangled(const char* symbol);
 }  // namespace coracle::detail

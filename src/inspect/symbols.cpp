@@ -8,7 +8,7 @@
 
 namespace coracle::detail {
 namespace {
-/// The length of a name without what link-time optimisation appends.
+/// Returns the length of a name without the suffix of link-time optimisation.
 std::size_t length_without_suffix(const char* name) noexcept {
   for (const char* suffix : {".lto_priv.", ".llvm."}) {
     if (const char* const found = std::strstr(name, suffix)) return static_cast<std::size_t>(found - name);
@@ -20,7 +20,7 @@ bool ends_with(const char* name, std::size_t length, const char* end) noexcept {
   return length > size && std::memcmp(name + length - size, end, size) == 0;
 }
 
-/// The bytes of a mapped file, which may be damaged.
+/// A mapped file, which may be damaged.
 struct elf_file {
   const char* bytes;
   std::size_t size;
@@ -32,7 +32,7 @@ struct elf_file {
   }
 };
 
-/// Finds out where the file was loaded.
+/// Determines the address at which the file was loaded.
 bool find_bias(const elf_file& file, const mapping& code, module& to) noexcept {
   const auto* const header = file.at<Elf64_Ehdr>(0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -50,7 +50,7 @@ bool find_bias(const elf_file& file, const mapping& code, module& to) noexcept {
   return false;
 }
 
-/// Finds the symbol table; there is none in a stripped file.
+/// Finds the symbol table; a stripped file has none.
 void find_table(const elf_file& file, module& to) noexcept {
   const auto* const header = file.at<Elf64_Ehdr>(0);
   const auto* const sections = file.at<Elf64_Shdr>(header->e_shoff, header->e_shnum);
@@ -68,7 +68,7 @@ void find_table(const elf_file& file, module& to) noexcept {
   }
 }
 
-/// Maps the file of a mapping that has code. Returns false if it is none that can be read.
+/// Maps the file of a mapping with code. Returns false if it is not a file that can be read.
 bool load(const mapping& code, module& to) noexcept {
   const int descriptor = ::open(code.path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
@@ -131,7 +131,7 @@ const symbols::known& symbols::look_up(std::uintptr_t address, const module& in)
     place.symbol.begin = begin;
     place.symbol.name = in.name_of(each);
     if (begin == address) place.is = role_of(place.symbol.name);
-    if (place.is != role::none) break;  // one function may have several names: this one tells most
+    if (place.is != role::none) break;  // a function may have several names; this is the most informative
   }
   return place;
 }

@@ -6,19 +6,19 @@
 #include "process_memory.hpp"
 
 namespace coracle::detail {
-/// What a function has to do with coroutines, by its name.
+/// The role of a function in coroutines, by its name.
 enum class role : std::uint8_t {
   none,
   resume,   ///< of a coroutine: `.resume` with clang, `.actor` with g++
   destroy,  ///< of a coroutine: `.destroy` or `.cleanup`
-  callback  ///< what a callback frame calls when it is resumed
+  callback  ///< called when a callback frame is resumed
 };
 [[nodiscard]] role role_of(const char* symbol) noexcept;
 
-/// A file that is mapped into the process, and has code.
+/// A file that is mapped into the process and contains code.
 struct module {
   std::uintptr_t begin = 0, end = 0;  ///< of the code
-  std::uintptr_t bias = 0;            ///< what is added to an address in the file
+  std::uintptr_t bias = 0;            ///< added to an address in the file
   const Elf64_Sym* table = nullptr;
   std::size_t count = 0;
   const char* names = nullptr;
@@ -36,13 +36,13 @@ struct module {
 };
 
 struct function_symbol {
-  const char* name = nullptr;  ///< as the linker has it; null if it is not known
+  const char* name = nullptr;  ///< the linker's name; null if unknown
   std::uintptr_t begin = 0;
-  const module* in = nullptr;  ///< null where no file is mapped
+  const module* in = nullptr;  ///< null if no file is mapped there
 };
 
-/// Keeps the files mapped while it lives. Never allocates, takes no lock, and is async-signal-safe; it serves one thread at
-/// a time.
+/// Keeps the files mapped while it exists. Never allocates or takes a lock, and is async-signal-safe. Not
+/// thread-safe.
 class symbols {
  public:
   explicit symbols(pid_t process) noexcept;
@@ -50,11 +50,11 @@ class symbols {
   symbols& operator=(const symbols&) = delete;
   ~symbols();
 
-  /// The function that contains the address.
+  /// Returns the function that contains the address.
   [[nodiscard]] function_symbol at(std::uintptr_t address) noexcept;
-  /// The role of the function that begins there.
+  /// Returns the role of the function that begins at the address.
   [[nodiscard]] role role_at(std::uintptr_t address) noexcept;
-  /// False if no file has a symbol table: coroutines cannot be told from other memory.
+  /// Returns false if no file has a symbol table: coroutines cannot then be distinguished from other memory.
   [[nodiscard]] bool has_any() const noexcept;
 
   [[nodiscard]] const module* begin() const noexcept { return modules_; }

@@ -8,10 +8,10 @@
 
 namespace coracle::detail {
 namespace {
-/// SCM_MAX_FD of Linux, which no header tells.
+/// SCM_MAX_FD of Linux, which no header defines.
 constexpr std::size_t most_passed = 253;
 
-/// A msghdr of one piece, and what it refers to.
+/// A msghdr with one buffer, and the data that it refers to.
 struct message {
   explicit message(const io_request& r) noexcept : bytes{r.buffer, r.size} {
     const auto& its = *static_cast<const io_message*>(r.address);

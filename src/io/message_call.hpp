@@ -5,7 +5,7 @@
 #include <cstdint>
 
 namespace coracle::detail {
-// They return what the system call does, and -1 with errno set where it fails.
+// Both return the result of the system call, or -1 with errno set if it fails.
 std::int64_t send_message(io_request& request) noexcept;
 std::int64_t receive_message(io_request& request) noexcept;
 }  // namespace coracle::detail

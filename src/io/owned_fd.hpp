@@ -1,4 +1,4 @@
-// src/io/owned_fd.hpp -- a descriptor that a system call has just given, or an exception.
+// src/io/owned_fd.hpp -- the descriptor returned by a system call, or an exception.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cerrno>

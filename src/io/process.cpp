@@ -20,7 +20,7 @@
 
 namespace coracle {
 namespace {
-/// As the kernel and the C library use it where PATH is not set.
+/// The search path that the kernel and the C library use if PATH is not set.
 constexpr const char* default_path = "/usr/local/bin:/bin:/usr/bin";
 
 std::vector<std::string> candidates(const std::string& program) {
@@ -31,13 +31,13 @@ std::vector<std::string> candidates(const std::string& program) {
   for (;;) {
     const std::size_t end = folders.find(':');
     const std::string folder{folders.substr(0, end)};
-    all.push_back(folder.empty() ? program : folder + "/" + program);  // an empty one is the working folder
+    all.push_back(folder.empty() ? program : folder + "/" + program);  // an empty entry is the working folder
     if (end == folders.npos) return all;
     folders.remove_prefix(end + 1);
   }
 }
 
-/// As execve(2) takes them, with a null pointer at the end.
+/// The array that execve(2) expects, with a null pointer at the end.
 std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<const char*> all;
   for (const std::string& each : texts) all.push_back(each.c_str());
@@ -60,7 +60,7 @@ int open_for(const redirection& what) {
 }
 }  // namespace
 
-/// The child's ends of pipes, and the files that it gets: open until it has them.
+/// The child's ends of pipes, and its files: open until the child has them.
 class process::endings {
  public:
   endings(process& its, io_service& service, const command& what) : its_(its), service_(service) {
@@ -85,7 +85,7 @@ class process::endings {
         plan_.push_back({number, kept_.emplace_back(open_for(what)).get(), false});
     }
   }
-  /// Only this process's end does not block: whether one does is a property of the open end.
+  /// Only this process's end is nonblocking: O_NONBLOCK is a property of the open file description.
   int open_pipe(int number) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) detail::throw_errno("cannot make a pipe");
@@ -160,14 +160,14 @@ void process::signal_group(int number) {
   if (errno != ESRCH) detail::throw_errno("cannot send a signal to a process group");
 }
 
-/// Returns false if somebody else has waited for it: its id may be another's then.
+/// Returns false if other code has waited for the child: its id may then have been reused.
 bool process::is_mine() const noexcept {
   siginfo_t ended{};
   const auto its = static_cast<id_t>(handle_.native_handle());
   return ::waitid(P_PIDFD, its, &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/// It is left as a zombie, so that its id stays its own.
+/// Leaves the child as a zombie, so that its id is not reused.
 exit_status process::take_status() {
   if (status_) return *status_;
   siginfo_t ended{};

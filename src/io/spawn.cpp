@@ -16,10 +16,10 @@
 #include <string>
 #include <system_error>
 
-// clone(), by the name that ThreadSanitizer does not put itself in front of: it takes the child for that of a fork().
+// clone(), under a name that ThreadSanitizer does not intercept: it treats the child as that of a fork().
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
-/// The child runs in the memory of its parent: what a sanitizer noted there would stay.
+/// The child runs in the memory of its parent, so sanitizer instrumentation in it would affect the parent.
 #if __has_cpp_attribute(clang::disable_sanitizer_instrumentation)
 #define CORACLE_IN_CHILD() [[clang::disable_sanitizer_instrumentation]]
 #else
@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t size_of_signals = 8;  // of the kernel's sigset_t
 constexpr int signals = 64;
 
-/// As the kernel has it. All zero: the default.
+/// The kernel's structure. All zero: the default action.
 struct kernel_sigaction {
   void* handler;
   unsigned long flags;
@@ -39,7 +39,8 @@ struct kernel_sigaction {
   std::uint64_t mask;
 };
 
-// The child makes system calls by syscall() only: what lies between might be instrumented, or not be meant for a child.
+// The child makes system calls by syscall() only: other functions might be instrumented or not safe in a
+// child.
 
 CORACLE_IN_CHILD()
 long move_away(child_descriptor& its, int base) noexcept {

@@ -21,7 +21,7 @@ std::optional<terminal_size> size_of_terminal(const stream_descriptor& terminal)
 }
 bool is_terminal(const stream_descriptor& stream) noexcept { return ::isatty(stream.native_handle()) == 1; }
 
-/// With a descriptor of its own: the stream may be closed before.
+/// Has a descriptor of its own: the stream may be closed first.
 struct raw_mode::saved {
   explicit saved(int fd) : terminal(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "cannot use a terminal") {
     if (::tcgetattr(terminal.get(), &mode) != 0) detail::throw_errno("cannot use a terminal");
@@ -34,12 +34,12 @@ struct raw_mode::saved {
   detail::owned_fd terminal;
   termios mode{};
 
-  /// Those that there are, for std::exit(); the latest last.
+  /// The existing ones, for std::exit(); the latest last.
   struct registry {
     std::mutex mutex;
     std::vector<saved*> all;
   };
-  /// Not destroyed: which of the objects that std::exit() destroys come before is open.
+  /// Never destroyed: it is unspecified which of the objects that std::exit() destroys come first.
   static registry& registered() {
     static registry& its = *new registry;
     return its;

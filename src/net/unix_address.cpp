@@ -42,7 +42,7 @@ std::string unix_address::to_string() const {
 std::uint32_t unix_address::native_size() const noexcept {
   const std::uint32_t nul_of_a_path = is_unnamed() || is_abstract() ? 0 : 1;
   return std::min(size_without_text + size_ + nul_of_a_path,
-                  native_room());  // Linux gives paths of 108 bytes, too
+                  native_room());  // Linux also returns paths of 108 bytes
 }
 std::uint32_t unix_address::native_room() noexcept { return sizeof(sockaddr_un); }
 

@@ -20,7 +20,7 @@ detached wait_and_look(Event& event, plain_int& data, int& seen) {
   seen = data;
 }
 
-/// Whoever is let through sees what was written before set().
+/// Every coroutine that is woken sees what was written before set().
 template <class Event>
 void hands_data_over() {
   Event event;
@@ -59,7 +59,7 @@ void set_reset_and_wait() {
   setter.join();
   model_expect(event.is_set(), "it stays set");
 }
-/// Once it is seen to be set it is, though another setter, and somebody who waits, take the word meanwhile.
+/// Once seen set, the event is set, even while another setter and a waiter change the word.
 void set_is_not_undone() {
   coracle::async_manual_reset_event event;
   plain_int data = 0;
@@ -76,7 +76,7 @@ void set_is_not_undone() {
   other.join();
   model_expect(seen == 7, "the waiter goes on");
 }
-/// Whoever has seen that it is set may destroy it.
+/// A thread that has seen the event set may destroy it.
 template <class Event>
 void who_sees_it_set_destroys_it() {
   auto event = std::make_unique<Event>();
@@ -85,13 +85,13 @@ void who_sees_it_set_destroys_it() {
   event.reset();
   setter.join();
 }
-/// Sets it for the next, who goes on in that.
+/// Sets the event for the next waiter, which continues inside that call.
 detached pass_on(coracle::async_auto_reset_event& event, plain_int& through) {
   co_await event;
   ++through;  // one at a time: a data race otherwise
   event.set();
 }
-/// One set() lets one through: a second one the other.
+/// One set() wakes one waiter; a second set() wakes the other.
 void auto_event_lets_one_through() {
   coracle::async_auto_reset_event event;
   plain_int through = 0;
@@ -111,7 +111,7 @@ void waiters_pass_it_on() {
   model_expect(through == Waiters, "all go on, one after the other");
 }
 
-/// What is done before each of two set()s is seen by whoever goes on after them, though they count as one.
+/// A waiter sees what was done before each of two set() calls, even if they count as one.
 template <class Event>
 void two_setters() {
   Event event;
@@ -137,7 +137,7 @@ void two_setters() {
   model_expect((second != 0 ? second : first) == 3, "the last to go on sees both");
   if (second == 0) event.set();
 }
-/// The same for one consumer, who waits again only when it has gone on.
+/// As above for one consumer, which waits again only after it has continued.
 template <unsigned Setters>
 void setters_and_one_consumer() {
   coracle::single_consumer_async_auto_reset_event event;
@@ -158,7 +158,7 @@ void setters_and_one_consumer() {
   model_expect(seen == Setters, "the last time it goes on it sees all");
   while (through != Setters) event.set();
 }
-/// All of them set it, and the consumer sees what at least one of them has done before.
+/// All of them set it, and the consumer sees what at least one of them did before.
 template <unsigned Setters>
 void setters_of_one_that_stays_set() {
   coracle::single_consumer_event event;
@@ -175,7 +175,7 @@ void setters_of_one_that_stays_set() {
   });
   model_expect(seen != 0, "it goes on");
 }
-/// Who is let through may destroy it, though set() has not returned.
+/// A woken waiter may destroy the event before set() has returned.
 template <class Event>
 void waiter_destroys_it() {
   auto event = std::make_unique<Event>();
@@ -188,7 +188,7 @@ void waiter_destroys_it() {
   setter.join();
   model_expect(!event, "it has gone on");
 }
-/// A coroutine that waits is destroyed, while another thread looks at the event.
+/// A waiting coroutine is destroyed while another thread reads the event.
 void waiting_coroutine_is_destroyed() {
   coracle::single_consumer_event event;
   auto waiting = started(event.operator co_await());
@@ -213,7 +213,7 @@ detached_in_place note_end_on(const stoppable_place&, coracle::executor& executo
   }
   model_expect(coracle::current_executor() == &executor, "it goes on where it was");
 }
-/// A wait on an executor is posted there, by the setter or by the stop request, once.
+/// A wait on an executor is posted there exactly once, by the setter or by the stop request.
 template <class Event>
 void stop_against_set_on_an_executor() {
   Event event;
@@ -232,7 +232,7 @@ void stop_against_set_on_an_executor() {
   stopper.join();
   model_expect(executor.run_posted() == 0, "once");
 }
-/// It is over when the listener has returned: then the event may go.
+/// The wait is over when the listener has returned: the event may then be destroyed.
 template <class Event>
 void stop_on_an_executor() {
   auto event = std::make_unique<Event>();
@@ -249,7 +249,8 @@ void stop_on_an_executor() {
   model_expect(end == wait_end::cancelled, "it ends");
 }
 
-/// Served while a stop request is looking at it: the wait is over when that has returned, and then the event may go.
+/// Served while a stop request reads it: the wait is over when that has returned, and the event may then be
+/// destroyed.
 template <class Event>
 detached_in_place wait_and_destroy(const stoppable_place&, std::unique_ptr<Event>& event, wait_end& end) {
   try {
@@ -272,7 +273,8 @@ void served_one_destroys_it_against_stop() {
   model_expect(end != wait_end::waits, "it ends");
 }
 
-/// Completion against a stop request: a set() that the cancelled wait has not used is there for the next.
+/// Completion against a stop request: a set() that the cancelled wait has not used is kept for the next
+/// waiter.
 template <class Event, bool StaysSet>
 void expect_used_once(Event& event, wait_end first) {
   model_expect(first != wait_end::waits, "it ends");
@@ -296,7 +298,7 @@ void stop_against_set() {
   setter.join();
   expect_used_once<Event, StaysSet>(event, end);
 }
-/// A stop request that comes while the wait begins.
+/// A stop request while the wait begins.
 template <class Event>
 void stop_against_start() {
   Event event;
@@ -307,7 +309,7 @@ void stop_against_start() {
   stopper.join();
   model_expect(end == wait_end::cancelled, "it ends");
 }
-/// Both at once while the wait begins: a set() that comes just then is taken, or left for the next.
+/// A stop request and a set() while the wait begins: the set() is taken, or kept for the next waiter.
 template <class Event, bool StaysSet>
 void stop_and_set_against_start() {
   Event event;
@@ -320,7 +322,7 @@ void stop_and_set_against_start() {
   setter.join();
   expect_used_once<Event, StaysSet>(event, end);
 }
-/// Two waiters, one of which is stopped while one set() comes.
+/// Two waiters, one of which is stopped during one set().
 void auto_event_gives_to_the_other() {
   coracle::async_auto_reset_event event;
   stoppable_place place, never;
@@ -335,7 +337,7 @@ void auto_event_gives_to_the_other() {
   if (other == wait_end::waits) event.set();
 }
 
-/// A coroutine waits for two of them, each is set: it is let through by one, and the other set() is not used up.
+/// A coroutine waits for two events, and both are set: one wakes it, and the other set() is not used up.
 template <class Event, bool StaysSet>
 void one_of_two() {
   Event left, right;
@@ -354,7 +356,7 @@ void one_of_two() {
   model_expect(ends[by_left ? 1 : 0] == wait_end::cancelled,
                "the other ends, at the latest when it is stopped");
 }
-/// One that has lost its choice comes to an event that is set, or to be set: it takes nothing.
+/// A waiter that has lost its choice arrives at an event that is set or about to be: it takes nothing.
 template <class Event, bool StaysSet>
 void lost_one_against_set() {
   Event event;

@@ -1,4 +1,4 @@
-// tests/model/lone_entry.cpp -- a pool thread's one entry: whoever takes it, one does.
+// tests/model/lone_entry.cpp -- a pool thread's single entry: several threads may take it, exactly one does.
 // SPDX-License-Identifier: MIT
 #include "../../src/exec/lone_entry.hpp"
 
@@ -18,7 +18,7 @@ bool put(lone_entry& place, entry& one, int data) {
   one.data = data;
   return place.put(one);
 }
-/// It may be the owner who reads `data` again, once this says that the entry is taken.
+/// The owner may read `data` again, once this records that the entry is taken.
 bool note(resumption* taken, int data) {
   auto* const one = static_cast<entry*>(taken);
   if (!one) return false;
@@ -39,7 +39,7 @@ void owner_against_thief() {
   model_expect(place.is_empty() && !place.take(), "and not again");
   coracle::testing::model_record(mine ? "owner" : "thief");
 }
-/// The same entry comes again as soon as it was taken, as that of a coroutine does: at the same address.
+/// The same entry is put in again as soon as it was taken, at the same address, as a coroutine's entry is.
 void same_entry_again() {
   lone_entry place;
   entry one;
@@ -53,7 +53,7 @@ void same_entry_again() {
   model_expect(place.is_empty() && !place.take(), "and not again");
   coracle::testing::model_record(!again ? "thief" : mine_again ? "owner twice" : "owner, thief");
 }
-/// Also where one asks in vain, and another asks meanwhile.
+/// Also while one thread asks in vain and another asks meanwhile.
 template <int Turns>
 void owner_against_two_thieves() {
   lone_entry place;
@@ -74,7 +74,8 @@ void owner_against_two_thieves() {
   for (entry& each : all) model_expect(times_taken(each) <= 1, "none is taken twice");
   model_expect(mine + stolen[0] + stolen[1] == put_in, "none is lost");
 }
-/// Another thread has it shut, for one turn here, and the owner goes on; that does not hide from whom an entry is.
+/// Another thread has closed it, here for one turn, and the owner continues; the owner of an entry must still
+/// be visible.
 template <bool AsksAnother>
 void shut_by_a_thief() {
   lone_entry place;
@@ -117,7 +118,8 @@ void shut_by_a_thief() {
   model_expect(!place.is_shut(), "and was shut once");
   if constexpr (!AsksAnother) coracle::testing::model_record(refused != 0 ? "was shut" : "was not");
 }
-/// Who asks while it is opened again is not left asking: then nobody else could take what comes next.
+/// A thread that asks while it is opened again does not stay registered: no other thread could then take the
+/// next entry.
 void opened_while_one_asks() {
   lone_entry place;
   entry first, second;
@@ -132,8 +134,9 @@ void opened_while_one_asks() {
   model_expect(times_taken(first) == 1 && times_taken(second) == 1, "each taken by one of them");
   coracle::testing::model_record(mine ? "owner" : "thief");
 }
-/// Who sleeps looks after a heavy fence; who has put something in looks for sleepers after a light one. What was stolen
-/// stays in its place until the owner comes; that does not hide what is put there next.
+/// A thread about to sleep looks after a heavy fence; a thread that has put an entry in looks for sleepers
+/// after a light one. A stolen entry stays in its place until the owner comes; that must not hide the next
+/// entry put there.
 void seen_or_woken() {
   lone_entry place;
   entry one, other;

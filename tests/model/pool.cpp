@@ -25,7 +25,7 @@ detached finish_on(Place& place, plain_int& data, one_shot& done) {
   done.set();
 }
 
-/// The poster sleeps until it has run, so nobody else would wake the pool's thread.
+/// The poster sleeps until it has run, so no other thread would wake the pool's thread.
 void post_is_not_missed() {
   plain_int data = 1;
   static_thread_pool pool{1};
@@ -45,7 +45,7 @@ void post_at_level_is_not_missed() {
   done.wait();
   model_expect(data == 42, "it has run");
 }
-/// The second may come while the thread runs the first, looks for more, or sleeps again.
+/// The second may arrive while the thread runs the first, looks for more, or sleeps again.
 void two_posts() {
   plain_int data = 40;
   static_thread_pool pool{1};
@@ -74,7 +74,8 @@ void shutdown_runs_one() {
   }
   model_expect(done == 1, "it has run once");
 }
-/// More than its own queue holds, so that some overflow into the shared one, and the others help.
+/// More entries than its own queue holds, so that some overflow into the shared one, and the other threads
+/// help.
 detached fan_out(static_thread_pool& pool, plain_int (&data)[3]) {
   co_await pool.schedule();
   for (plain_int& each : data) add_on(pool, each, 1);
@@ -109,7 +110,8 @@ detached wait_on(Place& place, one_shot& helped, one_shot& done) {
   helped.wait();  // blocks its thread
   done.set();
 }
-/// Who posts while a thread searches wakes nobody. That thread may find both, and has to call another for the second.
+/// A post while a thread is searching wakes no thread. The searching thread may find both, and must call
+/// another for the second.
 void searcher_calls_another() {
   plain_int data = 41;
   static_thread_pool pool{2};
@@ -119,7 +121,7 @@ void searcher_calls_another() {
   done.wait();
   model_expect(data == 42, "another thread has run it");
 }
-/// What was posted may let the owner destroy the pool before the poster's post() has returned.
+/// The posted entry may cause the owner to destroy the pool before the poster's post() has returned.
 void destroyed_behind_a_post() {
   plain_int data = 41;
   auto pool = std::make_unique<static_thread_pool>(1);

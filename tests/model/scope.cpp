@@ -1,4 +1,4 @@
-// tests/model/scope.cpp -- the children of a scope, their futures, and whoever joins them.
+// tests/model/scope.cpp -- the children of a scope, their futures, and the coroutine that joins them.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/compose/async_scope.hpp>
@@ -40,9 +40,9 @@ task<> is_cancelled(std::coroutine_handle<>& handle) {
   throw coracle::operation_cancelled{coracle::stop_reason::requested};
 }
 
-/// How join() ended.
+/// Returns how join() ended.
 enum class joined { waits, well, failed, failed_twice, cancelled };
-/// Joins, looks at `data`, and destroys the scope at once.
+/// Joins, reads `data`, and destroys the scope at once.
 detached join(std::optional<async_scope>& scope, joined& end) {
   joined how = joined::well;
   try {
@@ -99,7 +99,7 @@ void ends_against_join() {
   });
   model_expect(sum == 7 * Children, "it returns once, after all");
 }
-/// The end of one child, which was cancelled, against that of another, which was not; join() has been stopped.
+/// One child that was cancelled ends while another ends that was not; stop was requested for join().
 void cancelled_end_against_end() {
   std::coroutine_handle<> cancelled, child;
   plain_int data = 0;
@@ -170,7 +170,7 @@ void two_spawns() {
   model_expect(end == joined::well && a == 7 && b == 7, "both have run");
 }
 
-/// A child whose start was put off, as those before it start one another too deep, begins as another ends.
+/// A child whose start was put off, because earlier starts are nested too deep, begins as another child ends.
 void late_start_against_end() {
   std::coroutine_handle<> child;
   plain_int a = 0, b = 0;
@@ -197,7 +197,7 @@ void late_start_against_end() {
 
 // ---- failures ----
 
-/// Who fails stops the other, which may end at the same time.
+/// The child that fails stops the other, which may end concurrently.
 void failure_against_end() {
   std::coroutine_handle<> bad;
   async_manual_reset_event event;
@@ -304,7 +304,7 @@ void drop_future_against_end() {
   join(scope, end);
   model_expect(data == 7 && end == joined::well, "the child goes on");
 }
-/// The error of a child is the future's, or the scope's; never lost.
+/// The error of a child belongs to the future or the scope; it is never lost.
 void drop_future_against_failure() {
   std::coroutine_handle<> child;
   joined end = joined::waits;
@@ -369,7 +369,7 @@ void future_against_failure_and_join() {
   ender.join();
   model_expect(what == got::error && end == joined::well, "who awaits the future has the error");
 }
-/// Two fail at once, and each future gives its error to who awaits it.
+/// Two children fail concurrently, and each future passes its error to its awaiter.
 void two_futures_of_failures() {
   std::coroutine_handle<> one, other;
   plain_int data = 0;
@@ -384,7 +384,7 @@ void two_futures_of_failures() {
   join(scope, end);
   model_expect(first == got::error && second == got::error && end == joined::well, "each has its error");
 }
-/// One error is waiting for its future, which is dropped as another comes.
+/// An error is stored for its future, which is dropped as another error arrives.
 void drop_failed_future_against_failure() {
   std::coroutine_handle<> one, other;
   joined end = joined::waits;
@@ -441,7 +441,7 @@ void stop_against_spawn() {
   join(scope, end);
   model_expect(end == joined::well, "a child that comes too late is stopped, too");
 }
-/// The joiner is stopped while the last child ends: its children are, and it waits for them.
+/// The joiner is stopped while the last child ends: its children are stopped, and it waits for them.
 void stop_joiner_against_end() {
   async_manual_reset_event event;
   joined end = joined::waits;

@@ -19,7 +19,7 @@ using coracle::detail::plain;
 using coracle::detail::subtree;
 using namespace coracle_test;
 
-/// Two requests at once: one of them is the first, and it returns after the callback.
+/// Two concurrent requests: one of them is the first, and it returns after the callback.
 void two_requests() {
   stop_source source;
   plain_int runs = 0;
@@ -36,7 +36,7 @@ void two_requests() {
   model_expect(source.reason() == (first ? stop_reason::lost_race : stop_reason::timed_out),
                "and gives the reason");
 }
-/// Who sees the request sees what its thread did before.
+/// A thread that sees the request also sees what the requester did before.
 void look_at_request() {
   stop_source source;
   const stop_token token = source.get_token();
@@ -51,7 +51,7 @@ void look_at_request() {
   model_expect(seen ? why == stop_reason::timed_out : true, "once true, always true");
   requester.join();
 }
-/// A callback that is registered while the request comes runs once, and sees what the requester did before.
+/// A callback that is registered during the request runs once, and sees what the requester did before.
 void register_against_request() {
   stop_source source;
   plain_int data = 0, runs = 0;
@@ -68,7 +68,7 @@ void register_against_request() {
   }
   model_expect(runs == 1, "it runs once");
 }
-/// Once the callback is gone it does not run; what it wrote is there.
+/// After deregistration the callback does not run; what it wrote is visible.
 void deregister_against_request() {
   stop_source source;
   plain_int data = 0;
@@ -81,7 +81,7 @@ void deregister_against_request() {
   requester.join();
   model_expect(data == 1 && (!has_run || source.stop_requested()), "it does not run later");
 }
-/// Registered and deregistered, while the request comes.
+/// Registered and deregistered during the request.
 void come_and_go_against_request() {
   stop_source source;
   plain_int runs = 0;
@@ -94,7 +94,7 @@ void come_and_go_against_request() {
   requester.join();
   model_expect(runs == seen, "and not later");
 }
-/// A callback takes itself out, while another one is taken out, or comes, on another thread.
+/// A callback deregisters itself while another one is deregistered, or registered, on another thread.
 void callback_removes_itself() {
   stop_source source;
   using callback = stop_callback<std::function<void()>>;
@@ -114,7 +114,8 @@ void callback_removes_itself() {
   model_expect(runs == 1 && !self, "it runs once, and does not wait for itself");
   model_expect(others >= 1 && others <= 2, "the other at most once");
 }
-/// A callback takes the next one out that has not run yet; its thread comes too late for the one behind it.
+/// A callback deregisters the next one, which has not run yet; that one's thread is too late for the one
+/// after it.
 void callback_removes_the_next() {
   stop_source source;
   using callback = stop_callback<std::function<void()>>;
@@ -132,7 +133,7 @@ void callback_removes_the_next() {
   model_expect(runs == 0, "removed in time");
   model_expect(lasts == 2 || lasts == 3, "the last runs at most once");
 }
-/// Three in the list, two of which are removed by others while the request runs through it.
+/// Three callbacks, two of which other threads remove while the request runs through the list.
 void two_removals_against_request() {
   stop_source source;
   using callback = stop_callback<std::function<void()>>;
@@ -155,7 +156,7 @@ void two_removals_against_request() {
   model_expect(kept == 1, "who stays runs once");
   model_expect((a == 2 || a == 3) && (b == 2 || b == 3), "who goes at most once");
 }
-/// Who has waited for the running one removes the next at once, while the requester goes on.
+/// A thread that has waited for the running callback removes the next at once, while the requester continues.
 void removals_in_turn_against_request() {
   stop_source source;
   using callback = stop_callback<std::function<void()>>;
@@ -173,7 +174,7 @@ void removals_in_turn_against_request() {
   remover.join();
   model_expect((a == 2 || a == 3) && (b == 2 || b == 3), "each runs once at most");
 }
-/// A callback drops all that keeps the state, inside the request.
+/// A callback drops everything that keeps the state, inside the request.
 void callback_drops_the_last() {
   std::optional<stop_source> source(std::in_place);
   std::optional<stop_callback<std::function<void()>>> self;
@@ -183,7 +184,7 @@ void callback_drops_the_last() {
   });
   model_expect(source->request_stop() && !source && !self, "it is the first request");
 }
-/// A listener that has been removed may be so again, when the state has gone.
+/// A listener that was removed may be removed again after the state is gone.
 void removed_twice() {
   struct listener : coracle::detail::stop_registration {
     listener() : stop_registration(&ran) {}
@@ -196,7 +197,7 @@ void removed_twice() {
   }
   one.remove();
 }
-/// The last reference may be anybody's.
+/// Any thread may hold the last reference.
 void last_reference() {
   stop_source source;
   std::optional<stop_token> token(source.get_token());
@@ -204,7 +205,7 @@ void last_reference() {
   model_thread requester{[source] { stop_source(source).request_stop(); }};
   static_cast<void>(std::exchange(source, stop_source(std::move(source))));
 }
-/// What a holder has done is done before the state goes.
+/// What each holder has done is done before the state is destroyed.
 void last_of_two_references() {
   auto* const source = new stop_source;
   model_thread dropper{[token = source->get_token()]() mutable {
@@ -254,7 +255,7 @@ void linked_requests() {
   model_expect(runs == 1, "once");
   model_expect(inner.reason() == (mine ? stop_reason::lost_race : stop_reason::timed_out), "for one reason");
 }
-/// The same where nobody listens, so that it is never linked.
+/// As above without a listener, so that the state is never linked.
 void requests_not_linked() {
   stop_source outer;
   const stop_token token = outer.get_token();
@@ -275,7 +276,7 @@ environment stopped_by(const stop_source& source) {
   return outside;
 }
 const environment& inside(const subtree& outer) { return outer; }
-/// Linked while the outer request comes, through as many states as may be not linked, and one more.
+/// Linked during the outer request, through as many states as may stay unlinked, and one more.
 void link_against_request() {
   stop_source outer;
   const environment outside = stopped_by(outer);
@@ -295,7 +296,7 @@ void link_against_request() {
   model_expect(runs == 1, "it runs once, whichever came first");
   model_expect(third.stop.reason() == stop_reason::timed_out, "for the outer reason");
 }
-/// Two listeners come at once: who is second finds it linked.
+/// Two listeners are registered concurrently: the second finds the state linked.
 void two_link() {
   stop_source outer;
   const environment outside = stopped_by(outer);
@@ -309,7 +310,7 @@ void two_link() {
   outer.request_stop();
   model_expect(a == 1 && b == 1, "each runs once");
 }
-/// A token that is kept is linked: it lives longer than the outer state. Meanwhile another thread looks.
+/// A token that is kept is linked, since it outlives the outer state. Another thread reads it meanwhile.
 void kept_token_against_request() {
   std::optional<stop_source> outer(std::in_place);
   stop_token kept;
@@ -325,7 +326,8 @@ void kept_token_against_request() {
   model_expect(kept.reason() == stop_reason::timed_out, "the request has come");
   model_expect(looked == stop_reason::none || looked == stop_reason::timed_out, "for one reason");
 }
-/// Who looks while it is linked to a state that is stopped sees what came before, and never takes it back.
+/// A thread that reads the state while it is linked to a stopped one sees what came before, and never sees it
+/// reset.
 void look_while_linked() {
   stop_source outer;
   const environment outside = stopped_by(outer);
@@ -345,7 +347,7 @@ void look_while_linked() {
   if (second) model_expect(data == 7, "with what came before");
   model_expect(!first || second, "once true, always true");
 }
-/// Whoever has stopped the outer state finds this one stopped, linked or not.
+/// The thread that stopped the outer state finds this one stopped, linked or not.
 void link_against_look() {
   stop_source outer;
   const environment outside = stopped_by(outer);
@@ -356,7 +358,7 @@ void link_against_look() {
   linker.join();
   model_expect(inner.stop.reason() == stop_reason::timed_out, "and it stays so");
 }
-/// Goes while the outer request comes, as the last who has its state, or not.
+/// Destroyed during the outer request, as the last holder of the state or not.
 void unlink_against_request() {
   stop_source outer;
   const stop_token token = outer.get_token();
@@ -370,7 +372,7 @@ void unlink_against_request() {
   requester.join();
   model_expect(seen <= 1 && runs == seen, "at most once, and not later");
 }
-/// Somebody comes to listen, and so makes the state, while the source is requested: the callback runs once.
+/// A listener is registered, which creates the state, while the source is requested: the callback runs once.
 void made_against_request() {
   const stop_token none;
   linked_stop_source source{none};
@@ -388,7 +390,7 @@ void made_against_request() {
   }
   model_expect(runs == 1 && source.reason() == stop_reason::lost_race, "once, for that reason");
 }
-/// The same where what requests it is a callback of another source, or a timer.
+/// As above, requested by a callback of another source or by a timer.
 void made_against_linked_request() {
   const stop_token none;
   linked_stop_source source{none};
@@ -406,7 +408,8 @@ void made_against_linked_request() {
   }
   model_expect(runs == 1 && source.reason() == stop_reason::timed_out, "once, for that reason");
 }
-/// A token that is kept of a source that was requested, perhaps before its state was made, tells so when that has gone.
+/// A kept token of a source that was requested, perhaps before its state existed, still reports this after
+/// the source is gone.
 void kept_after_request() {
   const stop_token none;
   std::optional<linked_stop_source> source(std::in_place, none);
@@ -419,7 +422,7 @@ void kept_after_request() {
   source.reset();
   model_expect(kept.reason() == stop_reason::lost_race, "it was requested");
 }
-/// Why it is stopped does not change, once somebody was told, though both are requested at once.
+/// The reason does not change once it was seen, even if both are requested concurrently.
 void reason_stays() {
   stop_source outer;
   const stop_token token = outer.get_token();
@@ -431,7 +434,7 @@ void reason_stays() {
   other.join();
   model_expect(told == stop_reason::none || inner.reason() == told, "it stays");
 }
-/// A look whether stop is possible while the state is made.
+/// A check whether stop is possible while the state is created.
 void possible_while_made() {
   const stop_token none;
   linked_stop_source source{none};
@@ -442,8 +445,8 @@ void possible_while_made() {
   }
   linked_stop_source::take_back(lent);
 }
-/// Linked to two states, both of which are stopped so deep inside other requests that it is put off: it is in the list
-/// of one of the two threads.
+/// Linked to two states, both of which are stopped so deep inside other requests that it is put off: it is in
+/// the list of one of the two threads.
 void link_twice_too_deep() {
   const stop_token none;
   linked_stop_source inner{none};
@@ -463,7 +466,7 @@ void link_twice_too_deep() {
   requester.join();
   model_expect(runs == 1 && inner.reason() == stop_reason::timed_out, "it is stopped once");
 }
-/// The source goes while another thread drops a token of it.
+/// The source is destroyed while another thread drops a token of it.
 void only_source_against_token() {
   const stop_token none;
   std::optional<linked_stop_source> source(std::in_place, none);
@@ -474,8 +477,8 @@ void only_source_against_token() {
   source->request_stop(stop_reason::requested);
   source.reset();
 }
-/// Each waits for an event that the other's callback sets, and both are stopped at once: no callback waits for a
-/// coroutine, so none waits for the other.
+/// Each coroutine waits for an event that the other's callback sets, and both are stopped concurrently: no
+/// callback waits for a coroutine, so this is no deadlock.
 detached wait_with_callback(coracle::async_manual_reset_event& mine, const stop_token& token,
                             coracle::async_manual_reset_event& others, int& ended) {
   stop_callback sets{token, [&others]() noexcept { others.set(); }};

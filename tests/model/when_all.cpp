@@ -1,4 +1,5 @@
-// tests/model/when_all.cpp -- children that end on several threads, and whoever awaits all of them.
+// tests/model/when_all.cpp -- children that end on several threads, and the coroutine that awaits all of
+// them.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -98,7 +99,7 @@ void parent_on_executor() {
 
 // ---- one fails ----
 
-/// Who fails stops the other, which is joined.
+/// The child that fails stops the other, which is joined.
 void failure_stops_sibling() {
   std::coroutine_handle<> bad;
   async_manual_reset_event never;
@@ -130,7 +131,7 @@ void two_failures_ready() {
 
 // ---- stop requests ----
 
-/// How it ended, without an exception.
+/// Returns how it ended, without an exception.
 template <class Operation>
 class how_it_ended {
  public:
@@ -145,7 +146,7 @@ class how_it_ended {
  private:
   Operation& operation_;
 };
-/// Between two starts: the second child is not started, and nobody asks it for a result.
+/// Between two starts: the second child is not started, and its result is not taken.
 coracle::task<> start_two(std::optional<coracle::stop_reason>& end) {
   auto all = coracle::when_all(now(1), now(2));
   const coracle::stop_reason why = co_await how_it_ended{all};
@@ -206,7 +207,7 @@ void run_with_help(two_workers& pool) {
   helper.join();
   pool.run_some();
 }
-/// Each child starts on one thread or the other, and the parent goes on where the last one ended.
+/// Each child starts on either thread, and the parent continues where the last one ended.
 template <int Children>
 void children_on_pool() {
   two_workers pool;
@@ -311,7 +312,7 @@ task<int> deep(int levels, std::optional<model_thread>& thread, plain_int& data)
   }
   co_return below;
 }
-/// Two threads start children inside one another, so deep that some are put off: each thread has a list of its own.
+/// Two threads nest starts of children so deep that some are put off: each thread has a list of its own.
 void deep_starts() {
   std::optional<model_thread> one, other;
   plain_int first = 0, second = 0;

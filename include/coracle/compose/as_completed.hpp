@@ -23,24 +23,24 @@ template <class Range>
 using completed_t = typename range_children<Range, moves_element>::result_type;
 }  // namespace detail
 
-/// Awaits all of `awaitables`, a range of them, at the same time, and calls `consume(result)` for each as
-/// soon as it has completed; `consume()` where they give nothing. It returns nothing, or whether to go on; or
-/// an awaitable of that, and the next call comes when that is over.
+/// Awaits all elements of the range `awaitables` concurrently, and calls `consume(result)` for each as soon
+/// as it has completed; `consume()` for results of void. `consume` returns nothing, or a bool that says
+/// whether to continue, or an awaitable of either, which is awaited before the next call.
 ///
 ///     auto print = [](const page& p) { std::puts(p.title.c_str()); };
 ///     co_await coracle::as_completed(std::move(fetches), print);
 ///
-/// The loop over the results is a function, and not a generator that one could drop, because whatever is
-/// started here is joined: a generator's destructor cannot wait.
+/// The loop over the results is a function rather than a generator, which can be dropped: everything started
+/// here is joined, and the destructor of a generator cannot wait.
 /// Order         started in the order of the range, on the executor of the awaiting coroutine; consumed
 ///               there, one at a time, in the order of completion.
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
-/// Cancellation  before: nothing is started. During: the awaitables are stopped, and joined; what had
-///               completed by then is consumed. If `consume` gives false the others are stopped for the
+/// Cancellation  before: nothing is started. During: the awaitables are stopped and joined; results that are
+///               complete by then are consumed. If `consume` returns false, the others are stopped for the
 ///               reason lost_race.
 /// Exceptions    the first one, of an awaitable or of `consume`, stops the rest, for the reason
 ///               sibling_failed, and is thrown when all have ended; several as an error_group.
-/// Cost          72 bytes for each awaitable, and an atomic operation.
+/// Cost          72 bytes and an atomic operation for each awaitable.
 template <class Range, class Consume>
   requires(detail::movable_awaitables<Range> &&
            detail::consumes<detail::completed_t<Range>, std::decay_t<Consume>>)

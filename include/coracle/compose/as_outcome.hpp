@@ -10,8 +10,8 @@
 
 namespace coracle {
 namespace detail {
-/// Awaits, and keeps how that ended for the coroutine to take. `Frame` says to the tasks below what that coroutine wants:
-/// core/detail/stopped_tasks.hpp.
+/// Awaits the work and keeps its end for the awaiting coroutine. `Frame` tells the tasks below in which form
+/// that coroutine takes it: core/detail/stopped_tasks.hpp.
 template <class Frame, class Awaitable>
 class ended_work : Frame {
  public:
@@ -30,7 +30,7 @@ class ended_work : Frame {
   }
 
  protected:
-  /// The end of the await.
+  /// Called when the await is over.
   child<Awaitable>& finished() noexcept {
     static_cast<void>(work_.finish());
     return work_;
@@ -81,35 +81,39 @@ class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operat
 };
 }  // namespace detail
 
-/// Awaits `work`, and gives an outcome: its value, its error, or why it was stopped. It throws nothing.
+/// Awaits `work` and returns an outcome: its value, its error, or the reason for which it was stopped. Throws
+/// nothing.
 ///
 ///     coracle::outcome<page> end = co_await coracle::as_outcome(fetch(address));
 ///     if (end.is_cancelled()) co_return;
 ///     show(std::move(end).get());  // throws the error, if there is one
 ///
-/// Prefer it to a handler of operation_cancelled: a stop request that ends `work` costs a destructor for each task in it, and
-/// not an exception. `work` is moved in, an lvalue referred to; a function that returns an awaitable is kept, too.
-/// In a select() it is a branch of its own, as a task is: put it around the select(), not around `channel.recv()` in one.
+/// Prefer it to a handler of operation_cancelled: a stop request that ends `work` then costs one destructor
+/// for each task in it, and no exception. `work` is moved in, or referred to if it is an lvalue; a function
+/// that returns an awaitable is kept, too. In a select() it counts as a task: put it around the select(), not
+/// around `channel.recv()` in one.
 /// Resumes on    where `work` does.
-/// Cancellation  passed on to `work`. Where a task in it waits, all tasks from there up to this await are destroyed where they
-///               are suspended, the innermost first: their handlers do not run. See docs/cancellation.md.
-/// Exceptions    those of moves, of `work` into it and of its value.
+/// Cancellation  passed on to `work`. Where a task in it waits, all tasks from there up to this await are
+///               destroyed where they are suspended, the innermost first: their handlers do not run. See
+///               docs/cancellation.md.
+/// Exceptions    those of moving `work` in and its value out.
 /// Cost          no frame; two transfers.
 template <detail::work Work>
 auto as_outcome(Work&& work) {
   return detail::as_outcome_operation<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(work)));
 }
-/// As as_outcome(), but gives the value in an optional, which is empty if `work` was stopped; void_value stands for void, and a
-/// reference comes as std::reference_wrapper. Throws the error of `work`, if it has one.
+/// As as_outcome(), but returns the value in an optional, which is empty if `work` was stopped; void_value
+/// stands for void, and a reference is returned as std::reference_wrapper. Throws the error of `work`, if
+/// there is one.
 ///
 ///     while (auto line = co_await coracle::as_optional(lines.next())) print(*line);
 template <detail::work Work>
 auto as_optional(Work&& work) {
   return detail::as_optional_operation<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(work)));
 }
-/// Awaits `work`, and throws operation_cancelled if a stop request has ended it, for a coroutine with a handler that must run
-/// then, such as one that joins a scope: `co_await work` may end a task that awaits it where it is suspended. Gives and throws
-/// what `work` does.
+/// Awaits `work`, and throws operation_cancelled if a stop request has ended it. For a coroutine with a
+/// handler that must then run, such as one that joins a scope: with a plain `co_await work`, a task may be
+/// ended where it is suspended. Returns and throws what `work` does.
 ///
 ///     try { co_await coracle::throwing(work(scope)); } catch (...) { error = std::current_exception(); }
 ///     co_await scope.join();

@@ -14,39 +14,41 @@ concept call_of_child =
     fits_into_frame<invocation<std::decay_t<F>, std::decay_t<Args>...>>;
 }  // namespace detail
 
-/// Children that were started without being awaited one by one; join() waits for all of them.
+/// Children that are started without being awaited one by one; join() waits for all of them.
 ///
 ///     coracle::async_scope scope;
 ///     while (accepting) scope.spawn(serve(co_await listener.accept()));
-///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // kept until it has ended: no `()`
+///     scope.spawn([log]() -> coracle::task<> { co_await log->flush(); });  // passed uncalled: kept
 ///     co_await scope.join();
 ///
-/// Prefer with_scope(), which joins on every way out; when_all where the children are known beforehand, and
-/// their results matter.
-/// Order         spawn() runs the child until it first suspends, before it returns. Inside more than 16 such
-///               calls, of this or of when_all and when_any, it starts before the outermost of them returns.
-/// Resumes on    join(): the executor of the awaiting coroutine; if it has none, where the last child ended.
-/// Cancellation  children inherit the environment that the scope was given, none by default, with a stop
-///               token of the scope's: request_stop(), a failed sibling and a stop request to that
-///               environment stop them; so does one to who awaits join(), which still waits for all. Then, if
-///               one of them was cancelled, or stop was requested before join() was awaited, it throws
-///               operation_cancelled. A child that is cancelled for another reason counts as ended. A child
-///               that is spawned into a stopped scope is started all the same.
-/// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc,
-///               where a child waited, and there was no memory for the stop source. spawn(): std::bad_alloc,
-///               and what the move of the awaitable throws, or the copy of a function or of its arguments;
-///               nothing is started then.
+/// Prefer with_scope(), which joins on every way out; prefer when_all where the children are known beforehand
+/// and their results matter.
+/// Order         spawn() runs the child until it first suspends, and then returns. Where more than 16 such
+///               calls, of spawn(), when_all and when_any, are nested, the child starts before the outermost
+///               of them returns.
+/// Resumes on    join(): the executor of the awaiting coroutine; without one, where the last child ended.
+/// Cancellation  children inherit the environment passed to the scope, by default an empty one, with a stop
+///               token of the scope's own. They are stopped by request_stop(), a failed sibling, a stop
+///               request to that environment, and a stop request to the coroutine that awaits join(), which
+///               still waits for all. After a request from outside, join() throws operation_cancelled if a
+///               child was cancelled, or if stop was requested before join() was awaited. Otherwise a
+///               cancelled child counts as ended. A child spawned into a stopped scope is started all the
+///               same.
+/// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc if
+///               a child waited and the stop source could not be allocated. spawn(): std::bad_alloc, and what
+///               moving the awaitable, or copying a function or its arguments, throws; nothing is started
+///               then.
 /// Threads       spawn() from any thread, until join() is awaited; after that only from a child. join() once,
 ///               not from a child. Children may end on any threads.
 /// Cost          one stop source, once a child waits; one frame for each child, beside the child's own; two
-///               atomic operations; constant stack. Destroyed with children that run, it names them and ends
-///               the program, in every build.
+///               atomic operations; constant stack. A scope that is destroyed while children run names them
+///               and ends the program, in every build.
 class async_scope {
   template <class T>
   static constexpr bool is_child =
       detail::work<std::decay_t<T>> && std::constructible_from<std::decay_t<T>, T> &&
       detail::fits_into_frame<std::decay_t<T>>;
-  /// What is kept of a child, or of the function that returns it.
+  /// The type that is stored of a child, or of the function that returns it.
   template <class T>
   using kept_t = detail::work_t<std::decay_t<T>>;
   template <class T>
@@ -57,8 +59,8 @@ class async_scope {
   explicit async_scope(scope_policy policy, const environment& inherited = {})
       : state_(std::move(policy), inherited) {}
 
-  /// Starts `work`, an awaitable, or else a function that returns one; it is moved in, or copied, and kept
-  /// until the child has ended. Drops what it gives.
+  /// Starts `work`, an awaitable or a function that returns one; it is moved in, or copied, and kept until
+  /// the child has ended. Drops the result.
   template <class Work>
     requires(is_child<Work>)
   void spawn(Work&& work, std::source_location where = std::source_location::current()) {
@@ -66,7 +68,7 @@ class async_scope {
     detail::start_in_scope(*new detail::spawned_work<kept>(
         state_, where, kept(detail::as_awaitable(static_cast<Work&&>(work)))));
   }
-  /// The same on `place`, which is referred to if it is an lvalue.
+  /// Starts `work` on `place`, which is kept by reference if it is an lvalue.
   template <class Scheduler, class Work>
     requires(is_child<Work> && scheduler<std::remove_reference_t<Scheduler>>)
   void spawn(Scheduler&& place, Work&& work, std::source_location where = std::source_location::current()) {
@@ -75,8 +77,8 @@ class async_scope {
         *new detail::work_spawned_on<Scheduler, kept>(state_, where, static_cast<Scheduler&&>(place),
                                                       kept(detail::as_awaitable(static_cast<Work&&>(work)))));
   }
-  /// Starts what `f(args...)` returns: spawn(invoke(f, args...)), by which name a child that is left behind
-  /// tells where it was spawned.
+  /// Starts what `f(args...)` returns: short for spawn(invoke(f, args...)). Write the latter where the report
+  /// of a child that was never joined should show where it was spawned.
   template <class F, class First, class... Rest>
     requires detail::call_of_child<F, First, Rest...>
   void spawn(F&& f, First&& first, Rest&&... rest) {
@@ -90,7 +92,7 @@ class async_scope {
         "that has a name; or a function that returns one, with its arguments: std::ref(x) for a parameter "
         "that is an lvalue reference; aligned to 16 bytes at most; before it, if need be, a scheduler");
   }
-  /// Starts `work`, as spawn() does, and keeps its result for who awaits the future.
+  /// Starts `work`, as spawn() does, and keeps its result for the future's awaiter.
   template <class Work>
     requires(is_child<Work> && detail::fits_into_frame<result_t<Work>>)
   [[nodiscard("use spawn() for a child whose result nobody awaits")]]
@@ -146,7 +148,7 @@ class async_scope {
   [[nodiscard]] stop_token get_token() const noexcept { return state_.children_inherit().stop; }
 
   class join_operation;
-  /// Awaitable of nothing: all children have ended.
+  /// Awaitable of nothing: waits until all children have ended.
   join_operation join() noexcept;
 
  private:
@@ -158,7 +160,7 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
  public:
   explicit join_operation(async_scope& scope) noexcept
       : stop_registration(&stop_requested), scope_(scope.state_) {}
-  // Of one that is not awaited yet.
+  // Copies an operation that has not been awaited yet.
   join_operation(const join_operation& other) noexcept
       : stop_registration(&stop_requested), scope_(other.scope_) {}
   join_operation& operator=(const join_operation&) = delete;

@@ -28,16 +28,17 @@ class completion_dropped final : public broken_promise {
 #endif
 }
 
-/// Where an operation of the API, the coroutine that waits for it and a stop request meet. It lives in the
-/// awaiter.
+/// Synchronises an operation of the API, the coroutine that waits for it and a stop request. It is part of
+/// the awaiter.
 //
-// state_ is a set of three: is_suspended, the coroutine is to be woken; is_completed; is_cancelling, the
-// cancel function runs. Once it holds the first two and not the third the coroutine goes on: whoever brings
-// that about wakes it, and nobody touches the meeting after his own last access. So a completion never waits
-// for a cancel function, nor a cancel function for a lock that the API holds around the completion.
-// The waiter belongs to the coroutine until C3, then to who wakes; result_ and how_ to who completes until
-// C2, then to the coroutine; reason_ to the coroutine and, while is_cancelling, to the stop request.
-//   [C1] load          relaxed  a hint that saves work: who relies on it is told again by C3
+// state_ is a set of three flags: is_suspended, the coroutine must be woken; is_completed; is_cancelling, the
+// cancel function is running. The coroutine continues once the first two are set and the third is not: the
+// thread whose transition leads to that state wakes it, and no thread accesses the meeting after its own last
+// transition. A completion therefore never waits for a cancel function, nor a cancel function for a lock that
+// the API holds around the completion. The waiter belongs to the coroutine until C3, then to the waking
+// thread; result_ and how_ to the completing thread until C2, then to the coroutine; reason_ to the coroutine
+// and, while is_cancelling is set, to the stop request.
+//   [C1] load          relaxed  a hint that saves work: C3 decides
 //   [C2] + completed   acq_rel  publish the result; see the waiter            pairs with C3, C5, C6; C3
 //   [C3] + suspended   acq_rel  publish the waiter; see the result            pairs with C2, C5; C2
 //   [C4] + cancelling  relaxed  unless completed; what initiate() wrote is seen by the stop token's lock
@@ -65,13 +66,13 @@ class callback_meeting : waiter, protected stop_registration {
   }
   completion<T> make_completion() noexcept { return completion<T>{*this}; }
   void initiate_threw(std::exception_ptr error) noexcept { initiate_error_ = std::move(error); }
-  /// Returns false if stop was requested meanwhile; the caller then cancels.
+  /// Returns false if stop was requested meanwhile; the caller must then cancel.
   bool listen_to(const stop_token& token) noexcept {
     if (!has(state_.load(memory_order_relaxed), is_completed) && add_to(token)) return true; /*C1*/
     reason_ = token.reason();
     return has(state_.load(memory_order_relaxed), is_completed); /*C1*/
   }
-  /// The last step of await_suspend(). Returns false if it has completed.
+  /// The last step of await_suspend(). Returns false if the operation has completed.
   bool has_to_wait() noexcept {
     if (state_.load(memory_order_acquire) != is_completed &&                   /*C6*/
         state_.fetch_or(is_suspended, memory_order_acq_rel) != is_completed) { /*C3*/
@@ -80,7 +81,7 @@ class callback_meeting : waiter, protected stop_registration {
     return has_to_give_way() && give_way(*this);
   }
 
-  /// Returns false if it has completed and there is nothing to cancel.
+  /// Returns false if the operation has completed and there is nothing to cancel.
   bool begin_cancelling() noexcept {
     unsigned seen = state_.load(memory_order_relaxed); /*C1*/
     do {
@@ -129,7 +130,7 @@ class callback_meeting : waiter, protected stop_registration {
 };
 }  // namespace detail
 
-/// The end of an operation of from_callback<T>, to be called once, by whoever knows how it ended.
+/// Reports the end of an operation of from_callback<T>; to be called exactly once.
 ///
 ///     coracle::from_callback<int>([&](coracle::completion<int> done) {
 ///       api.read([done = std::move(done)](int error, int n) mutable {
@@ -137,10 +138,10 @@ class callback_meeting : waiter, protected stop_registration {
 ///       });
 ///     });
 ///
-/// Dropped without being called it lets the await end with broken_promise, or with operation_cancelled if a
-/// stop request had it cancelled. For an API that copies what it is given there is copyable(), for one in C
-/// release().
-/// Threads  one at a time; any thread may call it, also inside `initiate`.
+/// If it is dropped without being called, the await ends with broken_promise, or with operation_cancelled if
+/// a stop request had the operation cancelled. copyable() serves an API that copies its callback, release() a
+/// C API.
+/// Threads  one at a time; any thread may call it, even inside `initiate`.
 /// Cost     one pointer.
 template <class T = void>
 class [[nodiscard("a completion that is dropped ends the operation as broken")]] completion {
@@ -157,7 +158,7 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
   /// Returns false if it was called or moved from.
   [[nodiscard]] explicit operator bool() const noexcept { return meeting_ != nullptr; }
 
-  /// The operation has succeeded: the await gives a `T` made from `args`, or throws what making it throws.
+  /// The operation has succeeded: the await returns a `T` made from `args`, or throws what making it throws.
   template <class... Args>
     requires(std::is_void_v<T> ? sizeof...(Args) == 0
                                : sizeof...(Args) != 0 && std::is_constructible_v<T, Args...>)
@@ -180,15 +181,15 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
     ended.result_.emplace_error(std::move(error));
     ended.complete(meeting::ending::delivered);
   }
-  /// The operation was not carried out, as asked: the await throws operation_cancelled.
+  /// The operation was not carried out because of the request: the await throws operation_cancelled.
   void cancelled() noexcept { use().complete(meeting::ending::cancelled); }
 
-  /// For an API that passes a `void*`: from() makes a completion of it again, once.
+  /// For an API that passes a `void*`: from() turns it back into a completion, once.
   [[nodiscard("what is released must be given to from() once")]] void* release() noexcept { return &use(); }
   static completion from(void* released) noexcept { return completion{*static_cast<meeting*>(released)}; }
 
   class shared;
-  /// For an API that keeps what it calls in a std::function. Allocates once.
+  /// For an API that stores its callback in a std::function. Allocates once.
   [[nodiscard]] shared copyable() && { return shared{std::move(*this)}; }
 
  private:
@@ -204,8 +205,8 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
   meeting* meeting_;
 };
 
-/// Any number of copies of one completion, one of which is called, once. When the last of them is dropped it
-/// is.
+/// Any number of copies of one completion, exactly one of which is called, once. When the last copy is
+/// dropped, the completion is.
 template <class T>
 class completion<T>::shared {
  public:

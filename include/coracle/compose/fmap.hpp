@@ -26,7 +26,7 @@ class fmap_awaiter {
     } else if constexpr (!std::is_reference_v<await_result_t<Awaitable>> &&
                          std::is_rvalue_reference_v<
                              std::invoke_result_t<Function&&, await_result_t<Awaitable>>>) {
-      // A part of the value, such as &point::x gives: moved out, for the value ends here.
+      // A part of the value, as &point::x returns: moved out, since the value ends here.
       return std::remove_cvref_t<std::invoke_result_t<Function&&, await_result_t<Awaitable>>>(
           detail::call(static_cast<Function&&>(function_), awaiter_.await_resume()));
     } else {
@@ -54,15 +54,15 @@ class [[nodiscard("fmap does nothing until it is awaited")]] fmap_awaitable {
 };
 }  // namespace detail
 
-/// An awaitable of `function(co_await value)`; of `function()`, if `value` gives nothing.
+/// An awaitable of `function(co_await value)`, or of `function()` if `value` returns nothing.
 ///
 ///     auto size = [](std::string text) { return text.size(); };
 ///     std::size_t n = co_await coracle::fmap(read_all(path), size);
 ///
-/// Resumes on    where `value` does. The function runs when the awaiter takes the result: in a coroutine right there;
-///               under sync_wait on the waiting thread, in when_all where its awaiter goes on.
+/// Resumes on    where `value` does. The function runs when the awaiter takes the result: in a coroutine
+///               right there, under sync_wait on the waiting thread, in when_all where its awaiter continues.
 /// Cancellation  as `value`.
-/// Exceptions    those of `value`, then the function is not called; those of the function.
+/// Exceptions    those of `value`, in which case the function is not called; those of the function.
 /// Cost          no coroutine, no allocation.
 template <awaitable Awaitable, class Function>
 detail::fmap_awaitable<Awaitable, Function> fmap(Awaitable&& value, Function&& function) {
@@ -78,7 +78,7 @@ detail::any_awaiter fmap(Value&&, Function&&) {
 }
 
 namespace detail {
-/// What `fmap(function)` gives: stands on the right of a `|`.
+/// What `fmap(function)` returns: the right operand of `|`.
 template <class Function>
 class [[nodiscard("write value | fmap(function)")]] fmap_transform {
  public:
@@ -86,7 +86,7 @@ class [[nodiscard("write value | fmap(function)")]] fmap_transform {
   Function function;
 };
 
-// fmap is called unqualified, so that it is found for types that bring their own.
+// fmap is called unqualified, so that argument-dependent lookup finds one that another type provides.
 template <class T, class Function>
 concept mapped_by = requires(T&& value, Function&& function) {
   requires !std::is_same_v<decltype(fmap(static_cast<T&&>(value), static_cast<Function&&>(function))),
@@ -103,7 +103,8 @@ auto operator|(T&& value, const fmap_transform<Function>& with) {
   return static_cast<T&&>(value) | fmap_transform<Function>(with);
 }
 template <class T, class Function>
-inline constexpr bool is_mapped_by = mapped_by<T, Function>;  // without the compiler's explanation why not
+inline constexpr bool is_mapped_by =
+    mapped_by<T, Function>;  // keeps the compiler from explaining why the concept fails
 template <class T, class Function>
 any_awaiter operator|(T&&, const fmap_transform<Function>&) {
   static_assert(is_mapped_by<T, Function>,

@@ -4,25 +4,25 @@
 #include <coracle/compose/detail/run_children.hpp>
 
 namespace coracle {
-/// Calls `function(element)` for each element of `range` in order, and awaits what it returns; of these
-/// awaitables up to `limit` run at the same time.
+/// Calls `function(element)` for each element of `range` in order, and awaits what it returns, with a
+/// concurrency limit: up to `limit` of these awaitables run at the same time.
 ///
 ///     auto visit = [&](const std::string& url) { return fetch_and_store(url); };
 ///     co_await coracle::for_each_concurrent(urls, 8, visit);
 ///
-/// The range is looked at as places become free, so it may be endless, or compute its elements. An element
-/// that does not stay in the range, as that of an input iterator, is kept until its awaitable has ended, and
-/// passed as an rvalue. Requires: limit >= 1. What the awaitables give is dropped: as_completed() hands it on. An rvalue range is
-/// moved in, an lvalue referred to; the function is moved in.
-/// Prefer when_all where there are few, and their results matter.
+/// The range is advanced as places become free, so it may be endless or compute its elements. An element that
+/// does not stay in the range, as that of an input iterator, is kept until its awaitable has ended, and
+/// passed as an rvalue. Requires: limit >= 1. The results of the awaitables are dropped: as_completed()
+/// passes them on. An rvalue range is moved in, an lvalue referred to; the function is moved in. Prefer
+/// when_all for a small number whose results matter.
 /// Order         the function is called in the order of the range, on the executor of the awaiting coroutine:
 ///               at first `limit` times, then once for each awaitable that has ended.
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an awaitable has ended.
-/// Cancellation  before: the range is not looked at. During: no more are started, those that run are stopped,
-///               and joined; operation_cancelled if not all elements came to their end.
+/// Cancellation  before: the range is not read. During: no more awaitables are started, and the running ones
+///               are stopped and joined; operation_cancelled if not all elements were completed.
 /// Exceptions    the first one, of an awaitable, the function or the range, stops the rest, for the reason
 ///               sibling_failed, and is thrown when all have ended; several as an error_group.
-/// Cost          `limit` places of 72 bytes; an element: what the function allocates, and an atomic
+/// Cost          `limit` places of 72 bytes; for each element, what the function allocates and an atomic
 ///               operation.
 template <class Range, class Function>
   requires(detail::makes_children<Range, Function>)

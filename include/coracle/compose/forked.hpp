@@ -6,13 +6,13 @@
 #include <exception>
 
 namespace coracle {
-/// A child that is started beside its parent, for work that divides itself: the cheapest way to more than one
-/// thread.
+/// A child that runs in parallel with its parent, for divide-and-conquer work: the cheapest way to use more
+/// than one thread.
 ///
 ///     coracle::task<long> fibonacci(int n) {
 ///       if (n < 2) co_return n;
 ///       coracle::forked left{fibonacci(n - 1)};
-///       co_await left.fork();                          // runs here; who is idle takes what follows
+///       co_await left.fork();                          // runs here; an idle thread takes what follows
 ///       const long right = co_await fibonacci(n - 2);
 ///       co_return right + co_await left.join();
 ///     }
@@ -20,27 +20,30 @@ namespace coracle {
 /// Prefer when_all() where the children are known beforehand: it divides them among the threads of a pool in
 /// the same way, and it stops the others when one fails.
 /// Order         fork() runs the child on this thread, at once. On a pool, a thread that is idle meanwhile
-///               takes the oldest of what waits for such a child, and goes on with it; if none does, it goes
-///               on here, when the child ends or waits. On another executor it goes to the end of the queue;
-///               outside any, fork() is an await, and goes on when the child has ended.
+///               takes the oldest parent that waits for such a child, and continues it; otherwise the parent
+///               continues here when the child ends or waits. On another executor the parent goes to the end
+///               of the queue; outside any executor, fork() is a plain await, and continues when the child
+///               has ended.
 /// Resumes on    fork() and join(): the executor on which they were awaited.
-/// Cancellation  the child inherits the environment. join() waits for it, whatever happens.
+/// Cancellation  the child inherits the environment. join() waits for it in any case.
 /// Exceptions    join(): the child's.
-/// Not joined    if the parent leaves the child's scope before join(), by an exception or a return, its
-/// thread waits there
-///               for the child, and runs what is posted to the pool meanwhile. It waits for ever where the
-///               child waits for its parent; where what it runs is a parent further up that leaves, too,
-///               since that then waits on top of it; and elsewhere than on a pool, as on a strand, an
-///               io_service or a run_loop, where the child waits for anything, since it would go on on that
-///               thread. Where that may be, keep the exception (std::current_exception()), leave the handler,
-///               which cannot co_await, join, and rethrow it; or take when_all(), which never blocks. A build
-///               with checks says so on stderr after a second. What the child throws is dropped if the parent
-///               leaves by an exception; else the parent has a bug, at which a build with checks stops. The
-///               same wait where a parent that is suspended between fork() and join() is destroyed: until
-///               somebody has resumed the child.
+/// Not joined    if the parent leaves the scope of the child before join(), by an exception or a return, its
+///               thread blocks there until the child ends, and runs other work of the pool meanwhile. This is
+///               a deadlock if the child waits for its parent; if the work run meanwhile is an ancestor that
+///               also leaves before join(), since it then waits on top of this wait; and on an executor other
+///               than a pool, such as a strand, an io_service or a run_loop, if the child waits for anything,
+///               since it would have to resume on the blocked thread. Where that can happen, keep the
+///               exception (std::current_exception()), leave the handler, which cannot co_await, join, and
+///               rethrow it; or use when_all(), which never blocks. A checked build reports such a wait on
+///               stderr after a second. The child's exception is dropped if the parent leaves by an
+///               exception; otherwise the parent has a bug, which ends a checked build. Destroying a parent
+///               that is suspended between fork() and join() blocks in the same way, until another thread has
+///               resumed the child.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence,
-///               but where another thread has taken the rest, or what was in this thread's queue before it.
+///               unless another thread has taken the rest, or what was in this thread's queue before it.
+/// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
+///               multithreaded language", PLDI 1998.
 /// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
 ///               multithreaded language", PLDI 1998.
 template <class T>
@@ -77,7 +80,7 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
     try {
       static_cast<void>(child_.await_resume());
     } catch (const operation_cancelled&) {
-      // Whoever has stopped the child knows.
+      // Cancelled on request: no error is lost.
     } catch (...) {
       detail::fail("a forked child has failed, and its parent has not joined it: the error would be lost");
     }

@@ -8,7 +8,7 @@ namespace coracle {
 namespace detail {
 struct cannot_cancel {};
 
-/// Waits for one operation of the API. Made by `co_await`, and never moved.
+/// Waits for one operation of the API. Created by `co_await`, and never moved.
 template <class T, class Initiate, class Cancel>
 class callback_awaiter : callback_meeting<T> {
   using meeting = callback_meeting<T>;
@@ -84,30 +84,30 @@ template <class T, class Initiate>
 inline constexpr bool initiates = std::is_invocable_v<std::decay_t<Initiate>&, completion<T>>;
 }  // namespace detail
 
-/// An awaitable of `T` from an API that calls back: `initiate` starts the operation and hands it the
-/// completion<T>, `cancel` asks it to end early.
+/// An awaitable of `T` from a callback API: `initiate` starts the operation and passes it the completion<T>,
+/// `cancel` requests that it end early.
 ///
 ///     const auto start = [&](auto done) { api.start_add(1, 2, std::move(done)); };  // the API calls done(3)
 ///     const auto cancel = [&] { api.cancel_add(); };
 ///     int sum = co_await coracle::from_callback<int>(start, cancel);
 ///
-/// Give a capturing lambda a name, as here: g++ 12 destroys the captures of a temporary in a co_await twice.
-/// `T` may be void, `done()`, or a reference. Both functions are moved in and live until the await is over.
-/// Prefer a oneshot channel where the coroutine is to go on while the operation does: here it never is.
-/// Order         `initiate` runs inside the `co_await`, also `done` may.
-/// Resumes on    the executor on which it suspended; outside any executor, inside done(). Completed inside `initiate`
-///               it does not suspend.
-/// Cancellation  before: nothing is initiated. During: `cancel` is called, once, on the thread that requests
-///               the stop, unless the operation has completed; the await ends when the operation does, as
-///               that may use the coroutine's variables until then, and gives what it says: done(value) its
-///               value, done.cancelled(), or done dropped, operation_cancelled. Without `cancel` a stop
-///               request during the operation has no effect. After: no effect.
-/// Exceptions    those given to done.fail(); broken_promise, if done was dropped without a stop request; one
-///               that leaves `initiate`, once done has been called or dropped. `cancel` must not throw.
+/// Give a capturing lambda a name, as here: if it is a temporary in a co_await, g++ 12 destroys its captures
+/// twice. `T` may be void, `done()`, or a reference. Both functions are moved in and live until the await is
+/// over. Prefer a oneshot channel where the coroutine should continue while the operation runs: here it never
+/// does.
+/// Order         `initiate` runs inside the `co_await`, and may call `done`.
+/// Resumes on    the executor on which it suspended; outside any executor, inside done(). If `done` is called
+///               inside `initiate`, it does not suspend.
+/// Cancellation  before: nothing is initiated. During: `cancel` is called once, on the thread that requests
+///               the stop, unless the operation has completed. The await ends when the operation does, since
+///               that may use the coroutine's variables until then, and has the outcome that it reports:
+///               done(value) its value, done.cancelled(), or a dropped `done`, operation_cancelled. Without
+///               `cancel` a stop request during the operation has no effect. After: no effect.
+/// Exceptions    those given to done.fail(); broken_promise if `done` was dropped without a stop request; one
+///               that leaves `initiate`, once `done` has been called or dropped. `cancel` must not throw.
 /// Threads       `cancel` may run while the operation completes on another thread, after `initiate` has
-///               returned, and never after the coroutine has gone on. It may call done itself.
-/// Cost          no allocation; two atomic operations, and a lock of the stop token if there is one to cancel
-///               by.
+///               returned, and never after the coroutine has continued. It may call `done` itself.
+/// Cost          no allocation; two atomic operations, and a lock of the stop token if there is one.
 template <class T = void, class Initiate, class Cancel = detail::cannot_cancel>
   requires(detail::initiates<T, Initiate>)
 auto from_callback(Initiate&& initiate, Cancel&& cancel = {}) {

@@ -22,7 +22,7 @@ namespace detail {
 class lookup_promise;
 using lookup_handle = std::coroutine_handle<lookup_promise>;
 
-/// What a lookup awaits for a prefetch(). All that it holds is stored at each prefetch.
+/// Awaited by a lookup in a prefetch(). Each member is stored at every prefetch.
 template <class T>
 class lookup_turn {
  public:
@@ -32,10 +32,10 @@ class lookup_turn {
   explicit lookup_turn(T* address, std::coroutine_handle<>) noexcept : address_(address) {}
 #endif
   bool await_ready() const noexcept { return false; }
-  // Into the second-level cache, which can wait for more lines at a time than the first: a hop along lists in
-  // 1 GiB took 10.3 ns so, and 13.5 ns with a prefetch into the first (clang++-22, Xeon, 64 lists); in 256
-  // MiB on a Zen 4 6 and 13 ns. Behind the load of the next one's handle: all that the next one loads waits
-  // for that.
+  // Prefetches into the second-level cache, which can wait for more lines at a time than the first: with 64
+  // lists in 1 GiB a hop took 10.3 ns, and 13.5 ns with a prefetch into the first (clang++-22, Xeon); in 256
+  // MiB on a Zen 4, 6 and 13 ns. The prefetch follows the load of the next lookup's handle, on which all that
+  // the next one loads depends.
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
@@ -72,9 +72,9 @@ class lookup_promise : public recycled_frames {
   ~lookup_promise() {}
 
   interleaved get_return_object() noexcept;
-  // As far as its first prefetch a lookup runs while it is made. With a suspension before that clang loads
-  // and tests at each prefetch where the body goes on, if it has but one: a binary search in 1 GiB took 1.06
-  // times as long (Zen 4).
+  // A lookup runs up to its first prefetch while it is created. With an initial suspension, clang would load
+  // and test the resume point at each prefetch even of a body with a single one: a binary search in 1 GiB
+  // took 1.06 times as long (Zen 4).
   std::suspend_never initial_suspend() const noexcept { return {}; }
   unlink final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
@@ -94,16 +94,16 @@ class lookup_promise : public recycled_frames {
     return {};
   }
 
-  // Nobody's while it is made, and from then on a ring's.
+  // Unused while the lookup is created; from then on it belongs to the ring.
   std::coroutine_handle<> next = std::noop_coroutine();
   lookup_handle previous;
-  // The lookup destroys it: where the body did, g++ would save a register at each resumption.
+  // The lookup destroys it: if the body did, g++ would save a register at each resumption.
   union {
     std::exception_ptr error;
   };
 
  private:
-  /// The turn is the next one's; run_lookups()' own after an error, or if this was the last.
+  /// Passes the turn to the next lookup, or to run_lookups() after an error or if this lookup was the last.
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> leave(lookup_handle self) noexcept {
     if (!previous || previous == self) return std::noop_coroutine();
     previous.promise().next = next;
@@ -113,8 +113,8 @@ class lookup_promise : public recycled_frames {
 };
 }  // namespace detail
 
-/// A coroutine for interleave(): it looks up one element after the other, and gives its turn away at each
-/// prefetch(). It awaits nothing else.
+/// A coroutine for interleave(): looks up one element after the other, and gives its turn away at each
+/// prefetch(). It must await nothing else.
 class [[nodiscard("a lookup goes on only inside interleave()")]] interleaved {
  public:
   using promise_type = detail::lookup_promise;
@@ -137,10 +137,10 @@ inline interleaved detail::lookup_promise::get_return_object() noexcept {
   return interleaved{lookup_handle::from_promise(*this)};
 }
 
-/// Awaitable of the same address, in a lookup: asks the processor for the cache line there, and lets the
-/// others go on until it may have arrived. The address need not be valid.
-/// Go on with the address that the await gives: one that stands in a variable from before clang may compute a
-/// second time, hash and all, rather than keep it.
+/// Awaitable of the same address, in a lookup: prefetches the cache line there, and lets the other lookups
+/// run until it may have arrived. The address need not be valid. Continue with the address that the await
+/// returns: clang may compute one from a variable set before a second time, hash and all, instead of keeping
+/// it.
 template <class T>
 class [[nodiscard("nothing is prefetched until this is awaited")]] prefetch {
  public:
@@ -164,7 +164,7 @@ class lookup_elements {
   using pointer = std::add_pointer_t<std::iter_reference_t<Iterator>>;
 
   lookup_elements(Iterator first, Iterator last) noexcept : at_(first), end_(last) {}
-  /// The next element; null: there are no more.
+  /// Returns the next element, or null if there are no more.
   CORACLE_ALWAYS_INLINE() pointer next() {
     if (at_ == end_) return nullptr;
     return std::addressof(*at_++);
@@ -184,7 +184,8 @@ class elements_of_ring : public lookup_elements<Iterator> {
 
 template <class Range>
 using lookup_elements_of = lookup_elements<decltype(std::begin(std::declval<Range&>()))>;
-/// The lookups get the elements' addresses, so no iterator may hold the element itself, as an istream's does.
+/// The lookups receive the addresses of elements, so an iterator must not hold the element itself, as an
+/// istream's does.
 template <class Range>
 concept elements_stay = requires(Range& range) {
   { std::end(range) } -> std::same_as<decltype(std::begin(range))>;
@@ -224,7 +225,7 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
   }
   std::coroutine_handle<> next = count == 0 ? nullptr : ring.front().body();
   while (next) {
-    resume(next);  // comes back when all have ended, or one has failed
+    resume(next);  // returns when all have ended, or one has failed
     next = nullptr;
     for (const interleaved& each : ring) {
       lookup_promise& ended = each.body().promise();
@@ -235,27 +236,29 @@ void run_lookups(std::size_t group, Iterator first, Iterator last, Function& mak
 }
 }  // namespace detail
 
-/// Runs `group` lookups at the same time on this thread, until all have ended: each goes on while next()
-/// gives it elements. One that returns before leaves the rest to the others. Requires: `group` is at least 1.
+/// Runs `group` lookups concurrently on this thread until all have ended: each continues while next() returns
+/// elements. A lookup that returns early leaves the rest to the others. Requires: `group` is at least 1.
 ///
 ///     coracle::interleaved find_all(auto& keys, const table& in, std::vector<value>& found) {
 ///       while (const key* each = keys.next()) {
-///         const node* at = co_await coracle::prefetch(in.bucket_of(*each));  // the others go on meanwhile
+///         const node* at = co_await coracle::prefetch(in.bucket_of(*each));  // the others run meanwhile
 ///         ...
 ///       }
 ///     }
 ///     coracle::interleave(48, keys, [&](auto& next) { return find_all(next, table, found); });
 ///
-/// Prefer it where each step follows a pointer into more memory than the caches hold: bench/README.md has
-/// figures for 1 GiB. A small group gains little, so measure, or let it find one by itself.
-/// Order       elements are handed out in order; lookups end in any. Each runs to its first prefetch as it is
-///             made, then they take turns in that order.
-/// Resumes on  the calling thread; a prefetch goes straight to the next lookup, as a jump.
-/// Exceptions  the first that leaves a lookup, once the others have finished the element that they have;
-///             those of `make`, std::bad_alloc.
+/// Prefer it where each step follows a pointer into more memory than the caches hold; bench/README.md has
+/// figures for 1 GiB. A small group gains little, so measure, or use the overload that determines the group
+/// size.
+/// Order       elements are handed out in order; lookups end in any order. Each runs to its first prefetch as
+///             it is created, then they take turns in that order.
+/// Resumes on  the calling thread; a prefetch transfers directly to the next lookup.
+/// Exceptions  the first that leaves a lookup, once the others have finished their current element; those of
+///             `make`, std::bad_alloc.
 /// Threads     none of its own: several threads may each run an interleave() over a part.
-/// Cost        one frame for each lookup in the group, not for each element. g++ jumps through a table to
-///             where a body with several prefetches goes on; with -fno-jump-tables a hash probe in the cache took 20.2 ns, not 22.2.
+/// Cost        one frame for each lookup in the group, not for each element. In a body with several
+///             prefetches, g++ resumes through a jump table; with -fno-jump-tables a hash probe in the cache
+///             took 20.2 ns instead of 22.2.
 /// Source      G. Psaropoulos et al., "Interleaving with coroutines", PVLDB 11(2), 2017.
 template <std::integral Group, class Range, class Function>
   requires(detail::makes_lookups<Function, Range>)
@@ -263,8 +266,8 @@ void interleave(Group group, Range&& elements, Function make) {
   CORACLE_REQUIRE(group > 0, "an interleave() without lookups never ends: the group must be at least 1");
   detail::run_lookups(static_cast<std::size_t>(group), std::begin(elements), std::end(elements), make);
 }
-/// With a group that it finds by itself: it gives the first elements to several sizes, twice some thousands
-/// to each, and goes on with the fastest. It has no effect on what is found.
+/// Determines the group size itself: processes the first elements with several sizes, twice some thousands
+/// with each, and continues with the fastest. The size does not affect what is found.
 template <class Range, class Function>
   requires(detail::makes_lookups<Function, Range>)
 void interleave(Range&& elements, Function make) {

@@ -7,7 +7,7 @@
 
 namespace coracle {
 namespace detail {
-/// A child that keeps its result for a future, with which it shares itself.
+/// A child that stores its result for a future, with which it shares ownership of itself.
 template <class T>
 class promised_child : public scope_future_child {
  public:
@@ -17,7 +17,7 @@ class promised_child : public scope_future_child {
 
   [[nodiscard]] async_manual_reset_event& ended() noexcept { return over_; }
   [[nodiscard]] stop_reason cancelled() const noexcept { return end_.reason(); }
-  /// Gives the result to who awaits the future. Requires: over.
+  /// Returns the result to the future's awaiter. Requires: over.
   T take() {
     if (end_.has_error()) [[unlikely]]
       take_error();
@@ -30,7 +30,7 @@ class promised_child : public scope_future_child {
   }
 
  protected:
-  /// `end_` is there, and all that the child held is gone.
+  /// `end_` is set, and everything else that the child held is destroyed.
   void deliver() noexcept {
     scope_state& owner = scope;
     if (end_.has_error()) [[unlikely]]
@@ -46,18 +46,18 @@ class promised_child : public scope_future_child {
     scope_state& owner = scope;
     error = end_.error();
     set_function(&dispose_of);
-    keep();  // for the list
+    keep();  // the list's reference
     if (owner.hold(*this)) {
       over_.set();
       owner.leave();
     } else {
-      owner.failed(*this);  // the future was dropped, and nobody waits
+      owner.failed(*this);  // the future was dropped: nothing waits for the error
     }
     release();
   }
   CORACLE_COLD() void take_error() {
     if (std::exchange(is_settled, true))
-      throw_cancelled(stop_reason::sibling_failed);  // join() has thrown it
+      throw_cancelled(stop_reason::sibling_failed);  // join() has thrown the error
     scope.give_up(*this);
   }
   static void dispose_of(callback_frame* self) { static_cast<promised_child*>(self)->release(); }
@@ -66,14 +66,14 @@ class promised_child : public scope_future_child {
   void release() noexcept {
     if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete_(this); /*F2*/
   }
-  //   [F1] one more    relaxed  whoever adds has one already
+  //   [F1] one more    relaxed  the caller has a reference already
   //   [F2] one less    acq_rel  the last one sees what the others did, then deletes
-  atomic<std::uint32_t> references_{2};  // the child's, the future's, and while it has failed that of a list
+  atomic<std::uint32_t> references_{2};  // the child's, the future's, and after a failure a list's
   async_manual_reset_event over_;
   deleter* delete_;
 };
 
-/// Runs a child of which there is a future.
+/// Runs a child that has a future.
 template <class Awaitable>
 class promised_work final : public promised_child<await_result_t<Awaitable>> {
   using base = promised_child<await_result_t<Awaitable>>;
@@ -112,13 +112,13 @@ class promised_work final : public promised_child<await_result_t<Awaitable>> {
 ///     ...
 ///     show(co_await std::move(page));
 ///
-/// May be dropped: the child goes on, its value is destroyed, its error becomes the scope's.
-/// Resumes on    the executor of the awaiting coroutine; if it has none, where the child ended.
+/// May be dropped: the child goes on, its value is destroyed, and its error becomes the scope's.
+/// Resumes on    the executor of the awaiting coroutine; without one, where the child ended.
 /// Cancellation  a stop request ends the wait; the child goes on.
-/// Exceptions    the child's error, which is then no more the scope's. An error that nobody has awaited when the
-///               scope is joined is thrown by join(), and by the future no more: it throws operation_cancelled. So it
-///               does for a child that was cancelled.
-/// Threads       one at a time, among the children of the scope and whoever joins it.
+/// Exceptions    the child's error, which then is no longer the scope's. An error that has not been awaited
+///               when the scope is joined is thrown by join(), and the future then throws operation_cancelled
+///               instead. It throws the same for a child that was cancelled.
+/// Threads       one at a time, among the children of the scope and the coroutine that joins it.
 /// Cost          one frame for each child, beside the child's own.
 template <class T>
 class scope_future {
@@ -132,7 +132,7 @@ class scope_future {
   ~scope_future() {
     if (child_) child_->drop_future();
   }
-  /// Whether the child has ended. Requires: not moved from.
+  /// Returns true if the child has ended. Requires: not moved from.
   [[nodiscard]] bool is_ready() const noexcept {
     CORACLE_REQUIRE(child_, "an empty scope_future was asked whether it is ready: it was moved from");
     return child_->ended().is_set();

@@ -7,19 +7,19 @@
 #include <utility>
 
 namespace coracle {
-/// What a scope does about a child that ends with an exception. One that is cancelled has not failed.
+/// What a scope does if a child ends with an exception. A cancelled child has not failed.
 ///
 ///     coracle::async_scope scope{coracle::scope_policy::collect_all()};
 class scope_policy {
  public:
   using handler = std::function<void(std::exception_ptr)>;
 
-  /// The first error stops the other children; join() throws it, and those that follow with it.
+  /// The first error stops the other children; join() throws it, together with those that follow.
   [[nodiscard]] static scope_policy fail_fast() noexcept { return scope_policy{true, nullptr}; }
-  /// Nobody is stopped; join() throws all errors.
+  /// Stops no children; join() throws all errors.
   [[nodiscard]] static scope_policy collect_all() noexcept { return scope_policy{false, nullptr}; }
-  /// Nobody is stopped; `on_error` gets each error, on the thread on which the child has ended, so perhaps on
-  /// several at once. It must not throw: std::terminate. Requires: `on_error` is not empty.
+  /// Stops no children; `on_error` receives each error on the thread on which the child ended, so possibly on
+  /// several threads at once. If it throws, std::terminate is called. Requires: `on_error` is not empty.
   [[nodiscard]] static scope_policy supervise(handler on_error) noexcept {
     CORACLE_REQUIRE(on_error, "scope_policy::supervise() needs a function that gets the errors");
     return scope_policy{false, std::move(on_error)};

@@ -11,26 +11,26 @@
 #include <unordered_map>
 
 namespace coracle {
-/// Concurrent calls with an equal key share one execution of the work, and its result. It is not a cache: a call that
-/// comes after the work has ended starts it again.
+/// Concurrent calls with an equal key share one execution of the work, and its result. It is not a cache: a
+/// call after the work has ended starts it again.
 ///
 ///     coracle::single_flight<std::string, page> pages;
 ///     page p = co_await pages.run(url, [url] { return fetch(url); });  // in any number of coroutines
 ///
-/// The result is copied to each caller: make it a std::shared_ptr<const X> where that is dear. The function
-/// is moved in, and that of the first caller is called. It may outlive its caller, who may be stopped and
-/// leave: so it must not refer to the caller's variables.
+/// The result is copied to each caller: use a std::shared_ptr<const X> where copies are expensive. The
+/// function is moved in, and that of the first caller is called. It may outlive that caller, which may be
+/// stopped and return early, so it must not refer to the caller's variables.
 /// Order         callers are woken first come, first served.
 /// Resumes on    each caller where it suspended. The work begins inside the first call and belongs to the
-///               executor of that, also after that caller has left.
+///               executor of that call, even after that caller has left.
 /// Cancellation  a caller that is stopped leaves at once, and the work goes on for the others. When the last
-///               one is stopped the work is, for the same reason, and that caller leaves once it has ended:
-///               so no work outlives those who wait for it. A call with that key meanwhile starts the work
-///               anew. The work inherits nothing of the callers: neither their stop tokens nor deadlines nor
-///               values.
+///               one is stopped, so is the work, for the same reason, and that caller leaves once the work
+///               has ended: no work outlives its callers. A call with that key meanwhile starts the work
+///               anew. The work inherits nothing from the callers: no stop token, deadline or values.
 /// Exceptions    those of the work, thrown to all callers, the same object; std::bad_alloc.
-/// Threads       run() from any thread. The single_flight outlives all calls. Copies of the result are made
-///               from one object on several threads at once. The key's hash and comparison run under a lock.
+/// Threads       run() from any thread. The single_flight must outlive all calls. Copies of the result are
+///               made from one object on several threads at once. The key's hash and comparison run under a
+///               lock.
 /// Cost          a call: one frame; the first of a key: a stop source, the work's frame and two blocks more.
 template <class Key, class T, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
 class single_flight {
@@ -47,8 +47,8 @@ class single_flight {
   /// Requires: no call is running.
   ~single_flight() { CORACLE_REQUIRE(flying_ == 0, "a single_flight was destroyed while calls of it run"); }
 
-  /// Awaitable of the result of `work()`, which returns an awaitable of `T`; or of that of a call that runs
-  /// now.
+  /// Awaitable of the result of `work()`, which returns an awaitable of `T`, or of the result of a call in
+  /// progress.
   template <class Work>
     requires(awaitable_of<std::invoke_result_t<std::decay_t<Work>&>, T>)
   CORACLE_CORO_WRAPPER()
@@ -70,13 +70,15 @@ class single_flight {
   static task<> carry_out(flight& mine, Work work);
 
   detail::small_mutex mutex_;
-  std::unordered_map<Key, detail::plain<flight*>, Hash, Equal> flights_;  // those that one can join; mutex_
-  detail::plain<std::size_t> flying_ = 0;                                 // all that exist; mutex_
+  std::unordered_map<Key, detail::plain<flight*>, Hash, Equal>
+      flights_;                            // flights open to more callers; mutex_
+  detail::plain<std::size_t> flying_ = 0;  // all flights; mutex_
 };
 
-/// One execution of the work. Lives from the first caller's arrival to the last one's leave, who joins it.
+/// One execution of the work. Lives from the arrival of the first caller until the last one, which joins it,
+/// has left.
 //
-// The result belongs to the work until `ended` is set, then to all callers, who share it. The work's task
+// The result belongs to the work until `ended` is set, then to all callers, which share it. The work's task
 // belongs to the first caller until it is started.
 template <class Key, class T, class Hash, class Equal>
 class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame, public recycled_frames {
@@ -86,7 +88,7 @@ class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame
     inherited_.stop = source.get_token();
   }
 
-  /// The end of the work: who comes from now on starts a new flight. The last caller may destroy this.
+  /// Ends the work: later callers start a new flight. The last caller may destroy this.
   void land() noexcept {
     {
       const detail::small_mutex_lock locked{owner_.mutex_};
@@ -94,7 +96,7 @@ class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame
     }
     ended.set();
   }
-  /// Nobody can join it any more. Under the lock.
+  /// Closes the flight to further callers. Called under the lock.
   void take_off_the_board() noexcept {
     const auto found = owner_.flights_.find(key_);
     if (found != owner_.flights_.end() && found->second == this) owner_.flights_.erase(found);
@@ -143,7 +145,7 @@ class single_flight<Key, T, Hash, Equal>::passenger {
 
   [[nodiscard]] flight& its_flight() const noexcept { return *flight_; }
   [[nodiscard]] bool is_first() const noexcept { return is_first_; }
-  /// Returns true if it was the last one: the work is then stopped, and the caller must join it.
+  /// Returns true if it was the last caller: the work is then stopped, and the caller must join it.
   [[nodiscard]] bool give_up(stop_reason why) noexcept {
     {
       const detail::small_mutex_lock locked{owner_.mutex_};
@@ -185,8 +187,7 @@ class single_flight<Key, T, Hash, Equal>::start_operation {
   CORACLE_TRANSFER_ABI()
   CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> caller) noexcept {
-    // Once the caller waits it may leave, and take this awaiter along; the flight exists until the work has
-    // ended.
+    // A caller that waits may leave and destroy this awaiter; the flight exists until the work has ended.
     flight& started = flight_;
     auto work = std::move(started.work).operator co_await();
     if (wait_.await_suspend(caller)) return work.await_suspend(started.handle());
@@ -201,7 +202,7 @@ class single_flight<Key, T, Hash, Equal>::start_operation {
   async_manual_reset_event::wait_operation wait_;
 };
 
-// The function lives in this frame and not in the caller's, who may leave before the work has ended.
+// The function lives in this frame and not in that of the caller, which may leave before the work has ended.
 template <class Key, class T, class Hash, class Equal>
 template <class Work>
 task<> single_flight<Key, T, Hash, Equal>::carry_out(flight& mine, Work work) {
@@ -250,7 +251,7 @@ task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
 #if CORACLE_EXCEPTIONS()
   } catch (const operation_cancelled& cancelled) {
     why = cancelled.reason();
-  } catch (const std::bad_alloc&) {  // none for what would stop the wait, which has not begun
+  } catch (const std::bad_alloc&) {  // allocation of the stop state failed; the wait did not start
     why = stop_reason::out_of_memory;
   }
   if (why != stop_reason::none) {

@@ -11,7 +11,7 @@
 
 namespace coracle {
 namespace detail {
-/// Awaits `value`, on `place` if there is one, and keeps its end, whatever it is, in `end`.
+/// Awaits `value`, on `place` if there is one, and stores how it ended in `end`.
 template <class Awaitable, class T, class Scheduler = void>
 task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr) {
 #if CORACLE_EXCEPTIONS()
@@ -31,13 +31,13 @@ task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr
 #endif
 }
 
-// The scheduler parameter is a reference where the caller passed an lvalue, else a value.
+// The scheduler parameter is a reference where the caller passed an lvalue, otherwise a value.
 template <class Awaitable, class Scheduler>
 task<await_result_t<Awaitable>> run_on(Awaitable value, Scheduler place) {
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
-/// What has ended is delivered: the way that comes after it is out of reach of a stop request.
+/// A finished result is delivered: a stop request does not affect the hop that follows.
 inline replace_environment out_of_reach() noexcept {
   return replace_environment{environment_or_empty(nullptr)};
 }
@@ -61,12 +61,13 @@ task<await_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
 }
 }  // namespace detail
 
-/// Runs `value` on `place`; the awaiter goes on where it ended, so usually on `place`.
+/// Runs `value` on `place`; the awaiter continues where it ended, so usually on `place`.
 ///
 ///     int sum = co_await coracle::schedule_on(add_up(numbers), pool);
 ///
-/// A scheduler passed as an lvalue is kept by reference, so it outlives the await. All of this header take a function that
-/// returns an awaitable in its place, and keep it until that has ended: here it is called on `place`.
+/// A scheduler passed as an lvalue is kept by reference and must outlive the await. All functions of this
+/// header also take a function that returns an awaitable, and keep it until the awaitable has ended; here it
+/// is called on `place`.
 /// Resumes on    where `value` ended.
 /// Cancellation  as `place.schedule()`, and then as `value`, which inherits the environment.
 /// Exceptions    those of `value` and of `place.schedule()`.
@@ -79,13 +80,13 @@ auto schedule_on(Work value, Scheduler&& place) {
                                                          static_cast<Scheduler&&>(place));
 }
 
-/// Runs `value` where the awaiter is; the awaiter goes on on `place`, also after an exception.
+/// Runs `value` where the awaiter is; the awaiter continues on `place`, even after an exception.
 ///
 ///     std::string body = co_await coracle::resume_on(download(url), pool);
 ///
 /// Resumes on    `place`.
-/// Cancellation  `value` inherits the environment; the way to `place` is taken in any case, and a result that is
-///               there is delivered.
+/// Cancellation  `value` inherits the environment; the hop to `place` happens in any case, and a finished
+///               result is delivered.
 /// Exceptions    those of `value`, thrown on `place`.
 /// Cost          two frames.
 template <detail::work Work, class Scheduler>
@@ -96,13 +97,13 @@ auto resume_on(Work value, Scheduler&& place) {
                                                          static_cast<Scheduler&&>(place));
 }
 
-/// Runs `value` on `place` and comes back: the awaiter goes on where it was.
+/// Runs `value` on `place` and returns: the awaiter continues where it was.
 ///
 ///     int checksum = co_await coracle::via(crc(block), pool);  // this line and the next: same scheduler
 ///
-/// Resumes on    the executor of the awaiter; if it has none, where `value` ended.
-/// Cancellation  as schedule_on(); the way back is taken in any case, and a result that is there is delivered.
-/// Exceptions    those of `value` and of `place.schedule()`, thrown after the way back.
+/// Resumes on    the executor of the awaiter; without one, where `value` ended.
+/// Cancellation  as schedule_on(); the hop back happens in any case, and a finished result is delivered.
+/// Exceptions    those of `value` and of `place.schedule()`, thrown after the hop back.
 /// Cost          two frames, and a hop each way.
 template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
@@ -115,7 +116,7 @@ auto via(Work value, Scheduler&& place) {
 namespace detail {
 enum class hop { schedule_on, resume_on, via };
 
-/// What `schedule_on(place)`, `resume_on(place)` and `via(place)` give: stands on the right of a `|`.
+/// What `schedule_on(place)`, `resume_on(place)` and `via(place)` return: the right operand of `|`.
 template <hop Kind, class Scheduler>
 class [[nodiscard("write value | schedule_on(place), or | resume_on(place), or | via(place)")]]
 hop_transform {
@@ -124,7 +125,8 @@ hop_transform {
   Scheduler place;
 };
 
-// The functions are called unqualified, so that they are found for types that bring their own.
+// The functions are called unqualified, so that argument-dependent lookup finds those that other types
+// provide.
 template <hop Kind, class Scheduler, class T>
 CORACLE_CORO_WRAPPER()
 auto hopping(Scheduler&& place, T&& value) {
@@ -157,7 +159,7 @@ auto operator|(T&& value, const hop_transform<Kind, Scheduler>& to) {
 ///
 ///     int sum = co_await (add_up(numbers) | coracle::schedule_on(pool));
 ///
-/// If it has a name, a scheduler that was moved into it is used where it is: it outlives the await.
+/// A named adaptor uses the scheduler that was moved into it in place, so it must outlive the await.
 template <class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 auto schedule_on(Scheduler&& place) {
@@ -176,7 +178,7 @@ auto via(Scheduler&& place) {
   return detail::hop_transform<detail::hop::via, Scheduler>{static_cast<Scheduler&&>(place)};
 }
 
-/// Every element is computed on `place`, wherever the one before was consumed.
+/// Computes every element on `place`, wherever the previous one was consumed.
 ///
 ///     auto lines = coracle::schedule_on(read_lines(path), pool);
 ///
@@ -193,7 +195,7 @@ async_generator<T> schedule_on(async_generator<T> source, Scheduler& place) {
     element = co_await source.next();
   }
 }
-/// Every element, the end and an exception are met on `place`, wherever they came from.
+/// Delivers every element, the end and an exception on `place`, wherever they came from.
 ///
 ///     auto lines = coracle::resume_on(receive_lines(socket), pool);
 ///

@@ -46,29 +46,33 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 };
 }  // namespace detail
 
-/// Awaits all at the same time and gives their results: a tuple, with void_value where there is none, or,
-/// from a range, a vector (nothing, if they return void), with the allocator of the range, if that is a vector. References
-/// come as std::reference_wrapper.
+/// Awaits all of its arguments concurrently and returns their results: a tuple, with void_value for work
+/// without a result, or, for a range, a vector (nothing if the elements return void), which uses the range's
+/// allocator if the range is a vector. References are returned as std::reference_wrapper.
 ///
 ///     auto [a, b] = co_await coracle::when_all(first(), second());
 ///     std::vector<int> sizes = co_await coracle::when_all(std::move(tasks));
 ///
-/// An rvalue is moved in, an lvalue, such as an event, referred to. In place of an awaitable stands a function that returns
-/// one, if you like: it is moved in, or copied, called when its turn comes, and kept as long as what it returns (invoke()).
-/// Order         started one after the other, each when the one before has ended or waits. On a pool, a thread that is
-///               idle meanwhile takes over the start of the rest: so the children are divided among the threads.
-///               Elsewhere they are started on the awaiting thread. Once one has failed the rest is not started.
-///               Inside more than 16 such starts outside a pool, they start before the outermost of those returns.
-/// Resumes on    the executor of the awaiting coroutine; if it has none, wherever the last child ended.
-/// Cancellation  the children inherit the environment, with a stop token of their own: the first that ends without
-///               a result stops the others, for the reason sibling_failed; a stop request from outside stops all.
-///               It always waits for all. If there is no result and no error: operation_cancelled.
-/// Exceptions    that of the child that fails; if several do, an error_group. std::bad_alloc, where a child waits, or keeps
-///               a stop token, and there is no memory for the stop source: the others are stopped.
+/// An rvalue is moved in; an lvalue, such as an event, is referred to. A function that returns an awaitable
+/// may replace an awaitable: it is moved in or copied, called when its turn comes, and kept as long as what
+/// it returns (invoke()).
+/// Order         started one after the other, each when the previous one has ended or waits. On a pool, an
+///               idle thread takes over the start of the rest meanwhile, so the children are divided among
+///               the threads. Elsewhere they are started on the awaiting thread. Once one has failed, the
+///               rest is not started. Where more than 16 such starts are nested outside a pool, the children
+///               start before the outermost of them returns.
+/// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
+/// Cancellation  the children inherit the environment, with a stop token of their own: the first to end
+///               without a result stops the others, for the reason sibling_failed; a stop request from
+///               outside stops all. It always waits for all. Throws operation_cancelled if there is neither a
+///               result nor an error.
+/// Exceptions    that of the child that fails; an error_group if several do. std::bad_alloc if a child waits
+///               or keeps a stop token and the stop source cannot be allocated: the others are stopped.
 /// Threads       children may end on any threads.
-/// Cost          a stop source, if a child waits; for a range the vector of the results, and one of the children, if it
-///               is not a vector of tasks; nothing is made for a task. One atomic operation for each child that ends on
-///               another thread than the one that starts them, or later; constant stack.
+/// Cost          a stop source, if a child waits. For a range, the vector of results, and one of the children
+///               unless the range is a vector of tasks; nothing is allocated for a task. One atomic operation
+///               for each child that ends later or on another thread than the one that starts them; constant
+///               stack.
 template <class... Works>
   requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
 auto when_all(Works&&... each) {
@@ -93,9 +97,9 @@ detail::any_awaiter when_all(Ts&&...) {
   return {};
 }
 
-/// As when_all, but gives an outcome for each child, a tuple or a vector, and nobody is stopped because another
-/// fails. It throws only std::bad_alloc, for the vectors of a range, and what the move of an outcome throws; it needs no
-/// stop source.
+/// As when_all, but returns an outcome for each child, in a tuple or a vector, and a failure does not stop
+/// the others. Throws only std::bad_alloc, for the vectors of a range, and what moving an outcome throws.
+/// Needs no stop source.
 ///
 ///     auto [a, b] = co_await coracle::when_all_ready(first(), second());
 ///     if (a.has_value()) use(std::move(a).get());

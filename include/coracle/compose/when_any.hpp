@@ -1,11 +1,12 @@
-// coracle/compose/when_any.hpp -- await the first of several awaitables, or the first success, and stop the others.
+// coracle/compose/when_any.hpp -- await the first result or success of several awaitables, and stop the
+// others.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/siblings_operation.hpp>
 #include <variant>
 
 namespace coracle {
-/// What when_any() gives for a range: which of them was first, and its result.
+/// The result of when_any() for a range: the index of the winner, and its result.
 template <class T>
 struct when_any_result {
   when_any_result(std::size_t which, T&& result) : index(which), value(static_cast<T&&>(result)) {}
@@ -87,30 +88,31 @@ auto make_race_of_range(Range&& range) {
 }
 }  // namespace detail
 
-/// Awaits all at the same time until the first is over; stops the others and waits for them. Gives the result of
-/// the first: in a std::variant at its place among the arguments, with void_value where it has none; from a range,
-/// with its index. References come as std::reference_wrapper.
+/// Awaits all of its arguments concurrently until the first one ends; stops the others and waits for them.
+/// Returns the result of the first in a std::variant, at its index among the arguments, with void_value for
+/// work without a result; for a range, with its index. References are returned as std::reference_wrapper.
 ///
 ///     auto first = co_await coracle::when_any(receive(socket), shutdown);  // a task and an event
 ///     if (first.index() == 0) handle(std::get<0>(first));
 ///
-/// An rvalue is moved in, an lvalue, such as an event, referred to; a function that returns an awaitable is kept, too, as
-/// when_all does. A child that is cancelled leaves the race.
-/// Order         started one after the other on the awaiting thread, each until it first suspends; once one is
-///               over the rest is not started. Inside more than 16 such starts, they start before the outermost
-///               of those returns.
-/// Resumes on    the executor of the awaiting coroutine; if it has none, wherever the last child ended.
-/// Cancellation  losers are stopped for the reason lost_race. What a loser gives all the same is destroyed. A stop
-///               request from outside stops all; then, if none of them gives a result, operation_cancelled.
-/// Exceptions    an error ends the race as a value does, and is thrown. One of a loser is thrown, too, rather than
-///               the winner's result given; several, as error_group. std::bad_alloc as when_all; from a range also for
-///               its vector, before any child is started.
+/// An rvalue is moved in; an lvalue, such as an event, is referred to. A function that returns an awaitable
+/// is kept, as by when_all. A child that is cancelled leaves the race.
+/// Order         started one after the other on the awaiting thread, each until it first suspends; once one
+///               has ended, the rest is not started. Where more than 16 such starts are nested, the children
+///               start before the outermost of them returns.
+/// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
+/// Cancellation  losers are stopped for the reason lost_race. If a loser still produces a result, it is
+///               destroyed. A stop request from outside stops all; if then none of them produces a result,
+///               operation_cancelled.
+/// Exceptions    an error ends the race as a value does, and is thrown. An error of a loser is thrown, too,
+///               in place of the winner's result; several, as an error_group. std::bad_alloc as when_all; for
+///               a range also for its vector, before any child is started.
 /// Threads       children may end on any threads.
-/// Cost          a stop source, if a child waits, and for a range one vector; two atomic operations a child. A loser that awaits
-///               an operation of this library directly is stopped without an exception. Children that come
-///               before all others and are an event, a channel's recv(), or what acquires a permit of an
-///               async_semaphore or tokens of a rate_limiter, or locks an async_mutex, are tried first, in order: if one
-///               need not wait, nothing is started.
+/// Cost          a stop source, if a child waits; one vector for a range; two atomic operations a child. A
+///               loser that directly awaits an operation of this library is stopped without an exception.
+///               Leading children that are an event, a channel's recv(), the acquisition of async_semaphore
+///               permits or rate_limiter tokens, or the lock of an async_mutex, are tried first, in order: if
+///               one need not wait, nothing is started.
 template <class... Works>
   requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
 auto when_any(Works&&... each) {
@@ -132,17 +134,17 @@ detail::any_awaiter when_any(Ts&&...) {
   return {};
 }
 
-/// As when_any, but an error leaves the race, too: the first that gives a value wins, and the errors of the others are
-/// dropped. Without a value all errors are thrown.
+/// As when_any, but an error leaves the race, too: the first child that returns a value wins, and the errors
+/// of the others are dropped. Without a value all errors are thrown.
 ///
 ///     const std::string page = (co_await coracle::when_any_succeeds(std::move(mirrors))).value;
 ///
-/// Prefer hedge() where a second attempt is to be made only if the first is slow or fails.
-/// Cancellation  as when_any, but a loser that is an operation of this library may have taken effect, as a task may:
+/// Prefer hedge() where a second attempt should start only if the first is slow or fails.
+/// Cancellation  as when_any, but a losing operation of this library may have taken effect, as a task may:
 ///               what it has received or locked is dropped. For channels and locks use when_any or select.
-/// Exceptions    if no child gives a value: that of the child that failed; of several, an error_group.
-///               operation_cancelled, if none failed. std::bad_alloc as when_any.
-/// Cost          as when_any; every child is started that comes before the first value.
+/// Exceptions    if no child returns a value: that of the child that failed; of several, an error_group.
+///               operation_cancelled if none failed. std::bad_alloc as when_any.
+/// Cost          as when_any; every child before the first value is started.
 template <class... Works>
   requires(detail::work<Works> && ...) && (sizeof...(Works) != 0)
 auto when_any_succeeds(Works&&... each) {

@@ -14,7 +14,8 @@ template <class Body, class... Args>
 concept scope_body = std::is_invocable_v<Body&, async_scope&, Args...> &&
                      awaitable<std::invoke_result_t<Body&, async_scope&, Args...>>;
 
-/// As a child, the body throws its errors where the errors of the others go; its cancellation it keeps for itself.
+/// The body is a child, so its errors are reported together with those of the others; its cancellation is
+/// kept here.
 template <class T, class Body, class... Args>
 task<> run_body(outcome<T>& end, async_scope& scope, Body& body, Args&... args) {
 #if CORACLE_EXCEPTIONS()
@@ -46,7 +47,7 @@ task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
 }
 }  // namespace detail
 
-/// Calls `body(scope, args...)`, awaits what that returns, joins the scope, and gives the body's result.
+/// Calls `body(scope, args...)`, awaits what it returns, joins the scope, and returns the body's result.
 ///
 ///     const auto serve_all = [&](coracle::async_scope& scope) -> coracle::task<> {
 ///       for (int i = 0; i != 10; ++i) scope.spawn(serve(i));
@@ -54,14 +55,15 @@ task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
 ///     };
 ///     co_await coracle::with_scope(serve_all);
 ///
-/// `body` and `args` are moved in, or copied, and live until the scope is joined; the arguments are passed on as rvalues.
-/// Give a lambda a name: g++ 12 destroys a capture of a lambda twice that is a temporary in a co_await.
+/// `body` and `args` are moved in, or copied, and live until the scope is joined; the arguments are passed on
+/// as rvalues. Give a lambda a name: if it is a temporary in a co_await, g++ 12 destroys its captures twice.
 /// Order         the body is the scope's first child.
-/// Resumes on    the executor of the awaiting coroutine; if it has none, where the last child ended.
+/// Resumes on    the executor of the awaiting coroutine; without one, where the last child ended.
 /// Cancellation  body and children inherit the environment; all are stopped by a stop request to it, by
-///               scope.request_stop() and, by default, when the first of them fails. All are joined. Then it throws
-///               operation_cancelled if the body was cancelled, or a child was by a request from outside.
-/// Exceptions    those of the body and of the children as join() of async_scope throws them. std::bad_alloc.
+///               scope.request_stop() and, by default, when the first of them fails. All are joined. It then
+///               throws operation_cancelled if the body was cancelled, or if a request from outside cancelled
+///               a child.
+/// Exceptions    those of the body and the children, as thrown by async_scope::join(). std::bad_alloc.
 /// Cost          as async_scope, and two frames.
 template <class Body, class... Args>
   requires detail::scope_body<std::decay_t<Body>, std::decay_t<Args>...>

@@ -36,7 +36,7 @@ template <class T>
 concept has_member_co_await = requires(T&& value) { static_cast<T&&>(value).operator co_await(); };
 template <class T>
 concept has_free_co_await = requires(T&& value) { operator co_await(static_cast<T&&>(value)); };
-// An awaiter for some promise, perhaps for one only.
+// An awaiter for some promise, possibly for only one.
 template <class T>
 concept looks_like_awaiter = requires(std::remove_reference_t<T>& a) {
   a.await_ready();
@@ -44,8 +44,8 @@ concept looks_like_awaiter = requires(std::remove_reference_t<T>& a) {
 };
 }  // namespace detail
 
-/// The awaiter of an awaitable, found as the language finds it: member `operator co_await`, free
-/// `operator co_await`, else the object itself. Participates only where there is exactly one.
+/// Returns the awaiter of an awaitable, looked up as the language does: member `operator co_await`, free
+/// `operator co_await`, otherwise the object itself. Participates only where exactly one exists.
 template <class T>
   requires detail::has_member_co_await<T> && (!detail::has_free_co_await<T>)
 constexpr decltype(auto) get_awaiter(T&& value) noexcept(
@@ -71,7 +71,7 @@ concept awaitable = requires(T&& value) {
   { coracle::get_awaiter(static_cast<T&&>(value)) } -> awaiter;
 };
 
-/// The type of the awaiter that `get_awaiter` gives.
+/// The type of the awaiter that `get_awaiter` returns.
 template <awaitable T>
 using awaiter_type_t = decltype(coracle::get_awaiter(std::declval<T>()));
 
@@ -95,7 +95,7 @@ struct second_await_transform {
 };
 template <class Promise>
 struct with_second_await_transform : Promise, second_await_transform {};
-// A name that two bases have is ambiguous, whatever it names: overloads, templates or deleted functions.
+// A name found in two bases is ambiguous, whatever it names: overloads, templates or deleted functions.
 template <class Promise>
 concept has_await_transform =
     (std::is_final_v<Promise> && requires { &Promise::await_transform; }) ||
@@ -120,7 +120,7 @@ concept scheduler = requires(S& s) {
 };
 
 namespace detail {
-/// Stands where a wrong program would need an awaiter, so that the one error is ours.
+/// Replaces an awaiter in an ill-formed program, so that the only error is the static_assert.
 struct any_awaiter {
   struct anything {
     template <class T>
@@ -131,11 +131,11 @@ struct any_awaiter {
   anything await_resume() const noexcept;
 };
 
-/// For a static_assert: of a concept the compiler would go on to explain why it does not hold.
+/// For a static_assert, where the compiler would otherwise explain why the concept does not hold.
 template <class T>
 inline constexpr bool is_awaitable = awaitable<T>;
 
-/// Stands for an awaiter that is not to be copied: g++ 12 awaits a copy of one that await_transform returns.
+/// Stands for an awaiter that must not be copied: g++ 12 awaits a copy of one that await_transform returns.
 template <class Awaiter>
 class awaiter_reference {
  public:
@@ -155,7 +155,7 @@ class awaiter_reference {
   Awaiter& awaiter_;
 };
 
-/// What an `operator co_await` returns to have `awaiter` awaited where it stands, and not a copy.
+/// Returned by an `operator co_await` to have `awaiter` awaited in place, without a copy.
 template <class Awaiter>
 CORACLE_ALWAYS_INLINE()
 decltype(auto) in_place(Awaiter& awaiter) noexcept {
@@ -166,11 +166,11 @@ decltype(auto) in_place(Awaiter& awaiter) noexcept {
   }
 }
 
-/// g++ does not keep a class with a destructor in a register: there an awaiter is copied.
+/// g++ does not keep a class with a destructor in a register: with g++ awaiters are copied.
 template <class T>
 concept has_owning_awaiter = !CORACLE_COPIES_AWAITERS() && gives_owning_awaiter<T>;
 
-/// What await_transform returns to have `value` itself awaited.
+/// Returned by await_transform to have `value` itself awaited.
 template <class T>
 CORACLE_ALWAYS_INLINE()
 decltype(auto) awaited(T&& value) noexcept {
@@ -184,7 +184,8 @@ decltype(auto) awaited(T&& value) noexcept {
   }
 }
 
-/// Suspends `h` into `a`, and gives what is to be resumed then. Null: it completed, and `h` will not be resumed.
+/// Suspends `h` into `a`, and returns the coroutine to resume; null if `a` completed, in which case `h` will
+/// not be resumed.
 template <class Awaiter, class Promise>
 CORACLE_TRANSFER_ABI()
 std::coroutine_handle<> suspend_and_give(Awaiter& a, std::coroutine_handle<Promise> h) {
@@ -200,7 +201,8 @@ std::coroutine_handle<> suspend_and_give(Awaiter& a, std::coroutine_handle<Promi
   }
 }
 
-/// Starts `a` for the coroutine `h` from plain code. False: it completed, and `h` will not be resumed.
+/// Starts `a` for the coroutine `h` from plain code. Returns false if it completed; `h` will then not be
+/// resumed.
 template <class Awaiter, class Promise>
 bool suspend_into(Awaiter& a, std::coroutine_handle<Promise> h) {
   using returned = decltype(a.await_suspend(h));

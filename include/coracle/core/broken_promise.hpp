@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 namespace coracle {
-/// Thrown where the result of an empty shared_task is awaited: there is nobody who would ever give one.
+/// Thrown when the result of an empty shared_task is awaited: nothing would ever provide one.
 ///
 ///     const coracle::shared_task<int> nothing;
 ///     co_await nothing;  // throws broken_promise

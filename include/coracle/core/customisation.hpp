@@ -11,27 +11,28 @@ namespace detail {
 class choice;
 }
 
-// Each customisation point is a member function, and is recognised by what it returns: a free function of the same name is
-// never called, and neither is a member that means something else.
+// Each customisation point is a member function, recognised by its return type: a free function of the same
+// name is never called, and neither is a member that means something else.
 
-/// A promise whose coroutine hands an environment down: what it awaits inherits that stop token, deadline and those task-local
-/// values. Read at each await; null stands for an empty environment. The object outlives what inherits it.
+/// A promise whose coroutine passes an environment on: what it awaits inherits the stop token, the deadline
+/// and the task-local values. The environment is read at each await; null stands for an empty one. The object
+/// must outlive everything that inherits it.
 ///
 ///     const coracle::environment* get_environment() const noexcept { return environment_; }
 ///
-/// part::continues_parent has it. A promise without it hands down nothing.
+/// part::continues_parent has this member. A promise without it passes nothing on.
 template <class Promise>
 concept hands_down_environment = requires(Promise& promise) {
   { promise.get_environment() } -> std::convertible_to<const environment*>;
 };
 
-/// What several awaits share of which exactly one is to be carried out: the first to claim it. Complete in
+/// Shared by several awaits of which exactly one takes effect: the first to claim it. Complete in
 /// coracle/core/detail/choice.hpp.
 using race_choice = detail::choice;
 
-/// A promise whose coroutine is a branch of a race, as a child of select() is: an operation of this library that it awaits
-/// claims the choice before it takes or gives anything, and ends as cancelled, for the reason lost_race, if another branch has
-/// claimed it. Null: no race. It is not inherited.
+/// A promise whose coroutine is a branch of a race, as a child of select() is. An operation of this library
+/// that it awaits claims the choice before it takes or gives anything; if another branch has claimed it, the
+/// operation ends as cancelled, for the reason lost_race. Null means no race. The choice is not inherited.
 ///
 ///     coracle::race_choice* get_choice() const noexcept { return choice_; }
 template <class Promise>
@@ -39,9 +40,10 @@ concept offers_choice = requires(Promise& promise) {
   { promise.get_choice() } -> std::convertible_to<race_choice*>;
 };
 
-/// An awaitable that, as an rvalue, gives an awaiter that owns all it needs, in place of the one of `operator co_await`: then
-/// nothing refers to the awaitable, and a compiler that sees both bodies may keep it in registers. A coroutine of this library
-/// uses it where the compiler does not copy awaiters (not with g++), so both awaiters mean the same.
+/// An awaitable that, as an rvalue, provides an awaiter that owns all it needs, in place of that of `operator
+/// co_await`. Nothing then refers to the awaitable, and a compiler that sees both bodies may keep it in
+/// registers. Coroutines of this library use it where the compiler does not copy awaiters (not with g++), so
+/// both awaiters must mean the same.
 ///
 ///     my_awaiter owning_awaiter() && noexcept { return my_awaiter{std::exchange(state_, nullptr)}; }
 template <class T>

@@ -16,14 +16,14 @@ struct local_binding {
 };
 }  // namespace detail
 
-/// Stop token, deadline and task-local values: one pointer to it travels down with every await. A coroutine
-/// takes it over at the moment it is awaited; one whose awaiter has none gets an empty one.
+/// Stop token, deadline and task-local values: every await passes one pointer to it on. A coroutine inherits
+/// it when it is awaited; if the awaiter has none, the coroutine gets an empty one.
 class environment {
  public:
   environment() = default;
 
-  stop_token stop;  ///< asks the subtree to stop
-  /// When the subtree is to have ended; max(): never.
+  stop_token stop;  ///< requests that the subtree stop
+  /// When the subtree must have ended; max() means never.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const detail::local_binding* locals = nullptr;
 
@@ -34,7 +34,7 @@ class environment {
 };
 
 namespace detail {
-/// That of the coroutine `self`; null: it has none.
+/// Returns the environment of the coroutine `self`, or null if it has none.
 template <class Promise>
 const environment* environment_of(std::coroutine_handle<Promise> self) noexcept {
   if constexpr (hands_down_environment<Promise>) {
@@ -66,8 +66,8 @@ class [[nodiscard]] read_environment {
   const environment* found_ = nullptr;
 };
 
-/// Gives the awaiting coroutine another environment, for all that it awaits from here on. Counts as an await that is
-/// ready, on behalf of the combinator that is a coroutine because of it.
+/// Gives the awaiting coroutine another environment, for everything that it awaits from here on. Counts as a
+/// ready await, on behalf of the combinator that is a coroutine because of it.
 class [[nodiscard]] replace_environment : resumption {
  public:
   explicit replace_environment(const environment& replacement) noexcept : replacement_(&replacement) {}
@@ -86,7 +86,7 @@ class [[nodiscard]] replace_environment : resumption {
 };
 }  // namespace detail
 
-/// A value that a coroutine hands to everything below it, however deep, without passing it as a parameter.
+/// A value that a coroutine passes to everything below it, however deep, without a parameter.
 ///
 ///     const coracle::task_local<std::string_view> request_id{"none"};
 ///     co_await coracle::with_value(handle(request), request_id, id);
@@ -115,9 +115,9 @@ class task_local {
   T fallback_;
 };
 
-/// Questions that a coroutine asks about itself. None of them suspends.
+/// Queries of a coroutine about itself. None of them suspends.
 namespace this_task {
-/// Awaitable of the inherited stop token; an empty one that is never requested where nobody gave any.
+/// Awaitable of the inherited stop token; if none was provided, an empty one that is never requested.
 [[nodiscard]] inline auto stop_token() noexcept {
   return detail::read_environment([](const environment& here) { return here.stop; });
 }

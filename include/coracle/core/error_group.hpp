@@ -12,8 +12,8 @@
 #include <vector>
 
 namespace coracle {
-/// Thrown where more than one child has failed. A single error is thrown as itself; so is one std::bad_alloc of many,
-/// where there is nothing else.
+/// Thrown if more than one child has failed. A single error is thrown as itself; if all errors are
+/// std::bad_alloc, a single one of them is thrown.
 ///
 ///     try { co_await scope.join(); } catch (const coracle::error_group& group) { log(group.what()); }
 ///
@@ -36,7 +36,7 @@ class error_group : public std::exception {
   }
 
   [[nodiscard]] const std::vector<std::exception_ptr>& errors() const noexcept { return shared_->errors; }
-  /// How many there are, and what each says.
+  /// The number of errors, and the text of each.
   [[nodiscard]] const char* what() const noexcept override { return shared_->text.c_str(); }
 
  private:
@@ -65,7 +65,7 @@ class error_group : public std::exception {
     }
     std::vector<std::exception_ptr> errors;
     std::string text;
-    //   [G1] one more  relaxed  whoever copies has one already
+    //   [G1] one more  relaxed  the caller has one already
     //   [G2] one less  acq_rel  the last one sees that the others have read, then deletes   pairs with G2
     detail::atomic<std::uint32_t> owners{1};
   };
@@ -74,7 +74,7 @@ class error_group : public std::exception {
 
 namespace detail {
 #if CORACLE_EXCEPTIONS()
-/// Where a stop source cannot be made, each child below it that waits says so.
+/// If a stop source cannot be allocated, every waiting child below it fails with std::bad_alloc.
 CORACLE_COLD() inline bool all_say_no_memory(const std::vector<std::exception_ptr>& errors) noexcept {
   for (const std::exception_ptr& each : errors) {
     try {
@@ -88,8 +88,9 @@ CORACLE_COLD() inline bool all_say_no_memory(const std::vector<std::exception_pt
 }
 #endif
 
-/// Throws `first` if it is the only one; else an error_group of it and what `add_others(errors)` appends, `most` at most in
-/// all. Where there is no memory for the group, or all say that there was none, `first` alone.
+/// Throws `first` if it is the only error; otherwise an error_group of it and of those that
+/// `add_others(errors)` appends, at most `most` in all. Throws `first` alone if the group cannot be allocated
+/// or all errors are std::bad_alloc.
 template <class AddOthers>
 [[noreturn]] CORACLE_COLD() void throw_together(std::exception_ptr first, std::size_t most,
                                                 AddOthers add_others) {
@@ -101,7 +102,7 @@ template <class AddOthers>
       add_others(errors);
       if (errors.size() > 1 && !all_say_no_memory(errors))
         first = std::make_exception_ptr(error_group(std::move(errors)));
-    } catch (const std::bad_alloc&) {  // `first` is as it was
+    } catch (const std::bad_alloc&) {  // `first` is unchanged
     }
   }
 #else

@@ -8,15 +8,17 @@ namespace coracle {
 /// A suspended coroutine on its way to an executor: a queue entry that lives in the coroutine's own frame.
 struct resumption {
   detail::plain<std::coroutine_handle<>> handle;
-  detail::plain<resumption*> next = nullptr;  ///< belongs to whichever queue holds the entry
+  detail::plain<resumption*> next = nullptr;  ///< belongs to the queue that holds the entry
 };
 
 class timer_service;
 
-/// What a scheduler's `schedule()` leads to: runs posted coroutines. Derive from it to write a scheduler.
+/// The target of a scheduler's `schedule()`: runs posted coroutines. Derive from it to write a scheduler.
 ///
 ///     void post(coracle::resumption& item) noexcept override { queue_.push(item); }
-///     coracle::schedule_operation<my_loop> schedule() noexcept { return coracle::schedule_operation{*this}; }
+///     coracle::schedule_operation<my_loop> schedule() noexcept {
+///       return coracle::schedule_operation{*this};
+///     }
 ///     void run() {
 ///       while (coracle::resumption* item = queue_.pop()) coracle::resume(*item, *this);
 ///     }
@@ -24,13 +26,13 @@ class timer_service;
 /// Threads  post() may be called from any thread.
 class executor {
  public:
-  /// Queues `item` for one resume(item, *this). Never runs it before returning; never allocates. `item` may be gone
-  /// as soon as it can run, so the caller touches nothing of it afterwards.
+  /// Queues `item` for one resume(item, *this). Must not run it before returning, and must not allocate.
+  /// `item` may be gone as soon as it can run, so the caller must not access it afterwards.
   virtual void post(resumption& item) noexcept = 0;
-  /// As post(), for a coroutine that comes here by schedule() rather than because it was woken. An executor may run it
-  /// before older entries, if those still get their turn.
+  /// As post(), for a coroutine that arrives by schedule() rather than by a wake-up. An executor may run it
+  /// before older entries, provided that those still get their turn.
   virtual void post_scheduled(resumption& item) noexcept { post(item); }
-  /// The clock and the timers of what runs here; null: the program's.
+  /// The clock and the timers of the coroutines that run here; null: the program's.
   [[nodiscard]] virtual timer_service* timers() noexcept { return nullptr; }
 
  protected:
@@ -43,9 +45,10 @@ class executor {
 namespace detail {
 /// Counts a ready await. Returns true if it is time to give_way().
 inline bool has_to_give_way() noexcept { return this_thread().budget.spend_await(); }
-/// For one that was counted and has to wait.
+/// For an await that was counted and has to wait.
 inline void others_have_run() noexcept { this_thread().budget.begin(); }
-/// Posts `self`, which need not wait, behind the others that can run on its executor. False: it has none.
+/// Posts `self`, which need not wait, behind the other runnable coroutines of its executor. Returns false if
+/// it has none.
 CORACLE_COLD() inline bool give_way(resumption& self) noexcept {
   this_thread().budget.renew();
   executor* const here = current_executor();
@@ -53,7 +56,7 @@ CORACLE_COLD() inline bool give_way(resumption& self) noexcept {
   return here != nullptr;
 }
 
-/// Awaited by a coroutine of the library that may find nothing to wait for: counts as an await that need not wait.
+/// Awaited by a coroutine of the library that may have nothing to wait for: counts as a ready await.
 class [[nodiscard]] counted_as_ready : resumption {
  public:
   counted_as_ready() noexcept = default;
@@ -65,7 +68,7 @@ class [[nodiscard]] counted_as_ready : resumption {
   void await_resume() const noexcept {}
 };
 
-/// While it lives, the calling thread belongs to `place`.
+/// While it exists, the calling thread belongs to `place`.
 class executor_scope {
  public:
   explicit executor_scope(executor* place) noexcept
@@ -89,7 +92,7 @@ inline void run_late_wakeups(thread_state& thread) noexcept {
   if (thread.late_head) [[unlikely]]
     run_late_wakeups_now(thread);
 }
-/// Called by resume_here(), which found that none was left.
+/// Called by resume_here() when the nesting depth is used up.
 CORACLE_COLD() inline void wake_later(resumption& item) noexcept {
   thread_state& thread = this_thread();
   thread.wakes_left = 0;
@@ -106,16 +109,15 @@ CORACLE_NOINLINE() inline void resume_outside(std::coroutine_handle<> suspended)
   resume(suspended);
 }
 
-/// Runs what a coroutine that was resumed here has left to be run on this thread.
+/// Runs what a coroutine that was resumed here has left for this thread to run.
 CORACLE_NOINLINE() inline void run_what_is_left() noexcept {
   thread_state& thread = this_thread();
   if (const std::coroutine_handle<> next = std::exchange(thread.next, nullptr)) resume_outside(next);
   run_late_wakeups(thread);
 }
 
-/// Resumes `item` on this thread outside any scheduler. Wake-ups that run inside one another deeper than
-/// `max_wake_depth` wait in the thread's list until the innermost has returned, so a chain of any length
-/// runs on a bounded stack.
+/// Resumes `item` on this thread outside any scheduler. Wake-ups nested deeper than `max_wake_depth` wait in
+/// the thread's list until the innermost has returned, so a chain of any length runs on a bounded stack.
 CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
   if (this_thread().wakes_left-- == 0) [[unlikely]]
     return wake_later(item);
@@ -131,19 +133,19 @@ CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
 }
 }  // namespace detail
 
-/// Resumes what was posted to `place`, on this thread. What runs until this returns belongs to `place`. The item may be
-/// gone then, and so may `place`, if one of its coroutines ends its life.
+/// Resumes an entry posted to `place`, on this thread. Everything that runs until this returns belongs to
+/// `place`. The item may then be gone, and so may `place`, if one of its coroutines destroys it.
 inline void resume(resumption& item, executor& place) {
   const detail::executor_scope here{&place};
   resume(item.handle);
 }
 
-/// A coroutine in a wait queue. It remembers where it suspended, so that whoever wakes it hands it back.
+/// A coroutine in a wait queue. It stores the executor on which it suspended, so that it is resumed there.
 struct waiter : resumption {
   detail::plain<executor*> home = nullptr;
 
   waiter() noexcept = default;
-  /// Of a coroutine that suspends here.
+  /// For a coroutine that suspends here.
   explicit waiter(std::coroutine_handle<> suspended) noexcept
       : resumption{suspended}, home(current_executor()) {}
 
@@ -152,8 +154,8 @@ struct waiter : resumption {
     handle = suspended;
     home = current_executor();
   }
-  /// Wakes the coroutine by the rule: posted to its executor, or resumed here if it had none. The waiter may
-  /// be gone when this returns.
+  /// Wakes the coroutine: posts it to its executor, or resumes it here if it had none. The waiter may be gone
+  /// when this returns.
   void wake() noexcept {
     if (home) {
       home->post(*this);
@@ -164,7 +166,7 @@ struct waiter : resumption {
 };
 
 namespace detail {
-/// Turns a stack of waiters (newest first, ends in null) into a queue.
+/// Turns a null-terminated stack of waiters, newest first, into a queue.
 inline waiter* oldest_first(waiter* newest) noexcept {
   waiter* oldest = nullptr;
   while (newest) {
@@ -175,7 +177,7 @@ inline waiter* oldest_first(waiter* newest) noexcept {
   }
   return oldest;
 }
-/// Wakes a queue of waiters in order. Reads each link before the wake-up that may end the waiter's life.
+/// Wakes a queue of waiters in order. Reads each link before the wake-up that may end the waiter's lifetime.
 CORACLE_NOINLINE() inline void wake_several(waiter* first) noexcept {
   while (first) {
     waiter* const next = static_cast<waiter*>(first->next);
@@ -183,7 +185,7 @@ CORACLE_NOINLINE() inline void wake_several(waiter* first) noexcept {
     first = next;
   }
 }
-/// As before; for one or none it saves no registers.
+/// As above; saves no registers for one waiter or none.
 inline void wake_all(waiter* first) noexcept {
   if (!first) return;
   first->next ? wake_several(first) : first->wake();

@@ -15,29 +15,30 @@
 
 namespace coracle {
 namespace detail {
-// A thread keeps freed frames in lists by size and hands them out again. A frame may be freed on another thread than it
-// was allocated on: it joins the lists of the thread that frees it. The sizes of small frames are 16 bytes apart, and each
-// has a list of at most `class_budget` bytes. Those of large frames are an eighth of a power of two apart, from 1,024 to
-// 256 Ki bytes. They, and small frames whose list is full, have lists that share a budget, `shared_budget` bytes. A thread
-// whose list of these grows long leaves it in the depot, for a thread that makes the frames which this one frees. The rest goes
-// back to the global heap, and what is larger comes from there.
+// Each thread keeps freed frames in lists by size and reuses them. A frame may be freed on another thread
+// than the one that allocated it; it then joins the lists of the thread that frees it. Small frames have size
+// classes 16 bytes apart, each with a list of at most `class_budget` bytes. Large frames, from 1,024 bytes to
+// 256 KiB, have size classes an eighth of a power of two apart. Large frames, and small frames whose list is
+// full, go to lists that share one budget, `shared_budget` bytes. When one of these lists grows long, its
+// thread leaves it in the depot for a thread that allocates the frames that this one frees. Frames beyond the
+// budget return to the global heap, and larger frames are always allocated there.
 inline constexpr std::size_t frame_granule = 16, small_classes = 65, class_budget = 256 * 1024;
 inline constexpr std::size_t steps = 8, large_classes = 8 * steps, shared_budget = 16 * 1024 * 1024;
 inline constexpr std::size_t frame_classes = small_classes + large_classes;
 inline constexpr std::size_t frame_lists =
-    frame_classes + small_classes;  // the last of what is beyond the first
+    frame_classes + small_classes;  // the last small_classes lists: overflow of the first ones
 
-// Units with AddressSanitizer and without have lists of their own, also where one program has both.
+// Translation units with and without AddressSanitizer use separate lists, even within one program.
 #if CORACLE_ADDRESSES_LEAVE_BITS()
 inline namespace links_of_one_word {
 #else
 inline namespace links_of_two_words {
 #endif
 
-/// The head of a list, and each free frame in it: the frame below, and for how many there is room above. So what is put on
-/// a list writes nothing else to be counted, and what is taken off brings the room back that was there before. A list
-/// without room is full or, if it is empty, was not used yet: memory of zeros. In the lists that share a budget the number is
-/// not the room, but the length: that of the frames from here to the end.
+/// The head of a list, and the link in each free frame: the frame below, and the number of frames for which
+/// there is room above. A push therefore needs no separate counter, and a pop restores the previous room. A
+/// list without room is full or, if it is empty, has not been used yet (zeroed memory). In the lists that
+/// share a budget the number is not the room but the length: the number of frames from this one to the end.
 class frame_link {
  public:
   constexpr frame_link() noexcept = default;
@@ -63,17 +64,18 @@ class frame_link {
   std::size_t room_ = 0;
 #endif
 };
-/// The memory of a frame that was destroyed and not freed. Empty: it was not freed either way.
+/// The memory of a frame that has been destroyed but not freed. Empty if destroying it freed no memory that
+/// this cache can keep.
 struct kept_memory {
   std::size_t size = 0;
   void (*give_back)(void* frame, std::size_t size) noexcept = nullptr;
 };
 struct frame_cache {
   frame_link lists[frame_lists];
-  std::size_t shared_bytes = 0;  ///< of the frames in lists that share a budget
-  bool closed = false;           ///< the thread is ending: cache nothing any more
-  void* keeps = nullptr;         ///< a frame that is being destroyed, whose memory is not to be freed
-  kept_memory kept;              ///< of that
+  std::size_t shared_bytes = 0;  ///< in lists that share a budget
+  bool closed = false;           ///< the thread is ending; cache nothing more
+  void* keeps = nullptr;         ///< a frame that is being destroyed and whose memory must not be freed
+  kept_memory kept;              ///< the memory of that frame
 };
 
 CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};
@@ -92,9 +94,10 @@ inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t
 #endif
 }
 
-// Eight more than a multiple of 16, as a heap block is of which 8 bytes are the heap's; the first as large as the second.
+// Class sizes are a multiple of 16 plus 8, as in a heap block with an 8-byte header. The first two classes
+// have the same size.
 constexpr std::size_t frame_class(std::size_t size) noexcept { return (size + 7) / frame_granule; }
-/// Of a frame for which frame_class() gives `small_classes` or more.
+/// The class of a frame for which frame_class() returns `small_classes` or more.
 constexpr std::size_t large_class(std::size_t size) noexcept {
   const std::size_t last = size - 9;  // above 1023
   const unsigned shift = static_cast<unsigned>(60 - __builtin_clzll(last));
@@ -111,8 +114,9 @@ constexpr std::size_t class_capacity(std::size_t index) noexcept { return class_
 static_assert(class_capacity(0) < 0x10000, "a link has 16 bits for the room");
 static_assert(large_class(1033) == small_classes && large_class(largest_kept) == frame_classes - 1);
 
-// Under AddressSanitizer the link is a free frame's end, and all before it is poisoned: the leak checker reads no poisoned
-// memory, and would report what the lists of living threads hold.
+// Under AddressSanitizer the link stands at the end of a free frame, and everything before it is poisoned.
+// The leak checker does not read poisoned memory, and would otherwise report what the lists of live threads
+// refer to.
 constexpr std::size_t link_at(std::size_t index) noexcept {
   return CORACLE_ADDRESS_SANITIZER() ? class_size(index) - sizeof(frame_link) : 0;
 }
@@ -126,9 +130,9 @@ CORACLE_ALWAYS_INLINE() void* as_memory(frame_link* frame, std::size_t index) no
   return memory;
 }
 
-// Frames that lie side by side in the heap may come to run on two threads, so from some size on they have cache lines of
-// their own. In front of such a frame stands where its block begins. What is smaller is not worth so much more memory.
-// The heap's own way to align takes longer and wastes more.
+// Adjacent frames in the heap may run on two threads, so frames above a certain size get cache lines of their
+// own. The word in front of such a frame stores the address of its heap block. For smaller frames the extra
+// memory does not pay. Aligned operator new takes longer and wastes more.
 inline constexpr std::size_t cache_line = 64, own_lines_from = 192;
 constexpr bool has_own_lines(std::size_t index) noexcept { return class_size(index) >= own_lines_from; }
 /// Returns null if there is no memory.
@@ -147,7 +151,8 @@ inline void delete_frame(void* frame, std::size_t index) noexcept {
   ::operator delete(has_own_lines(index) ? static_cast<void**>(frame)[-1] : frame);
 }
 
-/// The place of a list in the depot is the number of the list less this: all but the first lists of small frames have one.
+/// A list's index in the depot is its index in the cache minus this. All lists but the primary ones of small
+/// frames have a place there.
 inline constexpr std::size_t first_shared = small_classes, most_in_shared_list = 0xffff;
 CORACLE_VISIBLE() inline frame_depot<frame_link, frame_lists - first_shared> frames_for_others{};
 
@@ -157,7 +162,7 @@ inline void delete_frames(frame_link list, std::size_t index) noexcept {
     delete_frame(as_memory(frame, index), index);
   }
 }
-/// Gives every cached frame back to the global heap, and those in the depot.
+/// Returns every cached frame, and every frame in the depot, to the global heap.
 inline void empty_lists(frame_cache& cache) noexcept {
   for (std::size_t index = 0; index != frame_lists; ++index) {
     delete_frames(std::exchange(cache.lists[index], {}), index);
@@ -167,7 +172,7 @@ inline void empty_lists(frame_cache& cache) noexcept {
   cache.shared_bytes = 0;
 }
 
-/// As many frames as are worth a timer, or as many bytes.
+/// Returns true if the cached frames, by number or by bytes, are worth a timer that frees them.
 inline bool caches_many_frames(const frame_cache& cache) noexcept {
   constexpr std::size_t many = 32, many_bytes = many * 1024;
   if (cache.shared_bytes + frames_for_others.bytes() >= many_bytes) return true;
@@ -193,15 +198,15 @@ inline void close_at_thread_exit() noexcept {
 
 // ---- the lists that share a budget ----
 
-/// Takes the newest frame off a list that has one.
+/// Takes the newest frame off a list that is not empty.
 inline void* take_shared(frame_cache& cache, std::size_t index) noexcept {
   frame_link* const frame = cache.lists[index].below();
   cache.lists[index] = *frame;
   cache.shared_bytes -= class_size(index);
   return as_memory(frame, index);
 }
-/// Makes room for a frame by giving back frames of other sizes, which a thread that has come to do other work might never
-/// use again. Returns false if the list of this size fills the budget by itself.
+/// Makes room for a frame by freeing frames of other sizes, which a thread whose work has changed might never
+/// reuse. Returns false if the list of this size fills the budget by itself.
 inline bool make_room(frame_cache& cache, std::size_t index) noexcept {
   std::size_t other = frame_lists;
   while (cache.shared_bytes + class_size(index) > shared_budget) {
@@ -228,7 +233,8 @@ inline void put_shared(frame_cache& cache, void* memory, std::size_t index) noex
   cache.shared_bytes += class_size(index);
   replace_shared(cache, index, frames_for_others.leave(index - first_shared, list, class_size(index)));
 }
-/// Returns null if there is no memory. What the depot gives may go beyond the thread's budget, until it frees frames.
+/// Returns null if there is no memory. Frames from the depot may take the thread over its budget until it
+/// next frees frames.
 CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) noexcept {
   frame_cache& cache = this_thread_frames();
   if (!cache.lists[index].below() && !cache.closed) {
@@ -244,7 +250,7 @@ CORACLE_SAVES_REGISTERS() inline void* allocate_large_frame(std::size_t size) no
   return size > largest_kept ? ::operator new(size, std::nothrow) : allocate_from_shared(large_class(size));
 }
 inline void free_frame_memory(void* memory, std::size_t size) noexcept;
-/// Called where memory is about to be freed, but on the shortest path. Returns true if it is to be kept.
+/// Called before memory is freed, except on the shortest path. Returns true if the memory must be kept.
 inline bool keeps_frame(void* memory, std::size_t size,
                         void (*give_back)(void*, std::size_t) noexcept = &free_frame_memory) noexcept {
   frame_cache& cache = this_thread_frames();
@@ -307,14 +313,14 @@ CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) n
     return free_large_frame(memory, size);
   frame_link& list = this_thread_frames().lists[index];
   const frame_link below = list;
-  // Written so that both compilers make one instruction of the subtraction and its test.
+  // Written so that both compilers fuse the subtraction and its test into one instruction.
   std::size_t room;
   if (__builtin_sub_overflow(below.room(), std::size_t{1}, &room)) [[unlikely]]
     return free_frame_without_room(memory, index);
   put_on(list, below, room, memory, index);
 }
 
-/// Looks for the frame that this thread has freed last: on the shortest path it has become the first of its list.
+/// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list.
 inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
   for (std::size_t index = 0; index != small_classes; ++index) {
     frame_link* const first = cache.lists[index].below();
@@ -325,8 +331,8 @@ inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
   }
   return {};
 }
-/// Calls `destroy`, which destroys the frame that begins at `memory`, and keeps the memory. So the paths on which frames are
-/// freed need not ask.
+/// Calls `destroy`, which destroys the frame that begins at `memory`, and keeps the memory. Finding it
+/// afterwards spares the shortest path that frees frames a check.
 template <class Destroy>
 kept_memory destroy_and_keep(void* memory, Destroy destroy) noexcept {
   void* const outer = std::exchange(this_thread_frames().keeps, memory);
@@ -338,14 +344,14 @@ kept_memory destroy_and_keep(void* memory, Destroy destroy) noexcept {
 }  // inline namespace
 
 #if defined(CORACLE_MODEL)
-// The model checker is to see each frame come and go.
+// The model checker must see each allocation and each release of a frame.
 inline void* allocate_recycled(std::size_t size) { return ::operator new(size); }
 inline void free_recycled(void* frame, std::size_t size) noexcept {
   if (!keeps_frame(frame, size, &free_recycled)) ::operator delete(frame);
 }
 #else
-/// In builds with checks, before a frame is written and when it is gone: so that who reads it then does not find what looks
-/// right. Odd bytes: each mark that is kept in a word is set.
+/// Fills a frame in checked builds, before it is first written and after it is destroyed, so that a stale
+/// read does not find plausible values. The bytes are odd, so that every tag bit of a word is set.
 CORACLE_ALWAYS_INLINE()
 void* spoil([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
 #if CORACLE_CHECKS()
@@ -363,18 +369,20 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
 #endif
 }  // namespace detail
 
-/// Gives back to the global heap the frames that the calling thread has cached, and those that threads have left for one
-/// another. Pool threads that have more than a few do it by themselves when they have been idle for a while. A leak checker
-/// other than AddressSanitizer's reports what threads have cached that still run when the program ends.
+/// Returns to the global heap the frames that the calling thread has cached and those in the depot. Pool
+/// threads that have more than a few do so themselves when they have been idle for a while. Leak checkers
+/// other than AddressSanitizer's report frames cached by threads that are still running when the program
+/// ends.
 inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
 
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.
 /// Threads     a frame may be freed on any thread.
 /// Exceptions  std::bad_alloc.
-/// Cost        a list pop and a list push, no lock; a frame of more than 256 KiB is the heap's. A thread keeps at most
-///             256 KiB of each of 65 sizes up to 1032 bytes, and 16 MiB more of all sizes together; the process has 16 MiB
-///             more for frames that one thread makes and another frees. Those above 1032 bytes are rounded up by an
-///             eighth at most. A frame of more than 184 bytes has cache lines of its own, and takes 64 bytes more.
+/// Cost        a list pop and a list push, no lock; frames above 256 KiB come from the global heap. A thread
+///             keeps at most 256 KiB of each of 65 sizes up to 1032 bytes, and 16 MiB more of all sizes
+///             together; the process keeps 16 MiB more for frames that one thread allocates and another
+///             frees. Sizes above 1032 bytes are rounded up by at most an eighth. A frame of more than 184
+///             bytes gets cache lines of its own, and takes 64 bytes more.
 struct recycled_frames {
   static void* operator new(std::size_t size) { return detail::allocate_recycled(size); }
   static void operator delete(void* frame, std::size_t size) noexcept { detail::free_recycled(frame, size); }

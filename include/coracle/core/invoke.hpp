@@ -11,7 +11,7 @@
 
 namespace coracle {
 namespace detail {
-/// `F` is a function that can be kept, with its arguments, and called later, and returns an awaitable.
+/// `F` is a function that can be kept, with its arguments, and called later, and that returns an awaitable.
 template <class F, class... Args>
 concept returns_awaitable =
     std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...> &&
@@ -67,14 +67,15 @@ class [[nodiscard("the function is not called until this is awaited")]] invocati
   std::tuple<F, Args...> kept_;
 };
 
-/// What a function that starts work takes: an awaitable, or else a function that returns one.
+/// The parameter of a function that starts work: an awaitable, or otherwise a function that returns one.
 template <class T>
 concept work = awaitable<T> || (!awaitable<std::decay_t<T>> && returns_awaitable<T>);
-/// For a static_assert: of a concept the compiler would go on to explain why it does not hold.
+/// For a static_assert, where the compiler would otherwise explain why the concept does not hold.
 template <class T>
 inline constexpr bool is_work = work<T>;
 
-/// What is awaited where `T` is given: that, moved in or referred to, or the invocation of a copy.
+/// What is awaited for an argument of type `T`: the argument itself, moved in or referred to, or the
+/// invocation of a copy.
 template <work T>
 struct awaitable_of_work {
   using type = T;
@@ -96,7 +97,7 @@ CORACLE_ALWAYS_INLINE() decltype(auto) as_awaitable(T&& given) {
   }
 }
 
-// A function object, which argument-dependent lookup does not find: so it does not compete with std::invoke.
+// A function object: argument-dependent lookup does not find it, so it does not compete with std::invoke.
 struct invoke_function {
   template <class F, class... Args>
     requires(returns_awaitable<F, Args...>)
@@ -116,17 +117,19 @@ struct invoke_function {
 };
 }  // namespace detail
 
-/// `invoke(f, args...)` is an awaitable that calls `f(args...)` when it is awaited, awaits what that returns, and keeps
-/// `f` and `args` alive until then: for a lambda that is a coroutine, whose captures live in the lambda.
+/// `invoke(f, args...)` is an awaitable that calls `f(args...)` when it is awaited, awaits the returned
+/// awaitable, and keeps `f` and `args` alive until it has ended: for a lambda coroutine, whose captures live
+/// in the lambda.
 ///
 ///     scope.spawn(coracle::invoke([session]() -> coracle::task<> { co_await session->run(); }));
 ///     co_await coracle::invoke([](std::string name) -> coracle::task<> { co_await greet(name); }, "world");
 ///
-/// spawn, spawn_future, when_all, when_any, select, timeout and their like take such a function as it is.
-/// All are moved in, or copied, and passed on as rvalues, as by std::thread: std::ref(x) refers to x. The function may
-/// be a pointer to a member function, its first argument the object, or a pointer to it. Awaited once.
-/// With g++ 12 a lambda whose captures have destructors needs a name, if it stands in an expression with a co_await,
-/// whatever it is passed to: that compiler destroys the captures twice. Arguments do not.
+/// spawn, spawn_future, when_all, when_any, select, timeout and similar functions accept such a function
+/// directly. All arguments are moved in, or copied, and passed on as rvalues, as by std::thread: std::ref(x)
+/// refers to x. The function may be a pointer to a member function, with the object, or a pointer to it, as
+/// its first argument. Awaited once. With g++ 12 a lambda whose captures have destructors needs a name if it
+/// is part of an expression with a co_await, wherever it is passed: that compiler destroys the captures
+/// twice. Arguments are not affected.
 /// Order         `f` is called inside the await, not before.
 /// Resumes on    as what `f` returns.
 /// Cancellation  as what `f` returns, which inherits the environment.

@@ -8,8 +8,8 @@
 
 namespace coracle::part {
 
-/// Final suspension of a coroutine that may end on any thread, before or after somebody awaits it: its end
-/// and its one awaiter meet. Stays suspended at its end until its owner destroys it.
+/// Final suspension of a coroutine that may end on any thread, before or after it is awaited: synchronises
+/// its end with its only awaiter. The coroutine stays suspended at its end until its owner destroys it.
 ///
 ///     struct awaiter {  // of an eager task; body is a std::coroutine_handle<promise_type>
 ///       bool await_ready() const noexcept { return body.promise().has_ended(); }
@@ -19,9 +19,10 @@ namespace coracle::part {
 ///       T await_resume() const { return body.promise().take(); }
 ///
 /// Prefer part::continues_parent, which needs no atomic, where the awaiter starts the coroutine.
-/// Resumes on    the executor on which the awaiter suspended; outside any executor, the thread that ends the body.
-/// Cancellation  inherits no environment: it runs before anybody awaits it.
-/// Threads       one awaiter. Destroy it only after it has ended, or while nobody is about to resume it.
+/// Resumes on    the executor on which the awaiter suspended; outside any executor, the thread that ends the
+///               body.
+/// Cancellation  inherits no environment: it runs before it is awaited.
+/// Threads       one awaiter. Destroy it only after it has ended, or while no thread is about to resume it.
 /// Cost          one atomic operation to end, and one to await; six pointers.
 class meets_parent {
  public:
@@ -29,8 +30,8 @@ class meets_parent {
   [[nodiscard]] bool has_ended() const noexcept {
     return state_.load(detail::memory_order_acquire) == ended; /*P1*/
   }
-  /// Has `parent` woken at the end. False: it has ended already and will wake nobody. The caller may be gone
-  /// when this returns true.
+  /// Has `parent` woken at the end. Returns false if the coroutine has already ended and will wake nothing.
+  /// If it returns true, the caller may already be gone.
   bool set_parent(std::coroutine_handle<> parent) noexcept {
     parent_.suspend(parent);
     std::uint32_t seen = running;

@@ -9,17 +9,17 @@
 namespace coracle {
 /// Why work is to stop.
 enum class stop_reason : std::uint8_t {
-  none,            ///< it is not to stop
-  requested,       ///< somebody asked
+  none,            ///< no stop was requested
+  requested,       ///< a stop was requested explicitly
   timed_out,       ///< its deadline has passed
-  lost_race,       ///< another has won: when_any
+  lost_race,       ///< another branch has won: when_any
   sibling_failed,  ///< another child of the same scope ended with an exception
-  shutting_down,   ///< the program, or a service in it, ends
-  out_of_memory    ///< there is none for what would stop it: thrown as std::bad_alloc
+  shutting_down,   ///< the program, or a service in it, is shutting down
+  out_of_memory    ///< allocation of the stop state failed: thrown as std::bad_alloc
 };
 
-/// Thrown by an operation that was stopped before it was carried out. It is no failure: whoever requested the
-/// stop expects it.
+/// Thrown by an operation that was stopped before it was carried out. It is not a failure: the requester of
+/// the stop expects it.
 ///
 ///     try { co_await event; } catch (const coracle::operation_cancelled& e) { log(e.what()); throw; }
 class operation_cancelled : public std::exception {

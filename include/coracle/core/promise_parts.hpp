@@ -8,9 +8,9 @@
 #include <type_traits>
 
 namespace coracle {
-/// A promise type is put together from one part of each kind, as base classes; what is left to write is
-/// `get_return_object`. A part that holds nothing takes no space, and none costs an instruction that the
-/// coroutine does not need.
+/// A promise type is composed of one part of each kind, as base classes; only `get_return_object` remains to
+/// be written. A part without state takes no space, and none costs an instruction that the coroutine does not
+/// need.
 ///
 ///     struct promise_type : part::starts_lazily, part::returns<int>, part::continues_parent,
 ///                           part::awaits_anything, recycled_frames {
@@ -26,8 +26,8 @@ struct starts_lazily {
 };
 /// The body runs at once, inside the call.
 struct starts_eagerly {
-  /// Where some unit of the program makes no tail calls the body runs in a drain loop of its own: in the
-  /// caller's, what the body transfers to would wait until the caller suspends.
+  /// If some unit of the program makes no tail calls, the body runs in a drain loop of its own: in the
+  /// caller's loop, a coroutine that the body transfers to would wait until the caller suspends.
   struct start_now {
     constexpr start_now() noexcept {}
     bool await_ready() const noexcept { return !CORACLE_MIXED_TRANSFER(); }
@@ -39,20 +39,21 @@ struct starts_eagerly {
 
 // ---- result and error ----------------------------------------------------------------------------------
 
-struct stores_errors {};  ///< an exception is kept and thrown again from take()
-/// An exception leaves through whoever resumed the coroutine. For coroutines that have not suspended before: of others clang
-/// (19 and 22, from -O1 on) destroys what lived at the last suspension once more with the frame.
+struct stores_errors {};  ///< an exception is stored and rethrown by take()
+/// An exception propagates to the code that resumed the coroutine. For coroutines that have not suspended
+/// before it throws; otherwise clang (19 and 22, from -O1 on) destroys the objects that were alive at the
+/// last suspension a second time, with the frame.
 struct rethrows_errors {};
 struct terminates_on_error {};  ///< an exception ends the program
 
-/// `co_return value;` stores a `T` (also void or a reference), `take()` gives it out.
+/// `co_return value;` stores a `T` (also void or a reference), and `take()` returns it.
 template <class T, class Errors = stores_errors>
 struct returns : detail::returns_into<T, detail::result_of_coroutine<T, Errors>> {};
 
 // ---- final suspension and continuation -----------------------------------------------------------------
 
-/// Ends by transferring to the coroutine that awaits it. No atomic: the awaiting coroutine set itself before
-/// it started this one. Carries the environment that it inherited at that moment.
+/// Ends by transferring to the coroutine that awaits it. No atomic is needed: the awaiting coroutine
+/// registers itself before it starts this one. Carries the environment inherited at that moment.
 struct continues_parent : detail::continues_parent_by<> {};
 
 /// Stays suspended at its end until its owner destroys it.
@@ -73,14 +74,14 @@ struct stays_at_end {
   final_awaiter final_suspend(detail::body_end end = detail::body_end::here()) const noexcept { return end; }
 };
 
-/// Frees its frame by itself at its end: nobody can ask for its result.
+/// Destroys its own frame at its end: its result cannot be taken.
 struct frees_itself {
   std::suspend_never final_suspend() const noexcept { return {}; }
 };
 
 // ---- await filter --------------------------------------------------------------------------------------
 
-/// Awaits whatever is awaitable, and says in one line what is wrong with the rest.
+/// Awaits anything awaitable, and reports everything else in one line.
 struct awaits_anything {
   template <awaitable T>
   CORACLE_ALWAYS_INLINE()
@@ -113,7 +114,7 @@ struct awaits_nothing {
   }
 };
 
-/// Awaits nothing but the types named.
+/// Awaits only the types named.
 template <class... Ts>
 struct awaits_only {
   template <class T>
@@ -129,8 +130,8 @@ struct awaits_only {
   }
 };
 
-/// Hands each awaited object to `Derived::adapt_await(object)` and awaits what that returns. Use it for an
-/// await that does more, such as coming back to an executor, or to admit a type that is not awaitable.
+/// Passes each awaited object to `Derived::adapt_await(object)` and awaits what that returns. Use it for an
+/// await with additional effects, such as returning to an executor, or to admit a type that is not awaitable.
 template <class Derived>
 struct adapts_awaits {
   template <class T>
@@ -141,7 +142,7 @@ struct adapts_awaits {
 
 // ---- yield ---------------------------------------------------------------------------------------------
 
-/// `co_yield value;` suspends and shows the value, without a copy, to whoever resumed the coroutine.
+/// `co_yield value;` suspends and gives the resuming code access to the value, without a copy.
 template <class T>
 class yields {
  public:
@@ -149,7 +150,7 @@ class yields {
     yielded_ = __builtin_addressof(value);
     return {};
   }
-  /// The value of the current co_yield. Requires: suspended at one.
+  /// Returns the value of the current co_yield. Requires: suspended at one.
   [[nodiscard]] const T& yielded() const noexcept { return *yielded_; }
 
  private:

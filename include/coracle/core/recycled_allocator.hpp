@@ -4,16 +4,16 @@
 #include <coracle/core/frame_memory.hpp>
 
 namespace coracle {
-/// Takes memory from where frames come from: a list of free blocks for each thread and size.
+/// Allocates from the memory of frames: a list of free blocks for each thread and size.
 ///
 ///     std::vector<coracle::task<int>, coracle::recycled_allocator<coracle::task<int>>> children;
 ///
-/// Prefer it for small containers that a coroutine makes and drops again and again, such as the children of a
-/// when_all(), whose results then come from there, too.
+/// Prefer it for small containers that a coroutine repeatedly creates and destroys, such as the children of a
+/// when_all(), whose results then use it, too.
 /// Exceptions  std::bad_alloc.
-/// Threads     memory may be given back on any thread, and joins that thread's lists.
-/// Cost        a list pop and a list push, an eighth of malloc and free; above 256 KiB, and where the list is empty,
-///             the global heap's.
+/// Threads     memory may be freed on any thread, and joins that thread's lists.
+/// Cost        a list pop and a list push, an eighth of malloc and free; above 256 KiB, and where the list is
+///             empty, an allocation from the global heap.
 template <class T>
 struct recycled_allocator {
   using value_type = T;

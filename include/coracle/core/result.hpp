@@ -8,7 +8,7 @@
 #include <utility>
 
 namespace coracle {
-/// Stands for the result of an awaitable that has none.
+/// Stands for the result of an awaitable that returns void.
 struct void_value {};
 
 namespace detail {
@@ -33,13 +33,13 @@ using stored_t = std::conditional_t<
 #endif
 }  // namespace detail
 
-/// A value of type `T` (also void or a reference), an exception, that it was cancelled, or nothing yet.
+/// A value of type `T` (also void or a reference), an exception, a cancellation, or nothing yet.
 ///
 ///     coracle::outcome<int> end;
 ///     end.emplace_from([] { return read_number(); });
 ///     if (end.has_value()) use(std::move(end).get());  // without a value, get() throws
 ///
-/// Threads  none of its own: whoever hands it over orders the accesses.
+/// Threads  not thread-safe: the code that passes it to another thread orders the accesses.
 /// Cost     the larger of `T` and a pointer, plus one byte.
 template <class T>
 class outcome {
@@ -78,7 +78,8 @@ class outcome {
     }
     state_ = state::value;
   }
-  /// Requires: empty. `why` is a reason; out_of_memory counts as an error, std::bad_alloc, as where it is thrown.
+  /// Requires: empty. `why` is not none; out_of_memory is stored as an error, std::bad_alloc, as where it is
+  /// thrown.
   void emplace_cancelled(stop_reason why) noexcept {
 #if CORACLE_EXCEPTIONS()
     if (why == stop_reason::out_of_memory) [[unlikely]]
@@ -87,7 +88,8 @@ class outcome {
     reason_ = why;
     state_ = state::cancelled;
   }
-  /// Stores what `f()` gives, or how it ended else: operation_cancelled counts as cancelled. Requires: empty.
+  /// Stores what `f()` returns, or how it ended otherwise: operation_cancelled counts as cancelled. Requires:
+  /// empty.
   template <class F>
   void emplace_from(F&& f) noexcept {
 #if CORACLE_EXCEPTIONS()
@@ -122,14 +124,14 @@ class outcome {
   [[nodiscard]] bool is_empty() const noexcept { return state_ == state::empty; }
   [[nodiscard]] bool has_value() const noexcept { return state_ == state::value; }
   [[nodiscard]] bool has_error() const noexcept { return state_ == state::error; }
-  /// It was stopped, as asked: neither a value nor an error.
+  /// Returns true if it was stopped because of a request: neither a value nor an error.
   [[nodiscard]] bool is_cancelled() const noexcept { return state_ == state::cancelled; }
-  /// The stored exception; null if there is none.
+  /// Returns the stored exception, or null if there is none.
   [[nodiscard]] std::exception_ptr error() const noexcept { return has_error() ? error_ : nullptr; }
-  /// Why it was cancelled; none: it was not.
+  /// Returns why it was cancelled, or none if it was not.
   [[nodiscard]] stop_reason reason() const noexcept { return is_cancelled() ? reason_ : stop_reason::none; }
 
-  /// The value, moved out; throws the stored exception, or operation_cancelled. Requires: not empty.
+  /// Returns the value, moved out; throws the stored exception, or operation_cancelled. Requires: not empty.
   T get() && {
     check();
     if constexpr (std::is_reference_v<T>) {
@@ -138,7 +140,7 @@ class outcome {
       return std::move(value_);
     }
   }
-  /// The value in place; throws as the other does. Requires: not empty.
+  /// Returns the value in place; throws as the overload above does. Requires: not empty.
   std::add_lvalue_reference_t<T> get() & {
     check();
     if constexpr (std::is_reference_v<T>) {

@@ -6,8 +6,9 @@
 
 namespace coracle {
 namespace detail {
-/// Base of an awaiter of nothing that goes to the end of an executor's queue. An executor is no wait queue, and
-/// nothing is taken out of it: whoever is asked to stop on the way arrives, and is cancelled there.
+/// Base of an awaiter of nothing that goes to the end of an executor's queue. An executor is no wait queue,
+/// and entries are never removed from it: a coroutine that is stopped on the way arrives, and is cancelled
+/// there.
 class stoppable_hop : resumption {
  public:
   bool await_ready() const noexcept { return false; }
@@ -18,7 +19,7 @@ class stoppable_hop : resumption {
 
  protected:
   stoppable_hop() noexcept = default;
-  /// `place` null: the coroutine stays where it is.
+  /// If `place` is null, the coroutine stays where it is.
   template <class Executor, class Promise>
   CORACLE_ALWAYS_INLINE()
   bool go(Executor* place, std::coroutine_handle<Promise> suspended) noexcept {
@@ -34,12 +35,13 @@ class stoppable_hop : resumption {
     place->post(*this);
     return true;
   }
-  /// For one that need not go anywhere. False: it goes on at once.
+  /// For a coroutine that need not go anywhere. Returns false if it continues at once.
   CORACLE_COLD() bool give_way(std::coroutine_handle<> suspended) noexcept {
     handle = suspended;
     return detail::give_way(*this);
   }
-  /// For one that suspended all the same: it goes on on its own executor or, outside any, before this returns.
+  /// For a coroutine that suspended all the same: it continues on its own executor or, outside any, before
+  /// this returns.
   CORACLE_COLD() void come_back(std::coroutine_handle<> suspended) noexcept {
     handle = suspended;
     if (executor* const home = current_executor()) {
@@ -64,22 +66,24 @@ class stoppable_hop : resumption {
 };
 }  // namespace detail
 
-/// What the `schedule()` of an executor gives: awaited, it goes there, behind what is queued already.
+/// Returned by the `schedule()` of an executor: awaiting it moves the coroutine there, behind everything
+/// queued already.
 ///
 ///     schedule_operation<my_executor> schedule() noexcept { return schedule_operation{*this}; }
 ///
 /// Resumes on    the executor.
-/// Cancellation  stop requested before: it does not move, but takes a turn where it is, if that is on an executor. On
-///               the way: it takes its turn, arrives there, and is cancelled then.
-/// Exceptions    operation_cancelled, and nothing else.
+/// Cancellation  stop requested before: it does not move, but takes a turn where it is, if that is on an
+///               executor. Stop requested on the way: it takes its turn, arrives there, and is then
+///               cancelled.
+/// Exceptions    operation_cancelled only.
 /// Threads       as the executor's post().
-/// Cost          no allocation; the executor's post(), and two looks at the stop token.
+/// Cost          no allocation; the executor's post(), and two reads of the stop token.
 template <class Executor>
 class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_operation
     : public detail::stoppable_hop {
  public:
   explicit schedule_operation(Executor& place) noexcept : place_(place) {}
-  /// Always suspends, so that an awaiter around this one may ignore what it returns.
+  /// Always suspends, so an awaiter that wraps this one may ignore the result.
   template <class Promise>
   CORACLE_NOINLINE_SUSPEND()
   void await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
@@ -91,14 +95,15 @@ class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_oper
   Executor& place_;
 };
 
-/// An executor as a scheduler: a pointer that may be copied and kept, to come back to where one was.
+/// An executor as a scheduler: a pointer that may be copied and kept, to return to the current executor
+/// later.
 ///
 ///     const coracle::scheduler_ref home = coracle::current_scheduler();
 ///     co_await coracle::resume_on(foreign_operation(), home);  // a type that knows nothing of coracle
 ///
-/// Resumes on    its executor; at once, without suspending, if the caller is there already or there is none.
+/// Resumes on    its executor; at once, without suspending, if the caller is already there or there is none.
 /// Cancellation  as schedule_operation.
-/// Threads       any number of threads at once, while the executor lives.
+/// Threads       any number of threads at once, while the executor exists.
 class scheduler_ref {
  public:
   explicit scheduler_ref(executor* place) noexcept : place_(place) {}
@@ -119,13 +124,13 @@ class scheduler_ref {
     executor* place_;
   };
   schedule_operation schedule() const noexcept { return schedule_operation{place_}; }
-  /// Null if there is none.
+  /// Returns null if there is none.
   [[nodiscard]] executor* place() const noexcept { return place_; }
   friend bool operator==(scheduler_ref, scheduler_ref) = default;
 
  private:
   executor* place_;
 };
-/// The scheduler on which the calling thread runs a coroutine now.
+/// Returns the scheduler on which the calling thread currently runs a coroutine.
 [[nodiscard]] inline scheduler_ref current_scheduler() noexcept { return scheduler_ref{current_executor()}; }
 }  // namespace coracle

@@ -22,15 +22,16 @@ template <class T = void>
 class shared_task;
 
 namespace detail {
-/// Where the handles, the awaiters and the end of a shared coroutine meet.
+/// Synchronises the handles, the awaiters and the end of a shared coroutine.
 class shared_end {
  public:
   enum class arrival { starts, waits, goes_on };
 
   /// If it returns true, what the body wrote is visible to the caller.
   [[nodiscard]] bool has_ended() const noexcept { return state_.load(memory_order_acquire) == ended; } /*S1*/
-  /// What the coroutine behind `self` does now: it runs the body, which nobody has started; or it is woken at the
-  /// end of the body; or it goes on: the body has ended, or stop was requested. `self` may be gone if it waits.
+  /// Returns what the coroutine behind `self` does now: it runs the body, which has not been started; or it
+  /// waits, and is woken at the end of the body; or it goes on, since the body has ended or stop was
+  /// requested. If it waits, `self` may be gone.
   arrival enqueue(queued_waiter& self) noexcept {
     const std::uint32_t seen = state_.lock();
     const bool waits = seen != ended && waiters_.push(self);
@@ -48,14 +49,15 @@ class shared_end {
   }
 
   void add_handle() noexcept { handles_.fetch_add(1, memory_order_relaxed); } /*H3*/
-  /// If it returns true, this was the last handle: what the others did is visible to the caller, which frees the frame.
+  /// If it returns true, this was the last handle: what the others did is visible to the caller, which must
+  /// free the frame.
   [[nodiscard]] bool drop_handle() noexcept {
-    // Nobody can copy the only handle while it is dropped, so a load is enough for that one.
+    // The only handle cannot be copied while it is dropped, so a load suffices for it.
     return handles_.load(memory_order_acquire) == 1 ||       /*H1*/
            handles_.fetch_sub(1, memory_order_acq_rel) == 1; /*H2*/
   }
-  /// Destroys the frame, at once or when those in whose destruction this is called are gone: so a chain of any length
-  /// takes a bounded stack. Requires: there is no handle any more.
+  /// Destroys the frame, at once or after the frames in whose destruction this is called, so a chain of any
+  /// length takes a bounded stack. Requires: no handle is left.
   void destroy_frame() noexcept {
     shared_destructions& thread = this_thread().destructions;
     if (thread.depth == shared_destructions::most) [[unlikely]]
@@ -68,8 +70,8 @@ class shared_end {
   }
 
  protected:
-  /// Wakes whoever waits; gives the one to be continued at once, if there is one. The body's own handle still
-  /// keeps the frame.
+  /// Wakes the waiters. Returns the one to continue at once, if there is one. The body's own handle still
+  /// keeps the frame alive.
   std::coroutine_handle<> end() noexcept {
     static_cast<void>(state_.lock());
     waiter* const first = waiters_.take_all();
@@ -80,7 +82,7 @@ class shared_end {
   }
 
  private:
-  /// A promise begins with this, and the distance from the frame is the same for each promise.
+  /// Every promise begins with this class, so its distance from the frame is the same for each.
   [[nodiscard]] std::coroutine_handle<> frame() noexcept {
     return std::coroutine_handle<shared_end>::from_promise(*this);
   }
@@ -95,18 +97,18 @@ class shared_end {
     }
   }
 
-  // The result belongs to the body until it has ended, then to all who have seen that, who share it.
+  // The result belongs to the body until it has ended, then to every coroutine that has seen the end.
   //   [S1] load    acquire  see what the body wrote     pairs with B2 of the end
   static constexpr std::uint32_t unstarted = 0, running = 2, ended = 4;
   locked_word<std::uint32_t> state_{unstarted};
   wait_queue waiters_;
-  // How many handles there are; of a frame that waits to be destroyed, where there is none any more, the next such one.
+  // The number of handles; in a frame queued for destruction, which has none, the next frame of that queue.
   using count_or_next = tagged_pointer<shared_end, no_tag>;
-  // Who drops the last handle frees the frame. The body has one of its own while it runs.
+  // The thread that drops the last handle frees the frame. The body holds a handle of its own while it runs.
   //   [H1] load                      acquire  see what the others did before they dropped  pairs with H2
   //   [H2] drop one                  acq_rel  publish what this one did, see the others'   pairs with H1, H2
-  //   [H3] one more                  relaxed  whoever adds has one
-  //   [H4] the next to be destroyed  relaxed  there is no handle any more: only the thread that destroys it comes here
+  //   [H3] one more                  relaxed  the caller has a handle already
+  //   [H4] the next to be destroyed  relaxed  no handle is left: only the destroying thread uses this
   atomic<std::uintptr_t> handles_{1};
 };
 
@@ -120,7 +122,7 @@ struct shared_task_promise : shared_end,
   ends_by<shared_task_promise> final_suspend(body_end end = body_end::here()) const noexcept {
     return ends_by<shared_task_promise>(end);
   }
-  /// The result in place; throws the stored exception. Requires: has_ended(), seen by the caller.
+  /// Returns the result in place, or throws the stored exception. Requires: has_ended(), seen by the caller.
   std::add_lvalue_reference_t<T> look() {
     if constexpr (std::is_void_v<T>) {
       this->take();
@@ -139,24 +141,26 @@ struct shared_task_promise : shared_end,
 };
 }  // namespace detail
 
-/// A coroutine that starts when it is first awaited, and whose result any number of coroutines await.
+/// A coroutine that starts when it is first awaited, and whose result any number of coroutines may await.
 ///
 ///     coracle::shared_task<std::string> page = fetch(url);
 ///     co_await coracle::when_all(print_title(page), count_words(page));  // one fetch; each holds a copy
 ///
-/// A copy is another handle of the same coroutine. `co_await` gives a reference to the result, which lives as
-/// long as a handle does; an empty handle throws broken_promise.
-/// Prefer task where one coroutine awaits the result: it needs no atomic, and moves the result out.
+/// A copy is another handle to the same coroutine. `co_await` returns a reference to the result, which lives
+/// as long as any handle does; awaiting an empty handle throws broken_promise. Prefer task where one
+/// coroutine awaits the result: it needs no atomic, and moves the result out.
 /// Order         the body runs inside the first `co_await`; awaiters are woken first come, first served.
-/// Resumes on    the executor on which the awaiter suspended, the first one too; outside any executor, the thread that
-///               ended the body. Awaited after its end it goes on at once.
-/// Cancellation  a stop request to an awaiter ends its wait; the body, which belongs to all of them, goes on: it
-///               inherits no awaiter's environment, but starts with an empty one. Stopped before, it is not started.
+/// Resumes on    the executor on which the awaiter suspended, the first awaiter's too; outside any executor,
+///               the thread that ended the body. An await after the end continues at once.
+/// Cancellation  a stop request to an awaiter ends its wait; the body, which belongs to all awaiters, goes
+///               on: it inherits no environment but starts with an empty one. An awaiter that was stopped
+///               before does not start the body.
 /// Exceptions    one that leaves the body is thrown from each `co_await`, the same object from all of them;
 ///               operation_cancelled.
-/// Threads       handles of one coroutine may be copied, awaited and dropped on any threads at once; one
-///               handle is used as one pointer is.
-/// Cost          one frame from the recycler; an atomic operation to start, to wait, and to end; a copy of
+/// Threads       handles of one coroutine may be copied, awaited and dropped on any threads at once; a single
+///               handle has the thread safety of a pointer.
+/// Cost          one frame from the recycler; an atomic operation to start, to wait, and to end; one more to
+///               copy a handle, and to drop a handle that is not the last.
 ///               the handle is one more, and so is dropping a handle that is not the last.
 template <class T>
 class [[nodiscard(
@@ -182,31 +186,32 @@ class [[nodiscard(
     swap(other);
     return *this;
   }
-  /// The last handle destroys the body, unless it has started and not ended: then it goes on, and its end does. Bodies that
-  /// hold the last handle of one another are destroyed on a bounded stack, those deeper than 16 after the others.
+  /// The last handle destroys the body, unless it has started and not ended: then the body goes on, and is
+  /// destroyed at its end. Bodies that hold the last handle of one another are destroyed on a bounded stack:
+  /// those nested deeper than 16 after the others.
   ~shared_task() {
     if (body_ && body_.promise().drop_handle()) body_.promise().destroy_frame();
   }
 
   void swap(shared_task& other) noexcept { std::swap(body_, other.body_); }
   friend void swap(shared_task& a, shared_task& b) noexcept { a.swap(b); }
-  /// Returns true if both are handles of the same coroutine, or empty.
+  /// Returns true if both are handles to the same coroutine, or both are empty.
   friend bool operator==(const shared_task& a, const shared_task& b) noexcept { return a.body_ == b.body_; }
   /// Returns false if moved from or default constructed.
   [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
-  /// Refused: whoever asks this of a call has forgotten to await what it returns.
+  /// Rejected at compile time: a condition on the call itself means that the returned task was not awaited.
   template <class Nothing = void>
   explicit operator bool() const&& noexcept {
     static_assert(!std::is_void_v<Nothing>,
                   "a shared_task is no condition: co_await the call, which gives its result");
     return false;
   }
-  /// Returns true if the body has ended, or there is none; an await would not suspend.
+  /// Returns true if the body has ended or there is none; an await would then not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.promise().has_ended(); }
 
-  /// Awaitable of `T&`; of nothing, if `T` is void.
+  /// Awaitable of `T&`, or of nothing if `T` is void.
   awaiter operator co_await() const noexcept { return awaiter{body_}; }
-  /// An awaitable that waits for the end of the body and gives nothing, not even its exception.
+  /// Returns an awaitable that waits for the end of the body and returns nothing, not even its exception.
   [[nodiscard("when_ready() does nothing until it is awaited")]] ready_awaiter when_ready() const noexcept {
     return ready_awaiter{body_};
   }
@@ -234,7 +239,7 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
       const bool gives_way = detail::has_to_give_way() && this->start_after_others(suspended, inherited);
       return gives_way ? std::noop_coroutine() : transfer_to(suspended);
     }
-    // What enqueue() finds goes through a local: this object may be gone when wait() returns.
+    // The result of enqueue() is stored in a local: this object may be gone when wait() returns.
     const auto body = body_;
     arrival found = arrival::goes_on;
     found_ = &found;
@@ -288,7 +293,8 @@ using without_rvalue_reference =
     std::conditional_t<std::is_rvalue_reference_v<T>, std::remove_reference_t<T>, T>;
 }  // namespace detail
 
-/// Any awaitable as a shared_task: it is awaited once, and its result is shared. The awaitable is moved in.
+/// Turns any awaitable into a shared_task, which awaits it once and shares its result. The awaitable is moved
+/// in.
 template <awaitable Awaitable>
 shared_task<detail::without_rvalue_reference<await_result_t<Awaitable>>> make_shared_task(Awaitable value) {
   co_return co_await static_cast<Awaitable&&>(value);

@@ -5,9 +5,9 @@
 #include <coracle/core/detail/stop_state.hpp>
 #include <utility>
 
-// Code that has a std::stop_token includes <stop_token>; for all other code its names suffice, because that header
-// brings threads, streams and locales to everything that waits. A version of libstdc++ that is not known yet may
-// declare them differently.
+// Code that has a std::stop_token includes <stop_token>. For all other code the declarations suffice: that
+// header would bring threads, streams and locales into everything that waits. A future version of libstdc++
+// may declare them differently.
 #if defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE <= 15
 namespace std {
 _GLIBCXX_BEGIN_NAMESPACE_VERSION
@@ -32,7 +32,7 @@ class following_state final : public stop_state {
   struct relay {
     following_state* self;
     void operator()() const noexcept {
-      // While it runs it holds a reference, so no other thread waits for it inside the destructor.
+      // While the function runs it holds a reference, so no other thread waits for it inside the destructor.
       if (!self->keep_unless_dropped()) return;
       self->request(stop_reason::requested);
       self->drop();
@@ -43,18 +43,18 @@ class following_state final : public stop_state {
 class linked_stop_source;
 }  // namespace detail
 
-/// Tells whether stop was requested, and why. Any number of them see one stop_source.
+/// Tells whether stop was requested, and why. Any number of tokens may refer to one stop_source.
 ///
 ///     while (!token.stop_requested()) co_await step();
 ///
-/// Converts from std::stop_token (one allocation); the way back is a callback:
+/// Converts from std::stop_token (one allocation); for the opposite direction use a callback:
 ///     coracle::stop_callback relay{token, [&source] { source.request_stop(); }};  // a std::stop_source
 ///
 /// Threads  any number of threads may use copies at once.
 /// Cost     one pointer; a copy is an atomic increment.
 class stop_token {
  public:
-  /// One that is never requested.
+  /// A token for which stop is never requested.
   stop_token() noexcept = default;
   /// Follows `other`. Throws std::bad_alloc.
   template <std::same_as<std::stop_token> Token>
@@ -72,7 +72,7 @@ class stop_token {
 
   /// Once true, always true; what the requester did before is then visible.
   [[nodiscard]] bool stop_requested() const noexcept { return state_ && state_->requested(); }
-  /// Why; none: it is not requested.
+  /// Returns the reason, or none if stop was not requested.
   [[nodiscard]] stop_reason reason() const noexcept { return state_ ? state_->reason() : stop_reason::none; }
   /// Returns false if stop was not requested and no source is left that could request it.
   [[nodiscard]] bool stop_possible() const noexcept { return state_ && state_->possible(); }
@@ -94,7 +94,7 @@ class stop_token {
     return state;
   }
 
-  /// Requires: it is not lent.
+  /// Requires: not lent.
   [[nodiscard]] detail::stop_state& kept_state() const noexcept {
     return static_cast<detail::stop_state&>(*state_);
   }
@@ -108,9 +108,10 @@ class stop_token {
 ///     co_await coracle::with_stop(serve(), source.get_token());  // elsewhere: source.request_stop()
 ///
 /// Order       callbacks run in the order of their registration, before request_stop() returns.
-/// Resumes on  what a callback wakes outside any executor goes on after the last callback, inside request_stop().
+/// Resumes on  a coroutine that a callback wakes outside any executor continues after the last callback,
+///             inside request_stop().
 /// Threads     all members are thread-safe; only the first request runs the callbacks.
-/// Cost        one allocation a source, none a token or a callback.
+/// Cost        one allocation for a source, none for a token or a callback.
 class stop_source {
  public:
   /// Throws std::bad_alloc.
@@ -131,7 +132,7 @@ class stop_source {
     state_->drop();
   }
 
-  /// An empty token, if this was moved from.
+  /// Returns an empty token if this was moved from.
   [[nodiscard]] stop_token get_token() const noexcept {
     if (state_) state_->keep();
     return stop_token{state_};
@@ -154,16 +155,16 @@ class stop_source {
   detail::stop_state* state_ = nullptr;
 };
 
-/// Calls a function once stop is requested: in its own constructor, if that has happened; else inside
-/// request_stop(), on the requester's thread. Destroying it deregisters the function.
+/// Calls a function once stop is requested: in its own constructor if that has already happened, otherwise
+/// inside request_stop(), on the requesting thread. The destructor deregisters the function.
 ///
 ///     coracle::stop_callback on_stop{token, [&]() noexcept { event.set(); }};
 ///
-/// Order       none among the callbacks that one request runs, but the order of registration.
-/// Exceptions  the function must not throw: std::terminate.
-/// Threads     the destructor returns when the function does not run and will not: it waits for a call on another
-///             thread, and does not wait inside its own. No coroutine that a callback wakes runs inside it, so two
-///             callbacks that wake each other's owners cannot wait for each other.
+/// Order       the callbacks that one request runs are called in the order of registration.
+/// Exceptions  if the function throws, std::terminate is called.
+/// Threads     the destructor returns once the function is not running and will not run: it waits for a call
+///             on another thread, but not inside that call itself. No coroutine that a callback wakes runs
+///             inside it, so two callbacks that wake each other's owners cannot deadlock.
 /// Cost        no allocation.
 template <class Function>
 class [[nodiscard("a stop_callback that is dropped is deregistered at once: give it a name")]] stop_callback

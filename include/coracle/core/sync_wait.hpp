@@ -21,7 +21,8 @@ class waiting_thread : public callback_frame {
   }
 
  private:
-  /// It may be for ever, but nobody can know: another thread may be about to complete what is awaited.
+  /// The wait may be a deadlock, but that cannot be detected: another thread may be about to complete the
+  /// awaitable.
   CORACLE_COLD() void tell_if_long() noexcept {
     const timespec second{1, 0};
     if (event_.wait(&second)) return;
@@ -38,7 +39,7 @@ class waiting_thread : public callback_frame {
     }
   }
   const thread_state* owner_;
-  bool finished_here_ = false;  // only the owner touches it, so the usual case needs no atomic operation
+  bool finished_here_ = false;  // only the owner accesses it, so the common case needs no atomic operation
   one_shot event_;
 };
 }  // namespace detail
@@ -48,13 +49,13 @@ class waiting_thread : public callback_frame {
 ///
 ///     int value = coracle::sync_wait(answer());
 ///
-/// Prefer co_await wherever there is a coroutine: a scheduler's thread that blocks here runs nothing else, and
-/// waits for ever if what it awaits is to run there. A program with checks says so on stderr after a second.
+/// Prefer co_await inside a coroutine: a scheduler's thread that blocks here runs nothing else, and deadlocks
+/// if the awaited work must run there. A checked build reports a long wait on stderr after a second.
 /// Resumes on    the awaited coroutines belong to no scheduler until one moves them.
 /// Cancellation  the awaited coroutines get an empty environment: nothing stops them.
 /// Exceptions    those of the awaitable.
 /// Threads       any number of threads at once.
-/// Cost          no allocation; a system call only if the thread really has to sleep.
+/// Cost          no allocation; a system call only if the thread has to sleep.
 template <awaitable Awaitable>
 await_result_t<Awaitable> sync_wait(Awaitable&& value) {
   auto&& a = get_awaiter(static_cast<Awaitable&&>(value));

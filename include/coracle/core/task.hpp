@@ -21,13 +21,13 @@ class forked;
 /// Order         the body runs inside the `co_await`, the awaiter's next line right after it.
 /// Resumes on    the thread that finished the body: a transfer, without a scheduler, a lock or an atomic.
 /// Cancellation  inherits its awaiter's environment, and so its stop token.
-/// Exceptions    one that leaves the body is thrown from the `co_await`. What the destructor of a local throws after
-///               `co_return value` may not be caught in the body by one that then awaits again.
-/// Threads       one at a time; it may be moved between threads before it is awaited. While it is awaited it may be moved,
-///               as by a vector that grows, but not destroyed.
-/// Parameters    live until the body has ended, and at most until the end of the full expression that has the `co_await`.
-///               Which of the two depends on the compiler, unless CORACLE_ENABLE_BODY_FOLDING=0 makes it the latter
-///               everywhere (docs/checked-builds.md).
+/// Exceptions    one that leaves the body is thrown from the `co_await`. If the destructor of a local throws
+///               after `co_return value`, a body that catches the exception must not await again.
+/// Threads       one at a time. It may be moved between threads before it is awaited. While it is awaited it
+///               may be moved, as by a vector that grows, but not destroyed.
+/// Parameters    live until the body has ended, and at most until the end of the full expression that
+///               contains the `co_await`. Which of the two depends on the compiler, unless
+///               CORACLE_ENABLE_BODY_FOLDING=0 makes it the latter everywhere (docs/checked-builds.md).
 /// Cost          one frame from the recycler (none where it is folded away), constant stack.
 template <class T>
 class [[nodiscard(
@@ -47,12 +47,12 @@ class [[nodiscard(
     task(std::move(other)).swap(*this);
     return *this;
   }
-  /// Destroys the body where it stands, and with it all that it awaits. Requires: it is not running, and
-  /// nobody is about to resume it. Suspended bodies that await one another are destroyed recursively, each on 16 to 130
-  /// bytes of stack with -O2, by how much it holds, up to 1,200 with -O0 or a sanitizer, and up to 2,700 with those of
-  /// g++ and -O1 to -O3: of 8 MiB, 3,000 fit in every build and 60,000 with -O2. A longer chain is to be brought to its
-  /// end, by a stop request.
-  /// Bodies that have ended take no stack.
+  /// Destroys the body where it is suspended, and with it everything that it awaits. Requires: it is not
+  /// running, and no thread is about to resume it. Suspended bodies that await one another are destroyed
+  /// recursively. Depending on its contents, each takes 16 to 130 bytes of stack with -O2, up to 1,200 with
+  /// -O0 or a sanitizer, and up to 2,700 with g++'s sanitizers and -O1 to -O3: in 8 MiB, 3,000 fit in every
+  /// build and 60,000 with -O2. End a longer chain by a stop request instead. Bodies that have ended take no
+  /// stack.
   CORACLE_ALWAYS_INLINE() ~task() {
     if (!body_) return;
     if constexpr (promise_type::owner_drops_error) body_.promise().drop_untaken_error();
@@ -64,31 +64,34 @@ class [[nodiscard(
   }
 
   void swap(task& other) noexcept { std::swap(body_, other.body_); }
-  /// Returns false if moved from or default constructed. Once it has been awaited, either: with clang the await takes
-  /// the frame out of the task, with g++ it stays until the task is destroyed.
+  /// Returns false if moved from or default constructed. Unspecified once it has been awaited: with clang the
+  /// await takes the frame out of the task, with g++ the frame stays until the task is destroyed.
   [[nodiscard]] explicit operator bool() const& noexcept { return static_cast<bool>(body_); }
-  /// Refused: whoever asks this of a call has forgotten to await what it returns.
+  /// Rejected at compile time: a condition on the call itself means that the returned task was not awaited.
   template <class Nothing = void>
   explicit operator bool() const&& noexcept {
     static_assert(!std::is_void_v<Nothing>,
                   "a task is no condition: co_await the call, which gives its result");
     return false;
   }
-  /// Returns true if the body has ended, or there is none.
+  /// Returns true if the body has ended or there is none.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
-  /// Runs the body and gives its result, moved out. Requires: not empty, and not awaited so before.
-  // The awaiter is a copy of the handle: the frame stays the task's.
+  /// Runs the body and returns its result, moved out. Requires: not empty, and not awaited in this way
+  /// before.
+  // The awaiter is a copy of the handle: the task keeps the frame.
   detail::bridged<awaiter> operator co_await() && noexcept {
     require_body();
     return detail::bridged<awaiter>{body_};
   }
-  // Coroutines of coracle prefer this one with clang (core/awaitable.hpp): the await takes the frame out of the task.
+  // With clang, coracle's coroutines prefer this awaiter (core/awaitable.hpp): the await takes the frame out
+  // of the task.
   CORACLE_ALWAYS_INLINE() detail::bridged<detail::awaited_task<T>> owning_awaiter() && noexcept {
     require_body();
     return detail::bridged<detail::awaited_task<T>>{std::exchange(body_, nullptr)};
   }
-  /// The same two for what awaits as a task, or as a frame that is no coroutine: core/detail/task_awaiter.hpp.
+  /// Like the two above, for an awaiter that is a task or a frame that is no coroutine:
+  /// core/detail/task_awaiter.hpp.
   awaiter plain_awaiter() && noexcept {
     require_body();
     return *this;
@@ -97,8 +100,8 @@ class [[nodiscard(
     require_body();
     return detail::awaited_task<T>{std::exchange(body_, nullptr)};
   }
-  /// An awaitable that runs the body and gives nothing, not even its exception: the result stays in the
-  /// task for a later `co_await std::move(task)`.
+  /// Returns an awaitable that runs the body and returns nothing, not even its exception: the result stays in
+  /// the task for a later `co_await std::move(task)`.
   [[nodiscard]] detail::task_ready_awaiter<T> when_ready() const noexcept {
     require_body();
     return detail::task_ready_awaiter<T>{body_};
@@ -107,7 +110,7 @@ class [[nodiscard(
  private:
 #if CORACLE_CHECKS()
   friend class forked<T>;
-  /// It was awaited, in some way, and has failed, and nobody has taken its result.
+  /// Returns true if it was awaited, in any way, and has failed, and its result has not been taken.
   [[nodiscard]] bool keeps_an_error() const noexcept {
     return body_ && body_.done() && body_.promise().parent() && body_.promise().has_error();
   }
@@ -115,7 +118,7 @@ class [[nodiscard(
   void require_body() const noexcept { CORACLE_CHECK(body_, detail::awaited_empty); }
 };
 
-/// Any awaitable as a task: for a container, or to give a name to its type. The awaitable is moved in.
+/// Turns any awaitable into a task: for a container, or to name its type. The awaitable is moved in.
 template <awaitable Awaitable>
 task<await_result_t<Awaitable>> make_task(Awaitable value) {
   co_return co_await static_cast<Awaitable&&>(value);

@@ -17,20 +17,20 @@ struct timer_link {
   timer_link* next = nullptr;
   timer_link* previous = nullptr;
 };
-/// A deadline that a timer_wheel keeps. It lives in whoever waits, and stays at its address while it is kept.
+/// A deadline in a timer_wheel. It is part of the awaiter, and must not move while it is in the wheel.
 struct timer_node : timer_link {
   std::uint64_t deadline = 0;  ///< in the wheel's units
 };
 
-/// What a timer_service keeps of a deadline, and calls when it has come. It lives in the awaiter.
-//
-// `progress` and what the wheel uses belong to the lock of the service.
+/// A timer_service's entry for a deadline, with the function to call when it expires. It is part of the
+/// awaiter.
+// The lock of the service guards `progress` and the fields that the wheel uses.
 //   idle      not added yet
 //   waiting   in the service
-//   fired     its time has come: `fire` is about to be called, or was
-//   removed   will not fire; also before it was added, which then does not happen
+//   fired     the deadline has expired: `fire` is about to be called, or was
+//   removed   will not fire; a timer removed before it was added is never added
 struct timer : timer_node {
-  /// Wakes a coroutine or requests a stop, and is short. The timer may be gone once it has done so.
+  /// Wakes a coroutine or requests a stop, and is short. The timer may be gone afterwards.
   using action = void(timer&) noexcept;
   enum class state : std::uint8_t { idle, waiting, fired, removed };
   explicit timer(action* when_due) noexcept : fire(when_due) {}
@@ -38,15 +38,16 @@ struct timer : timer_node {
   action* fire;
   plain<state> progress = state::idle;
 };
-/// What a service does with a timer that is due, without its lock. No coroutine runs inside the timer's
-/// function, nor before those of all timers that were taken out together have returned: it might wait for one
-/// of them.
+/// Fires an expired timer, without the lock of the service. No coroutine runs inside the timer's function,
+/// nor before the functions of all timers that expired together have returned: the coroutine might wait for
+/// one of them.
 inline void fire(timer& due) noexcept {
   const wake_after_callbacks put_off{this_thread()};
   due.fire(due);
 }
 
-/// A delay in the clock's unit: rounded up; 0 if it is negative, max() if it is too long for the clock.
+/// Converts a delay to the clock's unit: rounded up; 0 if it is negative, max() if it is too long for the
+/// clock.
 template <class Rep, class Period>
 constexpr std::chrono::steady_clock::duration clock_duration(
     std::chrono::duration<Rep, Period> delay) noexcept {
@@ -70,7 +71,7 @@ constexpr std::chrono::steady_clock::duration clock_duration(
     return steady{static_cast<wide>(whole) < units ? whole + 1 : whole};
   }
 }
-/// max(), which is never, where the clock does not reach so far.
+/// Returns max(), which means never, if the result is beyond the clock's range.
 constexpr std::chrono::steady_clock::time_point later_by(std::chrono::steady_clock::time_point now,
                                                          std::chrono::steady_clock::duration delay) noexcept {
   using time_point = std::chrono::steady_clock::time_point;
@@ -80,8 +81,8 @@ constexpr std::chrono::steady_clock::time_point later_by(std::chrono::steady_clo
 }
 }  // namespace detail
 
-/// The clock of an executor, and the timers that go by it. An executor that has none of its own leaves both
-/// to the program's: see executor::timers().
+/// The clock of an executor, and its timers. An executor without a timer service uses the program's: see
+/// executor::timers().
 ///
 /// Order    timers fire by deadline; equal ones in the order in which they were added. Never early.
 /// Threads  any number of threads at once, unless the executor says otherwise.
@@ -91,19 +92,20 @@ class timer_service {
   using time_point = std::chrono::steady_clock::time_point;
 
   [[nodiscard]] virtual time_point now() noexcept = 0;
-  /// Calls `each.fire` at `deadline`, by detail::fire() on a thread of the service; never inside this call.
-  /// The timer may be gone when this returns true. False: it was removed before. time_point::max(): never.
-  /// Requires: not added before.
+  /// Calls `each.fire` at `deadline`, by detail::fire() on a thread of the service, and never inside this
+  /// call. time_point::max() means never. If it returns true, the timer may already be gone; false if it was
+  /// removed before. Requires: not added before.
   virtual bool add(detail::timer& each, time_point deadline) noexcept = 0;
-  /// True: it was waiting, and will not fire. False: it was not there yet, and add() will refuse it; or its
-  /// function is about to be called, or was.
+  /// Returns true if the timer was waiting, and will not fire. Returns false if it was not added yet, and
+  /// add() will refuse it, or if its function is about to be called or was.
   virtual bool remove(detail::timer& each) noexcept = 0;
 
  protected:
   ~timer_service() = default;
 };
 
-/// The time by the clock of the executor on which the caller runs: std::chrono::steady_clock's, or a test's.
+/// Returns the time of the clock of the executor on which the caller runs: std::chrono::steady_clock's, or a
+/// test's.
 [[nodiscard]] inline std::chrono::steady_clock::time_point steady_now() noexcept {
   executor* const here = current_executor();
   timer_service* const timers = here ? here->timers() : nullptr;

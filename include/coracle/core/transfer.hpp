@@ -14,7 +14,7 @@ inline std::coroutine_handle<> take_next(thread_state& thread) noexcept {
   thread.next = nullptr;
   return next;
 }
-/// While it lives, what is left in the thread's `next` slot is run by who calls drain() inside it.
+/// While it exists, a handle left in the thread's `next` slot is run by the caller of drain().
 struct drain_scope {
   thread_state& thread;
   bool outer;
@@ -22,7 +22,7 @@ struct drain_scope {
   explicit drain_scope(thread_state& of) noexcept : thread(of), outer(of.draining) { of.draining = true; }
   ~drain_scope() { thread.draining = outer; }
 
-  /// Runs `h`, then whatever it and its successors left in the slot.
+  /// Runs `h`, then each handle that it and its successors leave in the slot.
   CORACLE_ALWAYS_INLINE() void drain(std::coroutine_handle<> h) const {
     do {
       h.resume();
@@ -35,33 +35,33 @@ inline void drain(std::coroutine_handle<> h) {
   entered.drain(h);
 }
 
-/// Has `h` run as soon as the caller, which is about to return to the drain loop, has done so; runs it at
-/// once where there is no such loop.
+/// Runs `h` as soon as the caller has returned to the drain loop, which it is about to do; runs it at once
+/// where there is no such loop.
 inline void resume_on_return(std::coroutine_handle<> h) {
   thread_state& thread = this_thread();
   if (!thread.draining) return drain(h);
-  // The slot is taken where foreign code resumed the caller by h.resume() inside a running coroutine.
+  // The slot is occupied if foreign code resumed the caller by h.resume() inside a running coroutine.
   if (thread.next) drain(take_next(thread));
   thread.next = h;
 }
 }  // namespace detail
 
-/// Resumes a coroutine from plain code: what a scheduler, an event or a test calls instead of `h.resume()`.
-/// Returns when the coroutine, and all that it transferred to, has suspended or finished.
+/// Resumes a coroutine from plain code: a scheduler, an event or a test calls it instead of `h.resume()`.
+/// Returns when the coroutine, and every coroutine that it transferred to, has suspended or finished.
 /// Threads     the caller's; no other thread may resume or destroy `h` meanwhile.
 /// Exceptions  those that leave the coroutine's own promise.
 inline void resume(std::coroutine_handle<> h) { detail::drain(h); }
 
-/// What an await_suspend returns to suspend the running coroutine and continue `target` instead.
+/// An await_suspend returns this to suspend the running coroutine and continue `target` instead.
 ///
 ///     std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
 ///       return coracle::transfer_to(child_);
 ///     }
 ///
 /// With tail calls it is the handle itself. Without them (g++ at -O0, under ASan or TSan) it leaves the
-/// handle to the drain loop at the bottom of the stack, and starts that loop where there is none.
-/// An inline function that returns its result carries CORACLE_TRANSFER_ABI() if the program mixes
-/// optimised and unoptimised units.
+/// handle to the drain loop at the bottom of the stack, and starts that loop if there is none. An inline
+/// function that returns its result carries CORACLE_TRANSFER_ABI() if the program mixes optimised and
+/// unoptimised units.
 CORACLE_INLINE_TRANSFER() std::coroutine_handle<> transfer_to(std::coroutine_handle<> target) noexcept {
 #if CORACLE_TAIL_TRANSFER()
   return target;
@@ -74,8 +74,8 @@ CORACLE_INLINE_TRANSFER() std::coroutine_handle<> transfer_to(std::coroutine_han
 
 #if CORACLE_TAIL_TRANSFER()
 namespace coracle::detail {
-/// Calls the function at the beginning of a frame. It has no type that C++ can name, so UBSan's check, that it has that
-/// of the pointer, means nothing here.
+/// Calls the function at the beginning of a frame. The function has no type that C++ can name, so UBSan's
+/// check of its type against the pointer's does not apply.
 template <class Frame>
 CORACLE_CALLS_WITHOUT_TYPE()
 inline void resume_frame(Frame* frame) {
@@ -86,8 +86,9 @@ inline void resume_frame(Frame* frame) {
 }  // namespace coracle::detail
 #endif
 
-// For a function that stands for the body of a coroutine (core/detail/callback_frame.hpp), as its last statement: has `h`
-// resumed with the stack no deeper. `h` is what transfer_to() has given, so that one may choose between several.
+// The last statement of a function that stands for the body of a coroutine (core/detail/callback_frame.hpp):
+// has `h` resumed with the stack no deeper. `h` is a result of transfer_to(), so the function may choose
+// between several.
 #if CORACLE_TAIL_TRANSFER()
 #define CORACLE_RETURN_TO(self, h) \
   CORACLE_MUST_TAIL()              \
@@ -97,8 +98,8 @@ inline void resume_frame(Frame* frame) {
 #endif
 
 #if CORACLE_TAIL_CALLS_BY_FLAG()
-// g++ -O1 and -Og make no tail calls unless told to, and no macro says so: each unit lets a coroutine of its
-// own transfer to itself, and looks at the stack.
+// g++ -O1 and -Og make no tail calls by default, and no macro reports it: each unit has a coroutine of its
+// own transfer to itself, and compares stack addresses.
 namespace coracle::detail {
 namespace {
 struct tail_call_probe {

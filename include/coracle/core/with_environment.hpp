@@ -11,7 +11,7 @@ namespace detail {
 inline auto environment_around() noexcept {
   return read_environment([](const environment& here) { return &here; });
 }
-// The outer environment lives longer. To keep a token of it would be to make its stop source.
+// The outer environment lives longer. Keeping a token of it would create its stop source.
 class with_locals : public environment {
  public:
   with_locals(const environment& outer, const local_binding& bound) noexcept
@@ -27,8 +27,8 @@ class with_token : public environment {
       : environment(std::move(token), until, outer.locals) {}
 };
 
-// `Awaitable` is a reference where the caller gave an lvalue. What is below the new environment is gone before that, also
-// where it is destroyed while it waits.
+// `Awaitable` is a reference where the caller passed an lvalue. Everything below the new environment is
+// destroyed before it, even if this is destroyed while it waits.
 template <bool HasDeadline, class Awaitable>
 task<await_result_t<Awaitable>> with_other_stop(Awaitable child, stop_token token) {
   const environment* const outer = co_await environment_around();
@@ -61,11 +61,11 @@ task<await_result_t<Awaitable>> with_second_stop(Awaitable child, stop_token tok
 ///
 ///     co_await coracle::with_stop(serve(), source.get_token());
 ///
-/// All of this header: an rvalue is moved in, an lvalue, such as an event, referred to; in place of an awaitable they
-/// take a function that returns one, and keep it until that has ended, as invoke() does.
-/// Prefer stop_when() where what is around it, such as a timeout(), a scope or a race, is to stop it, too.
+/// In this header, an rvalue is moved in; an lvalue, such as an event, is referred to. A function that
+/// returns an awaitable may replace it, and is kept until the awaitable has ended, as by invoke(). Prefer
+/// stop_when() where a surrounding timeout(), scope or race should also stop `child`.
 /// Resumes on    where `child` does.
-/// Cancellation  what is below obeys the new token only.
+/// Cancellation  everything below obeys the new token only.
 /// Exceptions    those of `child`.
 /// Cost          one frame.
 template <detail::work Work>
@@ -74,11 +74,11 @@ auto with_stop(Work&& child, stop_token token) {
   return detail::with_other_stop<true, detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
                                                              std::move(token));
 }
-/// Awaits `child`, which stops when `token` asks, as well as when the inherited one does: whichever is first.
+/// Awaits `child`, which stops on a request to `token` or to the inherited token, whichever comes first.
 ///
 ///     net::socket client = co_await coracle::stop_when(listener.accept(), shutdown);
 ///
-/// Cancellation  passed on to `child`, with the reason of the token that was first.
+/// Cancellation  passed on to `child`, with the reason of the request that came first.
 /// Exceptions    those of `child`; std::bad_alloc.
 /// Cost          one frame and one stop source.
 template <detail::work Work>
@@ -87,8 +87,8 @@ auto stop_when(Work&& child, stop_token token) {
   return detail::with_second_stop<detail::work_t<Work>>(detail::as_awaitable(static_cast<Work&&>(child)),
                                                         std::move(token));
 }
-/// Awaits `child` out of reach of the inherited stop token and deadline: for what must be done to its end also
-/// while everything around it is being stopped. Values stay bound.
+/// Awaits `child` shielded from the inherited stop token and deadline: for work that must be completed even
+/// while everything around it is being stopped. Task-local values stay bound.
 ///
 ///     co_await coracle::shielded(connection.say_goodbye());
 template <detail::work Work>

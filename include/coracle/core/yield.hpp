@@ -22,11 +22,11 @@ class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
 ///       co_await coracle::this_task::yield();
 ///     }
 ///
-/// Needless in a loop that awaits operations of this library, which give way now and then where they are ready; not in one
-/// that awaits only tasks: docs/scheduling.md says what counts.
-/// Order         behind what is queued there.
-/// Resumes on    the executor on which it was awaited; outside any it has no effect, for nobody waits there.
-/// Cancellation  stop requested before, or while others run: it ends as cancelled.
+/// Unnecessary in a loop that awaits operations of this library, which give way from time to time when they
+/// are ready, but not in a loop that awaits only tasks: docs/scheduling.md says what counts.
+/// Order         behind the coroutines already queued there.
+/// Resumes on    the executor on which it was awaited; without one it has no effect.
+/// Cancellation  stop requested before, or while other coroutines run: it ends as cancelled.
 /// Exceptions    operation_cancelled.
 /// Cost          a post; no allocation.
 [[nodiscard("yield() does nothing until it is awaited")]] inline yield_operation yield() noexcept {

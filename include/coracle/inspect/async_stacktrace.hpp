@@ -12,24 +12,26 @@ namespace coracle {
 ///     const coracle::async_stacktrace trace = co_await coracle::this_task::stacktrace();
 ///     std::fputs(trace.to_string().c_str(), stderr);
 ///
-/// It is read from the frames, which keep it anyway, and from the symbol table of the program: a stripped program gives none
-/// but the first entry. A debugger shows lines as well (docs/debugging.md).
+/// The trace is read from the frames, which store the links anyway, and from the symbol table of the program:
+/// for a stripped program there is only the first entry. A debugger also shows lines (docs/debugging.md).
 /// Exceptions  none, except that to_string() allocates.
-/// Threads     nobody may resume or destroy the coroutine while its trace is taken. One is taken at a time; others wait.
-/// Cost        no allocation; the files of the program are mapped the first time, then some system calls for each entry.
+/// Threads     no thread may resume or destroy the coroutine while its trace is taken. One trace is taken at
+///             a time; other callers wait.
+/// Cost        no allocation; the files of the program are mapped the first time, then some system calls for
+///             each entry.
 class async_stacktrace {
  public:
   static constexpr std::size_t max_depth = 64;
 
-  /// A coroutine, and what stands between it and the next one.
+  /// A coroutine, and the combinator between it and the next one.
   struct entry {
-    const void* function = nullptr;  ///< its resume function, which a symbolizer understands
+    const void* function = nullptr;  ///< its resume function, for a symbolizer
     const void* through =
         nullptr;  ///< the function that its end calls, as when_all()'s; null: none in between
   };
 
   async_stacktrace() noexcept = default;
-  /// Of a coroutine that runs on this thread, or is suspended and nobody resumes meanwhile.
+  /// The trace of a coroutine that runs on this thread, or that is suspended and is not resumed meanwhile.
   [[nodiscard]] static async_stacktrace of(std::coroutine_handle<> coroutine) noexcept;
 
   [[nodiscard]] const entry* begin() const noexcept { return entries_; }
@@ -37,10 +39,10 @@ class async_stacktrace {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] const entry& operator[](std::size_t index) const noexcept { return entries_[index]; }
-  /// True if there were more than `max_depth`.
+  /// Returns true if there are more than `max_depth`.
   [[nodiscard]] bool is_cut_off() const noexcept { return is_cut_off_; }
 
-  /// One line for each:
+  /// Returns one line for each entry:
   ///
   ///     #0  parse  (server+0x3a10)
   ///     #1  load  (server+0x3c40)
@@ -48,7 +50,7 @@ class async_stacktrace {
   ///     #2  refresh  (server+0x3f00)
   ///         sync_wait()
   ///
-  /// The numbers in brackets are for addr2line, which prints where the functions are defined.
+  /// The numbers in parentheses are for addr2line, which prints where the functions are defined.
   [[nodiscard]] std::string to_string() const;
 
  private:

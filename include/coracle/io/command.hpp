@@ -9,24 +9,24 @@
 #include <vector>
 
 namespace coracle {
-/// What one of a program's descriptors is.
+/// The target of one of a program's descriptors.
 class redirection {
  public:
   enum class kind : std::uint8_t { inherit, null, pipe, read_file, write_file, append_file, copy };
 
-  /// The descriptor of this process that has the same number; none if that is closed here.
+  /// The descriptor of this process with the same number; closed if that is closed here.
   [[nodiscard]] static redirection inherit() noexcept { return redirection{kind::inherit}; }
   /// /dev/null.
   [[nodiscard]] static redirection null() noexcept { return redirection{kind::null}; }
-  /// A pipe, whose other end the `process` has.
+  /// A pipe whose other end belongs to the `process`.
   [[nodiscard]] static redirection pipe() noexcept { return redirection{kind::pipe}; }
   [[nodiscard]] static redirection from_file(std::string path) { return {kind::read_file, std::move(path)}; }
-  /// Emptied, or created with mode 0666 less the umask.
+  /// Truncated, or created with mode 0666 less the umask.
   [[nodiscard]] static redirection to_file(std::string path) { return {kind::write_file, std::move(path)}; }
   [[nodiscard]] static redirection append_to(std::string path) {
     return {kind::append_file, std::move(path)};
   }
-  /// A descriptor of this process, by its number here. Requires: it is open when the process is started.
+  /// A descriptor of this process, by its number here. Requires: open when the process is started.
   [[nodiscard]] static redirection copy_of(int descriptor) noexcept {
     return redirection{kind::copy, descriptor};
   }
@@ -50,12 +50,13 @@ class redirection {
 ///     sort.environment("LC_ALL", "C").folder("/tmp").input(coracle::redirection::from_file("numbers"));
 ///     coracle::process child{io, sort};
 ///
-/// A name without a slash is looked up in this process's PATH. No shell is involved, and nothing is expanded; for a shell:
-/// `command{"/bin/sh", "-c", script}`.
+/// A name without a slash is looked up in this process's PATH. No shell is involved, and nothing is expanded;
+/// for a shell: `command{"/bin/sh", "-c", script}`.
 ///
-/// Inherited     standard input, output and error, the environment and the working folder, unless it is said otherwise.
-///               No other descriptor, whether it is closed on exec or not; no signal is blocked, and none ignored.
-/// Threads       as any value. The environment is read when a process is started: do not call setenv() at the same time.
+/// Inherited     standard input, output and error, the environment and the working folder, unless overridden.
+///               No other descriptor, whether close-on-exec or not; no signal is blocked or ignored.
+/// Threads       as any value. The environment is read when a process is started: do not call setenv()
+///               concurrently.
 class command {
  public:
   template <class... Arguments>
@@ -64,13 +65,13 @@ class command {
     arguments_.push_back(std::move(program));
     (arguments_.emplace_back(static_cast<Arguments&&>(arguments)), ...);
   }
-  /// One more argument.
+  /// Appends an argument.
   command& argument(std::string text) {
     arguments_.push_back(std::move(text));
     return *this;
   }
 
-  /// The working folder. A relative program is then looked up from there.
+  /// Sets the working folder. A relative program is then looked up from there.
   command& folder(std::string path) {
     folder_ = std::move(path);
     return *this;
@@ -79,7 +80,7 @@ class command {
   command& environment(std::string name, std::string value);
   /// Removes a variable.
   command& without_environment(std::string name);
-  /// Removes all variables but those that are set here.
+  /// Removes all variables except those set here.
   command& empty_environment() {
     keeps_environment_ = false;
     return *this;
@@ -88,34 +89,36 @@ class command {
   command& input(redirection from) { return descriptor(0, std::move(from)); }
   command& output(redirection to) { return descriptor(1, std::move(to)); }
   command& error(redirection to) { return descriptor(2, std::move(to)); }
-  /// Standard error goes where standard output does: `2>&1`.
+  /// Redirects standard error to standard output: `2>&1`.
   command& error_to_output() {
     error_to_output_ = true;
     return *this;
   }
-  /// Any of its descriptors. Of 3 and above: not pipe().
+  /// Redirects any descriptor. For 3 and above: not pipe().
   command& descriptor(int number, redirection what);
 
-  /// A resource limit, as setrlimit(2): RLIMIT_CPU, RLIMIT_NOFILE ... `most` is the soft and the hard one.
+  /// Sets a resource limit, as setrlimit(2): RLIMIT_CPU, RLIMIT_NOFILE ... `most` is both the soft and the
+  /// hard limit.
   command& limit(int resource, std::uint64_t most) {
     limits_.emplace_back(resource, most);
     return *this;
   }
-  /// A process group of its own: Ctrl-C at the terminal does not reach it, and signals can be sent to it and to what it starts.
+  /// Runs it in a process group of its own: Ctrl-C at the terminal does not reach it, and signals can be sent
+  /// to it together with the processes that it starts.
   command& new_group() {
     group_ = group::own;
     return *this;
   }
-  /// A session of its own, without a terminal, and so a process group, too.
+  /// Runs it in a session of its own, without a terminal, and therefore in a process group of its own, too.
   command& new_session() {
     group_ = group::session;
     return *this;
   }
 
-  // For whoever starts it.
+  // For the code that starts it.
   enum class group : std::uint8_t { inherited, own, session };
   [[nodiscard]] const std::vector<std::string>& arguments() const noexcept { return arguments_; }
-  /// "NAME=value" each.
+  /// Each as "NAME=value".
   [[nodiscard]] std::vector<std::string> its_environment() const;
   [[nodiscard]] const std::string& its_folder() const noexcept { return folder_; }
   [[nodiscard]] const std::vector<std::pair<int, redirection>>& descriptors() const noexcept {
@@ -128,7 +131,7 @@ class command {
  private:
   std::vector<std::string> arguments_;
   std::string folder_;
-  std::vector<std::pair<std::string, std::optional<std::string>>> changes_;  // of variables; nothing: removed
+  std::vector<std::pair<std::string, std::optional<std::string>>> changes_;  // of variables; nullopt: removed
   // By number, in ascending order.
   std::vector<std::pair<int, redirection>> descriptors_{
       {0, redirection::inherit()}, {1, redirection::inherit()}, {2, redirection::inherit()}};

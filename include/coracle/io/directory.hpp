@@ -12,27 +12,28 @@ template <class File>
 class open_operation;
 }  // namespace filesystem
 
-/// An open directory. Move-only. Paths that are relative to it stay in it if it is renamed, or if the process changes its
-/// current directory.
+/// An open directory. Move-only. Paths relative to it still refer to it after it is renamed or the process
+/// changes its current directory.
 ///
 ///     const coracle::directory spool = co_await coracle::filesystem::open_directory(io, "/var/spool/jobs");
 ///     co_await coracle::filesystem::rename(spool, "new/17", "running/17");
 ///     co_await spool.sync();
 ///
-/// Threads  any number of operations at once. Closing and moving: no other use meanwhile. The io_service outlives it.
+/// Threads  any number of operations at once. Closing and moving: no other use meanwhile. The io_service must
+///          outlive it.
 class directory {
  public:
   directory(directory&&) noexcept = default;
   directory& operator=(directory&&) noexcept = default;
 
-  /// Awaitable of nothing: the names that were created, changed and removed in it before this was awaited survive a loss of
-  /// power. Cancellation and errors as of writable_file::sync().
+  /// Awaitable of nothing: makes names created, changed or removed in it before this await survive a power
+  /// loss. Cancellation and errors as for writable_file::sync().
   [[nodiscard]] file_sync_operation sync(stop_token token = {}) const noexcept {
     return {descriptor_, path_, std::move(token)};
   }
-  /// The path by which it was opened.
+  /// Returns the path with which it was opened.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-  /// -1 if it was moved from.
+  /// Returns -1 if it was moved from.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
 
  private:
@@ -45,7 +46,8 @@ class directory {
   std::filesystem::path path_;
 };
 
-/// Where relative paths begin: an io_service stands for the current directory of the process. Made implicitly.
+/// The starting point of relative paths: an io_service stands for the current directory of the process.
+/// Converts implicitly.
 class base_directory : public detail::path_base {
  public:
   base_directory(io_service& service) noexcept : path_base(service) {}

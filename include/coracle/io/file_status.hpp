@@ -10,7 +10,7 @@ namespace coracle {
 struct file_status {
   std::filesystem::file_type type = std::filesystem::file_type::none;
   std::filesystem::perms permissions = std::filesystem::perms::none;
-  std::uint64_t size = 0;       ///< bytes; of a symbolic link, the length of its target
+  std::uint64_t size = 0;       ///< bytes; for a symbolic link, the length of its target
   std::uint64_t allocated = 0;  ///< bytes on the device; less than `size` if the file has holes
   std::uint64_t device = 0;     ///< with `inode`, identifies the file
   std::uint64_t inode = 0;
@@ -18,8 +18,8 @@ struct file_status {
   std::uint32_t owner = 0;
   std::uint32_t group = 0;
   std::chrono::system_clock::time_point accessed{};
-  std::chrono::system_clock::time_point modified{};  ///< the contents
-  std::chrono::system_clock::time_point changed{};   ///< the contents or the status
+  std::chrono::system_clock::time_point modified{};  ///< last change of the contents
+  std::chrono::system_clock::time_point changed{};   ///< last change of the contents or the status
 
   [[nodiscard]] bool is_regular_file() const noexcept { return type == std::filesystem::file_type::regular; }
   [[nodiscard]] bool is_directory() const noexcept { return type == std::filesystem::file_type::directory; }

@@ -15,7 +15,7 @@
 #include <utility>
 
 namespace coracle::detail {
-/// Storage of what the system answers. A base, because it has to outlive the request.
+/// Storage for the result of the system call. A base class, because it must outlive the request.
 class status_record {
  protected:
   static constexpr std::size_t record_size = 256;
@@ -48,28 +48,30 @@ class open_path_operation : public path_operation {
 };
 [[nodiscard]] std::filesystem::path symlink_target(const base_directory& base,
                                                    const std::filesystem::path& link);
-/// The name of a file that is to replace `path`: another one each time.
+/// Returns a file name for the replacement of `path`, different for each call.
 [[nodiscard]] std::string replacement_name(const std::filesystem::path& path);
 }  // namespace coracle::detail
 
-/// Operations on paths, as in std::filesystem, that block no thread of the program: io_uring carries them out, or with epoll a
-/// thread for files does. A relative path begins in the current directory of the process, or in an open `directory`.
+/// Operations on paths, as in std::filesystem, that block no thread of the program: they run on io_uring or,
+/// with epoll, on a file thread. A relative path is resolved against the current directory of the process or
+/// an open `directory`.
 ///
 ///     namespace fs = coracle::filesystem;
 ///     const coracle::file_status about = co_await fs::status(io, "report.txt");
 ///     if (about.size > limit) co_await fs::rename(io, "report.txt", "report.old");
 ///
-/// Order         operations are carried out at the same time, in no order.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
-///               the io_service.
-/// Cancellation  operation_cancelled means that nothing was done. One that the system has begun is carried out, and succeeds.
-/// Exceptions    std::system_error with what was being done and the paths, operation_cancelled, std::bad_alloc. A path with a
-///               NUL in it is std::errc::invalid_argument.
+/// Order         operations run concurrently, in no order.
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
+///               thread that runs the io_service.
+/// Cancellation  operation_cancelled means that nothing was done. An operation that the system has begun is
+///               completed, and succeeds.
+/// Exceptions    std::system_error with the operation and the paths, operation_cancelled, std::bad_alloc. A
+///               path that contains a NUL gives std::errc::invalid_argument.
 /// Threads       any number at once, on any thread.
-/// Cost          a round trip through the kernel's or a file thread, some 10 us, where the system call alone takes one: for
-///               many small files, see walk_directory().
+/// Cost          a round trip through the kernel or a file thread, some 10 us, where the system call alone
+///               takes one: for many small files, see walk_directory().
 namespace coracle::filesystem {
-/// Gives nothing.
+/// Returns nothing.
 class [[nodiscard("nothing is done until this is awaited")]] change_operation
     : public detail::path_operation {
  public:
@@ -78,7 +80,7 @@ class [[nodiscard("nothing is done until this is awaited")]] change_operation
       : path_operation(base, code, std::move(path), std::move(other), bytes, call_flags, std::move(token)) {}
   void await_resume() { take_path_result(); }
 };
-/// Gives a file_status.
+/// Returns a file_status.
 class [[nodiscard("nothing is asked until this is awaited")]] status_operation
     : public detail::status_path_operation {
  public:
@@ -87,7 +89,7 @@ class [[nodiscard("nothing is asked until this is awaited")]] status_operation
       : status_path_operation(base, std::move(path), follows_symlink, std::move(token)) {}
   file_status await_resume() { return take_status(); }
 };
-/// Gives a bool.
+/// Returns a bool.
 class [[nodiscard("nothing is asked until this is awaited")]] exists_operation
     : public detail::status_path_operation {
  public:
@@ -95,7 +97,7 @@ class [[nodiscard("nothing is asked until this is awaited")]] exists_operation
       : status_path_operation(base, std::move(path), true, std::move(token)) {}
   bool await_resume() { return take_existence(); }
 };
-/// Gives an open read_only_file, write_only_file, read_write_file or directory.
+/// Returns an open read_only_file, write_only_file, read_write_file or directory.
 template <class File>
 class [[nodiscard("nothing is opened until this is awaited")]] open_operation
     : public detail::open_path_operation {
@@ -106,11 +108,12 @@ class [[nodiscard("nothing is opened until this is awaited")]] open_operation
   File await_resume() { return File{take_descriptor(), std::move(path_)}; }
 };
 
-/// Those of a new file and of a new directory, unless others are given. The umask is subtracted.
+/// Default permissions of a new file and of a new directory. The umask is subtracted.
 inline constexpr std::filesystem::perms new_file = static_cast<std::filesystem::perms>(0666);
 inline constexpr std::filesystem::perms new_directory = std::filesystem::perms::all;
 
-/// Awaitable of an open file. A directory is an error. `token` replaces the inherited stop token, here and below.
+/// Awaitable of an open file. A directory is an error. `token` replaces the inherited stop token, here and
+/// below.
 inline open_operation<read_only_file> open_read_only(
     const base_directory& base, std::filesystem::path path,
     file_buffering_mode buffering = file_buffering_mode::default_, stop_token token = {}) {
@@ -141,65 +144,67 @@ inline open_operation<directory> open_directory(const base_directory& base, std:
   return {base, std::move(path), detail::open_arguments::of_directory(), new_file, std::move(token)};
 }
 
-/// Awaitable of a file_status; of a symbolic link, that of its target.
+/// Awaitable of a file_status; for a symbolic link, that of its target.
 inline status_operation status(const base_directory& base, std::filesystem::path path,
                                stop_token token = {}) {
   return {base, std::move(path), true, std::move(token)};
 }
-/// As status(), but of a symbolic link itself.
+/// As status(), but for a symbolic link itself.
 inline status_operation symlink_status(const base_directory& base, std::filesystem::path path,
                                        stop_token token = {}) {
   return {base, std::move(path), false, std::move(token)};
 }
-/// Awaitable of bool: false if there is no such file, or a symbolic link leads nowhere. Other errors are thrown.
+/// Awaitable of bool: false if there is no such file, or a symbolic link has no target. Other errors are
+/// thrown.
 inline exists_operation exists(const base_directory& base, std::filesystem::path path,
                                stop_token token = {}) {
   return {base, std::move(path), std::move(token)};
 }
-/// Awaitable of nothing: what was at `from` is at `to`, atomically replacing a file or an empty directory there. Both are in
-/// one file system.
+/// Awaitable of nothing: renames `from` to `to`, atomically replacing a file or an empty directory there.
+/// Both must be in the same file system.
 inline change_operation rename(const base_directory& base, std::filesystem::path from,
                                std::filesystem::path to, stop_token token = {}) {
   return {base, detail::io_opcode::rename, std::move(from), std::move(to), 0, 0, std::move(token)};
 }
-/// Awaitable of nothing: `link` is another name of the file `target`; an error if it exists.
+/// Awaitable of nothing: makes `link` another name of the file `target`. Fails if `link` exists.
 inline change_operation create_hard_link(const base_directory& base, std::filesystem::path target,
                                          std::filesystem::path link, stop_token token = {}) {
   return {base, detail::io_opcode::link, std::move(target), std::move(link), 0, 0, std::move(token)};
 }
-/// Awaitable of nothing: `link` leads to `target`, which need not exist, and begins in the directory of `link` if it is relative.
+/// Awaitable of nothing: makes `link` a symbolic link to `target`, which need not exist. A relative `target`
+/// is resolved against the directory of `link`.
 inline change_operation create_symlink(const base_directory& base, std::filesystem::path target,
                                        std::filesystem::path link, stop_token token = {}) {
   return {base, detail::io_opcode::symlink, std::move(target), std::move(link), 0, 0, std::move(token)};
 }
-/// Awaitable of nothing; an error if it exists.
+/// Awaitable of nothing: creates a directory. Fails if `path` exists.
 inline change_operation create_directory(const base_directory& base, std::filesystem::path path,
                                          std::filesystem::perms permissions = new_directory,
                                          stop_token token = {}) {
   const auto mode = static_cast<std::size_t>(permissions);
   return {base, detail::io_opcode::make_folder, std::move(path), {}, mode, 0, std::move(token)};
 }
-/// Awaitable of nothing: the name of a file or symbolic link is removed, and the file with its last name.
+/// Awaitable of nothing: removes the name of a file or symbolic link, and the file with its last name.
 inline change_operation remove(const base_directory& base, std::filesystem::path path,
                                stop_token token = {}) {
   return {base, detail::io_opcode::remove, std::move(path), {}, 0, 0, std::move(token)};
 }
-/// Awaitable of nothing: an empty directory is removed.
+/// Awaitable of nothing: removes an empty directory.
 inline change_operation remove_directory(const base_directory& base, std::filesystem::path path,
                                          stop_token token = {}) {
   return {base, detail::io_opcode::remove, std::move(path), {},
           0,    detail::removes_directory, std::move(token)};
 }
 
-/// Awaitable of what a symbolic link leads to, as it was given to create_symlink(). On the blocking pool: io_uring has no such
-/// operation. Requires: `base` is not simulated.
+/// Awaitable of the target of a symbolic link, as passed to create_symlink(). Runs on the blocking pool,
+/// since io_uring has no such operation. Requires: `base` is not simulated.
 [[nodiscard("nothing is read until this is awaited")]] inline task<std::filesystem::path> read_symlink(
     base_directory base, std::filesystem::path link) {
   const auto call = [&] { return detail::symlink_target(base, link); };
   std::filesystem::path target = co_await blocking(call);
   co_return target;
 }
-/// Awaitable of nothing: the file is `size` bytes long; its end is cut off, or it is extended by zeros.
+/// Awaitable of nothing: sets the size of the file to `size` bytes; truncates it, or extends it with zeros.
 [[nodiscard("nothing is done until this is awaited")]] inline task<> resize_file(base_directory base,
                                                                                  std::filesystem::path path,
                                                                                  std::uint64_t size) {

@@ -12,7 +12,7 @@ class owned_descriptor {
  public:
   /// Owns nothing.
   owned_descriptor() noexcept = default;
-  /// Takes over `fd`; -1 is none.
+  /// Takes over `fd`; -1 means none.
   explicit owned_descriptor(int fd) noexcept : fd_(fd) {}
   owned_descriptor(owned_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   owned_descriptor& operator=(owned_descriptor&& other) noexcept {
@@ -24,7 +24,7 @@ class owned_descriptor {
 
   void close() noexcept;
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-  /// -1 if it owns none.
+  /// Returns -1 if it owns none.
   [[nodiscard]] int get() const noexcept { return fd_; }
   /// Returns the descriptor, which the caller now owns and must close.
   [[nodiscard]] int release() && noexcept { return std::exchange(fd_, -1); }

@@ -16,7 +16,7 @@
 namespace coracle {
 class process;
 
-/// Gives the exit_status.
+/// Returns the exit_status.
 class [[nodiscard("nothing is waited for until this is awaited")]] process_wait_operation
     : public detail::io_operation {
  public:
@@ -29,56 +29,62 @@ class [[nodiscard("nothing is waited for until this is awaited")]] process_wait_
 
 /// A running program: a child process. Move-only.
 ///
-///     coracle::process child{io, coracle::command{"gzip", "-dc"}.input(redirection::pipe()).output(redirection::pipe())};
+///     coracle::command unzip{"gzip", "-dc"};
+///     coracle::process child{io, unzip.input(redirection::pipe()).output(redirection::pipe())};
 ///     co_await coracle::when_all(feed(child.input()), drain(child.output()));
 ///     const coracle::exit_status status = co_await child.wait();
 ///
-/// Prefer run_command() to start one, and collect what it writes.
+/// Prefer run_command() to run a program to its end and collect its output.
 ///
-/// Its end       a child does not outlive this object: the destructor kills it (SIGKILL), if it has not ended, and with it
-///               its process group, if it was given one of its own, and waits for the kernel to have ended it. So a stopped
-///               or timed out `co_await child.wait()` leaves it running, and whoever leaves its scope ends it:
-///               `co_await timeout(child.wait(), 5s)`. End it in peace before that by terminate().
-/// Its id        is not given to another process as long as this object lives, also after its end; signals go to it and
-///               to nobody else.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread that runs
-///               the io_service.
+/// Lifetime      a child does not outlive this object: if it is still running, the destructor kills it
+///               (SIGKILL), together with its process group if it was given one of its own, and waits until
+///               the kernel has ended it. A stopped or timed out `co_await child.wait()` therefore leaves it
+///               running until this object is destroyed: `co_await timeout(child.wait(), 5s)`. Use
+///               terminate() first for an orderly end.
+/// Process id    not reused for another process while this object exists, even after the child's end; signals
+///               reach only this child.
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
+///               thread that runs the io_service.
 /// Cancellation  ends the wait at once; the child goes on.
-/// Exceptions    the constructor: std::system_error, with the error that execve(2) gave in the child, or whatever else failed
-///               there, before the program began; std::bad_alloc. wait(): std::system_error ECHILD if the program ignores SIGCHLD, or
-///               waits for any child elsewhere: nobody knows then how it has ended. operation_cancelled.
-/// Threads       starting: any thread, at any time; no other thread's child gets one of its descriptors. Waiting: one
-///               coroutine at a time. signal(): any thread, at any time. The io_service outlives it.
-/// Cost          the thread is held until the program has begun, or failed to: some 100 us, whatever the size of this
-///               process. One descriptor, and one a pipe.
+/// Exceptions    the constructor: std::system_error with the error of execve(2) in the child, or of another
+///               step before the program began; std::bad_alloc. wait(): std::system_error ECHILD if the
+///               program ignores SIGCHLD, or waits for any child elsewhere, as the status is then lost.
+///               operation_cancelled.
+/// Threads       starting: any thread, at any time; children that other threads start do not inherit its
+///               descriptors. Waiting: one coroutine at a time. signal(): any thread, at any time. The
+///               io_service must outlive it.
+/// Cost          the thread blocks until the program has begun, or failed to: some 100 us, whatever the size
+///               of this process. One descriptor, and one for each pipe.
 class process {
  public:
   /// Requires: `service` is not simulated.
   process(io_service& service, const command& what);
   process(process&& other) noexcept;
   process& operator=(process&& other) noexcept;
-  /// Kills it and waits, as said.
+  /// Kills the child and waits for its end, as described above.
   ~process() { end(); }
 
-  /// 0 if this was moved from.
+  /// Returns 0 if this was moved from.
   [[nodiscard]] int id() const noexcept { return id_; }
 
-  // This process's end of a pipe: write to input(), read from output() and error(). Requires: redirected to pipe().
+  // This process's end of a pipe: write to input(), read from output() and error(). Requires: redirected to
+  // pipe().
 
-  /// Writing after the child has closed its end, or ended: std::errc::broken_pipe, and no SIGPIPE. Close it to tell the child that
-  /// no more comes.
+  /// If the child has closed its end or ended, writing fails with std::errc::broken_pipe and raises no
+  /// SIGPIPE. Close the pipe to signal the end of input to the child.
   [[nodiscard]] stream_descriptor& input() noexcept { return pipe(0); }
   [[nodiscard]] stream_descriptor& output() noexcept { return pipe(1); }
   [[nodiscard]] stream_descriptor& error() noexcept { return pipe(2); }
 
-  /// Awaitable of its exit_status; at once if it has ended.
+  /// Awaitable of the exit_status; completes at once if the child has ended.
   process_wait_operation wait(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
-  /// Sends a signal, of which a process that has ended takes no notice. Throws std::system_error.
+  /// Sends a signal; no effect if the process has ended. Throws std::system_error.
   void signal(int number);
-  /// Sends a signal to its process group, also after it has ended itself. Requires: command::new_group() or new_session().
+  /// Sends a signal to the child's process group, even after its own end. Requires: command::new_group() or
+  /// new_session().
   void signal_group(int number);
-  /// Awaitable of its exit_status. Sends SIGTERM, to its group if it has one of its own, and if it has not ended after `patience`,
-  /// SIGKILL. Cancelled: it goes on, or not.
+  /// Awaitable of the exit_status. Sends SIGTERM, to the child's own group if it has one, and SIGKILL if it
+  /// has not ended after `patience`. If this is cancelled, the child may or may not be running.
   task<exit_status> terminate(std::chrono::nanoseconds patience);
 
  private:
@@ -97,7 +103,7 @@ class process {
   detail::io_descriptor handle_;  // a pidfd
   int id_ = 0;
   bool has_group_ = false;
-  std::optional<exit_status> status_;  // once it was waited for
+  std::optional<exit_status> status_;  // set once it was waited for
   std::array<std::optional<stream_descriptor>, 3> pipes_;
 };
 

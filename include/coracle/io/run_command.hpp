@@ -13,7 +13,7 @@
 namespace coracle {
 class io_service;
 
-/// What a program has written, and how it has ended.
+/// The output of a program, and its exit status.
 struct command_result {
   explicit command_result(exit_status how) noexcept : status(how) {}
 
@@ -26,7 +26,7 @@ inline task<> feed(stream_descriptor* to, std::string_view text) {
   if (!to) co_return;
   try {
     co_await to->write_all(text);
-  } catch (const std::system_error& failure) {  // a program need not read what it is given
+  } catch (const std::system_error& failure) {  // a program need not read its input
     if (failure.code() != std::errc::broken_pipe) throw;
   }
   to->close();
@@ -49,20 +49,21 @@ inline task<std::string> collect(stream_descriptor* from, std::size_t most) {
 }
 }  // namespace detail
 
-/// Awaitable of a command_result: runs the program, gives it `input`, and collects standard output and standard error, at most
-/// `most` bytes each, unless they are redirected in `what`. All three go on at the same time, so neither waits for the
-/// other. Without `input` it reads /dev/null, unless its input is redirected.
+/// Awaitable of a command_result: runs the program, writes `input` to it, and collects standard output and
+/// standard error, at most `most` bytes each, unless `what` redirects them. All three run concurrently, so
+/// none of them blocks another. Without `input` the program reads /dev/null, unless its input is redirected.
 ///
 ///     const auto result = co_await coracle::run_command(io, coracle::command{"git", "rev-parse", "HEAD"});
 ///     if (result.status.is_success()) use(result.output);
 ///
-/// It goes on until the program has ended and whatever it has left running has closed its output: a daemon should be
-/// started with its output redirected. An exit code other than 0 is a result and no error.
+/// It completes when the program has ended and every process that it left running has closed its output:
+/// redirect the output of a daemon. An exit code other than 0 is a result, not an error.
 ///
 /// Resumes on    the executor on which it was awaited.
-/// Cancellation  kills the program, as ~process(): `co_await timeout(run_command(io, what), 5s)`. With command::new_group() also
-///               what it has started.
-/// Exceptions    those of `process`; std::errc::message_size beyond `most`; std::bad_alloc. The program is killed then.
+/// Cancellation  kills the program, as ~process(): `co_await timeout(run_command(io, what), 5s)`. With
+///               command::new_group(), also the processes that it has started.
+/// Exceptions    those of `process`; std::errc::message_size beyond `most`; std::bad_alloc. The program is
+///               then killed.
 /// Cost          as process, and a frame for each pipe.
 [[nodiscard("nothing is run until this is awaited")]] inline task<command_result> run_command(
     io_service& service, command what, std::string input = {}, std::size_t most = std::size_t{64} << 20) {

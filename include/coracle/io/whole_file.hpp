@@ -14,13 +14,14 @@ namespace coracle::filesystem {
 ///     const std::string text = co_await coracle::filesystem::read_file(io, "settings.toml");
 ///
 /// Resumes on    as every I/O operation.
-/// Cancellation  ends it between two reads, or as those.
+/// Cancellation  takes effect between two reads, or as for a read.
 /// Exceptions    std::system_error with the path, operation_cancelled, std::bad_alloc.
-/// Cost          the contents are in memory at once: read a file of unknown size in pieces (read_only_file::read()).
+/// Cost          the whole contents are in memory at once: read a file of unknown size in pieces
+///               (read_only_file::read()).
 [[nodiscard("nothing is read until this is awaited")]] inline task<std::string> read_file(
     base_directory base, std::filesystem::path path) {
   const read_only_file file = co_await open_read_only(base, std::move(path));
-  // The size is a hint: the system makes up some files as they are read, and others grow.
+  // The size is a hint: the system generates some files as they are read, and others grow.
   constexpr std::size_t least = 4096;
   std::string text(file.size() < least ? least : file.size() + 1, '\0');
   std::size_t size = 0;
@@ -34,9 +35,9 @@ namespace coracle::filesystem {
   co_return text;
 }
 
-/// Awaitable of nothing: the file consists of `text`. It is created if there is none, with these permissions less the umask.
-/// Cancelled, or ended by an error, it has a part of `text`; prefer write_atomically() where that matters.
-/// Requires: `text` outlives the operation.
+/// Awaitable of nothing: replaces the contents of the file with `text`. Creates the file if it does not
+/// exist, with these permissions less the umask. If it is cancelled or fails, the file contains a part of
+/// `text`; prefer write_atomically() where that matters. Requires: `text` outlives the operation.
 [[nodiscard("nothing is written until this is awaited")]] inline task<> write_file(
     base_directory base, std::filesystem::path path, std::string_view text,
     std::filesystem::perms permissions = new_file) {
@@ -45,8 +46,8 @@ namespace coracle::filesystem {
   co_await file.write_all(0, text.data(), text.size());
 }
 
-/// As write_file(), but `text` is appended to what the file has. Others may append at the same time: what is written at once
-/// stays together, which is all of it unless the device is full or `text` has more than 2 GiB.
+/// As write_file(), but appends `text` to the contents. Other writers may append concurrently: each single
+/// write stays contiguous, which is all of `text` unless the device is full or `text` is longer than 2 GiB.
 [[nodiscard("nothing is written until this is awaited")]] inline task<> append_to_file(
     base_directory base, std::filesystem::path path, std::string_view text,
     std::filesystem::perms permissions = new_file) {
@@ -54,21 +55,24 @@ namespace coracle::filesystem {
                                                   file_buffering_mode::default_, permissions);
   co_await file.write_all(0, text.data(), text.size());
 }
-/// Awaitable of nothing: `text` replaces what is in the file, as a whole. Whoever opens it, also after a loss of power at any
-/// moment, finds either the old contents or `text`; once this has completed, `text`. It is written to another file in the same
-/// directory, which is synced, renamed and synced in its directory.
+/// Awaitable of nothing: atomically replaces the contents of the file with `text`. Opening the file at any
+/// moment, even after a power loss, gives either the old contents or `text`; after completion, `text`. The
+/// text is written to another file in the same directory, which is synced and renamed; then the directory is
+/// synced.
 ///
 ///     co_await coracle::filesystem::write_atomically(io, "settings.toml", text);
 ///
 /// Resumes on    as every I/O operation.
-/// Cancellation  up to the renaming, which it does not interrupt: cancelled, the file is as before.
-/// Exceptions    std::system_error, operation_cancelled, std::bad_alloc. The file is as before, and the other one removed, unless
-///               the sync of the directory fails: then it has the new contents, which may not survive a loss of power.
-/// Threads       any number at once, also for one file: the last one to rename determines its contents.
-/// Cost          two syncs: milliseconds. The file is a new one: its owner is that of the process, its permissions are those that
-///               are given less the umask, and its other hard links keep the old contents.
-/// A process that is killed or a coroutine that is destroyed meanwhile leaves the other file behind, named
-/// `.NAME.PROCESS.NUMBER`. Requires: `text` outlives the operation.
+/// Cancellation  takes effect up to the rename, which it does not interrupt: if cancelled, the file is
+///               unchanged.
+/// Exceptions    std::system_error, operation_cancelled, std::bad_alloc. The file is unchanged and the other
+///               one removed, unless the sync of the directory fails: the file then has the new contents,
+///               which may not survive a power loss.
+/// Threads       any number at once, even for one file: the last rename determines its contents.
+/// Cost          two syncs: milliseconds. The file is a new one: its owner is that of the process, its
+///               permissions are those passed less the umask, and its other hard links keep the old contents.
+/// If the process is killed or the coroutine destroyed meanwhile, the other file, named
+/// `.NAME.PROCESS.NUMBER`, remains. Requires: `text` outlives the operation.
 [[nodiscard("nothing is written until this is awaited")]] inline task<> write_atomically(
     base_directory base, std::filesystem::path path, std::string_view text,
     std::filesystem::perms permissions = new_file) {
@@ -91,7 +95,7 @@ namespace coracle::filesystem {
     co_return;
   }
   CORACLE_TRY() { co_await shielded(remove(folder, name)); }
-  CORACLE_CATCH_ALL() {}  // what failed first matters more
+  CORACLE_CATCH_ALL() {}  // the first failure matters more
   std::rethrow_exception(failure);
 }
 }  // namespace coracle::filesystem

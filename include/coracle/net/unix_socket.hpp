@@ -20,9 +20,9 @@ enum class unix_kind : unsigned char {
 
 struct unix_pair;
 
-/// Who has connected, or has made the pair; as of that moment.
+/// The process that has connected or has created the pair, as of that moment.
 struct peer_credentials {
-  int process;  ///< its id; it may have ended since, and the id may be another's
+  int process;  ///< its id; it may have ended since, and the id may have been reused
   unsigned user, group;
 };
 
@@ -35,20 +35,22 @@ struct peer_credentials {
 ///
 /// A stream is a byte_stream: buffered_reader and buffered_writer read and write it.
 ///
-/// Paths         bind() creates a file, which stays when the socket is closed: remove it then. One that a server left
-///               behind that was killed makes bind() fail with std::errc::address_in_use, as one in use does. To take
-///               over in either case, and without a moment in which clients find nothing, bind and listen at a temporary
-///               path beside it and rename() that over it. Abstract names leave nothing behind.
-/// Order         as net::socket: those that wait to receive (or to accept), and those that wait to send, each get
-///               their turn in the order in which they were awaited.
-/// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the io_service, if it had
-///               to wait.
-/// Cancellation  every operation takes a stop token, else obeys the inherited one. It ends the wait at once; nothing was
-///               sent, received or accepted then, and no descriptor passed.
-/// Exceptions    std::system_error, operation_cancelled. Sending to a peer that has gone: EPIPE or ECONNRESET, no SIGPIPE.
-/// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(): no other use of the
-///               socket meanwhile. The io_service outlives the socket.
-/// Cost          24 bytes; an operation allocates nothing, but send_all() its frame.
+/// Paths         bind() creates a file, which remains when the socket is closed: remove it then. If a server
+///               was killed and left its file behind, bind() fails with std::errc::address_in_use, as for one
+///               in use. To take over in either case, without a moment in which clients find no server, bind
+///               and listen at a temporary path in the same folder and rename() that over it. Abstract names
+///               leave nothing behind.
+/// Order         as net::socket: those that wait to receive (or to accept), and those that wait to send, are
+///               each served in the order in which they were awaited.
+/// Resumes on    the executor on which it was awaited; outside any executor, the thread that runs the
+///               io_service if it had to wait.
+/// Cancellation  every operation takes a stop token, and otherwise obeys the inherited one. It ends the wait
+///               at once; nothing was then sent, received or accepted, and no descriptor passed.
+/// Exceptions    std::system_error, operation_cancelled. Sending to a closed peer: EPIPE or ECONNRESET, no
+///               SIGPIPE.
+/// Threads       operations from any number of threads at once. Closing, moving, bind(), connect(): no other
+///               use of the socket meanwhile. The io_service must outlive the socket.
+/// Cost          24 bytes; an operation allocates nothing, except send_all() its frame.
 class unix_socket {
  public:
   /// Requires: `service` is not simulated.
@@ -60,40 +62,42 @@ class unix_socket {
   ~unix_socket() = default;
   /// Requires: no operation on it is pending.
   void close() noexcept { descriptor_.close(); }
-  /// -1 if it is closed.
+  /// Returns -1 if it is closed.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
   [[nodiscard]] unix_kind kind() const noexcept { return kind_; }
-  /// What it is bound to; unnamed if it is not.
+  /// Returns the address that it is bound to; unnamed if it is not bound.
   [[nodiscard]] unix_address local_address() const noexcept;
-  /// Of a connected stream or seqpacket, or of a pair. Throws std::system_error.
+  /// For a connected stream or seqpacket, or a pair. Throws std::system_error.
   [[nodiscard]] peer_credentials peer() const;
 
   void bind(const unix_address& local);
-  /// Lets others connect; so many wait to be accepted at most. The system may have a lower limit.
+  /// Starts to accept connections; at most `backlog` may be pending. The system may have a lower limit.
   void listen(unsigned backlog = 4096);
 
   // The operations require that the socket is open, and that it is not moved until they have ended.
 
-  /// Awaitable of nothing. Without a server: std::errc::connection_refused, or no_such_file_or_directory. With a server whose
-  /// backlog is full: std::errc::resource_unavailable_try_again, since the system does not say when there is room;
-  /// net::connect() tries again. A datagram socket then sends to, and receives from, `remote` only.
+  /// Awaitable of nothing. Without a server: std::errc::connection_refused, or no_such_file_or_directory. If
+  /// the server's backlog is full: std::errc::resource_unavailable_try_again, since the system does not
+  /// report when there is room; net::connect() retries. A datagram socket then sends to, and receives from,
+  /// `remote` only.
   unix_connect_operation connect(const unix_address& remote, stop_token token = {}) noexcept {
     return {descriptor_, remote, std::move(token)};
   }
-  /// Awaitable of the next connection, a unix_socket. Without a free descriptor: std::errc::too_many_files_open, and the
-  /// connection goes on waiting.
+  /// Awaitable of the next connection, a unix_socket. Without a free descriptor:
+  /// std::errc::too_many_files_open, and the connection stays pending.
   unix_accept_operation accept(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
 
-  /// Awaitable of the number of bytes sent: a stream may take fewer, the others send one message.
+  /// Awaitable of the number of bytes sent: a stream may take fewer; the other kinds send one message.
   socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return {descriptor_, bytes.data(), bytes.size(), std::move(token)};
   }
   socket_send_operation send(std::string_view text, stop_token token = {}) noexcept {
     return send(std::as_bytes(std::span{text}), std::move(token));
   }
-  /// Awaitable of the number of bytes received. A stream: whatever has come, at least one; 0 at its end. The others: one
-  /// message, which may be empty; one that is longer than `to` is dropped with std::errc::message_size. A seqpacket that has
-  /// ended gives 0, too. Requires, for a stream: `to` is not empty.
+  /// Awaitable of the number of bytes received. A stream: the bytes available, at least one; 0 at its end.
+  /// The other kinds: one message, which may be empty; a message longer than `to` is dropped with
+  /// std::errc::message_size. A seqpacket also returns 0 at its end. Requires, for a stream: `to` is not
+  /// empty.
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
     return {descriptor_, to.data(), to.size(), receive_flags(), std::move(token)};
   }
@@ -103,30 +107,31 @@ class unix_socket {
   socket_recv_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
     return recv(to, std::move(token));
   }
-  /// Awaitable of nothing: all bytes are sent. Cancelled, or ended by an error, `*sent`, if given, says how many; called
-  /// again with it, it goes on from there. Requires: a stream.
+  /// Awaitable of nothing: sends all bytes. If it is cancelled or fails, `*sent`, if passed, is the number
+  /// sent; a further call with the same `sent` continues from there. Requires: a stream.
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr);
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(std::as_bytes(std::span{text}), std::move(token), sent);
   }
 
-  /// As send(), with copies of `descriptors`, at most 253, which stay the caller's. A stream that takes only part of `bytes`
-  /// has taken all descriptors. Requires: `descriptors` outlive the operation; for a stream, `bytes` is not empty.
+  /// As send(), with copies of `descriptors`, at most 253, which the caller still owns. A stream that takes
+  /// only part of `bytes` has taken all descriptors. Requires: `descriptors` outlive the operation; for a
+  /// stream, `bytes` is not empty.
   unix_send_message_operation send_message(std::span<const std::byte> bytes, std::span<const int> descriptors,
                                            stop_token token = {}) noexcept {
     return {descriptor_, {}, bytes, descriptors, std::move(token)};
   }
-  /// The same, of a datagram, to `destination`. It does not wait while that has no room:
-  /// std::errc::resource_unavailable_try_again. connect() and send() do.
+  /// As above, for a datagram, to `destination`. If that has no room it does not wait, but fails with
+  /// std::errc::resource_unavailable_try_again. connect() and send() do wait.
   unix_send_message_operation send_to(const unix_address& destination, std::span<const std::byte> bytes,
                                       std::span<const int> descriptors = {}, stop_token token = {}) noexcept {
     return {descriptor_, destination, bytes, descriptors, std::move(token)};
   }
-  /// As recv(), a received_message: the descriptors that came with it are put into `passed`, closed on exec. If there were
-  /// more than `passed` or the process has room for, all are closed, and it ends with std::errc::message_size; the bytes are
-  /// in `to`. What recv() receives, it closes the descriptors of. Requires: `passed` outlives the operation, and has at most
-  /// 253 elements.
+  /// As recv(), but returns a received_message: the descriptors passed with it are stored in `passed`, closed
+  /// on exec. If there are more than `passed` or the process has room for, all are closed, and it fails with
+  /// std::errc::message_size; the bytes are in `to`. recv() closes the descriptors that come with its data.
+  /// Requires: `passed` outlives the operation, and has at most 253 elements.
   unix_recv_message_operation recv_message(std::span<std::byte> to, std::span<owned_descriptor> passed = {},
                                            stop_token token = {}) noexcept {
     return {descriptor_, to, passed, receive_flags(), std::move(token)};
@@ -134,7 +139,7 @@ class unix_socket {
 
   /// Tells the peer that no more will be sent.
   void close_send();
-  /// Receives no more: recv() gives 0 once what has come is read, also one that waits.
+  /// Stops receiving: recv() returns 0 once the data already received is read, even a recv() that is waiting.
   void close_recv();
 
  private:
@@ -159,7 +164,7 @@ inline task<> unix_socket::send_all(std::span<const std::byte> bytes, stop_token
   }
 }
 
-/// Two sockets that are connected to each other.
+/// Two connected sockets.
 struct unix_pair {
   unix_socket first, second;
 };

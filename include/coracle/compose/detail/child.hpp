@@ -7,13 +7,13 @@
 #include <optional>
 
 namespace coracle::detail {
-/// An awaiter that says without an exception that it was cancelled, and then is not asked for its result.
+/// An awaiter that reports cancellation without an exception; its result is then not taken.
 template <class Awaiter>
 concept says_cancelled = requires(Awaiter& a) {
   { a.await_cancelled() } noexcept -> std::same_as<stop_reason>;
 };
 
-/// An awaiter that says without an await whether it is carried out; then it has only to be asked for its result.
+/// An awaiter that may be carried out without an await; only its result then remains to be taken.
 template <class Awaiter>
 concept tries_at_once = requires(Awaiter& a) {
   { a.try_at_once() } noexcept -> std::same_as<bool>;
@@ -29,8 +29,8 @@ void copy_failure(const outcome<From>& from, outcome<To>& to) noexcept {
   }
 }
 
-/// The awaitable, then its awaiter, then its outcome. Called in this order: start(); once it is over, finish(); and
-/// then what gives the outcome, once.
+/// Holds the awaitable, then its awaiter, then its outcome. Call in this order: start(); once it is over,
+/// finish(); and then, once, the member that returns the outcome.
 template <class Awaitable>
 class child {
   using awaiter_type = awaiter_type_t<Awaitable>;
@@ -44,13 +44,14 @@ class child {
 
   static constexpr bool can_try = tries_at_once<std::remove_reference_t<awaiter_type>> &&
                                   noexcept(get_awaiter(std::declval<Awaitable>()));
-  /// Returns true if it is over without having started, false if it can still be started.
+  /// Returns true if it is over without having been started, false if it can still be started.
   bool try_at_once() noexcept
     requires can_try
   {
     return make_awaiter().get.try_at_once();
   }
-  /// Returns false if it completed at once; `continuation` will then not be resumed. Otherwise this may be destroyed already.
+  /// Returns false if it completed at once; `continuation` will then not be resumed. Otherwise this may
+  /// already be destroyed.
   template <class Promise>
   bool start(std::coroutine_handle<Promise> continuation) noexcept {
     outcome<bool> waits;
@@ -90,13 +91,13 @@ class child {
     end_.emplace_from([this]() -> result_type { return slot_->get.await_resume(); });
     return end_.has_value();
   }
-  /// An error, or that it was cancelled.
+  /// An error, or a cancellation.
   [[nodiscard]] outcome<void> failure() noexcept {
     outcome<void> bad;
     copy_failure(end_, bad);
     return bad;
   }
-  /// Its error, also if it was not started; null: none.
+  /// Returns its error, even if it was not started, or null if there is none.
   [[nodiscard]] std::exception_ptr error() noexcept { return end_.error(); }
   result_type result() { return std::move(end_).get(); }
   outcome<result_type> take_outcome() noexcept(std::is_nothrow_move_constructible_v<outcome<result_type>>) {
@@ -120,8 +121,8 @@ class child {
   outcome<result_type> end_;
 };
 
-/// A task keeps its awaiter and its result in its own frame: eight bytes a child. `Task` is the task, or a reference to
-/// it.
+/// A task keeps its awaiter and its result in its own frame, so a child takes eight bytes. `Task` is the
+/// task, or a reference to it.
 template <class T, class Task>
 class task_child {
   using awaiter_type = task_awaiter<T>;
@@ -156,7 +157,7 @@ class task_child {
     return bad;
   }
   [[nodiscard]] std::exception_ptr error() noexcept { return finish() ? nullptr : failure().error(); }
-  /// As the task tells it to a shared_promise.
+  /// The address by which the task identifies itself to a shared_promise.
   [[nodiscard]] const void* frame() noexcept { return ended_awaiter(task_).frame(); }
   T result() { return std::move(task_).plain_awaiter().await_resume(); }
   outcome<T> take_outcome() noexcept {
@@ -176,7 +177,7 @@ class task_child {
   CORACLE_COLD() void take_failure(outcome<T>& end) noexcept { copy_failure(failure(), end); }
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).plain_awaiter()) {}
-    using awaiter_type::failed;  // false of one that was left out
+    using awaiter_type::failed;  // false for a task that was never started
     using awaiter_type::stopped_for;
     [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }
   };

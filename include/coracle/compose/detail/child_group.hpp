@@ -14,7 +14,7 @@
 namespace coracle::detail {
 class child_group;
 
-/// A child's place in its group, and what the child continues at its end.
+/// A child's place in its group, and the frame that the child continues at its end.
 class group_child : public callback_frame {
  public:
   explicit group_child(child_group& group) noexcept;
@@ -27,13 +27,14 @@ class group_child : public callback_frame {
   plain<group_child*> next_ = nullptr;
 };
 
-/// Runs children for the coroutine in whose frame it lives, their parent, and tells it of each that has
-/// ended, in that order. Only the parent calls the members; it takes every child with next() before it goes
-/// on. What a child throws is kept, and stops the others, as a stop request to the parent does.
+/// Runs children for their parent, the coroutine in whose frame it lives, and reports each that has ended to
+/// it, in the order of their ends. Only the parent calls the members; it must take every child with next()
+/// before it continues. An exception of a child is kept and stops the others, as a stop request to the parent
+/// does.
 //
 // ended_ is empty, the newest of a stack of children that have ended, or parent_waits. A child, its result
 // and its link belong to the child until S2, then to the parent. parent_ belongs to the parent until S1, then
-// to the child that takes parent_waits away, and wakes it.
+// to the child that takes parent_waits out and wakes the parent.
 //   [S1] empty -> parent_waits     release  publish parent_                    pairs with S2
 //   [S2] push a child              acq_rel  publish its result; see parent_    pairs with S3; S1
 //   [S3] take all                  acquire  see the results                    pairs with S2
@@ -45,16 +46,16 @@ class child_group {
   child_group(const child_group&) = delete;
   child_group& operator=(const child_group&) = delete;
 
-  /// What the children inherit.
+  /// The environment that the children inherit.
   [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }
-  /// How many have been started and not been taken.
+  /// The number of children that have been started and not been taken.
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
-  /// The children are to stop, and no more are to be started.
+  /// Returns true if the children are to stop; no more must be started then.
   [[nodiscard]] bool is_stopping() const noexcept { return inherited_.stop.stop_requested(); }
   void stop(stop_reason why) noexcept { inherited_.request_stop(why); }
 
-  /// Awaitable of nothing, before the parent starts children: where starts run inside one another too deep,
-  /// it goes on when the outermost of them has returned.
+  /// Awaitable of nothing, before the parent starts children: where starts are nested too deep, it continues
+  /// when the outermost of them has returned.
   static auto stack_for_starts() noexcept { return stack_operation{}; }
   /// Runs a detail::child until it first suspends.
   template <class Child>
@@ -63,7 +64,7 @@ class child_group {
     const nested_start inside;
     if (!work.start(place.handle())) push(place);
   }
-  /// next() would not wait.
+  /// Returns true if next() would not wait.
   [[nodiscard]] bool has_ended() const noexcept {
     return taken_ || ended_.load(memory_order_relaxed) != empty; /*S4*/
   }
@@ -71,14 +72,15 @@ class child_group {
   /// Awaitable of the place of the next child that has ended. Requires: running() != 0.
   next_operation next() noexcept;
 
-  /// Keeps an error, or that something was cancelled, and stops the children.
+  /// Keeps an error or a cancellation, and stops the children.
   void keep(const outcome<void>& failure) noexcept;
-  /// Something was not done, because the children are to stop.
+  /// Notes that work was omitted because the children are to stop.
   void keep_stop() noexcept { cancelled_ = inherited_.stop.reason(); }
-  /// In a catch block: keeps what the parent has caught.
+  /// Called in a catch block: keeps the exception that the parent has caught.
   void keep_current_exception() noexcept;
   [[nodiscard]] bool has_failed() const noexcept { return first_error_ || cancelled_ != stop_reason::none; }
-  /// Throws the errors, or operation_cancelled if there are none and something was. Requires: running() == 0.
+  /// Throws the errors, or operation_cancelled if there are none and something was cancelled. Requires:
+  /// running() == 0.
   void finish();
 
  private:
@@ -148,8 +150,8 @@ inline void group_child::child_ended(callback_frame* self) {
   }
 }
 
-/// Gives the parent, if it waits, for the caller to continue. Else the child may be gone, and with it the
-/// group.
+/// Returns the parent if it waits, for the caller to continue. Otherwise the child, and with it the group,
+/// may be gone.
 inline waiter* child_group::push(group_child& ended) noexcept {
   const auto mine = reinterpret_cast<std::uintptr_t>(&ended);
   waiter* const parent = &parent_;

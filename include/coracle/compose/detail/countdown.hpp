@@ -7,9 +7,10 @@
 #include <new>
 
 namespace coracle::detail {
-/// Counts the children of a coroutine, their parent. Whoever ends the last child continues the parent, on its executor.
+/// Counts the children of a coroutine, their parent. The thread that ends the last child continues the
+/// parent, on the parent's executor.
 //
-//   [W1] count down  acq_rel  publish what the child did, or parent_; the last one sees all that  pairs with W1
+//   [W1] count down  acq_rel  publish the child's writes, or parent_; the last one sees all  pairs with W1
 //   [W2] one more    relaxed  orders nothing: the caller keeps the count above zero
 //   [W3] store       relaxed  no child has been started yet
 //   [W4] load        relaxed  for a check
@@ -20,7 +21,7 @@ class countdown {
   countdown& operator=(const countdown&) = delete;
   ~countdown() {}
 
-  /// `parent` suspends here until `count` have ended.
+  /// Suspends `parent` here until `count` children have ended.
   CORACLE_ALWAYS_INLINE() void begin(std::size_t count, std::coroutine_handle<> parent) noexcept {
     suspend(parent);
     left_.store(count, memory_order_relaxed); /*W3*/
@@ -30,13 +31,13 @@ class countdown {
   }
 
   void add_one() noexcept { left_.fetch_add(1, memory_order_relaxed); } /*W2*/
-  /// Returns true if those were the last. If not, the parent may be gone, and this with it.
+  /// Returns true if those were the last. Otherwise the parent, and this with it, may be gone.
   bool count_down(std::size_t ended) noexcept {
     return left_.fetch_sub(ended, memory_order_acq_rel) == ended; /*W1*/
   }
   [[nodiscard]] std::size_t left() const noexcept { return left_.load(memory_order_relaxed); } /*W4*/
 
-  // ---- after the last one: continues the parent ----
+  // ---- after the last child: continues the parent ----
 
   /// From plain code.
   void continue_parent() noexcept {
@@ -46,12 +47,12 @@ class countdown {
       resume_on_return(parent_.handle);
     }
   }
-  /// From the end of a child: gives what is to be resumed.
+  /// From the end of a child: returns the coroutine to resume.
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> transfer_to_parent() noexcept {
     if (parent_.home != current_executor()) return wake_parent();
     return this_thread().budget.spend_join() ? give_way_before_parent() : transfer_to(parent_.handle);
   }
-  /// The same from the parent's own await, where nothing had to be waited for.
+  /// As above, from the parent's own await, where nothing had to be waited for.
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> transfer_back() noexcept {
     return has_to_give_way() ? give_way_before_parent() : transfer_to(parent_.handle);
   }

@@ -11,26 +11,27 @@
 namespace coracle::detail {
 class siblings;
 
-/// Is resumed to start children: the rest of them, or, if that was put off, all.
+/// Resumed to start children: the remaining ones or, if the start was put off, all.
 struct start_promise {
   explicit start_promise(siblings* of) noexcept : children(of) {}
   siblings* children;
 };
 using start_frame = basic_callback_frame<start_promise>;
 
-/// How far the start of some children has come, and which of those that were started count themselves down.
-/// Children start in order.
+/// Records how far the start of the children has come, and which of those that were started count themselves
+/// down. Children start in order.
 ///
-/// Divided: before a child runs, the start of the rest is offered in this thread's fork queue. This thread
-/// takes it back when the child has ended; an idle thread may take it before. Whoever has it owns what is
-/// written here. Undivided, where there is no such queue, and for a race: one thread starts all in a loop.
+/// Divided: before a child runs, the start of the remaining ones is offered in this thread's fork queue. This
+/// thread takes it back when the child has ended; an idle thread may take it first. The thread that has it
+/// owns the fields here. Undivided, without such a queue and for a race: one thread starts all children in a
+/// loop.
 //
-// Most children end inside their start. Those are counted down together, with one atomic operation for all:
-//   divided    a child whose thread took the rest back has ended, and is not counted by itself; each of the
-//   others, which are
-//              apart_, counts itself. When only the last one is to be started, those that had ended are counted down, unless
-//              nothing runs apart: then only the last child is left, and its end continues the parent without an atomic.
-//   undivided  apart_ are those that ended on the starting thread; they are counted down after the loop.
+// Most children end inside their start. Those are counted down together, by one atomic operation:
+//   divided    a child that has ended when its thread takes the rest back is not counted individually; each
+//              of the others, the apart_ ones, counts itself. When only the last child is left to start,
+//              those that have ended are counted down, unless nothing runs apart: then only the last child is
+//              left, and its end continues the parent without an atomic.
+//   undivided  apart_ is the number that ended on the starting thread; they are counted down after the loop.
 //   [D1] which thread starts  relaxed  a thread finds itself there only if it has written that
 class divided_start {
  public:
@@ -41,7 +42,7 @@ class divided_start {
 
   // ---- divided ----
 
-  /// Returns false if this thread has no queue to steal from.
+  /// Returns false if this thread has no queue that others can steal from.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() bool divide(start_frame::function* start_rest,
                                                     siblings& children) noexcept {
     if (!this_thread().may_fork()) return false;
@@ -50,11 +51,11 @@ class divided_start {
     return true;
   }
   [[nodiscard]] bool is_divided() const noexcept { return stage_ != stage::undivided; }
-  /// Only the child that was started last still runs.
+  /// Returns true if only the child that was started last is still running.
   [[nodiscard]] bool is_last() const noexcept { return stage_ == stage::last; }
 
-  /// `place`: where in the queue it was before, if it was taken back from there and nothing else was done to
-  /// the queue since.
+  /// `place`: the position in the queue before, if the entry was taken back from there and the queue has not
+  /// been used since.
   CORACLE_ALWAYS_INLINE() void offer_rest(std::size_t next, std::size_t place) noexcept {
     next_ = next;
     if (place == fork_queue::nowhere) {
@@ -63,7 +64,7 @@ class divided_start {
       this_thread().forks->push_again(place);
     }
   }
-  /// What is left is one child, the last of `children`. Gives how many are to be counted down now.
+  /// The only remaining child is the last of `children`. Returns how many must be counted down now.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() std::size_t offer_nothing(std::size_t children) noexcept {
     if (apart_ != 0) [[unlikely]]
       return children - 1 - apart_;
@@ -72,11 +73,12 @@ class divided_start {
   }
   /// The first child that has not been started.
   [[nodiscard]] std::size_t next() const noexcept { return next_; }
-  /// How many of `children` do not count themselves, if no more are started.
+  /// Returns how many of `children` do not count themselves if no more are started.
   [[nodiscard]] std::size_t uncounted(std::size_t children) const noexcept { return children - apart_; }
   [[nodiscard]] bool none_apart() const noexcept { return apart_ == 0; }
 
-  /// The short path of take_back(). Gives the place for offer_rest(); fork_queue::nowhere: ask take_back().
+  /// The short path of take_back(). Returns the place for offer_rest(), or fork_queue::nowhere: call
+  /// take_back() then.
   [[nodiscard]] CORACLE_ALWAYS_INLINE() std::size_t take_back_fast() const noexcept {
     const thread_state& thread = this_thread();
     if (!thread.may_fork()) [[unlikely]]
@@ -88,7 +90,8 @@ class divided_start {
     const thread_state& thread = this_thread();
     return stage_ == stage::divided && thread.may_fork() && thread.forks->take_back(rest_);
   }
-  /// The child before was not over when the rest went on, so it counts itself; or, after all, it was.
+  /// The previous child was still running when the rest went on, so it counts itself; or, as it turns out, it
+  /// was not.
   void one_apart() noexcept { ++apart_; }
   void one_less_apart() noexcept { --apart_; }
   [[nodiscard]] std::coroutine_handle<> rest() noexcept { return frame_.handle(); }
@@ -96,12 +99,12 @@ class divided_start {
   // ---- undivided ----
 
   void begin_loop() noexcept { starts_on_.store(&this_thread(), memory_order_relaxed); } /*D1*/
-  /// A child has ended on this thread while it starts the others; or is left out.
+  /// A child has ended on this thread during the loop, or is left out.
   void over_in_loop() noexcept { ++apart_; }
   [[nodiscard]] bool in_loop() const noexcept {
     return starts_on_.load(memory_order_relaxed) == &this_thread(); /*D1*/
   }
-  /// Gives how many ended in it.
+  /// Returns how many ended in the loop.
   std::size_t end_loop() noexcept {
     starts_on_.store(nullptr, memory_order_relaxed); /*D1*/
     return apart_;
@@ -121,8 +124,8 @@ class divided_start {
   atomic<const thread_state*> starts_on_{nullptr};
   plain<std::size_t> apart_ = 0;
   plain<stage> stage_ = stage::undivided;
-  plain<std::size_t> next_;  // not read before it is set
-  // Each is made when it is needed.
+  plain<std::size_t> next_;  // uninitialised until it is set
+  // Each is constructed when it is needed.
   union {
     start_frame frame_;
   };

@@ -5,10 +5,12 @@
 #include <coracle/core/operation_cancelled.hpp>
 
 namespace coracle::detail {
-/// Written by children as they end, on any threads; read once all have ended. The errors stay in the children.
+/// Written by children as they end, on any threads; read once all have ended. The errors stay in the
+/// children.
 //
-// The countdown orders all of this: each child writes before it counts itself down, and the parent reads after the last one.
-//   [N1] is it the first?  relaxed  of those that come at the same time, any may be the first
+// The countdown orders all accesses: each child writes before it counts itself down, and the parent reads
+// after the last.
+//   [N1] is it the first?  relaxed  among concurrent failures, any may be the first
 //   [N2] load              relaxed  after the last has been counted down
 class failure_notes {
  public:
@@ -23,14 +25,14 @@ class failure_notes {
   }
   void note_cancelled(stop_reason why) noexcept { note_first(why_, why); }
 
-  /// Every child has given a value.
+  /// Returns true if every child has returned a value.
   [[nodiscard]] bool none() const noexcept {
     return why_.load(memory_order_relaxed) == stop_reason::none; /*N2*/
   }
   [[nodiscard]] const void* first_failed() const noexcept {
     return first_failed_.load(memory_order_relaxed); /*N2*/
   }
-  /// Why the first of them gave no value; sibling_failed: it failed.
+  /// Returns why the first child without a value has none; sibling_failed if it failed.
   [[nodiscard]] stop_reason cancelled() const noexcept { return why_.load(memory_order_relaxed); } /*N2*/
 
  private:

@@ -8,11 +8,13 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// Where a child's end and its parent meet.
+/// Synchronises the end of a forked child with its parent.
 //
-// On a pool, the parent's continuation is put into the queue of the thread on which it forks the child. If the child's end
-// takes it back, nobody else has touched this. If not, an idle thread has taken it, and the two meet at state_:
-//   runs_before_parent  the continuation is in the queue of the child's thread, or was stolen from there; also: not forked yet
+// On a pool, the parent's continuation is pushed onto the queue of the thread on which it forks the child. If
+// the end of the child takes it back, no other thread has touched this. Otherwise an idle thread has taken
+// it, and the two meet at state_:
+//   runs_before_parent  the continuation is in the queue of the child's thread, or was stolen from there;
+//                       also the state before fork()
 //   runs_beside_parent  the continuation was posted, on another executor
 //   runs_alone          there is no executor: the child's end continues the parent
 //   joins               the parent waits in join()
@@ -20,15 +22,15 @@ namespace coracle::detail {
 //   over                the child has ended
 //
 //   [J1] -> over    relaxed  the parent has not run meanwhile, and does so next on this thread
-//   [J2] -> over    acq_rel  publish the result; see who waits                   pairs with J3, J4
-//   [J3] -> joins   acq_rel  publish who waits; on finding `over` see the result pairs with J2
+//   [J2] -> over    acq_rel  publish the result; see the waiting parent          pairs with J3, J4
+//   [J3] -> joins   acq_rel  publish the parent; on finding `over` see the result  pairs with J2
 //   [J4] load       acquire  on finding `over` see the result                    pairs with J2
-//   [J5] -> where the parent is left  relaxed  the parent's own, before the child runs
+//   [J5] -> the parent's place  relaxed  the parent's own, before the child runs
 //   [J6] -> blocks  relaxed  the child's end unparks this thread; J4 follows
-//   [J7] a look     relaxed  where the parent was left, which the queue then decides; whether J6 is of use
+//   [J7] load       relaxed  the parent's place, which the queue then decides; whether J6 is of use
 class fork_point : waiter {
  public:
-  /// A child that runs is waited for: an exception leaves the parent before it has joined it.
+  /// Waits for a running child: an exception leaves the parent before it has joined the child.
   ~fork_point() { end(); }
   void end() noexcept {
     if (!child_is_over()) [[unlikely]]
@@ -36,7 +38,7 @@ class fork_point : waiter {
   }
   [[nodiscard]] bool is_forked() const noexcept { return std::coroutine_handle<>(handle) != nullptr; }
 
-  /// Before the child is started: who is idle may take its parent from here on.
+  /// Called before the child is started: from here on an idle thread may take its parent.
   CORACLE_ALWAYS_INLINE() void offer(std::coroutine_handle<> parent) noexcept {
     handle = parent;
     thread_state& thread = this_thread();
@@ -53,15 +55,15 @@ class fork_point : waiter {
   [[nodiscard]] bool child_is_over() const noexcept {
     return state_.load(memory_order_acquire) == over; /*J4*/
   }
-  /// Returns false if it has ended meanwhile.
+  /// Returns false if the child has ended meanwhile.
   bool wait(std::coroutine_handle<> parent) noexcept {
     suspend(parent);
     return state_.exchange(joins, memory_order_acq_rel) != over; /*J3*/
   }
 
-  // ---- the child's end ----
+  // ---- called at the child's end ----
 
-  /// The short path: returns true if it has ended the child, false if end_child() must.
+  /// The short path: returns true if it has ended the child, false if end_child() must be called.
   CORACLE_ALWAYS_INLINE() bool end_child_fast() noexcept {
     const std::uint32_t now = state_.load(memory_order_relaxed); /*J7*/
     if (now == runs_before_parent) [[likely]] {
@@ -75,7 +77,7 @@ class fork_point : waiter {
     return true;
   }
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> go_on() noexcept { return transfer_to(handle); }
-  /// What goes on then.
+  /// Returns the coroutine to resume next.
   CORACLE_TRANSFER_ABI()
   CORACLE_COLD()
   std::coroutine_handle<> end_child() noexcept {
@@ -101,7 +103,7 @@ class fork_point : waiter {
   CORACLE_COLD() void end_before_child() noexcept {
     if (is_forked() && state_.load(memory_order_relaxed) < over) wait_for_child(); /*J7*/
   }
-  /// Runs other work of the pool meanwhile: the child may wait for it.
+  /// Runs other work of the pool meanwhile, since the child may wait for it.
   CORACLE_COLD() void wait_for_child() noexcept {
     constexpr timespec a_moment{0, 100'000};
     std::uint32_t seen = state_.load(memory_order_relaxed);                               /*J7*/
@@ -128,7 +130,7 @@ class fork_point : waiter {
 
   enum : std::uint32_t { runs_before_parent, runs_beside_parent, runs_alone, over, joins, blocks };
   atomic<std::uint32_t> state_{runs_before_parent};
-  // So all that is 0 at first is 32 bytes, which compilers write at once.
+  // Makes the zero-initialised part 32 bytes, which compilers write at once.
   [[maybe_unused]] std::uint32_t unused_ = 0;
 };
 }  // namespace coracle::detail

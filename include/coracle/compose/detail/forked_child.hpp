@@ -6,13 +6,13 @@
 #include <coracle/core/task.hpp>
 
 namespace coracle::detail {
-/// A child, and what meets its end. The two derived from it are the awaiters of fork() and join(), which so
-/// need none of their own in the parent's frame.
+/// A child, and the fork_point for its end. The two classes derived from it are the awaiters of fork() and
+/// join(), so the parent's frame needs no separate awaiters.
 //
-// It begins as a coroutine frame does, and so is what the child continues (core/detail/callback_frame.hpp).
-// Where that has the destroy function stands the child: nobody destroys what a child continues, and
-// shared_frame::is_one(), which looks there while the child runs, is to find anything but its own mark; task_above knows it
-// by that.
+// It begins as a coroutine frame does, so the child can continue it (core/detail/callback_frame.hpp). It
+// stores the child in place of the destroy function: the frame that a child continues is never destroyed
+// through that, and shared_frame::is_one(), which reads that word while the child runs, must find anything
+// but its own mark. task_above recognises it by that word.
 template <class T>
 class forked_child {
  public:
@@ -39,7 +39,7 @@ class forked_child {
   using function = void(forked_child*);
   function* resume_ = &child_is_over;
   task<T> work_;
-  fork_point point_;  // waits for the child before that is destroyed
+  fork_point point_;  // its destructor waits for the child, which is destroyed after it
 };
 template <class T>
 class fork_awaiter : public forked_child<T> {
@@ -51,7 +51,7 @@ class fork_awaiter : public forked_child<T> {
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> parent) noexcept {
     const auto child = started{this->work()}.body(this->child_continues(), environment_of(parent));
-    this->point().offer(parent);  // from here on the parent may run: nothing is read of it
+    this->point().offer(parent);  // from here on the parent may run: nothing of it is accessed
     return transfer_to(child);
   }
   void await_resume() const noexcept {}

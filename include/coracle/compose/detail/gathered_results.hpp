@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace coracle::detail {
-/// What stands for a child's result in a tuple, a vector or a variant.
+/// The type that represents a child's result in a tuple, a vector or a variant.
 template <class T>
 using element_t = std::conditional_t<
     std::is_void_v<T>, void_value,
@@ -28,7 +28,7 @@ auto element_of([[maybe_unused]] Sibling&& ended)
   }
 }
 
-// A named range is copied, so its elements must allow that; tasks do not.
+// A named range is copied, so its elements must be copyable; tasks are not.
 template <class Range>
 concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
   { std::move(*std::begin(range)) } -> awaitable;
@@ -37,7 +37,7 @@ concept awaitable_range = requires(std::remove_cvref_t<Range>& range) {
                std::copy_constructible<std::remove_cvref_t<decltype(*std::begin(range))>>;
 };
 
-/// A vector of `T` whose memory comes from where that of `Range` does, if this is a vector.
+/// A vector of `T` that uses the allocator of `Range` if that is a vector.
 template <class Range, class T>
 struct vector_beside {
   using type = std::vector<T>;
@@ -69,8 +69,8 @@ auto siblings_from_range(Range range) {
   }
 }
 
-/// What `f` gives for each child, for a vector to be made of: that looks at each once, and asks before how many there are.
-/// Its own push_back() would keep its end in memory, from one to the next.
+/// A range of what `f` returns for each child, from which a vector is constructed: it reads each element once
+/// and takes the size first. With push_back() the vector would store its end in memory for each element.
 template <class F, class Iterator>
 class each_result {
  public:

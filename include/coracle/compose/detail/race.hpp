@@ -5,8 +5,8 @@
 #include <coracle/core/detail/choice.hpp>
 
 namespace coracle::detail {
-/// Decides which child wins. An operation that is itself a child shares the choice: it claims it where it is carried out, so
-/// that at most one of several is.
+/// Decides which child wins. An operation that is itself a child shares the choice and claims it when it is
+/// carried out, so that at most one of several takes effect.
 class race {
  public:
   race() noexcept = default;
@@ -15,17 +15,18 @@ class race {
 
   [[nodiscard]] choice& shared_choice() noexcept { return choice_; }
   [[nodiscard]] bool is_decided() const noexcept { return choice_.is_claimed(); }
-  /// Called at the end of `child`. Returns true if it wins. `has_claimed`: as an operation, it has claimed the choice.
+  /// Called at the end of `child`. Returns true if it wins. `has_claimed`: as an operation, it has claimed
+  /// the choice.
   [[nodiscard]] bool is_won_by(const void* child, bool has_claimed) noexcept {
     if (!has_claimed && !choice_.claim()) return false;
     winner_ = child;
     return true;
   }
-  /// Null: none yet. Requires: all have ended.
+  /// Returns the winner, or null if there is none. Requires: all have ended.
   [[nodiscard]] const void* winner() const noexcept { return winner_; }
 
  private:
   choice choice_;
-  plain<const void*> winner_ = nullptr;  // belongs to whoever claims the choice
+  plain<const void*> winner_ = nullptr;  // belongs to the child that claims the choice
 };
 }  // namespace coracle::detail

@@ -13,7 +13,7 @@ using range_iterator_t = decltype(std::begin(std::declval<std::remove_reference_
 template <class Range>
 using range_reference_t = decltype(*std::declval<range_iterator_t<Range>&>());
 
-/// Where an element is while its child runs: in the range, if that keeps it at its place; else here.
+/// Where an element is while its child runs: in the range, if it keeps its place there; otherwise here.
 template <class Range>
 class element_slot {
   using reference = range_reference_t<Range>;
@@ -36,7 +36,7 @@ class element_slot {
  private:
   [[no_unique_address]] std::conditional_t<stays_in_range, nothing, std::optional<value>> kept_;
 };
-/// What `Function` returns for an element.
+/// The type that `Function` returns for an element.
 template <class Range, class Function>
 using made_by_t = decltype(std::declval<element_slot<Range>&>().apply(
     std::declval<Function&>(), std::declval<range_reference_t<Range>>()));
@@ -62,12 +62,12 @@ class range_children {
   range_children(Range& range, Function& function, const environment& outer)
       : group(outer), function_(function), at_(std::begin(range)), end_(std::end(range)) {}
 
-  /// Moves on to the next element only here, when it is wanted.
+  /// The iterator advances only here, when the next element is needed.
   [[nodiscard]] bool at_end() {
     if (std::exchange(used_, false)) ++at_;
     return at_ == end_;
   }
-  /// Starts the next ones, in order, until so many run; or one has ended, if `heeds_ends`.
+  /// Starts further children, in order, until `limit` run, or until one has ended if `heeds_ends`.
   void start_until(std::size_t limit, bool heeds_ends) {
 #if CORACLE_EXCEPTIONS()
     try {
@@ -83,7 +83,7 @@ class range_children {
 #endif
   }
   static one& from(group_child& ended) noexcept { return static_cast<one&>(ended); }
-  /// Its place is free for another.
+  /// Frees its place for another child.
   void drop(one& ended) noexcept {
     ended.work.reset();
     ended.next_free = std::exchange(free_, &ended);
@@ -109,7 +109,7 @@ class range_children {
   one* free_ = nullptr;
 };
 
-/// What `take` returns when it is called with the value of a child.
+/// What `take` returns when called with the value of a child.
 template <class T, class Take>
 struct taking : std::invoke_result<Take&, T> {};
 template <class Take>
@@ -117,7 +117,8 @@ struct taking<void, Take> : std::invoke_result<Take&> {};
 template <class T, class Take>
 using taking_t = typename taking<T, Take>::type;
 
-/// Gives `take` the value of a child, which has one. True: go on. The coroutine is for a `take` that is to be awaited.
+/// Passes the value of a child, which has one, to `take`. Returns true to continue. The coroutine overload is
+/// for a `take` that must be awaited.
 template <class Child, class Take>
 bool take_now([[maybe_unused]] Child& ended, Take& take) {
   using value = typename Child::result_type;
@@ -154,8 +155,8 @@ task<bool> take_and_wait([[maybe_unused]] Child& ended, Take& take) {
   co_return true;
 }
 
-/// `Range` is a reference where the caller gave an lvalue. `take` is called for each child that succeeds, one
-/// after another; when it gives false the others are stopped.
+/// `Range` is a reference where the caller passed an lvalue. `take` is called for each child that succeeds,
+/// one after another; when it returns false, the others are stopped.
 template <class Range, class Function, class Take>
 task<> run_children(Range range, std::size_t limit, Function function, Take take) {
   CORACLE_REQUIRE(limit != 0, "a concurrency limit of 0 never starts a child: it has to be at least 1");

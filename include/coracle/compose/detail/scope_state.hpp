@@ -18,24 +18,25 @@
 namespace coracle::detail {
 class scope_state;
 
-/// A child, from its spawn() to its end; if it has failed, until somebody has its error. It is the continuation of
-/// what it runs; resumed after its end, it disposes of itself.
+/// A child, from its spawn() to its end or, if it has failed, until its error has been taken. It is the
+/// continuation of the work that it runs; resumed at the end of that work, it destroys itself.
 struct scope_child : callback_frame, waiter, recycled_frames {
   scope_child(function* on_resume, scope_state& owner, std::source_location where) noexcept;
 
-  plain<plain<resumption*>*> link;  // what points here, in a list of the scope
+  plain<plain<resumption*>*> link;  // the pointer to this child in a list of the scope
   scope_state& scope;
   std::source_location spawned_at;
   std::exception_ptr error;
 };
 inline void dispose(scope_child& ended) { ended.callback_frame::handle().resume(); }
 
-/// A child whose error belongs to a future, until that is dropped or the scope is joined.
+/// A child whose error belongs to a future, until the future is dropped or the scope is joined.
 struct scope_future_child : scope_child {
   using scope_child::scope_child;
   plain<bool> is_held = false;     // scope's lock: it is in held_
   plain<bool> is_dropped = false;  // scope's lock: there is no future any more
-  // Somebody has the error. Written and read by those who are joined, one after the other.
+  // The error has been taken. Only the coroutines that are being joined write and read this, one after the
+  // other.
   plain<bool> is_settled = false;
 };
 
@@ -54,7 +55,7 @@ class scope_state {
 
   // ---- children ----
 
-  /// Before `arriving` is started, or put off; then started() follows.
+  /// Called before `arriving` is started or put off; started() follows.
   void add(scope_child& arriving, bool starts_now) noexcept {
     const std::size_t seen = word_.lock();
     CORACLE_CHECK(
@@ -68,14 +69,15 @@ class scope_state {
     running_.push(late);
     word_.unlock(seen);
   }
-  /// Whoever calls this disposes of the child, which has no error, or one that somebody has.
+  /// Called when a child without an error, or whose error has been taken, has ended; the caller then disposes
+  /// of the child.
   void ended(scope_child& child, bool was_cancelled) noexcept {
     const std::size_t seen = word_.lock();
     running_.remove(child);
     if (was_cancelled) any_cancelled_ = true;
     leave(seen);
   }
-  /// Takes over the child, which has an error.
+  /// Takes over a child that has an error.
   CORACLE_COLD() void failed(scope_child& child) noexcept {
     std::size_t seen = word_.lock();
     running_.remove(child);
@@ -87,7 +89,8 @@ class scope_state {
 
   // ---- children with a future ----
 
-  /// Keeps the error for the future, or for join(); leave() must follow. Returns false if the future was dropped.
+  /// Keeps the error for the future, or for join(); leave() must follow. Returns false if the future was
+  /// dropped.
   CORACLE_COLD() bool hold(scope_future_child& child) noexcept {
     const std::size_t seen = word_.lock();
     const bool holds = !child.is_dropped;
@@ -112,7 +115,7 @@ class scope_state {
     word_.unlock(seen);
     if (failed) report(child);
   }
-  /// The future gives its error to who awaits it.
+  /// The future passes its error to its awaiter.
   CORACLE_COLD() void give_up(scope_future_child& child) noexcept {
     const std::size_t seen = word_.lock();
     held_.remove(child);
@@ -122,7 +125,7 @@ class scope_state {
 
   // ---- the joiner ----
 
-  /// False: there are no children, and it goes on at once.
+  /// Returns false if there are no children; the joiner then continues at once.
   bool join(std::coroutine_handle<> suspended) noexcept {
     CORACLE_REQUIRE(!joiner_.handle, "join() of an async_scope was awaited twice: await it once");
     joiner_.suspend(suspended);
@@ -137,7 +140,7 @@ class scope_state {
  private:
   static constexpr std::size_t one = 2;
 
-  /// Called with the lock, releases it. What follows may be the end of the scope.
+  /// Called with the lock held, and releases it. The scope may be gone afterwards.
   void leave(std::size_t seen) noexcept {
     word_.unlock(seen - one);
     if (seen != one) return;
@@ -160,10 +163,10 @@ class scope_state {
   }
   [[noreturn]] void report_running() noexcept;
 
-  // The word is twice the number of children that have not ended, and two more until join() is awaited. Whoever takes
-  // it to zero continues the joiner; nobody else touches the scope after that.
-  // joiner_ belongs to join() until it releases the lock, then to who takes the word to zero. The lists and
-  // any_cancelled_ belong to the lock, then to the joiner.
+  // The word is twice the number of children that have not ended, plus two until join() is awaited. The
+  // thread that takes it to zero continues the joiner; after that no other thread accesses the scope. joiner_
+  // belongs to join() until it releases the lock, then to the thread that takes the word to zero. The lists
+  // and any_cancelled_ are guarded by the lock, then belong to the joiner.
   //   [C1] load   relaxed  for a check in the destructor
   const scope_policy policy_;
   const environment outer_;
@@ -171,13 +174,13 @@ class scope_state {
   locked_word<std::size_t> word_{one};
   intrusive_list<scope_child> running_;
   intrusive_list<scope_child> failed_;       // oldest error first
-  intrusive_list<scope_future_child> held_;  // whose error a future has
+  intrusive_list<scope_future_child> held_;  // errors that belong to a future
   waiter joiner_;
   plain<bool> any_cancelled_ = false;
   bool reported_ = false;
 };
 
-/// Runs `child` until it first suspends, or puts that off. It may be gone when this returns. A Work is a scope_child
+/// Runs `child` until it first suspends, or puts that off. It may be gone on return. A Work is a scope_child
 /// with run() and the callback over().
 template <class Work>
 void start_in_scope(Work& child) noexcept {

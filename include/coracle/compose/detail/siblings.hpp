@@ -11,12 +11,12 @@
 namespace coracle::detail {
 class siblings;
 
-/// What a child is resumed into at its end, where it has a continuation of its own.
+/// The promise of the frame that a child resumes at its end, where it has a continuation of its own.
 class sibling_promise {
  public:
   static constexpr bool is_of_callback = true;
   [[nodiscard]] const environment* get_environment() const noexcept;
-  /// For an operation that is the child itself; it is not handed down. So it claims the choice before it ends.
+  /// For an operation that is the child itself, which claims the choice before it ends. Not passed on.
   [[nodiscard]] choice* get_choice() noexcept;
 
   siblings* together = nullptr;
@@ -24,13 +24,13 @@ class sibling_promise {
 };
 using sibling_base = basic_callback_frame<sibling_promise>;
 
-/// What all of them share: their continuation, their environment, and the notes of how they ended.
+/// The state that all children share: their continuation, their environment, and the notes of how they ended.
 class siblings : protected shared_frame {
  public:
-  /// Which ends count.
+  /// The ends that count.
   enum class rule : std::uint8_t {
-    collect,  ///< every outcome; nobody is stopped
-    all,      ///< every value; a child that gives none stops the others
+    collect,  ///< every outcome; no child is stopped
+    all,      ///< every value; a child without one stops the others
     any,      ///< the first value or error, which stops the others
     success   ///< the first value, which stops the others; errors only where there is no value
   };
@@ -42,9 +42,9 @@ class siblings : protected shared_frame {
     if (has_subtree_) subtree_.~subtree();
   }
 
-  // ---- for the children, on whichever threads they run ----
+  // ---- called by the children, on any threads ----
 
-  /// What is resumed at the end of each child, after the notes below.
+  /// Resumed at the end of each child, after the notes below.
   [[nodiscard]] std::coroutine_handle<shared_promise> continuation() noexcept {
     return shared_frame::handle();
   }
@@ -62,7 +62,7 @@ class siblings : protected shared_frame {
     note_failure(child, end);
     if (rule_ == rule::any && end.has_error()) stop_losers_of(child, has_claimed);
   }
-  /// Of a child that no race is about.
+  /// For a child outside any race.
   CORACLE_COLD() void note_failure(const void* child, const outcome<void>& end) noexcept {
     if (end.is_cancelled()) {
       failures_.note_cancelled(end.reason());
@@ -73,7 +73,7 @@ class siblings : protected shared_frame {
   }
 
  protected:
-  // ---- for the parent's operation: before the first child is started ----
+  // ---- called by the parent's operation, before the first child is started ----
 
   template <rule What>
   CORACLE_ALWAYS_INLINE()
@@ -90,7 +90,7 @@ class siblings : protected shared_frame {
     if (why != stop_reason::none) failures_.note_cancelled(why);
     return why != stop_reason::none;
   }
-  /// Returns true if it is too late to start another one.
+  /// Returns true if it is too late to start another child.
   template <rule What>
   CORACLE_ALWAYS_INLINE()
   bool too_late() noexcept {
@@ -98,18 +98,18 @@ class siblings : protected shared_frame {
     return (subtree_.may_be_requested() || (What >= rule::any && race_.is_decided())) && is_too_late();
   }
 
-  // ---- after the last one has ended ----
+  // ---- called after the last child has ended ----
 
-  /// Ends the subtree with the await, as this may live longer than the environment around it.
+  /// Ends the subtree with the await, as this may outlive the environment around it.
   CORACLE_ALWAYS_INLINE() void leave_subtree() noexcept {
     if (std::exchange(has_subtree_, false)) subtree_.~subtree();
   }
   [[nodiscard]] bool all_gave_values() const noexcept { return failures_.none(); }
-  /// There is an error to be thrown.
+  /// Returns true if there is an error to throw.
   [[nodiscard]] bool fails() const noexcept {
     return failures_.first_failed() && !(rule_ == rule::success && race_.winner());
   }
-  /// Why there is neither a result nor an error; none: there is.
+  /// Returns why there is neither a result nor an error, or none if there is one.
   [[nodiscard]] stop_reason cancelled() const noexcept {
     const stop_reason why = failures_.cancelled();
     return why == stop_reason::none || failures_.first_failed() || race_.winner() ? stop_reason::none : why;
@@ -118,7 +118,7 @@ class siblings : protected shared_frame {
   [[nodiscard]] const failure_notes& failures() const noexcept { return failures_; }
 
  private:
-  /// As a task says it to its continuation.
+  /// Called by a task that ends without a result.
   static void task_failed(shared_promise& self, const void* task, stop_reason stopped_for) noexcept {
     const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
     auto& frame = *static_cast<basic_callback_frame<shared_promise>*>(handle.address());
@@ -134,7 +134,8 @@ class siblings : protected shared_frame {
   }
   void stop_losers_of(const void* child, bool has_claimed) noexcept {
     if (!race_.is_won_by(child, has_claimed)) return;
-    if (has_subtree_) subtree_.request_stop(stop_reason::lost_race);  // else no other has been started
+    if (has_subtree_)
+      subtree_.request_stop(stop_reason::lost_race);  // otherwise no other child has been started
   }
   CORACLE_SAVES_REGISTERS() bool is_too_late() noexcept {
     const stop_reason why = subtree_.stop.reason();
@@ -160,7 +161,7 @@ inline choice* sibling_promise::get_choice() noexcept {
   return one_of;
 }
 
-/// One of them, with a continuation of its own, which notes how it ended.
+/// A child with a continuation of its own, which notes how it ended.
 template <class Awaitable>
 class sibling : public sibling_base {
  public:
@@ -169,21 +170,21 @@ class sibling : public sibling_base {
   explicit sibling(Awaitable&& value) : sibling_base(&over), work_(static_cast<Awaitable&&>(value)) {}
   sibling(sibling&& other) : sibling_base(&over), work_(std::move(other.work_)) {}
 
-  /// Returns false if it completed at once; the continuation of all is not resumed then.
+  /// Returns false if it completed at once; the shared continuation is then not resumed.
   CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {
     promise().together = &all;
     if (work_.start(handle())) return true;
     note_end();
     return false;
   }
-  /// Like start(), but returns what the caller must resume; null if it completed at once.
+  /// As start(), but returns the coroutine that the caller must resume, or null if it completed at once.
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> begin(siblings& all) noexcept {
     promise().together = &all;
     const std::coroutine_handle<> target = work_.begin(handle());
     if (!target) note_end();
     return target;
   }
-  /// Returns true if it is over without having started.
+  /// Returns true if it is over without having been started.
   bool try_at_once(siblings& all) noexcept {
     if constexpr (child<Awaitable>::can_try) {
       if (!work_.try_at_once()) return false;
@@ -196,7 +197,7 @@ class sibling : public sibling_base {
   }
   static constexpr bool can_try = child<Awaitable>::can_try;
   child<Awaitable>& get() noexcept { return work_; }
-  /// What the notes call it.
+  /// The address by which the notes refer to it.
   [[nodiscard]] const void* name() const noexcept { return static_cast<const sibling_base*>(this); }
 
  private:
@@ -218,8 +219,8 @@ class sibling : public sibling_base {
   child<Awaitable> work_;
 };
 
-/// One that is a task, where not the first to end counts. It has the continuation of all, to which a task says by itself
-/// that it fails; so nothing is kept of it but the task, to which this refers.
+/// A child that is a task, where all are waited for. It has the shared continuation, which a task notifies of
+/// its own failure; so only the task is stored, and this refers to it.
 template <class T>
 class task_sibling : public task_child<T, task<T>&> {
  public:
@@ -240,7 +241,7 @@ class task_sibling : public task_child<T, task<T>&> {
   [[nodiscard]] const void* name() noexcept { return this->frame(); }
 
  private:
-  /// Its body had ended before. Takes no `this`, which is then in no memory.
+  /// For a task whose body had ended before. Static, so that no `this` has to be stored in memory.
   CORACLE_SAVES_REGISTERS() static void note_end(task<T>& kept, siblings& all) noexcept {
     task_sibling mine{kept};
     if (!mine.finish() && !all.keeps_every_end()) all.note_failure(mine.name(), mine.failure());
@@ -255,7 +256,7 @@ template <class T>
 struct joined_sibling<task<T>> {
   using type = task<T>;
 };
-/// What is kept of an awaitable where all are waited for.
+/// What is stored of an awaitable where all are waited for.
 template <class Awaitable>
 using joined_sibling_t = typename joined_sibling<Awaitable>::type;
 

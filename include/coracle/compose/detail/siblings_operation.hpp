@@ -11,18 +11,18 @@ namespace coracle::detail {
 /// Starts children in order and suspends their parent until all have ended. `Children` is a tuple or a
 /// vector. In short:
 ///
-///     await_suspend() -> start()               on a pool                       elsewhere, and for a race
-///                         start_child()        the first; the rest is offered  start_undivided() -> start_all(): a loop
-///     a child ends ->     child_is_over()      takes the rest back             counts it down
-///                         start_rest()         goes on with the next one
-///     the last one ends   child_is_over()      countdown::transfer_to_parent()
-///     the parent          throw_failure(), then what when_all() or when_any() makes of the children
+///   await_suspend() -> start()          on a pool                       elsewhere, and for a race
+///                      start_child()    the first; the rest is offered  start_undivided(): start_all()
+///   a child ends ->    child_is_over()  takes the rest back             counts it down
+///                      start_rest()     goes on with the next one
+///   the last one ends  child_is_over()  countdown::transfer_to_parent()
+///   the parent         throw_failure(), then the result of when_all() or when_any()
 ///
-/// Where an idle thread takes the rest first, it begins with start_rest().
+/// If an idle thread takes the rest first, it begins with start_rest().
 template <siblings::rule What, class Children>
 class siblings_operation : public siblings {
  public:
-  /// The children, if they are in a vector, or what each is made from.
+  /// The children, if they are in a vector, or the arguments from which each is made.
   template <class... Args>
   explicit siblings_operation(std::in_place_t, Args&&... args)
       : siblings(What, &child_is_over), children_(static_cast<Args&&>(args)...) {}
@@ -56,7 +56,7 @@ class siblings_operation : public siblings {
 
   // ---- divided among the threads of a pool ----
 
-  /// Starts one that is not before `First`, and gives what is to be resumed. `place`: for
+  /// Starts a child that is not before `First`, and returns the coroutine to resume. `place`: for
   /// divided_start::offer_rest().
   template <std::size_t First>
   CORACLE_TRANSFER_ABI()
@@ -86,7 +86,7 @@ class siblings_operation : public siblings {
   CORACLE_SAVES_REGISTERS()
   std::coroutine_handle<> over_at_once() noexcept { return transfer_to(this->continuation()); }
 
-  /// Resumed by whoever takes the start of the rest, while the child before still runs or waits.
+  /// Resumed by the thread that takes the start of the rest while the previous child still runs or waits.
   CORACLE_TRANSFER_ABI() static void start_rest(start_frame* self) {
     auto& mine = static_cast<siblings_operation&>(*self->handle().promise().children);
     mine.start_.one_apart();
@@ -157,8 +157,8 @@ class siblings_operation : public siblings {
     auto& mine = static_cast<siblings_operation&>(*self->handle().promise().children);
     if (!mine.start_all()) mine.running_.continue_parent();
   }
-  /// Returns true if one of the first is over, for which all need not be started. It is as if they had been,
-  /// in order, and those before it had been stopped.
+  /// Returns true if one of the leading children is over, so that nothing need be started. The effect is as
+  /// if all had been started in order, and those before it had been stopped.
   bool is_over_at_once() noexcept {
     bool goes_on = What == rule::any, found = false;
     if constexpr (What == rule::any) {
@@ -173,16 +173,16 @@ class siblings_operation : public siblings {
  protected:
   static constexpr bool is_range = requires(Children& c) { c.begin(); };
 
-  // ---- the parent goes on ----
+  // ---- the parent continues ----
 
-  /// Throws all errors, or that they were cancelled, if that is how they ended.
+  /// Throws all errors, or the cancellation, if the children ended that way.
   CORACLE_ALWAYS_INLINE() void throw_failure() {
     this->leave_subtree();
     if (!this->all_gave_values()) [[unlikely]]
       throw_first_failure();
   }
   Children& children() noexcept { return children_; }
-  /// `f` of each child, in a tuple or a vector as the children are.
+  /// Returns `f` of each child, in a tuple or a vector as the children are.
   template <class F>
   auto collect(F f) {
     if constexpr (is_range) {

@@ -6,7 +6,7 @@
 #include <coracle/core/invoke.hpp>
 
 namespace coracle::detail {
-/// A child whose result is dropped. `Whole`, which derives from it, is what has been allocated.
+/// A child whose result is dropped. `Whole`, which derives from it, is the allocated object.
 template <class Whole, class Awaitable>
 class dropped_work : public scope_child {
  public:
@@ -57,7 +57,7 @@ class spawned_work final : public dropped_work<spawned_work<Awaitable>, Awaitabl
   }
 };
 
-/// Keeps a scheduler, or refers to one, and gives what is awaited to go there.
+/// Holds a scheduler, or a reference to one, and returns the awaitable that goes there.
 template <class Scheduler>
 struct way_to {
   explicit way_to(Scheduler&& given) : place(static_cast<Scheduler&&>(given)) {}
@@ -90,7 +90,8 @@ class work_spawned_on final : public dropped_work<work_spawned_on<Scheduler, Awa
     if (!next) return mine.over(self);
     CORACLE_RETURN_TO(self, next);
   }
-  /// False: it was cancelled on its way, or the scheduler has failed; the work was not started, and this is gone.
+  /// Returns false if it was cancelled on its way, or the scheduler has failed; the work was then not
+  /// started, and this is gone.
   bool leave_hop() noexcept {
     const bool is_there = hop_.finish();
     if (is_there) [[likely]] {

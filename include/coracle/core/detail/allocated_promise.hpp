@@ -23,7 +23,8 @@ struct rebound<Allocator<U, Rest...>, T> {
 
 template <class T>
 concept is_allocator_arg = std::is_same_v<std::remove_cvref_t<T>, std::allocator_arg_t>;
-/// The allocator that follows std::allocator_arg among the parameters of a coroutine: first, or after the object.
+/// The allocator that follows std::allocator_arg among the parameters of a coroutine: first, or after the
+/// object.
 template <class... Params>
 struct given_allocator {};
 template <is_allocator_arg Arg, class Allocator, class... Params>
@@ -35,7 +36,7 @@ struct given_allocator<This, Arg, Allocator, Params...> : std::type_identity<std
 template <is_allocator_arg Arg, class... Params>
 struct given_allocator<Arg, recycled_frames, Params...> {};
 
-/// Takes memory from a std::pmr::memory_resource, without the cost of its header.
+/// Allocates from a std::pmr::memory_resource, without including its header.
 template <class Resource, class T>
 struct resource_allocator {
   Resource* resource;
@@ -52,8 +53,8 @@ struct rebound<Resource*, T> {
   using type = resource_allocator<Resource, T>;
 };
 
-/// `Promise` whose frames come from a copy of `Allocator`, kept behind the frame until it is freed; with void,
-/// from the recycler.
+/// `Promise` with frames allocated by a copy of `Allocator`, which is stored behind the frame until that is
+/// freed; with void, by the recycler.
 template <class Promise, class Allocator>
 struct allocated_promise : Promise {
   using Promise::Promise;
@@ -63,7 +64,7 @@ struct allocated_promise : Promise {
   {
     return allocate(size, Allocator());
   }
-  // Always inlined, because g++ warns where a placement form of new meets a plain delete.
+  // Always inlined: otherwise g++ warns that a placement form of new meets a plain delete.
   template <class Given, class... Args>
   CORACLE_ALWAYS_INLINE()
   static void* operator new(std::size_t size, std::allocator_arg_t, const Given& given, const Args&...) {
@@ -117,7 +118,7 @@ struct allocated_promise : Promise {
       return nullptr;
     }
   }
-  // Never inlined, or g++ at -O1 with ASan sees the plain delete meet the allocator, and warns.
+  // Never inlined: otherwise g++ at -O1 with ASan sees the plain delete meet the allocator, and warns.
   CORACLE_NOINLINE() static void* allocate(std::size_t size, const Allocator& given) {
     unit_allocator allocator(given);
     unit* const frame = allocator.allocate(units(size));

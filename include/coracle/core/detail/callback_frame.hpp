@@ -9,15 +9,15 @@ namespace coracle {
 class environment;
 
 namespace detail {
-/// Stands where other frames have their destroy function, so that a callback_frame is known by it. A shared library can have a
-/// function of its own where the program has one, too, but not such a variable.
+/// Replaces the destroy function of other frames and identifies a callback_frame. A variable, because a
+/// shared library may have its own copy of a function of the program, but not of such a variable.
 class callback_mark {
  public:
   using function = void(void* frame);
   CORACLE_VISIBLE() static void refuse_destroy(void*) {
     fail("plain code that waits for a coroutine was destroyed");
   }
-  /// That of an outcome_frame.
+  /// The mark of an outcome_frame.
   CORACLE_VISIBLE() static void refuse_destroy_of_outcome(void*) {
     fail("a coroutine that waits for an outcome was destroyed as if it were what it waits for");
   }
@@ -34,7 +34,7 @@ class callback_mark {
     return static_cast<function* const*>(handle.address())[1];
   }
 };
-/// The promise of a frame that awaits, but is no coroutine.
+/// The promise of a frame that awaits but is no coroutine.
 template <class Promise>
 concept promise_of_callback = requires { requires Promise::is_of_callback; };
 
@@ -50,9 +50,9 @@ class callback_promise {
 };
 
 /// Looks like a coroutine frame: resuming its handle calls a function, any number of times and from any
-/// thread. So plain code can await without a coroutine, and many children can share one continuation.
-/// Rests on the frame layout that g++, clang and MSVC share: the resume function, the destroy function, then
-/// the promise. tests/unit/callback_frame_test.cpp holds each compiler to it.
+/// thread. Plain code can thus await without a coroutine, and many children can share one continuation.
+/// Relies on the frame layout that g++, clang and MSVC share: the resume function, the destroy function, then
+/// the promise. tests/unit/callback_frame_test.cpp checks it for each compiler.
 template <class Promise>
 class basic_callback_frame {
  public:
@@ -69,7 +69,7 @@ class basic_callback_frame {
   [[nodiscard]] std::coroutine_handle<Promise> handle() noexcept {
     return std::coroutine_handle<Promise>::from_address(this);
   }
-  /// What the handle calls from here on. Requires: nobody resumes it meanwhile.
+  /// Sets the function that resuming the handle calls. Requires: no thread resumes it meanwhile.
   void set_function(function* on_resume) noexcept {
     CORACLE_HIDES_RESUMED(on_resume);
     resume_ = on_resume;
@@ -85,10 +85,10 @@ class basic_callback_frame {
   [[maybe_unused]] callback_mark::function* destroy_ = &callback_mark::refuse_destroy;
   [[no_unique_address]] Promise promise_;
 };
-/// One that passes on an environment.
+/// A callback frame that passes an environment on.
 using callback_frame = basic_callback_frame<callback_promise>;
 
-/// One that awaits on behalf of a coroutine that takes the end of what it awaits as a value.
+/// A callback frame that awaits on behalf of a coroutine that takes the end of what it awaits as a value.
 class outcome_frame : public callback_frame {
  protected:
   outcome_frame(function* on_resume, const environment* inherited) noexcept
@@ -97,12 +97,12 @@ class outcome_frame : public callback_frame {
   }
 };
 
-/// The promise of a frame that is the continuation of many tasks, and could not tell which of them has ended. So each
-/// that ends with an exception says so, while that is being handled, before it resumes the frame; and so does one that is
-/// stopped.
+/// The promise of a frame that is the continuation of many tasks and cannot tell which of them has ended.
+/// Each task that ends with an exception therefore notifies it, while the exception is being handled, before
+/// it resumes the frame; so does a task that is stopped.
 class shared_promise {
  public:
-  /// `task` is the address of its frame; `stopped_for` none: it has failed.
+  /// `task` is the address of the task's frame; if `stopped_for` is none, the task has failed.
   using failure = void(shared_promise& self, const void* task, stop_reason stopped_for) noexcept;
   static constexpr bool is_of_callback = true;
   explicit shared_promise(failure* on_failure) noexcept : on_failure_(on_failure) {}
@@ -110,14 +110,14 @@ class shared_promise {
   [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
   void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
 
-  /// For a task that has no result: tells its parent, if that is such a frame.
+  /// For a task without a result: notifies its parent, if that is such a frame.
   static void tell(std::coroutine_handle<> parent, const void* task, stop_reason stopped_for) noexcept;
 
  private:
   failure* on_failure_;
-  const environment* environment_;  // not read before it is set
+  const environment* environment_;  // uninitialised until it is set
 };
-/// It is known by its destroy function.
+/// Identified by its destroy function.
 class shared_frame : public basic_callback_frame<shared_promise> {
  public:
   shared_frame(function* on_resume, shared_promise::failure* on_failure) noexcept
@@ -129,9 +129,9 @@ class shared_frame : public basic_callback_frame<shared_promise> {
   }
 
  private:
-  // Says something else than that of other frames, so that no linker makes one function of the two.
+  // Has a message of its own, so that a linker does not merge it with the function of other frames.
   static void refuse_destroy(void*) { fail("plain code that waits for several coroutines was destroyed"); }
-  // A shared library can have a function of its own where the program has one, too, but not such a variable.
+  // A shared library may have its own copy of a function of the program, but not of such a variable.
   CORACLE_VISIBLE() static inline constinit callback_mark::function* mark = &refuse_destroy;
 };
 inline void shared_promise::tell(std::coroutine_handle<> parent, const void* task,

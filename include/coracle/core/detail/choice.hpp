@@ -9,21 +9,22 @@
 namespace coracle::detail {
 class stop_state;
 
-/// What the branches of a when_any() have in common: the first that claims it is carried out, the others
-/// never are. A coroutine's promise gives it to the operation that it awaits: see offers_choice, in core/customisation.hpp.
+/// Shared by the branches of a when_any(): the first branch to claim it takes effect, the others never do. A
+/// coroutine's promise passes it to the operation that it awaits: see offers_choice in
+/// core/customisation.hpp.
 //
-// A claim is made under the lock of the queue in which the branch waits, or arrives. Where two meet that both
-// wait in other queues too, a select that sends and a select that receives, both choices must fall, or
-// neither. The one that arrives makes its own `busy` and then claims the other's. hold() does so too, and
-// then claims no other:
+// A claim is made under the lock of the queue in which the branch waits or arrives. If two branches meet that
+// also wait in other queues, a select that sends and a select that receives, both choices must be claimed, or
+// neither. The arriving one makes its own choice `busy` and then claims the other. hold() does the same but
+// claims no other choice:
 //   open -> taken          claimed
-//   open -> busy -> taken  claimed, together with that of the other, or with what is not under the lock
-//   open -> busy -> open   the other was gone, or has to go first; or there was nothing to give
-// Who wants to claim a busy one waits, holding a lock and perhaps a busy choice of its own. Of two coroutines
-// that are busy with each other the one with the greater address opens its own and begins anew, so no cycle
-// waits; and while busy nobody takes a lock. So each wait is for somebody who is a few instructions from its
-// end.
-//   [K] every access   relaxed   it only decides; the lock and the wake-up order what is handed over
+//   open -> busy -> taken  claimed, with the other choice, or with something that the lock does not guard
+//   open -> busy -> open   the other was gone or has to go first, or there was nothing to give
+// A thread that wants to claim a busy choice waits, while it holds a lock and perhaps a busy choice of its
+// own. Of two coroutines that are busy with each other, the one at the greater address opens its own choice
+// and starts again, so there is no cycle of waits; and no thread takes a lock while it holds a busy choice.
+// Each wait is therefore for a thread that needs only a few more instructions.
+//   [K] every access   relaxed   only decides; the lock and the wake-up order the data passed on
 class choice {
  public:
   choice() noexcept = default;
@@ -34,22 +35,22 @@ class choice {
   /// Returns true if the caller's branch is the chosen one.
   [[nodiscard]] bool claim() noexcept { return take(taken); }
 
-  /// As claim() in two steps, for who has to find out whether it can carry the branch out: hold(), and if
-  /// that is true, settle() a few instructions later, without a wait in between.
+  /// claim() in two steps, for a caller that must first find out whether the branch can be carried out:
+  /// hold(), and if that returns true, settle() a few instructions later, without a wait in between.
   [[nodiscard]] bool hold() noexcept { return take(busy); }
   void settle(bool carried_out) noexcept {
     state_.store(carried_out ? taken : open, memory_order_relaxed); /*K*/
   }
 
-  /// What stops the branches, all of which must inherit the same; null: nothing.
+  /// The stop state of the branches, all of which must inherit the same; null if there is none.
   [[nodiscard]] stop_state* stops() const noexcept { return stops_; }
   void set_stops(stop_state& inherited) noexcept {
     if (stops_ != &inherited) stops_ = &inherited;
   }
 
   enum class meeting : std::uint8_t { both, mine_is_lost, other_is_lost };
-  /// Claims both or none; null stands for one that nobody else can claim. Requires: the caller is the
-  /// coroutine whose branches share `mine`. Two branches of one coroutine do not meet.
+  /// Claims both or neither; null stands for a choice that no other thread can claim. Requires: the caller is
+  /// the coroutine whose branches share `mine`. Two branches of one coroutine do not meet.
   [[nodiscard]] static meeting claim_both(choice* mine, choice* other) noexcept {
     if (!other) return !mine || mine->claim() ? meeting::both : meeting::mine_is_lost;
     if (!mine) return other->claim() ? meeting::both : meeting::other_is_lost;
@@ -87,7 +88,7 @@ class choice {
       if (seen != busy) return seen == open;
     }
   }
-  /// The state that it found; `open`: it is `next` now.
+  /// Returns the state that it found; if that is `open`, the state is now `next`.
   state open_to(state next) noexcept {
     state seen = open;
     state_.compare_exchange_strong(seen, next, memory_order_relaxed); /*K*/

@@ -11,7 +11,7 @@ namespace coracle {
 class environment;
 
 namespace detail {
-/// Final suspension that continues what `Part::end()` gives, after which the frame may be gone.
+/// Final suspension that continues what `Part::end()` returns; the frame may then be gone.
 template <class Part>
 class ends_by {
  public:
@@ -30,7 +30,7 @@ class ends_by {
   [[no_unique_address]] body_end end_;
 };
 
-// Neither of these two words is read before the awaiter has set it, and neither is initialised: each store into a new frame
+// The awaiter sets both words before either is read, so neither is initialised: each store into a new frame
 // is a cycle of every call.
 
 /// The environment that a coroutine inherits.
@@ -53,7 +53,8 @@ class parent_frame {
   void set(std::coroutine_handle<> frame) noexcept { word_ = word(frame.address()); }
 
  private:
-  // No pointer, as the environment is one: g++ joins the stores of two into a vector, which takes two instructions more.
+  // Not a pointer, unlike the environment: g++ joins the stores of two pointers into a vector store, two
+  // instructions more.
   using word = tagged_pointer<void, no_tag>;
 
   union {  // not initialised
@@ -61,8 +62,9 @@ class parent_frame {
   };
 };
 
-/// Both words, set by one call, and the final suspension that transfers to the parent. `Inherited` keeps the environment,
-/// `Parent` the frame: the two classes above, or those of a task, which keep more in the same words (core/detail/task_state.hpp).
+/// Both words, set by one call, and the final suspension that transfers to the parent. `Inherited` stores the
+/// environment, `Parent` the frame: the two classes above, or those of a task, which store more in the same
+/// words (core/detail/task_state.hpp).
 template <class Inherited = inherited_environment, class Parent = parent_frame>
 class continues_parent_by : public Inherited {
  public:

@@ -9,34 +9,37 @@
 #include <type_traits>
 #include <utility>
 
-// Usually a body stays suspended at its end, and its awaiter destroys it, through the address that it keeps in its own
-// frame. So the frame must exist, even where the compiler has inlined the call and the body into the awaiter and knows all
-// that happens. If the body destroys itself instead, nothing needs the frame, and clang makes none: the body is *folded*
-// into its awaiter (ADR 22 has the figures). Both halves decide while they are compiled, by what the compiler then knows:
+// A body usually stays suspended at its end, and its awaiter destroys it through the address kept in the
+// awaiter's frame. The frame must therefore exist even where the compiler has inlined both the call and the
+// body into the awaiter. If the body destroys itself instead, nothing needs the frame, and clang elides it:
+// the body is *folded* into its awaiter (ADR 22 has the figures). Both halves decide at compile time, by what
+// the compiler knows at that point:
 //
-//   awaiter  await_suspend  knows the first word of the child's frame, so the call that made it was inlined: offers its
-//                           fold_slot. The child then has the awaiter's address in place of the parent's, the slot has that.
-//   body     at its end     knows that a slot was offered, so the body was inlined, too: moves its result into the slot,
-//                           destroys itself and continues the parent.
-//   body     at its end     does not know: continues the parent, and the awaiter destroys it as always.
+//   awaiter  await_suspend  knows the first word of the child's frame, so the call that created it was
+//                           inlined: offers its fold_slot. The child then stores the awaiter's address in
+//                           place of the parent's, which the slot stores.
+//   body     at its end     knows that a slot was offered, so the body was inlined, too: moves its result
+//                           into the slot, destroys itself and continues the parent.
+//   body     at its end     does not know: continues the parent, and the awaiter destroys it as usual.
 //   body     has failed     the same, since the error stays in its frame.
-//   awaiter  afterwards     has no body any more: the result is in the slot, and nothing is left to destroy.
+//   awaiter  afterwards     no longer has a body: the result is in the slot, and nothing is left to destroy.
 //
-// One thread does all of it, one step after the other, as with every await; so there is no atomic. An awaiter that is
+// All of this happens one step after the other, as in every await, so nothing is atomic. An awaiter that is
 // destroyed while its child waits still has the body, and destroys it.
 //
-// Where bodies are not folded (g++, or CORACLE_ENABLE_BODY_FOLDING=0) everything here is empty.
+// Where bodies are not folded (g++, or CORACLE_ENABLE_BODY_FOLDING=0), everything here is empty.
 namespace coracle::detail {
 template <class T>
 class CORACLE_FOLDING_ABI() awaited_task;
 
-/// Only for what cannot refer to a parameter of the body: parameters otherwise live until the end of the full expression.
+/// Only results that cannot refer to a parameter of the body: without folding, parameters live until the end
+/// of the full expression.
 template <class T>
 inline constexpr bool may_fold =
     CORACLE_FOLDS_BODIES() && (std::is_void_v<T> || ((std::is_arithmetic_v<T> || std::is_enum_v<T>) &&
                                                      alignof(stored_t<T>) <= alignof(void*)));
 
-/// The awaiter's half, a base of awaited_task<T>. Empty: no body of a `T` is folded.
+/// The awaiter's half, a base of awaited_task<T>. Empty where a body with result `T` is never folded.
 template <class T, bool = may_fold<T>>
 class fold_slot {
  public:
@@ -58,14 +61,15 @@ class fold_slot<T, true> {
   fold_slot& operator=(const fold_slot&) = delete;
   ~fold_slot() {}
 
-  /// Returns true if the slot can be offered to `body`: the compiler has inlined the call that made it, and a stop request
-  /// that ends it need not tell the parent.
+  /// Returns true if the slot can be offered to `body`: the compiler has inlined the call that created it,
+  /// and the parent need not be notified of a stop request that ends it.
   template <class Parent, class Promise>
   CORACLE_ALWAYS_INLINE()
   static bool is_for(std::coroutine_handle<Promise> body) noexcept {
     if constexpr (!ends_stopped<Parent>) return false;
-    // Not what the comparison gives matters, but whether the compiler can tell: then it has seen the call store the word.
-    // Compared with null the word would always count as known: await_ready() has asked whether the body is done.
+    // The result of the comparison does not matter, only whether the compiler knows it: then it has seen the
+    // call store the word. A comparison with null would always be known, since await_ready() has checked
+    // whether the body is done.
     void* const code = *static_cast<void**>(body.address());
     return __builtin_constant_p(code == &no_code);
   }
@@ -76,7 +80,7 @@ class fold_slot<T, true> {
     parent_ = parent.address();
     body.promise().take_fold_slot(awaiter());
   }
-  /// The coroutine that awaits. Requires: offered, and the body has not left its result.
+  /// Returns the awaiting coroutine. Requires: the slot is offered, and the body has not left its result.
   [[nodiscard]] std::coroutine_handle<> parent() const noexcept {
     return std::coroutine_handle<>::from_address(parent_);
   }
@@ -86,7 +90,7 @@ class fold_slot<T, true> {
     if constexpr (!std::is_void_v<T>) left->emplace(std::move(result).get());
     awaiter().body_ = nullptr;
   }
-  /// Requires: the body has left it.
+  /// Requires: the body has left its result.
   T take_result() { return std::move(result_).get(); }
 
  private:

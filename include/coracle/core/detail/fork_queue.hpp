@@ -7,16 +7,17 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// A double-ended queue: its owner puts entries in and takes the newest back, others take the oldest. The owner pays
-/// for no fence, and for a compare-and-swap only where others have been and left one entry. When there are `capacity`,
-/// newer ones are not for others.
-/// Source: D. Chase, Y. Lev, "Dynamic circular work-stealing deque", SPAA 2005, with a lighter fence for the owner.
+/// A double-ended queue. Its owner pushes entries and takes the newest back; other threads steal the oldest.
+/// The owner executes no fence, and needs a compare-and-swap only where thieves have left a single entry.
+/// Once it holds `capacity` entries, newer ones are not shared with thieves.
+/// Source: D. Chase, Y. Lev, "Dynamic circular work-stealing deque", SPAA 2005, with a lighter fence for the
+/// owner.
 class fork_queue {
  public:
   static constexpr std::size_t capacity = is_modelled ? 3 : 256;
 
-  /// What is taken from it belongs to `place`. An entry that is put in calls for help where `counts` says that somebody
-  /// sleeps and nobody searches: where it is below `one_searching`, and not 0.
+  /// Entries taken from this queue belong to `place`. A push calls for help if `counts` says that a thread
+  /// sleeps and none is searching, that is, if it is below `one_searching` and not 0.
   fork_queue(executor& place, const atomic<std::uint32_t>& counts, std::uint32_t one_searching) noexcept
       : place_(place), counts_(counts), only_asleep_(one_searching - 1) {}
   fork_queue(const fork_queue&) = delete;
@@ -24,14 +25,14 @@ class fork_queue {
 
   [[nodiscard]] const executor* place() const noexcept { return &place_; }
 
-  // ---- the owner ----
+  // ---- called by the owner ----
 
-  /// The calling thread owns it from here on.
+  /// Makes the calling thread the owner.
   void enter_thread() noexcept {
     this_thread().forks = this;
     this_thread().forks_for = &place_;
   }
-  /// The calling thread owns none.
+  /// After this call the calling thread owns no fork queue.
   static void leave_thread() noexcept {
     this_thread().forks = nullptr;
     this_thread().forks_for = &no_executor;
@@ -44,13 +45,13 @@ class fork_queue {
     slots_[bottom % capacity].store(&item, memory_order_relaxed); /*F7*/
     publish(bottom + 1);
   }
-  /// Returns true if `item` was the newest entry, which the owner has back.
+  /// Returns true if `item` was the newest entry; the owner then has it back.
   CORACLE_ALWAYS_INLINE() bool take_back(const resumption& item) noexcept {
     return take_back_fast(item) != nowhere || take_back_slowly(item);
   }
-  /// As take_back(), if that takes few instructions: gives where `item` was, for push_again(). `nowhere`: it was not the
-  /// newest, or take_back() is to be asked.
-  static constexpr std::size_t nowhere = 0;  // where the first filler was
+  /// As take_back(), if a few instructions suffice: returns the position of `item`, for push_again(). Returns
+  /// `nowhere` if `item` was not the newest entry or the caller must use take_back().
+  static constexpr std::size_t nowhere = 0;  // the position of the first filler
   CORACLE_ALWAYS_INLINE() std::size_t take_back_fast(const resumption& item) noexcept {
     if (fast_below_ == 0) [[unlikely]]
       return nowhere;
@@ -63,20 +64,21 @@ class fork_queue {
       return put_last_back(newest);
     return newest;
   }
-  /// As push() of the entry that was taken back from there. Requires: nothing else was done to the queue since.
+  /// Pushes the entry that was taken back from `where` again. Requires: the queue has not been used since.
   CORACLE_ALWAYS_INLINE() void push_again(std::size_t where) noexcept { publish(where + 1); }
-  /// As push(), unless the ring is full: then false.
+  /// As push(), but returns false if the ring is full.
   CORACLE_ALWAYS_INLINE() bool push_if_room(resumption& item) noexcept {
     if (bottom_.load(memory_order_relaxed) >= fast_below_ && is_full()) [[unlikely]] /*F7*/
       return false;
     push(item);
     return true;
   }
-  /// Where the next entry goes: changes with each that is put in or taken back.
+  /// The position of the next entry; changes with each push and each take_back().
   [[nodiscard]] std::size_t depth() const noexcept { return bottom_.load(memory_order_relaxed); } /*F7*/
-  /// True: nothing was put in since seems_empty() or take_back() found nothing, or all of it is gone.
+  /// Returns true if nothing has been pushed since seems_empty() or take_back() found the queue empty, or all
+  /// of it is gone.
   [[nodiscard]] bool is_known_empty() const noexcept { return depth() == empty_at_; }
-  /// False: take_back() would give one. True: it would not.
+  /// Returns false if take_back() would return an entry.
   [[nodiscard]] bool seems_empty() noexcept {
     const std::size_t bottom = bottom_.load(memory_order_relaxed);                              /*F7*/
     if (not_shared_ || (slots_[(bottom - 1) % capacity].load(memory_order_relaxed) != filler && /*F7*/
@@ -85,7 +87,7 @@ class fork_queue {
     empty_at_ = bottom;
     return true;
   }
-  /// The newest entry; null: there is none.
+  /// Returns the newest entry, or null if the queue is empty.
   resumption* take_back() noexcept {
     if (not_shared_) [[unlikely]]
       return std::exchange(not_shared_, not_shared_->next);
@@ -98,7 +100,7 @@ class fork_queue {
     return nullptr;
   }
 
-  /// How far it is filled.
+  /// A fill level of the queue.
   struct level {
     std::size_t bottom;
     const resumption* not_shared;
@@ -106,14 +108,14 @@ class fork_queue {
   [[nodiscard]] level filled() const noexcept {
     return {bottom_.load(memory_order_relaxed), not_shared_}; /*F7*/
   }
-  /// The newest entry that was put in since then; null: there is none.
+  /// Returns the newest entry pushed since `mark`, or null if there is none.
   resumption* take_back_above(level mark) noexcept {
     const level now = filled();
     return now.bottom != mark.bottom || now.not_shared != mark.not_shared ? take_back() : nullptr;
   }
-  /// The oldest entry in the ring; null: there is none.
+  /// Returns the oldest entry in the ring, or null if the ring is empty.
   resumption* take_oldest() noexcept { return take_oldest_below(bottom_.load(memory_order_relaxed)); } /*F7*/
-  /// The same, of those that were there when depth() was `depth`.
+  /// As take_oldest(), but only for entries that were present when depth() was `depth`.
   CORACLE_COLD() resumption* take_oldest_below(std::size_t depth) noexcept {
     fast_below_ = 0;
     std::size_t top = top_.load(memory_order_relaxed);                                    /*F6*/
@@ -126,14 +128,15 @@ class fork_queue {
     }
     return nullptr;
   }
-  /// For a coroutine that has to wait on its thread for a child: runs something of the pool's that is not its parent's,
-  /// nor that of a parent further up, as those in turn would wait for it. Those are the entries below `mark`, which was
-  /// read when the wait began. False: there is nothing.
+  /// For a coroutine that must wait for a child while blocking its thread: runs other work of the pool.
+  /// Excludes work of its parent, or of any ancestor, as that would in turn wait for this coroutine: such
+  /// entries are those below `mark`, which was read when the wait began. Returns false if there is nothing to
+  /// run.
   virtual bool run_other_work(level mark) noexcept = 0;
 
-  // ---- everybody ----
+  // ---- called by any thread ----
 
-  /// The oldest entry; null: there is none, or somebody else was faster.
+  /// Returns the oldest entry, or null if the queue is empty or another thread was faster.
   resumption* steal() noexcept {
     std::size_t top = top_.load(memory_order_relaxed);             /*F6*/
     const std::size_t bottom = bottom_.load(memory_order_acquire); /*F2*/
@@ -150,7 +153,7 @@ class fork_queue {
                ? item
                : nullptr;
   }
-  /// Of what was put in before a light fence that comes before the caller's heavy one.
+  /// Considers entries pushed before a light fence that precedes the caller's heavy fence.
   [[nodiscard]] bool is_empty() const noexcept {
     return has_none(top_.load(memory_order_relaxed), bottom_.load(memory_order_relaxed)); /*F6*/
   }
@@ -159,7 +162,7 @@ class fork_queue {
   ~fork_queue() = default;
 
  private:
-  // What is rare is out of line, and saves the registers itself.
+  // The rare paths are out of line and save registers themselves.
   virtual void call_for_help() noexcept = 0;
   CORACLE_SAVES_REGISTERS() void have_help_called() noexcept { call_for_help(); }
   CORACLE_ALWAYS_INLINE() void publish(std::size_t bottom) noexcept {
@@ -201,16 +204,17 @@ class fork_queue {
     return slots_[newest % capacity].load(memory_order_relaxed) == &item && /*F7*/
            take_back_at(newest);
   }
-  /// No entry is left between them: the owner may have taken the last one before it sees that it was stolen.
+  /// Returns true if no entry is left in between: the owner may take the last one before it sees that it was
+  /// stolen.
   static bool is_above(std::size_t top, std::size_t bottom) noexcept {
     return static_cast<std::ptrdiff_t>(bottom) <= static_cast<std::ptrdiff_t>(top);
   }
-  /// There is no entry between them, but perhaps a filler.
+  /// Returns true if there is no entry in between, although there may be a filler.
   [[nodiscard]] bool has_none(std::size_t top, std::size_t bottom) const noexcept {
     return is_above(top, bottom) ||
            (bottom - top == 1 && slots_[top % capacity].load(memory_order_relaxed) == filler); /*F7*/
   }
-  /// It may be the last: take_back_slowly() meets the thieves there.
+  /// The entry may be the last one: the owner and thieves contend for it in take_back_slowly().
   CORACLE_ALWAYS_INLINE() std::size_t put_last_back(std::size_t newest) noexcept {
     bottom_.store(newest + 1, memory_order_release); /*F1*/
     fast_below_ = 0;
@@ -230,34 +234,38 @@ class fork_queue {
     return mine;
   }
 
-  // The ring holds the entries [top_, bottom_). The owner takes at the bottom, the others at the top; both meet only at
-  // the last entry, and there top_'s compare_exchange decides. The fences see to it that the owner, which has taken
-  // bottom_ down, or a thief, which has read top_ before, knows of the other. Into an empty ring the owner first puts a
-  // filler, which it never takes back: so the two do not meet at the first entry until a thief has taken the filler out,
-  // which it does before its fence. Where thieves have emptied the ring the owner notices late, and an entry may have no
-  // filler below it: then they meet there, more often. What was taken back may be put in again where it was, and bottom_
-  // goes back up where the last entry is not to be had so: a thief may have its fields from that store alone.
+  // The ring holds the entries [top_, bottom_). The owner pops at the bottom, thieves at the top; they
+  // contend only for the last entry, where the compare_exchange on top_ decides. The fences ensure that at
+  // least one of the two, the owner that has lowered bottom_ or a thief that has read top_ before, sees the
+  // other. The owner first pushes a filler into an empty ring and never takes it back, so the two do not
+  // contend for the first entry until a thief has removed the filler, which it does before its fence. If
+  // thieves have emptied the ring, the owner notices late, and an entry may have no filler below it;
+  // contention is then more frequent. An entry that was taken back may be pushed again at the same position.
+  // bottom_ also goes back up if the last entry cannot be taken back by the fast path; a thief may see the
+  // entry's fields through that store alone.
   //   [F1] bottom + 1        release  publish the slot and the entry's fields, also once more  pairs with F2
   //   [F2] bottom            acquire  see them; the look that counts is after the heavy fence pairs with F1
-  //   [F3] bottom - 1        release  who reads it has the older entries' fields from it      pairs with F2
+  //   [F3] bottom - 1        release  a reader of it sees the older entries' fields            pairs with F2
   //   [F4] top + 1           release  the slot was read before it is written again             pairs with F9
-  //   [F5] top + 1           relaxed  only decides who has the last one
-  //   [F6] a look            relaxed  in steal() a fence and F4 follow; in is_empty() the caller's fence is before it
-  //   [F7] what is the owner's, and slots  relaxed  ordered by the others
-  //   [F8] who is idle       relaxed  after a light fence: whoever went to sleep meanwhile sees F1
+  //   [F5] top + 1           relaxed  only decides which thread gets the last one
+  //   [F6] load              relaxed  in steal() a fence and F4 follow; before is_empty(), the caller's fence
+  //   [F7] the owner's fields, and slots  relaxed  ordered by the others
+  //   [F8] idle threads      relaxed  after a light fence: a thread that went to sleep meanwhile sees F1
   //   [F9] top               acquire  the slot's last entry was read                           pairs with F4
   //   [F10] then top         relaxed  a light fence after F3                                   meets F4, F2
   static constexpr resumption* filler = nullptr;
   executor& place_;
   const atomic<std::uint32_t>& counts_;
-  const std::uint32_t only_asleep_;  // the counts of which this is true
+  const std::uint32_t only_asleep_;  // the values of counts_ for which a push calls for help
   const asymmetric_fence fence_;
-  // These two are the owner's alone. Where bottom_ is below fast_below_ there is room: that is `capacity` above what top_
-  // was, and top_ only grows. It is 0 where push() and take_back() have to do more: no light fence is free, newer entries
-  // are not shared, or the ring may have become empty, so that the next entry is to get a filler.
+  // Only the owner uses these two. If bottom_ is below fast_below_, there is room: fast_below_ is `capacity`
+  // above an earlier value of top_, which only grows. It is 0 where push() and take_back() have to do more:
+  // the light fence is not free, newer entries are not shared, or the ring may have become empty, so that the
+  // next push needs a filler.
   std::size_t fast_below_ = 0;
-  resumption* not_shared_ = nullptr;  // the newest
-  // Nothing was left when bottom_ was here, so nothing is whenever it is here again: what was put in above has been taken.
+  resumption* not_shared_ = nullptr;  // the newest entry that is not shared
+  // Nothing was left when bottom_ had this value, and so whenever it has it again: all later entries have
+  // been taken.
   std::size_t empty_at_ = 0;
   atomic<std::size_t> bottom_{0};
   atomic<resumption*> slots_[capacity] = {};

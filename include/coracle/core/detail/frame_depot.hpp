@@ -20,21 +20,23 @@ constexpr list_length length_of(std::size_t bytes) noexcept {
 static_assert(length_of(depot_budget / 2) < length_of(depot_budget),
               "the scale reaches as far as the budget");
 
-/// One list of free frames of each size may lie here. A thread that frees frames which another thread makes leaves its lists; a
-/// thread that has run out of a size takes the one that lies here, all of it. Both are one exchange: nobody waits, and nobody
-/// looks at a list that is not its own. A `Link` is the head of a list and each frame in it: the frame below, and in
-/// `room()` how many frames lie there from here to the end.
+/// Holds at most one list of free frames of each size. A thread that frees frames allocated by another thread
+/// leaves its lists here; a thread that has run out of a size takes the whole list. Either is one exchange:
+/// no thread waits, and none reads a list that it does not own. `Link` is both the head of a list and the
+/// link in each of its frames: the frame below, and in `room()` the number of frames from this one to the
+/// end.
 //
-// Each place is a word: the first frame of its list, and how long that is. Whoever takes the word out owns the list.
-//   [D1] leave or take  acq_rel  publishes the links of the list left, sees those of the list taken  pairs with D1
-//   [D2] load           relaxed  whether D1 is worth it: D1 gives what was there by then
-//   [D3] bytes          relaxed  a sum that orders nothing. It grows before a list is left, and shrinks after one is taken, so
-//                                it is never less than what lies here
+// Each place is a word: the first frame of its list, and the length. The thread that takes the word out owns
+// the list.
+//   [D1] leave or take  acq_rel  publishes the links of a list left, sees those of one taken  pairs with D1
+//   [D2] load           relaxed  whether D1 pays: D1 returns what is there by then
+//   [D3] bytes          relaxed  a sum that orders nothing. It grows before a list is left and shrinks after
+//                                one is taken, so it is never less than what the lists hold
 template <class Link, std::size_t Sizes>
 class frame_depot {
  public:
-  /// Leaves `list` if it is worth an exchange: if it is longer than what lies here, by a power of two. Returns the list that the
-  /// thread has from now on.
+  /// Leaves `list` if it is worth an exchange, that is, if it is longer than the list here by a power of two.
+  /// Returns the list that the thread keeps.
   [[nodiscard]] Link leave(std::size_t size, Link list, std::size_t frame_bytes) noexcept {
     const std::size_t bytes = list.room() * frame_bytes;
     const list_length length = length_of(bytes);
@@ -46,11 +48,11 @@ class frame_depot {
     }
     return exchange(size, place(list.below(), length), frame_bytes);
   }
-  /// Returns the list that lies here, or an empty one.
+  /// Returns the list held here, or an empty one.
   [[nodiscard]] Link take(std::size_t size, std::size_t frame_bytes) noexcept {
     return length_at(size) == list_length::none ? Link{} : exchange(size, list_length::none, frame_bytes);
   }
-  /// At least as many bytes as the lists here have.
+  /// Returns at least the number of bytes in the lists here.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load_relaxed(); } /*D3*/
 
  private:

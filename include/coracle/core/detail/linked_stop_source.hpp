@@ -4,8 +4,8 @@
 #include <coracle/core/stop.hpp>
 
 namespace coracle::detail {
-/// A source of its own that also stops when `outer`, which outlives it, does: for the same reason. Nothing is made before
-/// somebody listens or keeps a token.
+/// A source of its own that also stops when `outer`, which outlives it, does, and for the same reason. No
+/// state is created before a listener is registered or a token is kept.
 class linked_stop_source : stop_point {
  public:
   CORACLE_ALWAYS_INLINE()
@@ -14,9 +14,9 @@ class linked_stop_source : stop_point {
   CORACLE_ALWAYS_INLINE() ~linked_stop_source() { end(); }
 
   [[nodiscard]] stop_token get_token() noexcept { return stop_token{&stop_token::kept(*this)}; }
-  /// A token that is taken back before this goes: cheaper than one of its own.
+  /// Returns a token that must not outlive this: cheaper than one that owns a reference.
   [[nodiscard]] stop_token lend_token() noexcept { return stop_token{static_cast<stop_point*>(this)}; }
-  /// One that sees what `longer` does, which lives longer than the one that is lent.
+  /// Returns a token for `longer`, which outlives the lent token.
   [[nodiscard]] static stop_token lend(const stop_token& longer) noexcept {
     return stop_token{longer.state_};
   }

@@ -7,30 +7,30 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// A registered callback: a link in its state's list, inside the stop_callback.
+/// A registered callback: a link in the list of its state, stored in the stop_callback.
 struct stop_listener {
   using callback = void(stop_listener&) noexcept;
   explicit stop_listener(callback* on_stop) noexcept : run(on_stop) {}
 
   callback* run;
-  // These belong to the state's lock. A listener is in the list, or it runs, or it has run.
+  // Guarded by the state's lock. A listener is in the list, or it is running, or it has run.
   plain<stop_listener*> following;
-  plain<plain<stop_listener*>*> link;  // what points here; null: not in the list any more
+  plain<plain<stop_listener*>*> link;  // the pointer to this listener; null: no longer in the list
 };
 
-/// Listeners, oldest first. Its word is the lock of a stop_state, and says who listens, so that one that comes alone takes one
-/// atomic operation to come and one to go:
+/// Listeners, oldest first. Its word is the lock of a stop_state and also records the listeners, so adding
+/// and removing a single listener take one atomic operation each:
 ///
 ///     nobody    the list is empty, and open
-///     only      one listener, whose address it is; it is not in the list
-///     several   all are in the list, also if there is only one
-///     closed    all are in the list; nobody can be added, or not before the state is linked to an outer one
+///     only      a single listener, as its address; it is not in the list
+///     several   all listeners are in the list, even if there is only one
+///     closed    all are in the list; none can be added, or not before the state is linked to an outer one
 //
 // The lock's rows are those of locked_word.
 class listener_list {
  public:
   class word {
-    /// `locked` is the lock_bit of the exchanged_word: a word that has it says nothing else.
+    /// `locked` is the lock_bit of the exchanged_word: a word with this bit carries no other information.
     enum class tag : std::uintptr_t { nobody = 0, locked = 1, several = 2, closed = 4, mask = 7 };
     using pointer = tagged_pointer<stop_listener, tag>;
     static_assert(alignof(stop_listener) > pointer::mask);
@@ -49,8 +49,8 @@ class listener_list {
   explicit listener_list(bool closed) noexcept
       : word_((closed ? word::pointer(word::tag::closed) : word::pointer(word::tag::nobody)).bits()) {}
 
-  /// Takes the lock. The first of the two steps gives the word, which the second has to be asked for only if it is not
-  /// what the caller can handle: so the common cases take less. Afterwards all listeners are in the list.
+  /// Takes the lock in two steps. The first returns the word; the second is needed only if the caller cannot
+  /// handle that word, which makes the common cases cheaper. Afterwards all listeners are in the list.
   [[nodiscard]] word begin_lock() noexcept { return word::pointer::from_bits(word_.begin_lock()); }
   CORACLE_ALWAYS_INLINE() word end_lock(word begun) noexcept {
     const auto seen = word::pointer::from_bits(word_.end_lock(begun.word_.bits()));
@@ -64,10 +64,10 @@ class listener_list {
   }
   /// nobody -> only. Requires: begin_lock() found nobody.
   void unlock_with_only(stop_listener& listener) noexcept { leave(word::pointer(&listener)); }
-  /// only -> nobody. Requires: begin_lock() found one alone.
+  /// only -> nobody. Requires: begin_lock() found a single listener.
   void unlock_empty() noexcept { leave(word::tag::nobody); }
 
-  // All of these are called with the lock held, both steps of it.
+  // All of these are called with the lock held, after both steps.
   [[nodiscard]] bool empty() const noexcept { return !first_; }
   void append(stop_listener& listener) noexcept {
     listener.following = nullptr;
@@ -82,7 +82,7 @@ class listener_list {
     first.link = nullptr;
     return first;
   }
-  /// Requires: it is in the list.
+  /// Requires: in the list.
   void take_out(stop_listener& listener) noexcept {
     *listener.link = listener.following;
     (listener.following ? listener.following->link : end_) = listener.link;

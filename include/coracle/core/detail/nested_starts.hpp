@@ -4,10 +4,10 @@
 #include <coracle/core/executor.hpp>
 
 namespace coracle::detail {
-// What starts a child runs it inside its own call, until the child suspends. The calls that run inside one another
-// on a thread are counted; those that come too deep are put off until the outermost is about to return.
+// The code that starts a child runs it inside its own call, until the child suspends. Such calls nested on
+// one thread are counted; those nested too deep are put off until the outermost is about to return.
 
-/// Has `late` resumed on its executor by the outermost of the calls on this thread.
+/// Has the outermost of the calls on this thread resume `late` on its executor.
 inline void put_off(nested_starts& starts, waiter& late) noexcept {
   late.next = nullptr;
   if (starts.first) {
@@ -25,7 +25,7 @@ CORACLE_NOINLINE() inline void run_late_starts(nested_starts& starts) noexcept {
   }
 }
 
-/// While it lives the thread is inside one start more.
+/// While it exists, the thread is one start deeper.
 class nested_start {
  public:
   nested_start() noexcept : starts_(this_thread().starts) { ++starts_.depth; }
@@ -36,7 +36,7 @@ class nested_start {
       run_late_starts(starts_);
     --starts_.depth;
   }
-  /// What this was to start is to be put off.
+  /// Returns true if the start must be put off.
   [[nodiscard]] bool too_deep() const noexcept { return starts_.depth > nested_starts::most; }
   void put_off(waiter& late) noexcept { detail::put_off(starts_, late); }
 
@@ -44,8 +44,8 @@ class nested_start {
   nested_starts& starts_;
 };
 
-/// While it lives the calls are counted from 0 again; at its end nothing on this thread is put off any more. For a
-/// thread that is about to block: what it waits for may need what was put off.
+/// While it exists, the calls are counted from 0 again; its destructor leaves nothing put off on this thread.
+/// For a thread that is about to block, since what it waits for may need the starts that were put off.
 class starts_before_blocking {
  public:
   starts_before_blocking() noexcept : outer_(std::exchange(this_thread().starts.depth, 0)) {}

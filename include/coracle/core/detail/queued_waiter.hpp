@@ -10,14 +10,15 @@
 #include <new>
 
 namespace coracle::detail {
-/// Where a wait stands: in the list of its queue, or in one of the states that need none. One word.
+/// The position of a waiter in its queue, or one of the states that need no position, in one word.
 //
-//   unused     its awaiter has not had to wait, and the rest of the queued_waiter does not exist
+//   unused     the awaiter has not had to wait, and the rest of the queued_waiter does not exist
 //   arriving   not queued yet; its coroutine runs await_suspend
-//   queued     suspended. In a list: the address of what points to the waiter there. Alone in the word of an event, or
-//              served from there: without an address
-//   served     it has what it waited for
-//   cancelled  it has not, and will not, for a reason that stands above; also before it was queued, which then does not happen
+//   queued     suspended. In a list: the address of the pointer to the waiter. Alone in the word of an event,
+//              or served from there: without an address
+//   served     has received what it waited for
+//   cancelled  has not and will not, for the reason in the bits above; a waiter cancelled before it was
+//              queued is never queued
 class wait_place {
  public:
   enum state : std::uintptr_t { queued, arriving, served, cancelled, mask = 3 };
@@ -36,7 +37,7 @@ class wait_place {
     return static_cast<stop_reason>(now().bits() >> reason_shift);
   }
 
-  // For the list.
+  // For intrusive_list.
   wait_place& operator=(plain<resumption*>* link) noexcept {
     word_ = word(link);
     return *this;
@@ -55,11 +56,11 @@ class wait_place {
   plain<word> word_;
 };
 
-/// A coroutine's place in a wait queue. It lives in the awaiter, which is in the frame of each coroutine that waits: so
-/// it is kept small.
+/// A coroutine's entry in a wait queue. It is part of the awaiter, and so of the frame of each coroutine that
+/// waits: keep it small.
 //
-// `link` belongs to the lock of the queue. Whoever moves a waiter out of `queued` wakes it: who serves it, or the stop
-// request that cancels it, never both.
+// `link` is guarded by the lock of the queue. The code that moves a waiter out of `queued` wakes it: either
+// the code that serves it or the stop request that cancels it, never both.
 struct queued_waiter : waiter, stop_listener {
   using state = wait_place::state;
   static constexpr state queued = wait_place::queued, arriving = wait_place::arriving,
@@ -69,63 +70,65 @@ struct queued_waiter : waiter, stop_listener {
   queued_waiter(const queued_waiter&) = delete;
   queued_waiter& operator=(const queued_waiter&) = delete;
 
-  /// What its awaiter needs before it exists.
+  /// Initialises the part that its awaiter needs before the rest exists.
   void mark_unused() noexcept { ::new (static_cast<void*>(&link)) wait_place(wait_place::unused()); }
   [[nodiscard]] bool is_unused() const noexcept { return link.is_unused(); }
 
   [[nodiscard]] state progress() const noexcept { return link.progress(); }
   /// Not for `cancelled`.
   void set_progress(state now) noexcept { link = wait_place(now); }
-  /// It waits alone in the word of its event, or was served from there.
+  /// Returns true if it waits alone in the word of its event, or was served from there.
   [[nodiscard]] bool is_queued_alone() const noexcept { return link.is_queued_alone(); }
   [[nodiscard]] bool is_branch() const noexcept { return bound().has(bond_tag::branch); }
-  /// Null if it is its coroutine's only wait.
+  /// Returns null if this is its coroutine's only wait.
   [[nodiscard]] choice* one_of() const noexcept { return is_branch() ? &of_branch() : nullptr; }
-  /// From here on it is its coroutine's only wait. Not while its listener may call why().
+  /// Makes this its coroutine's only wait. Must not run while the listener may call why().
   void leave_choice() noexcept { bond_ = bond(stops()); }
 
-  /// To be called once. `from`: what stops its coroutine's only wait; null: nothing. False: that is stopped already, and
-  /// the listener will not run.
+  /// Called once. `from`: what stops its coroutine's only wait, or null. Returns false if stop was already
+  /// requested; the listener will then not run.
   [[nodiscard]] bool listen(stop_state* from) noexcept {
     bond_ = bond(from);  // not after add(): the listener reads it
     return !from || from->add(*this);
   }
-  /// The same for a branch of a choice.
+  /// As listen(from), for a branch of a choice.
   [[nodiscard]] bool listen(stop_state* from, choice& one_of) noexcept {
     bond_ = bond(&one_of, bond_tag::branch);
     if (!from) return true;
     one_of.set_stops(*from);
     return from->add(*this);
   }
-  /// Afterwards the listener does not run and will not. No effect if it was not added.
+  /// After this call the listener is not running and will not run. No effect if it was not added.
   void remove() noexcept {
     stop_state* const from = stops();
     if (!from) return;
     from->remove(*this);
-    bond_ = bond(nullptr);  // not before: the listener, which may run on another thread until here, reads it
+    bond_ = bond(nullptr);  // not before: the listener reads it, and may run on another thread until here
   }
   [[nodiscard]] bool is_added() const noexcept { return stops() != nullptr; }
   [[nodiscard]] stop_reason why() const noexcept { return stops()->reason(); }
 
-  /// arriving -> queued or served. False: stop was requested on the way here, or, to be served, its choice is lost.
+  /// arriving -> queued or served. Returns false if stop was requested meanwhile or, where it would be
+  /// served, its choice is lost.
   [[nodiscard]] bool arrive(state at) noexcept {
     if (progress() == cancelled) return false;
     const bool lost = at == served && !claim();
     lost ? cancel_for(stop_reason::lost_race) : set_progress(at);
     return !lost;
   }
-  /// Before it is served. False: another branch of its coroutine is, and this one is lost.
+  /// Called before it is served. Returns false if another branch of its coroutine is served and this one is
+  /// lost.
   [[nodiscard]] bool claim() noexcept { return !is_branch() || of_branch().claim(); }
-  /// queued -> served or, if it is lost, cancelled. Whoever calls it wakes it.
+  /// queued -> served or, if it is lost, cancelled. The caller must wake it.
   bool leave() noexcept {
     const bool lost = !claim();
     lost ? cancel_for(stop_reason::lost_race) : set_progress(served);
     return !lost;
   }
-  /// Another branch of its coroutine has been served.
+  /// Returns true if another branch of its coroutine has been served.
   [[nodiscard]] bool is_lost() const noexcept { return is_branch() && of_branch().is_claimed(); }
-  /// Cancels it, unless it is served or lost already, and perhaps looked at by its coroutine. True: it was queued, and
-  /// the caller is to have it woken. Requires: it is not linked any more.
+  /// Cancels it, unless it has been served or lost, in which case its coroutine may already be examining it.
+  /// Returns true if it was queued; the caller must then have it woken. Requires: no longer linked.
   [[nodiscard]] bool cancel() noexcept {
     const state before = progress();
     if (before == served || before == cancelled) return false;
@@ -133,12 +136,12 @@ struct queued_waiter : waiter, stop_listener {
     return before == queued;
   }
   void cancel_for(stop_reason why) noexcept { link = wait_place::cancelled_for(why); }
-  /// Why it was cancelled. Requires: it was.
+  /// The reason for which it was cancelled. Requires: cancelled.
   [[nodiscard]] stop_reason reason() const noexcept { return link.reason(); }
 
  private:
-  /// What the wait is registered with: nothing; the stop state of its coroutine's only wait; or a choice, which knows the
-  /// stop state of all its branches.
+  /// What the wait is registered with: nothing; the stop state of its coroutine's only wait; or a choice,
+  /// which refers to the stop state of all its branches.
   enum class bond_tag : std::uintptr_t { only = 0, branch = 1, mask = 1 };
   using bond = tagged_pointer<void, bond_tag>;
   static_assert(alignof(choice) > bond::mask);
@@ -156,6 +159,6 @@ struct queued_waiter : waiter, stop_listener {
 
  public:
   wait_place
-      link;  // named as intrusive_list wants it; last, because stoppable_wait reads it before the rest exists
+      link;  // intrusive_list requires the name; last, since stoppable_wait reads it before the rest exists
 };
 }  // namespace coracle::detail

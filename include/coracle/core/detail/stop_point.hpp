@@ -13,8 +13,8 @@ class stop_token;
 namespace detail {
 class stop_state;
 
-/// What a stop_point knows: nothing yet; that stop was requested, and why; or the state, which knows that from then on. It
-/// changes once, but for a state that is made after a request, because somebody keeps a token.
+/// What a stop_point records: nothing yet; that stop was requested, and why; or the state, which records it
+/// from then on. The word changes once, unless a state is created after a request because a token is kept.
 class stop_word {
  public:
   constexpr stop_word() noexcept : word_(tag::nothing) {}
@@ -25,33 +25,35 @@ class stop_word {
   [[nodiscard]] bool has_state() const noexcept { return word_.has_pointer(); }
   /// Requires: has_state().
   [[nodiscard]] stop_state& state() const noexcept { return *word_.pointer_tagged(tag::nothing); }
-  /// None if nothing is known yet. Requires: no state.
+  /// Returns none if nothing is recorded yet. Requires: no state.
   [[nodiscard]] stop_reason reason() const noexcept { return static_cast<stop_reason>(word_.tag()); }
 
  private:
-  /// A stop_reason in the place of a pointer.
+  /// A stop_reason in place of a pointer.
   enum class tag : std::uintptr_t { nothing = static_cast<std::uintptr_t>(stop_reason::none), mask = 7 };
   static_assert(static_cast<std::uintptr_t>(stop_reason::out_of_memory) <= 7, "every reason is below 8");
 
   tagged_pointer<stop_state, tag> word_;
 };
 
-/// What a token refers to: a stop_state, or the place of one below another that nobody has needed yet. It is made for the
-/// first listener, or for a token that is kept. Most work ends without either, and then its place costs a few stores.
+/// What a token refers to: a stop_state, or a place below another one for which no state was needed yet. The
+/// state is created for the first listener, or for a token that is kept. Most work ends without either, and
+/// then its place costs a few stores.
 ///
-/// Places one below the other are a row, which begins with a state: that is told of a request to any of them. So one look
-/// there says in most cases that none is to stop, and only else is each asked.
+/// Places below one another form a row, which begins with a state. That state records a request to any place
+/// of the row, so in most cases one load shows that none of them is to stop; otherwise each is checked.
 //
 //   [P1] load                    acquire  sees the state, or what the requester did before   pairs with P2
-//   [P2] nothing -> reason or state    acq_rel or, not set, acquire  publishes it                  pairs with P1, P2
-//   [P3] somebody in the row     relaxed  set before P2 or R2, so whoever knows of that sees it; then P1 of each
-//   [P4] load                    relaxed  the state was made before the token was taken back for which it was
+//   [P2] nothing -> reason or state    acq_rel or, not set, acquire  publishes it          pairs with P1, P2
+//   [P3] a request in the row    relaxed  set before P2 or R2, so a thread that sees those sees it; then P1
+//   [P4] load                    relaxed  the state was created before its token was taken back
 class stop_point {
  public:
   stop_point(const stop_point&) = delete;
   stop_point& operator=(const stop_point&) = delete;
 
-  /// False: it is not requested. True: ask reason(). Calls nothing, so that who asks saves no registers.
+  /// Returns false if stop was not requested; if true, check reason(). Calls nothing, so the caller saves no
+  /// registers.
   [[nodiscard]] bool may_be_requested() const noexcept {
     return row_->is_requested_in_row_.load(memory_order_relaxed); /*P3*/
   }
@@ -60,21 +62,21 @@ class stop_point {
     return may_be_requested() ? reason_now() : stop_reason::none;
   }
   [[nodiscard]] inline bool possible() noexcept;
-  /// Made, if there is none. Where there is no memory, that is a reason to stop.
+  /// Creates the state if there is none. A failed allocation counts as a reason to stop.
   [[nodiscard]] stop_state& state() noexcept {
     const stop_word seen = word_.load(memory_order_acquire); /*P1*/
     return seen.has_state() ? seen.state() : make_state_now();
   }
-  /// Two tokens see the same source.
+  /// Returns true if both tokens see the same source.
   [[nodiscard]] static bool are_same(const stop_point* one, const stop_point* other) noexcept {
     return one == other || (one && other && one->made() == other->made());
   }
 
  protected:
-  /// Of a state.
+  /// For a state.
   explicit stop_point(stop_state& self) noexcept
       : word_(stop_word(self)), row_(this), outer_(nullptr), depth_(0) {}
-  /// Of a place below `outer`, which lives longer; null: it has none.
+  /// For a place below `outer`, which lives longer; null if there is none.
   CORACLE_ALWAYS_INLINE()
   explicit stop_point(stop_point* outer) noexcept
       : word_(stop_word()),
@@ -88,7 +90,7 @@ class stop_point {
 
   bool request(stop_reason why) noexcept;
   void request_linked(stop_reason why) noexcept;
-  /// Afterwards no token refers to this. Not for a state.
+  /// Afterwards no token refers to this place. Not for a state.
   CORACLE_ALWAYS_INLINE() void end() noexcept {
     const stop_word seen = word_.load(memory_order_relaxed); /*P4*/
     if (!seen.knows_nothing()) [[unlikely]]
@@ -103,13 +105,14 @@ class stop_point {
     const stop_word seen = word_.load(memory_order_acquire); /*P1*/
     return seen.has_state() ? static_cast<const void*>(&seen.state()) : this;
   }
-  /// From what was `seen` to `next`. Returns false if it is another by now, which `seen` is then.
+  /// Changes the word from `seen` to `next`. Returns false if it has another value, which it stores in
+  /// `seen`.
   bool learn(stop_word& seen, stop_word next) noexcept {
     return word_.compare_exchange_strong(seen, next, memory_order_acq_rel, memory_order_acquire); /*P2*/
   }
   stop_reason reason_now() noexcept;
   stop_state& make_state() noexcept;
-  // What is rare is out of line, and saves the registers itself.
+  // The rare paths are out of line and save registers themselves.
   CORACLE_SAVES_REGISTERS() static void have_state_ended(stop_word word) noexcept { end_state(word); }
   CORACLE_SAVES_REGISTERS() void have_row_begun() noexcept { begin_row(); }
   CORACLE_SAVES_REGISTERS() stop_state& make_state_now() noexcept { return make_state(); }
@@ -117,13 +120,14 @@ class stop_point {
   void begin_row() noexcept;
 
   atomic<stop_word> word_;
-  stop_point* row_;  // where it begins: a state is its own
+  stop_point* row_;  // the beginning of the row; a state points to itself
   stop_point* const outer_;
-  unsigned depth_;  // in the row
+  unsigned depth_;  // position in the row
   atomic<bool> is_requested_in_row_{false};
 };
 
-/// A listener that an awaiter adds while it waits. Holds no reference: whoever awaits keeps the token alive.
+/// A listener that an awaiter registers while it waits. It holds no reference: the awaiting coroutine keeps
+/// the token alive.
 class stop_registration : public stop_listener {
  public:
   using stop_listener::stop_listener;
@@ -137,7 +141,7 @@ class stop_registration : public stop_listener {
   [[nodiscard]] static bool may_be_late(const stop_token& token) noexcept;
   /// Null if the token is empty.
   [[nodiscard]] static stop_state* state_of(const stop_token& token) noexcept;
-  /// Afterwards the listener does not run and will not. No effect if it was not added.
+  /// After this call the listener is not running and will not run. No effect if it was not added.
   inline void remove() noexcept;
   [[nodiscard]] bool is_added() const noexcept { return state_ != nullptr; }
   /// Why stop was requested. Requires: added.

@@ -10,30 +10,31 @@
 #include <cstddef>
 
 namespace coracle::detail {
-/// What a source, its tokens and their callbacks share. It may have an outer one, with which it stops, too. To that it
-/// is linked, by a listener there, only once it has a listener itself or somebody keeps it; until then who asks whether
-/// stop is requested asks the outer one, too.
+/// The state that a source, its tokens and their callbacks share. It may have an outer state and then also
+/// stops with it. It is linked to the outer state, by a listener there, only once it has a listener itself or
+/// a reference to it is kept; until then a check whether stop is requested also checks the outer state.
 //
-// A request takes the lock of the list, sets the reason, and then runs the listeners one by one, oldest first, with the lock
-// released during each call. reason_ changes once, under the lock, so that a listener is either added before the requester
-// looks at the list or told that it came too late. From then on, and while an outer state is not linked, the list is closed.
-// The lock is held while the outer state's is taken, never the other way round.
+// A request takes the lock of the list, sets the reason, and then runs the listeners one by one, oldest
+// first, releasing the lock during each call. reason_ changes once, under the lock, so a listener is either
+// added before the requester reads the list or refused as too late. From then on, and while an outer state is
+// not linked, the list is closed. The outer state's lock is taken while this one is held, never the other way
+// round.
 //   [R1] load                    acquire  sees what the requester did before   pairs with R2
 //   [R2] none -> another         release  publishes it                         pairs with R1
 //   [R3] sources, any access     relaxed  a hint: a count that reaches 0 stays there
-//   [R4] references, one more    relaxed  whoever adds has one already, or R5 has not happened
+//   [R4] references, one more    relaxed  the caller has a reference already, or R5 has not happened
 //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
-//   [R6] load                    acquire  who has the only one sees what the others did      pairs with R5
-//   [R7] load, or store before P2 relaxed  under the lock, or nobody else knows the state
-//   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1            pairs with R9
-//   [R9] outer state -> null     release  linked: publishes that it is in that one's list, or the reason  pairs with R8
-//   [R10] outer state            relaxed  null stays null, and R8 is done again by whoever asks
+//   [R6] load                    acquire  the owner of the only one sees what the others did pairs with R5
+//   [R7] load, or store before P2 relaxed  under the lock, or the state is not shared yet
+//   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1  pairs with R9
+//   [R9] outer state -> null     release  publishes its place in the outer list, or the reason  pairs with R8
+//   [R10] outer state            relaxed  null stays null, and any later check does R8 again
 class stop_state : public stop_point, stop_registration, public recycled_frames {
  public:
-  /// For its first owner, and so many sources.
+  /// For its first owner, with `sources` sources.
   explicit stop_state(std::uint32_t sources) noexcept
       : stop_point(*this), stop_registration(&outer_stopped), listeners_(false), sources_(sources) {}
-  /// For the source whose place that is.
+  /// For the source that `place` belongs to.
   explicit stop_state(stop_point& place) noexcept
       : stop_point(*this),
         stop_registration(&outer_stopped),
@@ -52,11 +53,12 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     return requested() || sources_.load(memory_order_relaxed) != 0; /*R3*/
   }
 
-  /// Runs the listeners, oldest first, and those of the states linked to this. Returns false if another thread does or did.
-  /// Requires: the caller has a reference meanwhile.
+  /// Runs the listeners, oldest first, and those of the linked states. Returns false if another thread does
+  /// or has done so. Requires: the caller holds a reference meanwhile.
   bool request(stop_reason why) noexcept;
-  /// Called by a listener of another state: requests it here, too; where many states are linked in a chain, once the
-  /// listeners of the first have returned. So a chain of any length takes a bounded stack.
+  /// Called by a listener of another state; requests a stop here, too. Where many states are linked in a
+  /// chain, it runs once the listeners of the first have returned, so a chain of any length takes a bounded
+  /// stack.
   void request_linked(stop_reason why) noexcept;
   /// Returns false if stop was already requested; the listener is then not in the list.
   bool add(stop_listener& listener) noexcept {
@@ -65,7 +67,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     listeners_.unlock_with_only(listener);
     return true;
   }
-  /// Afterwards the listener does not run and will not.
+  /// After this call the listener is not running and will not run.
   void remove(stop_listener& listener) noexcept {
     const listener_list::word begun = listeners_.begin_lock();
     begun.is_only(listener) ? listeners_.unlock_empty() : remove_from_others(listener, begun);
@@ -74,7 +76,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   void add_source() noexcept { sources_.fetch_add(1, memory_order_relaxed); }  /*R3*/
   void drop_source() noexcept { sources_.fetch_sub(1, memory_order_relaxed); } /*R3*/
   void keep() noexcept { references_.fetch_add(1, memory_order_relaxed); }     /*R4*/
-  /// As keep(), for one that may live longer than the outer one.
+  /// As keep(), for a reference that may outlive the outer state.
   void keep_longer() noexcept {
     if (outer_.load(memory_order_relaxed)) [[unlikely]] /*R10*/
       link_now();
@@ -83,11 +85,12 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   void drop() noexcept {
     if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete this; /*R5*/
   }
-  /// For the holder of the only source: as drop_source() and drop(), for less if it has the only reference, too.
+  /// For the holder of the only source: as drop_source() and drop(), but cheaper if it also holds the only
+  /// reference.
   void drop_only_source() noexcept {
     stop_registration::remove();
     if (references_.load(memory_order_acquire) == 1) { /*R6*/
-      this->stop_state::~stop_state();                 // it is no other, so this need not ask
+      this->stop_state::~stop_state();                 // the exact type is known: no virtual call
       return operator delete(this, sizeof(stop_state));
     }
     sources_.store(0, memory_order_relaxed); /*R3*/
@@ -96,7 +99,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
 
  protected:
   virtual ~stop_state() = default;
-  /// False: the last reference has gone, and another thread is about to delete this.
+  /// Returns false if the last reference is gone and another thread is about to delete this.
   bool keep_unless_dropped() noexcept {
     std::uint32_t seen = references_.load(memory_order_relaxed);
     while (seen != 0) {
@@ -136,7 +139,7 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
     return outer_.load(memory_order_relaxed) ||
            reason_.load(memory_order_relaxed) != stop_reason::none; /*R7*/
   }
-  /// For a new state, which nobody else knows yet: its place was requested before.
+  /// For a new state that is not shared yet: stop was requested at its place before.
   void requested_before(stop_reason why) noexcept {
     note_in_row();
     reason_.store(why, memory_order_relaxed); /*R7*/
@@ -149,24 +152,26 @@ class stop_state : public stop_point, stop_registration, public recycled_frames 
   atomic<stop_reason> reason_{stop_reason::none};
   atomic<std::uint32_t> references_{1};
   atomic<std::uint32_t> sources_;
-  atomic<stop_point*> outer_{nullptr};  // to which it is not linked yet; it is to be by the stop_registration
-  // What follows belongs to the lock; next_linked_ to the thread that has set linked_reason_.
+  atomic<stop_point*> outer_{nullptr};  // not null while the stop_registration is not yet linked to it
+  // The lock guards the following; next_linked_ belongs to the thread that has set linked_reason_.
   plain<stop_listener*> running_ = nullptr;
   plain<one_shot*> waits_for_it_ = nullptr;               // a thread that removes the running listener
-  plain<const thread_state*> requester_ = nullptr;        // whose thread runs the listeners, or has
-  plain<stop_reason> linked_reason_ = stop_reason::none;  // it is to be requested by whoever has set this
-  plain<stop_state*> next_linked_ = nullptr;              // written once at most
+  plain<const thread_state*> requester_ = nullptr;        // the thread that runs, or ran, the listeners
+  plain<stop_reason> linked_reason_ = stop_reason::none;  // its setter will request the stop
+  plain<stop_state*> next_linked_ = nullptr;              // written at most once
 };
 
-/// Wake-ups outside any executor that a callback makes wait until the last callback has returned. A coroutine
-/// that ran inside one could deregister a callback that runs on another thread and in turn waits for this one.
+/// Delays wake-ups that a callback makes outside any executor until the last callback has returned. A
+/// coroutine resumed inside a callback could deregister a callback that runs on another thread and in turn
+/// waits for this one.
 class wake_after_callbacks {
  public:
   explicit wake_after_callbacks(thread_state& thread) noexcept
       : thread_(thread), left_(std::exchange(thread.wakes_left, 0)) {}
   wake_after_callbacks(const wake_after_callbacks&) = delete;
   wake_after_callbacks& operator=(const wake_after_callbacks&) = delete;
-  /// Runs what has been put off, unless a callback or 64 wake-ups further out will.
+  /// Runs the delayed wake-ups, unless this is inside another callback or nested 64 wake-ups deep; the
+  /// enclosing one then runs them.
   ~wake_after_callbacks() {
     if (left_ != 0) {
       const executor_scope outside{nullptr};
@@ -231,8 +236,8 @@ inline bool stop_state::run_listeners(stop_reason why) noexcept {
   return true;
 }
 
-/// Called with the lock held, which is held again when it returns; not while the listener runs. That may be gone then,
-/// from inside its call.
+/// Called with the lock held, and returns with the lock held, but releases it while the listener runs. The
+/// listener may be destroyed inside its own call.
 inline void stop_state::run_next() noexcept {
   stop_listener& listener = listeners_.take_first();
   running_ = &listener;
@@ -281,7 +286,8 @@ inline void stop_state::outer_stopped(stop_listener& link) noexcept {
   auto& mine = static_cast<stop_state&>(static_cast<stop_registration&>(link));
   mine.request_linked(mine.why());
 }
-/// Called with the lock held. Gives why stop is requested, if it is. Nobody listens yet, where it is not linked.
+/// Called with the lock held. Returns the reason if stop is requested. While this state is not linked,
+/// nothing listens to it yet.
 inline stop_reason stop_state::link_to_outer() noexcept {
   stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
   stop_point* const outer = outer_.load(memory_order_relaxed); /*R7*/
@@ -301,8 +307,9 @@ CORACLE_NOINLINE() inline stop_reason stop_state::take_outer_reason_now() noexce
   unlock();
   return why;
 }
-/// Called with the lock held. Gives why stop is requested, if it is. What has been seen of the outer one, to which it is
-/// not linked, stays true: once it is linked it may learn of the same request later.
+/// Called with the lock held. Returns the reason if stop is requested. A request seen in the outer state,
+/// while this one is not linked to it, stays seen: once linked, this state may be notified of the same
+/// request later.
 inline stop_reason stop_state::take_outer_reason() noexcept {
   stop_reason why = reason_.load(memory_order_relaxed);        /*R7*/
   stop_point* const outer = outer_.load(memory_order_relaxed); /*R7*/
@@ -328,7 +335,7 @@ CORACLE_NOINLINE() inline stop_reason stop_point::reason_now() noexcept {
   }
   return seen.has_state() ? seen.state().reason_of_state() : seen.reason();
 }
-/// True: this was the first request. It may have been made there meanwhile.
+/// Returns true if this was the first request. Another thread may have created the state meanwhile.
 inline bool stop_point::request(stop_reason why) noexcept {
   note_in_row();
   if (requested()) return false;
@@ -343,7 +350,8 @@ inline void stop_point::request_linked(stop_reason why) noexcept {
   if (learn(seen, stop_word(why))) return;
   if (seen.has_state()) seen.state().request_linked(why);
 }
-/// It has no memory: that nobody can listen is a reason to stop, and it is known for good.
+/// Returns the state used where allocation fails: as no listener can be added, out_of_memory is the reason to
+/// stop, and it is final.
 inline stop_state& stop_state::out_of_memory() noexcept {
   alignas(stop_state) static std::byte memory[sizeof(stop_state)];
   static stop_state* const state = [] {
@@ -369,7 +377,7 @@ CORACLE_COLD() inline stop_state& stop_point::make_state() noexcept {
       state->drop_only_source();
       return seen.state();
     }
-    // What stop was requested for before stays the reason.
+    // An earlier request determines the reason.
     if (!has_memory) {
       state->drop();
       break;

@@ -14,34 +14,37 @@
 #include <type_traits>
 
 namespace coracle::detail {
-/// Base of an awaiter that waits in a wait_queue and obeys the contract of cancellation. `Operation` has
+/// Base of an awaiter that waits in a wait_queue and obeys the cancellation contract. `Operation` has
 ///
-///     bool try_now() noexcept;    // true: carried out, without waiting
-///     bool enqueue() noexcept;    // true: node() is in the queue; false: it was carried out on the way there,
-///                                 // as serve_at_once() has allowed, or push() or serve_at_once() refused
-///     bool withdraw() noexcept;   // stop is requested: what wait_queue::withdraw(node()) says, under the lock
+///     bool try_now() noexcept;    // returns true if it was carried out without waiting
+///     bool enqueue() noexcept;    // returns true if node() is in the queue; false if it was carried out
+///                                 // meanwhile, as serve_at_once() has allowed, or if push() or
+///                                 // serve_at_once() refused it
+///     bool withdraw() noexcept;   // stop was requested: returns wait_queue::withdraw(node()), called under
+///                                 // the lock
 ///     T await_resume();           // begins with finish()
 ///
-/// and makes this class its friend. `Node` is what stands in the queue: a class derived from queued_waiter where
-/// whoever serves it has to know more about it.
+/// and makes this class its friend. `Node` is the type of the entry in the queue: a class derived from
+/// queued_waiter where the serving code needs more information about the waiter.
 //
-//   1. The listener is registered, then the waiter is queued. A stop request in between marks it cancelled, and the
-//      queue refuses it.
-//   2. As soon as the lock is released after push(), the coroutine may go on elsewhere and end: await_suspend touches
-//      nothing any more.
-//   3. Who serves a waiter, or withdraws it, releases the lock first and then wakes it.
-//   4. The end of the wait begins with finish(): it deregisters the listener, and waits for one that runs on another
-//      thread. So a listener may use the operation and the primitive until it returns. It never waits for more than
-//      the lock, since no coroutine runs inside it; so neither does finish().
-//   5. So a primitive lives until each await of it has ended; that a waiter is woken is not enough. A coroutine that is
-//      destroyed while it waits leaves a dangling waiter: only an operation that calls abandon() allows it.
+//  1. The listener is registered before the waiter is queued. A stop request in between marks the waiter
+//     cancelled, and the queue refuses it.
+//  2. As soon as the lock is released after push(), the coroutine may resume on another thread and end: from
+//     then on await_suspend accesses nothing.
+//  3. The code that serves or withdraws a waiter releases the lock first and then wakes it.
+//  4. The end of the wait begins with finish(), which deregisters the listener and waits until it returns if
+//     it is running on another thread. A listener may therefore use the operation and the primitive until it
+//     returns. No coroutine runs inside a listener, so it waits at most for the lock; and so does finish().
+//  5. A primitive must therefore outlive every await of it, and not merely the wake-up of its waiters.
+//     Destroying a coroutine that waits leaves a dangling waiter; only an operation that calls abandon()
+//     allows it.
 template <class Operation, class Node = queued_waiter>
 class stoppable_wait {
  public:
   ~stoppable_wait()
     requires(std::is_trivially_destructible_v<Node>)
   = default;
-  /// The model checker's fields have an end.
+  /// Ends the lifetime of the fields that the model checker observes.
   ~stoppable_wait() {
     if (has_node()) node_.~Node();
   }
@@ -60,8 +63,8 @@ class stoppable_wait {
       return start_after_others<ends>(suspended, inherited);
     return start<ends>(suspended, inherited);
   }
-  /// Once the wait is over: why the operation was not carried out, and then await_resume() need not be called,
-  /// which would throw it; none: it was.
+  /// Called once the wait is over: returns why the operation was not carried out, or none if it was. If it
+  /// was not, await_resume(), which would throw that reason, need not be called.
   [[nodiscard]] stop_reason await_cancelled() noexcept {
     if (finish_quietly()) return stop_reason::none;
     return node_.reason();
@@ -69,7 +72,7 @@ class stoppable_wait {
 
  protected:
   stoppable_wait() noexcept { has_no_node(); }
-  /// Requires: not awaited yet. So an operation can be handed to when_all() and the like.
+  /// Requires: not awaited yet. Lets an operation be passed to when_all() and similar functions.
   stoppable_wait(const stoppable_wait& other) noexcept {
     CORACLE_CHECK(!other.has_node(), "an operation was moved while it was awaited");
     static_cast<void>(other);
@@ -77,39 +80,41 @@ class stoppable_wait {
   }
   stoppable_wait& operator=(const stoppable_wait&) = delete;
 
-  /// True: carried out, before it is awaited; then it is not awaited any more. An operation that needs nothing of
-  /// whoever awaits it makes this public for when_any(), which so finds out whether it has to wait at all.
+  /// Returns true if the operation was carried out before it is awaited; it must then not be awaited. An
+  /// operation that needs nothing of its awaiter makes this public for when_any(), which can then tell
+  /// whether it has to wait at all.
   bool try_at_once() noexcept { return operation().try_now(); }
   /// Throws operation_cancelled if the operation was not carried out.
   CORACLE_ALWAYS_INLINE() void finish() {
     if (!finish_quietly()) [[unlikely]]
       throw_cancelled(node_.reason());
   }
-  /// Returns false if cancelled.
+  /// Returns false if the operation was cancelled.
   CORACLE_ALWAYS_INLINE() bool finish_quietly() noexcept {
     if (!has_node()) [[likely]]
       return true;
     node_.remove();
     return node_.progress() != queued_waiter::cancelled;
   }
-  /// For the destructor of an operation whose coroutine may be destroyed while it waits. Not for one in a list.
+  /// For the destructor of an operation whose coroutine may be destroyed while it waits. Not for a waiter in
+  /// a list.
   void abandon() noexcept {
     if (node_.progress() != queued_waiter::queued) [[likely]]
       return;
     node_.remove();
     static_cast<void>(operation().withdraw());
   }
-  /// Exists once enqueue() is called.
+  /// Exists once enqueue() has been called.
   Node& node() noexcept { return node_; }
-  /// The operation of which `node` is the node, which is its first member. Each object is accessed as what it is, so no
-  /// rule of aliasing is at stake; that the first member has its object's address is the ABI's promise.
+  /// Returns the operation whose first member is `node`. Each object is accessed through its own type, so no
+  /// aliasing rule is violated; the ABI guarantees that the first member has the address of its object.
   static Operation& operation_of(Node& node) noexcept {
     return static_cast<Operation&>(*static_cast<stoppable_wait*>(static_cast<void*>(&node)));
   }
 
  private:
   Operation& operation() noexcept { return static_cast<Operation&>(*this); }
-  // `link` is there before the rest of node_ is.
+  // `link` exists before the rest of node_ does.
   [[nodiscard]] bool has_node() const noexcept { return !node_.is_unused(); }
   void has_no_node() noexcept { node_.mark_unused(); }
   void make_node(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept {
@@ -120,9 +125,9 @@ class stoppable_wait {
   }
 
  protected:
-  // `Ends`: the coroutine is a task, and may be ended where it waits.
+  // `Ends`: the coroutine is a task, which may be ended where it waits.
 
-  /// The listener comes first: once the waiter is in the queue, this object may be gone.
+  /// Registers the listener first: once the waiter is queued, this object may be gone.
   template <bool Ends = false>
   CORACLE_NOINLINE()
   bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
@@ -131,7 +136,7 @@ class stoppable_wait {
     others_have_run();
     return node_.listen(stops) ? operation().enqueue() : refuse<Ends>(suspended, *inherited);
   }
-  /// There is no try_now() before: it does not know that another branch may have been served.
+  /// Does not call try_now() first, which cannot tell whether another branch has been served.
   CORACLE_NOINLINE()
   bool wait_as_branch(std::coroutine_handle<> suspended, const environment* inherited,
                       choice& one_of) noexcept {
@@ -140,7 +145,7 @@ class stoppable_wait {
     others_have_run();
     return node_.listen(stops, one_of) ? operation().enqueue() : refuse<false>(suspended, *inherited);
   }
-  /// As start(); without an executor there are no others.
+  /// As start(). Without an executor there is nothing to give way to.
   template <bool Ends = false>
   CORACLE_COLD()
   bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
@@ -160,8 +165,9 @@ class stoppable_wait {
   }
 
  private:
-  /// Is posted in place of the coroutine, and starts the operation when its turn comes. To start it before would be to
-  /// keep others out meanwhile: of a mutex they would all queue up, and from then on each would find it held.
+  /// Posted in place of the coroutine; starts the operation when its turn comes. Starting it earlier would
+  /// keep other coroutines out meanwhile: waiters would queue up for a mutex, and every later one would find
+  /// it held.
   struct late_start : resumption, callback_frame {
     late_start(callback_frame::function* on_turn, stoppable_wait& its_operation,
                std::coroutine_handle<> suspended, const environment* inherited) noexcept
@@ -179,7 +185,7 @@ class stoppable_wait {
     const std::coroutine_handle<> coroutine;
   };
 
-  /// Returns true if it waits.
+  /// Returns true if the operation waits.
   template <bool Ends>
   CORACLE_ALWAYS_INLINE()
   bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
@@ -201,8 +207,8 @@ class stoppable_wait {
     node.wake();
   }
 
-  // First, so that operation_of() finds the object. Each is made when it is needed; node_ when the operation has to
-  // wait, or is refused.
+  // First, so that operation_of() finds the object. Each member is constructed when it is needed: node_ when
+  // the operation has to wait or is refused.
   static_assert(sizeof(late_start) <= sizeof(queued_waiter) - sizeof(queued_waiter::link),
                 "late_ leaves link alone");
   union {

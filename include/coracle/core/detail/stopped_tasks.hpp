@@ -8,23 +8,25 @@
 #include <coracle/core/transfer.hpp>
 #include <new>
 
-// A wait that a stop request has ended wakes its coroutine, which throws operation_cancelled, through every task above. Below
-// an as_outcome() the tasks are destroyed where they are suspended instead: the resume function of the one that waits is
-// overwritten, so that the executor which resumes it runs end_tasks().
+// When a stop request ends a wait, the coroutine is woken and throws operation_cancelled through every task
+// above it. Below an as_outcome() the tasks are instead destroyed where they are suspended: the resume
+// function of the waiting task is overwritten, so that the executor that resumes it runs end_tasks().
 //
-//   stopper's thread   takes the wait out of its queue, looks up to the first that is told of the end, writes resumed() over
-//                      the resume function, and posts the coroutine: stopped_wait::note()
-//   home executor      destroys the frame, and then that of the task which awaits it, and so on up to the one whose end is
-//                      told; resumes what awaits that one
+//   stopper's thread   removes the wait from its queue, walks up to the first frame that takes the end as a
+//                      value, stores resumed() as the resume function, and posts the coroutine:
+//                      stopped_wait::note()
+//   home executor      destroys the frame, then the frame of the task that awaits it, and so on up to the
+//                      task whose end is taken as a value; resumes the awaiter of that task
 //
-// So what lives in a frame is destroyed before what lives in the frame above it, on a constant stack. The awaiter in the frame
-// above will destroy the frame below once more: so its memory is kept as an ended_frame, which looks like a task that has
-// failed, and whose destroy function gives the memory back.
+// The contents of a frame are therefore destroyed before those of the frame above it, on a constant stack.
+// The awaiter in the frame above will destroy the frame below again, so that frame's memory is kept as an
+// ended_frame, which looks like a failed task and whose destroy function frees the memory.
 //
-// All frames on the way are suspended, and nobody resumes them: whoever took the wait out of its queue has them, until it posts
-// the coroutine, and then the executor. So nothing here is atomic.
+// All frames on the way are suspended, and nothing else resumes them: they belong to the thread that removed
+// the wait from its queue until it posts the coroutine, and then to the executor. Nothing here is therefore
+// atomic.
 namespace coracle::detail {
-/// What is left of the frame of a task that was ended where it was suspended.
+/// The remains of the frame of a task that was ended where it was suspended.
 class ended_frame : public task_frame {
  public:
   /// Destroys the frame that begins at `body`.
@@ -57,12 +59,12 @@ class ended_frame : public task_frame {
   kept_memory kept_;
 };
 
-/// What awaits a task.
+/// The frame that awaits a task.
 class task_above {
  public:
   explicit task_above(const task_frame& body) noexcept {
     if (body.parent.has(task_mark::folds)) {
-      // The awaiter begins with the body, and then the slot: core/detail/task_awaiter.hpp.
+      // The awaiter begins with the body, followed by the slot: core/detail/task_awaiter.hpp.
       frame_ = static_cast<void**>(body.parent.pointer())[1];
     } else {
       frame_ = body.parent.pointer();
@@ -82,8 +84,8 @@ class task_above {
   bool is_told_ = false;
 };
 
-/// Returns true if the end of `body` is wanted as a value, so that nobody is to see an exception; or if nothing can be thrown.
-/// A failed allocation is an error, not a stop.
+/// Returns true if the end of `body` is taken as a value, so that no exception will be seen, or if exceptions
+/// are disabled. A failed allocation is an error, not a stop.
 inline bool ends_quietly(const task_frame& body, stop_reason why) noexcept {
   if (!CORACLE_EXCEPTIONS()) return true;
   if (why == stop_reason::out_of_memory) return false;
@@ -92,7 +94,7 @@ inline bool ends_quietly(const task_frame& body, stop_reason why) noexcept {
   return callback_mark::is_of_outcome(above.handle());
 }
 
-/// Ends `body`, which is suspended, and the tasks that await it. Gives what is to be resumed then.
+/// Ends `body`, which is suspended, and the tasks that await it. Returns the coroutine to resume next.
 CORACLE_TRANSFER_ABI() inline std::coroutine_handle<> end_tasks(task_frame& body, stop_reason why) noexcept {
   task_frame* ending = &body;
   for (;;) {
@@ -109,8 +111,8 @@ CORACLE_TRANSFER_ABI() inline std::coroutine_handle<> end_tasks(task_frame& body
 /// A task that waits, and that a stop request ends when it is resumed.
 class stopped_wait {
  public:
-  /// Returns false if the task is to throw when it is resumed. Requires: `wait` is cancelled, its coroutine is a task, and the
-  /// caller is to have it resumed.
+  /// Returns false if the task must throw when it is resumed. Requires: `wait` is cancelled, its coroutine is
+  /// a task, and the caller will have it resumed.
   CORACLE_COLD() static bool note(queued_waiter& wait) noexcept {
     auto& body = *static_cast<task_frame*>(std::coroutine_handle<>(wait.handle).address());
     if (wait.progress() != queued_waiter::cancelled || !ends_quietly(body, wait.reason())) return false;
@@ -125,7 +127,7 @@ class stopped_wait {
   CORACLE_TRANSFER_ABI() static void resumed(task_frame* body) {
     queued_waiter& wait = *body->stopped;
     const stop_reason why = wait.reason();
-    wait.remove();  // waits for a listener that runs on another thread
+    wait.remove();  // waits until a listener that runs on another thread returns
     const std::coroutine_handle<> next = end_tasks(*body, why);
     CORACLE_RETURN_TO(body, next);
   }

@@ -17,7 +17,7 @@ struct terminates_on_error;
 namespace detail {
 // ---- storage: an outcome<T> (core/result.hpp) or, where less suffices, one of these -----------------------
 
-/// A value without room for an error; not even a flag where `T` needs no destructor.
+/// A value without room for an error; where `T` needs no destructor, not even a flag.
 template <class T>
 class value_only {
   using stored = stored_t<T>;
@@ -71,7 +71,7 @@ class value_only<void> {
   void emplace() noexcept {}
   void get() && {}
 };
-/// Room for an error only, in one pointer: what a coroutine that returns nothing has to keep.
+/// Room for an error only, in one pointer: all that a coroutine without a result has to store.
 class error_only {
  public:
   error_only() noexcept : error_(nullptr) {}
@@ -98,8 +98,9 @@ class error_only {
 
 // ---- `co_return` -----------------------------------------------------------------------------------------
 
-/// Whether an lvalue reference `T` that is made of a `U` refers to a temporary: only that binds to an rvalue reference,
-/// too. False for an object of another class, which may convert to a reference, as a std::reference_wrapper does.
+/// True if an lvalue reference `T` made from a `U` refers to a temporary: only then an rvalue reference binds
+/// to it, too. False for an object of another class that may convert to a reference, as a
+/// std::reference_wrapper does.
 template <class T, class U>
 inline constexpr bool refers_to_temporary =
     std::is_lvalue_reference_v<T> && std::is_constructible_v<std::remove_reference_t<T>&&, U> &&
@@ -109,13 +110,13 @@ inline constexpr bool refers_to_temporary =
 template <class T>
 inline constexpr bool fits_into_frame = alignof(stored_t<T>) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
-/// A result that can take the place of an environment.
+/// A result that fits in place of an environment.
 template <class T>
 inline constexpr bool fits_into_word =
     sizeof(stored_t<T>) <= sizeof(void*) && std::is_trivially_destructible_v<stored_t<T>> &&
     std::is_nothrow_move_constructible_v<stored_t<T>>;
 
-/// `co_return value;` for a `Result` that keeps a `T` in its `result()`.
+/// `co_return value;` for a `Result` that stores a `T` in its `result()`.
 template <class T, class Result>
 struct returns_into : Result {
   template <class U = T>
@@ -132,13 +133,14 @@ struct returns_into : Result {
     if constexpr (fits && lasts && (!fits_into_word<T> || std::is_nothrow_constructible_v<T, U>)) {
       auto& result = this->result();
       if constexpr (!std::is_trivially_destructible_v<stored_t<T>>) {
-        // Of a `co_return` before this one, behind which the destructor of a local threw, and the body caught that.
+        // A result of an earlier `co_return`, after which the destructor of a local threw and the body caught
+        // the exception.
         if (result.has_value()) [[unlikely]]
           renew(result);
       }
       result.emplace(static_cast<U&&>(value));
     } else if constexpr (fits && lasts) {
-      // Where this throws, a handler around the co_return may go on, and needs what a result takes the place of.
+      // If this throws, a handler around the co_return may continue, and needs what the result replaces.
       T made(static_cast<U&&>(value));
       this->result().emplace(static_cast<T&&>(made));
     }
@@ -157,7 +159,7 @@ struct returns_into<void, Result> : Result {
   void return_void() noexcept { this->result().emplace(); }
 };
 
-/// The result of a coroutine, kept as its promise's policy of errors, a part, says.
+/// The result of a coroutine, stored as the error policy of its promise, a part, specifies.
 template <class T, class Errors>
 struct result_of_coroutine {
   using storage = std::conditional_t<!std::is_same_v<Errors, part::stores_errors>, value_only<T>,
@@ -172,11 +174,12 @@ struct result_of_coroutine {
       std::terminate();
     }
   }
-  /// The result, moved out; throws a stored exception. Requires: the coroutine has finished.
+  /// Returns the result, moved out, or throws a stored exception. Requires: the coroutine has finished.
   T take() { return std::move(result_).get(); }
-  /// take() would throw. Requires: it has finished, and stores errors.
+  /// Returns true if take() would throw. Requires: it has finished, and stores errors.
   [[nodiscard]] bool has_error() const noexcept { return result_.has_error(); }
-  /// The body has ended neither by `co_return` nor by an exception. Known of storage that tells whether it is empty.
+  /// Returns true if the body has ended neither by `co_return` nor by an exception. Available where the
+  /// storage records whether it is empty.
   [[nodiscard]] bool lacks_result() const noexcept
     requires(requires(const storage& kept) { kept.has_value(); })
   {

@@ -5,7 +5,8 @@
 #include <coracle/core/environment.hpp>
 
 namespace coracle::detail {
-/// As the environment around it, but with a stop token of its own, which also stops when the outer one does.
+/// As the surrounding environment, but with a stop token of its own, which also stops when the outer one
+/// does.
 class subtree : linked_stop_source, public environment {
  public:
   subtree(const subtree&) = delete;
@@ -14,7 +15,8 @@ class subtree : linked_stop_source, public environment {
   /// Requires: `outer` lives longer.
   explicit subtree(const environment& outer) noexcept
       : linked_stop_source(outer.stop), environment(lend_token(), outer.deadline, outer.locals) {}
-  /// Makes what waits below listen at, so that none of them finds no memory for that. Throws std::bad_alloc.
+  /// Creates the state at which waits below register, so that none of them fails to allocate it. Throws
+  /// std::bad_alloc.
   void prepare_for_waits() {
     static_cast<void>(stop_registration::state_of(stop));
     if (stop.reason() == stop_reason::out_of_memory) throw_cancelled(stop_reason::out_of_memory);

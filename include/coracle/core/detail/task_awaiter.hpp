@@ -13,8 +13,9 @@ inline constexpr char awaited_empty[] =
 inline constexpr char awaited_twice[] =
     "a task was awaited twice: its result has been moved out; a shared_task keeps it";
 
-/// Two tasks that stand side by side and are moved together, as a when_all does just after they were made, would be read
-/// by one load, which has to wait until both stores of the one before are done: so the compiler is not to see two.
+/// Hides the address from the compiler. Two adjacent tasks moved together, as in a when_all just after they
+/// were created, would otherwise be read by one wide load, which must wait until both of the preceding stores
+/// are done.
 template <class Promise>
 CORACLE_ALWAYS_INLINE()
 std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> frame) noexcept {
@@ -23,15 +24,16 @@ std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> frame)
   return std::coroutine_handle<Promise>::from_address(address);
 }
 
-/// The same coroutine, for a call of destroy() that goes through its frame also where clang has seen that being made: a stop
-/// request may have ended it (core/detail/stopped_tasks.hpp). g++ knows no more than the frame, and saves a copy without this.
+/// Returns the same coroutine, for a call of destroy() that must go through its frame even where clang has
+/// seen the frame created: a stop request may have ended it (core/detail/stopped_tasks.hpp). g++ never
+/// sees more than the frame, and saves a copy without this call.
 template <class Promise>
 CORACLE_ALWAYS_INLINE()
 std::coroutine_handle<Promise> known_by_its_frame(std::coroutine_handle<Promise> body) noexcept {
   return moved_alone(body);
 }
 
-/// Starts the body of a task, as the child of a task, or of a frame that is no coroutine.
+/// Starts the body of a task as the child of a task or of a frame that is no coroutine.
 template <class T>
 class task_awaiter_base {
  public:
@@ -46,14 +48,14 @@ class task_awaiter_base {
   }
 
  protected:
-  /// Only a body that was started says how it ended.
+  /// Only a body that was started records how it ended.
   [[nodiscard]] bool failed() const noexcept { return body_.done() && body_.promise().has_error(); }
-  /// Why it was stopped; none: it was not. Requires: it has failed.
+  /// Returns why it was stopped, or none if it was not. Requires: it has failed.
   [[nodiscard]] stop_reason stopped_for() const noexcept { return body_.promise().stopped_for(); }
 
   std::coroutine_handle<task_promise<T>> body_;
 };
-/// Takes the result of a task that lives on.
+/// Takes the result of a task that outlives the await.
 template <class T>
 class task_awaiter : public task_awaiter_base<T> {
  public:
@@ -73,7 +75,8 @@ class task_awaiter : public task_awaiter_base<T> {
   void require_result() const noexcept { CORACLE_REQUIRE(this->body_.promise().parent(), awaited_twice); }
   void mark_taken() const noexcept { this->body_.promise().forget_parent(); }
 };
-/// Owns what it awaits: nothing refers to the task that it was taken from. What `co_await` of an rvalue is with clang.
+/// Owns the body that it awaits: nothing refers to the task that it was taken from. With clang, the awaiter
+/// of a `co_await` of an rvalue.
 template <class T>
 class awaited_task : public task_awaiter<T>, public fold_slot<T> {
  public:
@@ -110,16 +113,18 @@ class awaited_task : public task_awaiter<T>, public fold_slot<T> {
   [[nodiscard]] bool body_was_folded() const noexcept { return may_fold<T> && !this->body_; }
 };
 
-/// Stands for a coroutine that awaits a task and is no task. A task knows only the address of its parent, and takes a
-/// coroutine there to be a task, which a stop request may destroy where it waits (core/detail/stopped_tasks.hpp). So for any
-/// other there has to be a frame that is no coroutine.
+/// Stands for an awaiting coroutine that is not a task. A task stores only the address of its parent, and
+/// treats a coroutine there as a task, which a stop request may destroy while it waits
+/// (core/detail/stopped_tasks.hpp). Any other parent is therefore represented by a frame that is no
+/// coroutine.
 class parent_bridge : callback_frame {
  public:
   parent_bridge() noexcept : callback_frame(&task_is_over, nullptr) {}
   /// Requires: not awaited yet.
   parent_bridge(const parent_bridge&) noexcept : parent_bridge() {}
 
-  /// What a task is to continue for `parent`, which may be a task, and then is destroyed if a stop request ends the child.
+  /// Returns what a task must continue for `parent`; if `parent` is a task, a stop request that ends the
+  /// child destroys it.
   template <class Promise>
   auto continues(std::coroutine_handle<Promise> parent) noexcept {
     if constexpr (ends_stopped<Promise>) {
@@ -128,7 +133,7 @@ class parent_bridge : callback_frame {
       return resumes(parent);
     }
   }
-  /// What a task is to continue to have `parent` resumed in any case.
+  /// Returns what a task must continue so that `parent` is resumed in any case.
   template <class Promise>
   auto resumes(std::coroutine_handle<Promise> parent) noexcept {
     if constexpr (promise_of_callback<Promise>) {
@@ -164,7 +169,8 @@ class bridged : public Awaiter {
  private:
   parent_bridge bridge_;
 };
-/// task::when_ready(): the result stays in the task. The parent is resumed also if a stop request ends the task.
+/// task::when_ready(): the result stays in the task. The parent is resumed even if a stop request ends the
+/// task.
 template <class T>
 class task_ready_awaiter : public task_awaiter_base<T> {
  public:

@@ -6,15 +6,15 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// A promise whose coroutine may be ended where it is suspended, because of a stop request: that of a task. What its frame
-/// begins with is a task_frame.
+/// A promise whose coroutine may be ended where it is suspended because of a stop request: that of a task.
+/// Its frame begins with a task_frame.
 template <class Promise>
 concept ends_stopped = requires { requires Promise::frame_is_task_frame; };
 
 /// The marks of the second word of a task (core/detail/task_state.hpp).
 enum class task_mark : std::uintptr_t {
   has_failed = 1,    ///< it ended with an error, or was stopped
-  has_returned = 2,  ///< kept in checked builds
+  has_returned = 2,  ///< set in checked builds
   folds = 4,         ///< the word is the address of the awaiter
   mask = 7
 };
@@ -24,7 +24,7 @@ using task_parent = tagged_pointer<void, task_mark>;
 class stopped_outcome {
  public:
   static std::uintptr_t of(stop_reason why) noexcept { return static_cast<std::uintptr_t>(why) << 1 | 1; }
-  /// none: it was not stopped, and `word` is an exception.
+  /// Returns none if it was not stopped and `word` is an exception.
   static stop_reason reason(std::uintptr_t word) noexcept {
     return (word & 1) != 0 ? static_cast<stop_reason>(word >> 1) : stop_reason::none;
   }

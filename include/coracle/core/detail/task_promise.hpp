@@ -18,7 +18,7 @@ namespace detail {
 template <class T>
 class new_task;
 
-/// A task awaits another one without a bridge between them (core/detail/task_awaiter.hpp).
+/// A task awaits another task without a bridge in between (core/detail/task_awaiter.hpp).
 struct awaits_as_task : part::awaits_anything {
   using part::awaits_anything::await_transform;
   template <class T>
@@ -48,12 +48,13 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
   ~task_promise() {
     if constexpr (!owner_drops_error) drop_untaken_error();
   }
-  // g++ joins the stores of constants that it makes into a new frame, unless there is a store through another pointer
-  // between them, as of the task for the caller: so that one comes last.
+  // g++ joins the stores of constants into a new frame, unless a store through another pointer, such as that
+  // of the task for the caller, comes in between: so that one comes last.
   using return_object = std::conditional_t<CORACLE_GCC(), new_task<T>, task<T>>;
   CORACLE_CORO_WRAPPER() return_object get_return_object() noexcept { return return_object{frame()}; }
 
-  /// Tells a parent that is the continuation of many which of them has failed, while the exception is being handled.
+  /// Tells a parent that is the continuation of many tasks which one has failed, while the exception is being
+  /// handled.
   CORACLE_COLD() void unhandled_exception() noexcept {
     this->keep_error();
     shared_promise::tell(this->parent(), frame().address(), stop_reason::none);
@@ -70,7 +71,7 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
       if constexpr (may_fold<T>) {
         if (is_folded(promise)) return transfer_to(fold(promise));
         if (promise.has_fold_slot()) [[unlikely]]
-          return transfer_to(promise.slot().parent());  // in vain: this body is a function of its own
+          return transfer_to(promise.slot().parent());  // not folded: this body is a function of its own
       }
       return transfer_to(promise.parent());
     }
@@ -87,11 +88,12 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
       rethrow_error_of(frame().address());
     return std::move(this->kept_result()).get();
   }
-  /// An error that nobody has taken is dropped by who destroys the frame, before that, with g++: its body would save a
-  /// register for that call each time it is resumed. With clang the destructor of a task is larger then, and a when_all slower.
+  /// With g++, an untaken error is dropped by the owner of the frame before it destroys that: in the body,
+  /// the call would save a register at each resumption. With clang this would make the destructor of a task
+  /// larger, and a when_all slower.
   static constexpr bool owner_drops_error = CORACLE_GCC();
   void drop_untaken_error() noexcept {
-    // One that has not ended may have no parent yet, and has no error.
+    // A body that has not ended may have no parent yet, and has no error.
     if (!frame().done()) [[unlikely]]
       return;
     if (this->has_error()) [[unlikely]]
@@ -102,12 +104,12 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
   [[nodiscard]] std::coroutine_handle<task_promise> frame() noexcept {
     return std::coroutine_handle<task_promise>::from_promise(*this);
   }
-  // Takes what the caller has in a register.
+  // Takes the value that the caller has in a register.
   [[noreturn]] CORACLE_COLD() static void rethrow_error_of(void* frame) {
     std::coroutine_handle<task_promise>::from_address(frame).promise().rethrow_error();
   }
 };
-/// Becomes the task that a coroutine returns, after all else is done.
+/// Becomes the task that a coroutine returns, after everything else is done.
 template <class T>
 class new_task {
  public:

@@ -13,13 +13,13 @@
 #include <exception>
 #include <type_traits>
 
-// What is not needed any more makes room for what comes next:
+// Each word is reused once its previous content is no longer needed:
 //
 //   when                                 outcome_or_environment           parent_or_awaiter
 //   the task was made                    -                                -
 //   it is awaited: set_parent()          the environment; null: none      the awaiter's frame
 //   its awaiter offers to fold it        "                                the awaited_task, with `folds`
-//   `co_return value`                    the value, if it fits            ", and `has_returned` in a checked build
+//   `co_return value`                    the value, if it fits            ", and, checked, `has_returned`
 //   an exception leaves the body         the error                        ", and `has_failed`
 //   a stop request ends it               why                              "
 //   the result was taken, if that is     "                                no frame; the marks stay
@@ -27,8 +27,8 @@
 //
 // The coroutine and its awaiter never run at the same time, so nothing here is atomic.
 namespace coracle::detail {
-/// The first word. A coroutine that has ended needs no environment, so its error takes that place, or its `Result`, which
-/// must fit. Not read before it is set.
+/// The first word. A coroutine that has ended needs no environment, so its error, or its `Result` if that
+/// fits, takes that place. Not read before it is set.
 template <class Result>
 class outcome_or_environment {
  public:
@@ -40,23 +40,23 @@ class outcome_or_environment {
   [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
   void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
 
-  /// Of a body that has returned.
+  /// For a body that has returned.
   [[nodiscard]] Result& kept_result() noexcept { return result_; }
-  /// Why it was stopped; none: it has an error. Requires: one of the two.
+  /// Returns why it was stopped, or none if it has an error. Requires: one of the two.
   [[nodiscard]] stop_reason stopped_for() const noexcept { return stopped_outcome::reason(word_); }
 
  protected:
-  /// environment -> result: an empty one, for `co_return` to fill.
+  /// environment -> result: returns an empty one, for `co_return` to fill.
   [[nodiscard]] Result& result() noexcept { return *::new (static_cast<void*>(&result_)) Result; }
   /// environment or result -> error: the exception that is being handled.
   CORACLE_COLD() void keep_error() noexcept {
     ::new (static_cast<void*>(&error_)) std::exception_ptr(std::current_exception());
   }
-  /// The error ends. Requires: it is there.
+  /// Drops the error. Requires: there is one.
   CORACLE_COLD() void drop_error() noexcept {
     if (stopped_for() == stop_reason::none) error_.~exception_ptr();
   }
-  /// The error stays. Requires: it is there.
+  /// Rethrows the error and keeps it. Requires: there is one.
   [[noreturn]] void rethrow_error() const {
     if (const stop_reason why = stopped_for(); why != stop_reason::none) throw_cancelled(why);
     const std::exception_ptr error(error_);
@@ -72,14 +72,16 @@ class outcome_or_environment {
   };
 };
 
-/// The second word: what the task continues at its end, and how it ended. Not read before it is set.
+/// The second word: the frame that the task continues at its end, and how it ended. Not read before it is
+/// set.
 template <class T>
 class CORACLE_FOLDING_ABI() parent_or_awaiter {
  public:
   using mark = task_mark;
 
   parent_or_awaiter() noexcept {}
-  /// The frame to be continued, which the awaiter knows if it is here instead; null once it was forgotten.
+  /// Returns the frame to continue, which the awaiter knows if the word refers to that instead; null after
+  /// forget().
   [[nodiscard]] std::coroutine_handle<> get() const noexcept {
     if constexpr (may_fold<T>) {
       if (has(mark::folds)) [[unlikely]]
@@ -88,7 +90,7 @@ class CORACLE_FOLDING_ABI() parent_or_awaiter {
     return std::coroutine_handle<>::from_address(word_.pointer());
   }
   [[nodiscard]] bool has(mark which) const noexcept { return word_.has(which); }
-  /// Requires: it has `folds`.
+  /// Requires: has `folds`.
   [[nodiscard]] fold_slot<T>& slot() const noexcept {
     return *static_cast<awaited_task<T>*>(word_.pointer());
   }
@@ -103,7 +105,7 @@ class CORACLE_FOLDING_ABI() parent_or_awaiter {
     word_ = task_parent(__builtin_addressof(awaiter), mark::folds);
   }
   void add(mark which) noexcept { word_.add(which); }
-  /// Only the marks stay.
+  /// Keeps only the marks.
   void forget() noexcept { word_.drop_pointer(); }
 
  private:
@@ -112,11 +114,11 @@ class CORACLE_FOLDING_ABI() parent_or_awaiter {
   };
 };
 
-/// The first word holds the result, too, where that fits.
+/// The first word also holds the result, if it fits.
 template <class T>
 using task_outcome = outcome_or_environment<std::conditional_t<fits_into_word<T>, value_only<T>, nothing>>;
 
-/// Both words as the base of a promise, and behind them a place for a result that does not fit.
+/// Both words as the base of a promise, followed by storage for a result that does not fit.
 template <class T>
 class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter<T>> {
   using base = continues_parent_by<task_outcome<T>, parent_or_awaiter<T>>;
@@ -131,7 +133,7 @@ class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter
     return base::get_environment();
   }
   [[nodiscard]] bool has_error() const noexcept { return this->parent_.has(mark::has_failed); }
-  /// In checked builds: it has ended neither by `co_return` nor by an exception.
+  /// In checked builds: returns true if the body has ended neither by `co_return` nor by an exception.
   [[nodiscard]] bool lacks_result() const noexcept {
     return !std::is_void_v<T> && !this->parent_.has(mark::has_returned) && !has_error();
   }
@@ -146,10 +148,10 @@ class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter
   [[nodiscard]] bool has_fold_slot() const noexcept { return may_fold<T> && this->parent_.has(mark::folds); }
   /// Requires: has_fold_slot().
   [[nodiscard]] fold_slot<T>& slot() const noexcept { return this->parent_.slot(); }
-  /// Requires: set_parent() was called just before.
+  /// Requires: set_parent() was called immediately before.
   void take_fold_slot(awaited_task<T>& awaiter) noexcept { this->parent_.set(awaiter); }
 
-  /// Of a body that has returned.
+  /// For a body that has returned.
   [[nodiscard]] value_only<T>& kept_result() noexcept {
     if constexpr (fits_into_word<T>) {
       return base::kept_result();
@@ -159,7 +161,7 @@ class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter
   }
 
  protected:
-  /// Where `co_return` puts the value.
+  /// The place in which `co_return` stores the value.
   [[nodiscard]] value_only<T>& result() noexcept {
     if constexpr (CORACLE_CHECKS()) this->parent_.add(mark::has_returned);
     if constexpr (fits_into_word<T>) {

@@ -8,7 +8,7 @@
 #include <utility>
 
 namespace coracle::detail {
-/// Waiters served under a lock, for the holder to wake in that order once he has released it.
+/// Waiters served under a lock, which the holder wakes in this order after releasing it.
 class wake_list {
  public:
   /// Requires: taken out of its queue.
@@ -26,65 +26,68 @@ class wake_list {
   plain<resumption*>* end_ = &first_;
 };
 
-/// Waiters in the order of their arrival. It has no lock of its own: the primitive's locked_word is held
-/// around each call. A waiter whose choice has been taken elsewhere is lost: nobody serves it, and it stays until the
-/// stop request of its when_any() withdraws it. So a queue that is not empty may hold nobody to serve.
+/// Waiters in order of arrival. It has no lock of its own: the primitive's locked_word is held around each
+/// call. A waiter whose choice another branch has claimed is lost: it is not served, and stays until the stop
+/// request of its when_any() withdraws it. A queue that is not empty may therefore hold no waiter to serve.
 class wait_queue {
  public:
   [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
-  /// The oldest; null if there is none.
+  /// Returns the oldest, or null if there is none.
   [[nodiscard]] queued_waiter* front() const noexcept { return waiters_.front(); }
-  /// False: stop was requested on the way here, and the waiter is not in the queue.
+  /// Returns false if stop was requested meanwhile; the waiter is then not in the queue.
   [[nodiscard]] bool push(queued_waiter& arriving) noexcept {
     const bool waits = arriving.arrive(queued_waiter::queued);
     if (waits) put(arriving);
     return waits;
   }
-  /// As push(), for one that has arrived.
+  /// As push(), for a waiter that is already queued.
   void put(queued_waiter& waiting) noexcept { waiters_.push(waiting); }
-  /// For an enqueue() that finds that it need not wait. False: stop was requested on the way here, or its choice is
-  /// lost, and nothing may be taken for this waiter. True: a stop request that comes later has no effect.
+  /// For an enqueue() that finds that it need not wait. Returns false if stop was requested meanwhile or the
+  /// choice is lost; nothing may then be taken for this waiter. If it returns true, a later stop request has
+  /// no effect.
   [[nodiscard]] bool serve_at_once(queued_waiter& arriving) noexcept {
     return arriving.arrive(queued_waiter::served);
   }
-  /// Serves the oldest that is not lost, for the caller to wake once the lock is released. Null: there is none.
+  /// Serves the oldest that is not lost; the caller wakes it once the lock is released. Returns null if there
+  /// is none.
   [[nodiscard]] queued_waiter* claim() noexcept {
     queued_waiter* each = front();
     while (each && !each->claim()) each = after(*each);
     if (each) take(*each);
     return each;
   }
-  /// Serves all that are not lost, for the caller to wake with wake_all() once the lock is released.
+  /// Serves all that are not lost; the caller wakes them with wake_all() once the lock is released.
   [[nodiscard]] queued_waiter* claim_all() noexcept;
-  /// The oldest that is not lost, so far; null if there is none.
+  /// Returns the oldest that is not lost so far, or null if there is none.
   [[nodiscard]] queued_waiter* first_to_serve() const noexcept {
     queued_waiter* each = front();
     while (each && each->is_lost()) each = after(*each);
     return each;
   }
-  /// Takes one out without serving it: it is `queued` still, but not linked. Requires: it is queued.
+  /// Removes a waiter without serving it: it stays `queued` but is not linked. Requires: it is queued.
   void detach(queued_waiter& waiting) noexcept {
     waiters_.remove(waiting);
     waiting.set_progress(queued_waiter::queued);
   }
-  /// Puts back in front what was detached.
+  /// Puts a detached waiter back in front.
   void put_in_front(queued_waiter& waiting) noexcept { waiters_.push_front(waiting); }
-  /// As claim(), and serves `arriving` at the same time: both or neither. Null: nobody waits whom it can meet, or
+  /// As claim(), but also serves `arriving`: both or neither. Returns null if no waiter can meet it, or
   /// `arriving` is cancelled.
   [[nodiscard]] queued_waiter* meet(queued_waiter& arriving) noexcept;
-  /// Serves one out of its turn, for the caller to wake once the lock is released. Requires: it is queued.
+  /// Serves a waiter out of turn; the caller wakes it once the lock is released. Requires: it is queued.
   void take(queued_waiter& waiting) noexcept {
     waiters_.remove(waiting);
     waiting.set_progress(queued_waiter::served);
   }
-  /// Serves all but those that are lost, which it cancels; for the caller to wake, both, with wake_all() once the
+  /// Serves all but the lost ones, which it cancels; the caller wakes both kinds with wake_all() once the
   /// lock is released.
   queued_waiter* take_all() noexcept {
     queued_waiter* const first = waiters_.take_all();
     for (queued_waiter* each = first; each; each = after(*each)) each->leave();
     return first;
   }
-  /// Cancels a waiter, unless it is served. True: it was in the queue, and the caller is to have it woken.
+  /// Cancels a waiter, unless it has been served. Returns true if it was in the queue; the caller must have
+  /// it woken.
   [[nodiscard]] bool withdraw(queued_waiter& waiting) noexcept {
     if (waiting.progress() == queued_waiter::queued) waiters_.remove(waiting);
     return waiting.cancel();

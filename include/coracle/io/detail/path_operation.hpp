@@ -10,14 +10,15 @@ namespace coracle::detail {
 /// Flag of io_opcode::remove: AT_REMOVEDIR.
 inline constexpr int removes_directory = 0x200;
 
-/// Where relative paths begin, as an operation keeps it: an open directory, or the current one of the process.
+/// The starting point of relative paths, as an operation stores it: an open directory, or the current one of
+/// the process.
 class path_base {
  public:
   explicit path_base(io_service& service) noexcept : service_(&service) {}
   explicit path_base(const io_descriptor& opened) noexcept : service_(opened.service()), opened_(&opened) {}
 
   [[nodiscard]] io_service* service() const noexcept { return service_; }
-  /// Null: the current directory of the process.
+  /// Returns null for the current directory of the process.
   [[nodiscard]] const io_descriptor* opened() const noexcept { return opened_; }
 
  private:
@@ -25,7 +26,8 @@ class path_base {
   const io_descriptor* opened_ = nullptr;
 };
 
-/// What a path_operation refers to. It is a base of its own, in front of io_operation, because it has to outlive the request.
+/// The operands of a path_operation. A base class of its own, in front of io_operation, because it must
+/// outlive the request.
 class path_arguments {
  protected:
   /// Throws as the constructor of io_descriptor.
@@ -42,12 +44,13 @@ class path_arguments {
 /// Base of an awaiter that carries out one system call on one or two paths, which it owns.
 ///
 /// Resumes on    as io_operation.
-/// Cancellation  ends it while it waits for a thread or is not submitted yet: nothing has happened then. With io_uring, the
-///               kernel is asked to cancel it. One that the system has begun is carried out, and succeeds.
-/// Exceptions    the constructor: std::bad_alloc; std::system_error if the io_service cannot make its descriptors. The await:
-///               operation_cancelled; std::system_error with what was being done and the paths. A path with a NUL
-///               in it is std::errc::invalid_argument.
-/// Cost          none for the operation; those of its paths, of which short names need none.
+/// Cancellation  takes effect while it waits for a thread or is not submitted yet: nothing was then done.
+///               With io_uring, the kernel is requested to cancel it. An operation that the system has begun
+///               is completed, and succeeds.
+/// Exceptions    the constructor: std::bad_alloc; std::system_error if the io_service cannot create its
+///               descriptors. The await: operation_cancelled; std::system_error with the operation and the
+///               paths. A path that contains a NUL gives std::errc::invalid_argument.
+/// Cost          no allocation, except for long paths.
 class path_operation : protected path_arguments, public io_operation {
  public:
   path_operation(path_operation&&) = default;
