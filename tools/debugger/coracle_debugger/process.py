@@ -215,7 +215,7 @@ class Process:
             return "other"
         if names.of_coroutine(symbol):
             return "resume"
-        if "stoppable_wait<" in symbol and "::stop_requested(" in symbol:
+        if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
                 return *arguments, names.template_arguments(symbol, "stoppable_wait")[0]
