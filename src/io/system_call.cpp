@@ -74,7 +74,7 @@ std::int64_t read(const io_request& r) noexcept {
   }
   return ::read(r.record->fd, r.buffer, r.size);
 }
-/// The system has no flag for it before Linux 6.18. The signal comes to the thread that writes, and is taken from it.
+/// Before Linux 6.18 there is no flag for this. The signal is sent to the thread that writes, which consumes it.
 std::int64_t write_without_sigpipe(int fd, const void* from, std::size_t size) noexcept {
   sigset_t pipe, pending, before;
   ::sigemptyset(&pipe);

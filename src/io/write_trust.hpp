@@ -8,10 +8,10 @@
 namespace coracle::detail {
 /// Decides whether writes to files are carried out on the thread that awaits them. The page cache takes most
 /// of them immediately. But if it is full, or must read the page first, a write waits for the device, and no
-/// system call tells in advance. So after a slow write, the kernel or a file thread carries out further writes
-/// for some time: as long as the slow one took, because it may only have been preempted; four times as long as
-/// before if the next attempt is slow again, up to a hundred times. So a slow device blocks a thread for at
-/// most 1 % of the time in the long run.
+/// system call tells in advance. So after a slow write, the kernel or a file thread carries out further
+/// writes for some time: as long as the slow one took, because it may only have been preempted; four times
+/// as long as before if the next attempt is slow again, up to a hundred times. So a slow device blocks a
+/// thread for at most 1 % of the time in the long run.
 ///
 /// Threads  all members may be called from any thread.
 class write_trust {

@@ -29,7 +29,8 @@ struct open_arguments {
   file_buffering_mode buffering;
   bool is_directory = false;
 };
-/// Puts an open descriptor into use; closes it if this throws: std::system_error, also for a directory where none is expected.
+/// Attaches an open descriptor to the service. Closes it and throws std::system_error on failure, or if it is
+/// a directory and `how` expects none.
 [[nodiscard]] io_descriptor put_into_use(io_service& service, int fd, const std::filesystem::path& path,
                                          const open_arguments& how);
 

@@ -38,8 +38,8 @@ struct refusals {
 };
 }  // namespace detail
 
-/// A source of connections: a socket, a unix_socket, or a type of your own. `accept(token)` is an awaitable of
-/// the next connection.
+/// A source of connections: a socket, a unix_socket, or a type of your own. `accept(token)` is an awaitable
+/// of the next connection.
 template <class T>
 concept connection_listener = requires(T& from, stop_token token) {
   { from.accept(token) } -> awaitable;
@@ -49,8 +49,8 @@ template <connection_listener Listener>
 using accepted_from = await_result_t<decltype(std::declval<Listener&>().accept(stop_token{}))>;
 
 namespace detail {
-/// As accept_with_backoff(). With `refused`, a connection for which there is still no descriptor after 10 ms is
-/// refused.
+/// As accept_with_backoff(). With `refused`, a connection for which there is still no descriptor after 10 ms
+/// is refused.
 template <connection_listener Listener>
 task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, refusals* refused) {
   constexpr std::chrono::milliseconds first{10}, longest{1000};

@@ -45,8 +45,8 @@ task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, as
 }
 }  // namespace detail
 
-/// Accepts connections on `listener`, a socket or a unix_socket, and starts the task `handler(connection)` for
-/// each.
+/// Accepts connections on `listener`, a socket or a unix_socket, and starts the task `handler(connection)`
+/// for each.
 ///
 ///     const auto echo = [](socket client) -> coracle::task<> { ... };
 ///     co_await coracle::when_any(signals.wait(), serve(listener, echo, {.connections = 5000, .drain = 5s}));

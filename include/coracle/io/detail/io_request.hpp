@@ -79,7 +79,7 @@ enum class io_opcode : std::uint8_t {
   read_at,   ///< pread(2) at `offset`
   write_at,  ///< pwrite(2) at `offset`
   sync,      ///< fsync(2)
-  // Paths, which begin at the descriptor if they are relative. The path is in `buffer`, another one in `address`:
+  // Paths, which begin at the descriptor if they are relative: `buffer`, and a second one in `address`:
   open,         ///< openat(2) with `flags`; `size` is the mode of a new file
   status,       ///< statx(2) with `flags` for the fields in `size`; `address` is a struct statx
   rename,       ///< renameat2(2) with `flags`
