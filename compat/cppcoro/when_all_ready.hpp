@@ -74,7 +74,6 @@ class when_all_ready_awaitable<Tasks>::awaiter_base {
   explicit awaiter_base(when_all_ready_awaitable& owner) noexcept : owner_(owner) {}
   bool await_ready() const noexcept { return owner_.join_.has_value(); }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> parent) {
     const coracle::environment* const inherited = coracle::detail::environment_of(parent);
     when_all_ready_awaitable& owner = owner_;

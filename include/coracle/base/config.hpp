@@ -118,16 +118,6 @@
 #define CORACLE_COLD() [[gnu::noinline, gnu::cold]]
 #define CORACLE_VISIBLE() [[gnu::visibility("default")]]
 
-// clang before 19 touches the frame after await_suspend has published it, and keeps the address of a
-// thread-local across a suspension. Moving both out of line avoids it.
-#if defined(__clang__) && __clang_major__ < 19
-#define CORACLE_NOINLINE_SUSPEND() [[gnu::noinline]]
-#define CORACLE_THREAD_LOCAL_ACCESS() [[gnu::noinline]]
-#else
-#define CORACLE_NOINLINE_SUSPEND()
-#define CORACLE_THREAD_LOCAL_ACCESS() [[gnu::always_inline]]
-#endif
-
 // A slow path that saves every register itself, so that the fast path around the call saves none. It must not
 // throw, because an unwinder restores only the usual registers; it is hidden, because lazy binding does not
 // preserve them all. The name is tagged, so that the linker never picks g++'s version, which saves only the

@@ -131,6 +131,6 @@ struct thread_state {
 thread_state& this_thread() noexcept;  // a thread of the model checker's has its own
 #else
 CORACLE_VISIBLE() inline constinit thread_local thread_state state_of_this_thread{};
-CORACLE_THREAD_LOCAL_ACCESS() inline thread_state& this_thread() noexcept { return state_of_this_thread; }
+CORACLE_ALWAYS_INLINE() thread_state& this_thread() noexcept { return state_of_this_thread; }
 #endif
 }  // namespace coracle::detail

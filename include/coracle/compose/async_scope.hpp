@@ -167,7 +167,6 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     if (const environment* const mine = detail::environment_of(suspended)) {
       outer_ = &mine->stop;

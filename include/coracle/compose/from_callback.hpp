@@ -24,7 +24,6 @@ class callback_awaiter : callback_meeting<T> {
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = environment_of(suspended);
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {

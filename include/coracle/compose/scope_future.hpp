@@ -144,7 +144,6 @@ class scope_future {
         : child_(child), over_(child.ended().operator co_await()) {}
     bool await_ready() const noexcept { return false; }
     template <class Promise>
-    CORACLE_NOINLINE_SUSPEND()
     bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
       return over_.await_suspend(suspended);
     }

@@ -185,8 +185,7 @@ class single_flight<Key, T, Hash, Equal>::start_operation {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> caller) noexcept {
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     // A caller that waits may leave and destroy this awaiter; the flight exists until the work has ended.
     flight& started = flight_;
     auto work = std::move(started.work).operator co_await();

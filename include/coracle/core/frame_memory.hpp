@@ -79,9 +79,7 @@ struct frame_cache {
 };
 
 CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};
-CORACLE_THREAD_LOCAL_ACCESS() inline frame_cache& this_thread_frames() noexcept {
-  return frames_of_this_thread;
-}
+CORACLE_ALWAYS_INLINE() frame_cache& this_thread_frames() noexcept { return frames_of_this_thread; }
 
 inline void poison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
 #if CORACLE_ADDRESS_SANITIZER()

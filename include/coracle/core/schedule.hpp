@@ -85,7 +85,6 @@ class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_oper
   explicit schedule_operation(Executor& place) noexcept : place_(place) {}
   /// Always suspends, so an awaiter that wraps this one may ignore the result.
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   void await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     if (!go(&place_, suspended)) [[unlikely]]
       come_back(suspended);
@@ -113,7 +112,6 @@ class scheduler_ref {
    public:
     explicit schedule_operation(executor* place) noexcept : place_(place) {}
     template <class Promise>
-    CORACLE_NOINLINE_SUSPEND()
     bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
       const bool stays = place_ == current_executor();
       if (go(stays ? nullptr : place_, suspended)) return true;

@@ -228,8 +228,7 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
   explicit awaiter_base(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> suspended) noexcept {
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = detail::environment_of(suspended);
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
       this->refuse(suspended, *inherited);

@@ -9,7 +9,6 @@ class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
  public:
   yield_operation() noexcept = default;
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     return go_behind(current_executor(), suspended);
   }

@@ -91,7 +91,6 @@ class [[nodiscard("nothing is called until this is awaited: co_await blocking(fn
       : blocking_call(pool, &call), function_(static_cast<F&&>(function)) {}
 
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     // A branch of a when_any() wins when it ends, not when it begins, so the call takes no part in the
     // choice.

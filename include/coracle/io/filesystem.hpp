@@ -24,7 +24,6 @@ class status_record {
 class status_path_operation : protected status_record, public path_operation {
  public:
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     address = record_;
     return path_operation::await_suspend(self);

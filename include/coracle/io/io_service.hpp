@@ -195,7 +195,6 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   void await_suspend(std::coroutine_handle<Promise> self) noexcept {
     start(self, detail::environment_of(self));
   }

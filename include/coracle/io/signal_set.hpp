@@ -15,7 +15,6 @@ class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait
   signal_wait_operation(const detail::io_descriptor& descriptor, stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::read, static_cast<void*>(nullptr), 1, std::move(token)) {}
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     buffer = &number_;  // not earlier: from here on, the awaiter is not moved
     return io_operation::await_suspend(self);

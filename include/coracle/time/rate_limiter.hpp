@@ -113,7 +113,7 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) {
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) {
     const environment* const inherited = detail::environment_of(suspended);
     if (inherited) refused_ = inherited->stop.reason();
     if (refused_ != stop_reason::none) return transfer_to(suspended);

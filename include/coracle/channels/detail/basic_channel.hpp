@@ -123,7 +123,6 @@ class [[nodiscard("nothing is sent until this is awaited")]] basic_channel<T, Bu
  public:
   send_copy_operation(basic_channel& to, const T& value) : send_operation(to, copy_), copy_(value) {}
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     this->refer_to(copy_);
     return send_operation::await_suspend(suspended);

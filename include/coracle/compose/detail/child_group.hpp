@@ -89,7 +89,7 @@ class child_group {
    public:
     stack_operation() noexcept = default;
     bool await_ready() const noexcept { return this_thread().starts.depth <= nested_starts::most; }
-    CORACLE_NOINLINE_SUSPEND() void await_suspend(std::coroutine_handle<> parent) noexcept {
+    void await_suspend(std::coroutine_handle<> parent) noexcept {
       suspend(parent);
       put_off(this_thread().starts, *this);
     }
@@ -113,7 +113,7 @@ class [[nodiscard]] child_group::next_operation {
  public:
   explicit next_operation(child_group& group) noexcept : group_(group) {}
   bool await_ready() const noexcept { return false; }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> parent) noexcept {
+  bool await_suspend(std::coroutine_handle<> parent) noexcept {
     child_group& group = group_;
     group.parent_.suspend(parent);
     std::uintptr_t seen = empty;

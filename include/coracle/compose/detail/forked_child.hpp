@@ -74,9 +74,7 @@ class join_awaiter : public fork_awaiter<T> {
  public:
   using fork_awaiter<T>::fork_awaiter;
   bool await_ready() noexcept { return this->point().child_is_over(); }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> parent) noexcept {
-    return this->point().wait(parent);
-  }
+  bool await_suspend(std::coroutine_handle<> parent) noexcept { return this->point().wait(parent); }
   T await_resume() { return std::move(this->work()).plain_awaiter().await_resume(); }
 };
 }  // namespace coracle::detail

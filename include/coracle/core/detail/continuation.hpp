@@ -19,8 +19,7 @@ class ends_by {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
-  CORACLE_NOINLINE_SUSPEND() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> self) noexcept {
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) noexcept {
     end_.require_result(self.promise());
     return static_cast<Part&>(self.promise()).end();
   }

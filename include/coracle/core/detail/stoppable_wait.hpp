@@ -51,7 +51,6 @@ class stoppable_wait {
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     const environment* const inherited = environment_of(suspended);
     if constexpr (offers_choice<Promise>) {

@@ -50,7 +50,6 @@ class io_operation : protected io_request, stop_registration {
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     if constexpr (offers_choice<Promise>) {
       if (opcode < io_opcode::read_at) one_of = self.promise().get_choice();

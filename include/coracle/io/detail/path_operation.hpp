@@ -57,7 +57,6 @@ class path_operation : protected path_arguments, public io_operation {
 
   bool await_ready() const noexcept { return result == refused; }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     refer_to_paths();
     return io_operation::await_suspend(self);

@@ -17,7 +17,6 @@ using coracle::detail::io_opcode;
 class addressed_operation : public coracle::detail::io_operation {
  public:
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     address = storage_;  // not earlier: from here on, the awaiter is not moved
     return io_operation::await_suspend(self);

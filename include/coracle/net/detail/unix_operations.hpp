@@ -18,7 +18,6 @@ class [[nodiscard("nothing is connected until this is awaited")]] unix_connect_o
                      std::move(token)),
         remote_(remote) {}
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     address = remote_.native();  // only now: from here on this is not moved
     address_size = remote_.native_size();
@@ -55,7 +54,6 @@ class [[nodiscard("nothing is sent until this is awaited")]] unix_send_message_o
     message_.count = descriptors.size();
   }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     address = &message_;
     if (!destination_.is_unnamed()) {
@@ -90,7 +88,6 @@ class [[nodiscard("nothing is received until this is awaited")]] unix_recv_messa
     flags = message_flags;
   }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     address = &message_;
     message_.name = from_.native();

@@ -43,7 +43,7 @@ class [[nodiscard]] stream_children::join_operation {
  public:
   explicit join_operation(stream_children& children) noexcept : children_(children) {}
   bool await_ready() const noexcept { return false; }
-  CORACLE_NOINLINE_SUSPEND() bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
     children_.inherited_.request_stop(stop_reason::requested);
     children_.running_.suspend(suspended);
     return !children_.running_.count_down(1);
