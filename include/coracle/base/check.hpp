@@ -66,18 +66,39 @@ class body_end {
   constexpr body_end() noexcept {}
 #endif
 };
+
+#if !CORACLE_EXCEPTIONS()
+/// Initialises the exception of a CORACLE_CATCH() that never runs.
+struct no_exception {
+  template <class T>
+  [[noreturn]] operator const T&() const noexcept {  // NOLINT
+    fail("a handler of exceptions ran without exceptions");
+  }
+};
+#endif
 }  // namespace coracle::detail
 
-// With exceptions disabled nothing is thrown: handlers are never reached, and what would throw ends the
-// program.
+// Exceptions in code that must also compile with -fno-exceptions:
+//
+//     CORACLE_TRY() { result = f(); }
+//     CORACLE_CATCH(const std::bad_alloc&, error) { ... }
+//     CORACLE_CATCH_ALL() { ... }
+//
+// With exceptions disabled nothing is thrown: handlers are compiled but never run, and a throw ends the
+// program with the message.
 #if CORACLE_EXCEPTIONS()
 #define CORACLE_TRY() try
+#define CORACLE_CATCH(type, name) catch ([[maybe_unused]] type name)
 #define CORACLE_CATCH_ALL() catch (...)
 #define CORACLE_THROW(exception, message) throw exception
+#define CORACLE_RETHROW() throw
 #else
 #define CORACLE_TRY() if constexpr (true)
+#define CORACLE_CATCH(type, name) \
+  else if ([[maybe_unused]] type name = ::coracle::detail::no_exception{}; false)
 #define CORACLE_CATCH_ALL() else
 #define CORACLE_THROW(exception, message) ::coracle::detail::fail(message)
+#define CORACLE_RETHROW() ::coracle::detail::fail("an exception was rethrown without exceptions")
 #endif
 
 /// Checked in every build, so use it only where it costs nothing: in constructors and destructors, next to a

@@ -21,11 +21,8 @@ class completion_dropped final : public broken_promise {
   }
 };
 [[noreturn]] CORACLE_COLD() inline void throw_completion_dropped() {
-#if CORACLE_EXCEPTIONS()
-  throw completion_dropped{};
-#else
-  fail("an operation of from_callback dropped its completion without calling it");
-#endif
+  CORACLE_THROW(completion_dropped{},
+                "an operation of from_callback dropped its completion without calling it");
 }
 
 /// Synchronises an operation of the API, the coroutine that waits for it and a stop request. It is part of
@@ -164,15 +161,8 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
                                : sizeof...(Args) != 0 && std::is_constructible_v<T, Args...>)
   void operator()(Args&&... args) noexcept {
     meeting& ended = use();
-#if CORACLE_EXCEPTIONS()
-    try {
-#endif
-      ended.result_.emplace(static_cast<Args&&>(args)...);
-#if CORACLE_EXCEPTIONS()
-    } catch (...) {
-      ended.result_.emplace_current_exception();
-    }
-#endif
+    CORACLE_TRY() { ended.result_.emplace(static_cast<Args&&>(args)...); }
+    CORACLE_CATCH_ALL() { ended.result_.emplace_current_exception(); }
     ended.complete(meeting::ending::delivered);
   }
   /// The operation has failed: the await throws `error`.

@@ -61,7 +61,7 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
   }
   forked(const forked&) = delete;
   forked& operator=(const forked&) = delete;
-#if CORACLE_CHECKS() && CORACLE_EXCEPTIONS()
+#if CORACLE_CHECKS()
   ~forked() {
     child_.point().end();
     const bool unwinds = std::uncaught_exceptions() != 0 || detail::this_thread().stopping != 0;
@@ -75,13 +75,11 @@ class [[nodiscard("a child runs only after co_await child.fork()")]] forked {
   join_operation join() noexcept { return join_operation{child_}; }
 
  private:
-#if CORACLE_CHECKS() && CORACLE_EXCEPTIONS()
+#if CORACLE_CHECKS()
   void tell_unseen_error() noexcept {
-    try {
-      static_cast<void>(child_.await_resume());
-    } catch (const operation_cancelled&) {
-      // Cancelled on request: no error is lost.
-    } catch (...) {
+    CORACLE_TRY() { static_cast<void>(child_.await_resume()); }
+    CORACLE_CATCH(const operation_cancelled&, cancelled) {}  // on request: no error is lost
+    CORACLE_CATCH_ALL() {
       detail::fail("a forked child has failed, and its parent has not joined it: the error would be lost");
     }
   }

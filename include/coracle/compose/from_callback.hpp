@@ -41,15 +41,8 @@ class callback_awaiter : callback_meeting<T> {
 
  private:
   void initiate() noexcept {
-#if CORACLE_EXCEPTIONS()
-    try {
-#endif
-      initiate_(this->make_completion());
-#if CORACLE_EXCEPTIONS()
-    } catch (...) {
-      this->initiate_threw(std::current_exception());
-    }
-#endif
+    CORACLE_TRY() { initiate_(this->make_completion()); }
+    CORACLE_CATCH_ALL() { this->initiate_threw(std::current_exception()); }
   }
   static void stop_requested(stop_listener& listener) noexcept {
     auto& self = static_cast<callback_awaiter&>(static_cast<stop_registration&>(listener));

@@ -78,11 +78,7 @@ class lookup_promise : public recycled_frames {
   std::suspend_never initial_suspend() const noexcept { return {}; }
   unlink final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
-  CORACLE_COLD() void unhandled_exception() noexcept {
-#if CORACLE_EXCEPTIONS()
-    error = std::current_exception();
-#endif
-  }
+  CORACLE_COLD() void unhandled_exception() noexcept { error = std::current_exception(); }
   template <class T>
   CORACLE_ALWAYS_INLINE()
   lookup_turn<T> await_transform(prefetch<T> wanted) const noexcept;

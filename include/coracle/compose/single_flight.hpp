@@ -205,20 +205,15 @@ class single_flight<Key, T, Hash, Equal>::start_operation {
 template <class Key, class T, class Hash, class Equal>
 template <class Work>
 task<> single_flight<Key, T, Hash, Equal>::carry_out(flight& mine, Work work) {
-#if CORACLE_EXCEPTIONS()
-  try {
-#endif
+  CORACLE_TRY() {
     if constexpr (std::is_void_v<T>) {
       co_await throwing(work());
       mine.result.emplace();
     } else {
       mine.result.emplace(co_await throwing(work()));
     }
-#if CORACLE_EXCEPTIONS()
-  } catch (...) {
-    mine.result.emplace_current_exception();
   }
-#endif
+  CORACLE_CATCH_ALL() { mine.result.emplace_current_exception(); }
 }
 
 template <class Key, class T, class Hash, class Equal>
@@ -227,32 +222,22 @@ task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
   co_await this_task::throw_if_stopped();
   passenger me{*this, key};
   flight& mine = me.its_flight();
-#if CORACLE_EXCEPTIONS()
   stop_reason why = stop_reason::none;
-  try {
-#endif
+  CORACLE_TRY() {
     if (me.is_first()) {
-#if CORACLE_EXCEPTIONS()
-      try {
-#endif
-        mine.work = carry_out<Work>(mine, std::move(work));
-#if CORACLE_EXCEPTIONS()
-      } catch (...) {
+      CORACLE_TRY() { mine.work = carry_out<Work>(mine, std::move(work)); }
+      CORACLE_CATCH_ALL() {
         mine.result.emplace_current_exception();
         mine.land();
       }
-      if (mine.work)
-#endif
-        co_await throwing(start_operation{mine});
+      if (mine.work) co_await throwing(start_operation{mine});
     } else {
       co_await throwing(mine.ended);
     }
-#if CORACLE_EXCEPTIONS()
-  } catch (const operation_cancelled& cancelled) {
-    why = cancelled.reason();
-  } catch (const std::bad_alloc&) {  // allocation of the stop state failed; the wait did not start
-    why = stop_reason::out_of_memory;
   }
+  CORACLE_CATCH(const operation_cancelled&, cancelled) { why = cancelled.reason(); }
+  // Allocation of the stop state failed; the wait did not start.
+  CORACLE_CATCH(const std::bad_alloc&, error) { why = stop_reason::out_of_memory; }
   if (why != stop_reason::none) {
     if (me.give_up(why)) {
       co_await detail::replace_environment(detail::environment_or_empty(nullptr));
@@ -260,7 +245,6 @@ task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
     }
     detail::throw_cancelled(why);
   }
-#endif
   co_return mine.result.get();
 }
 }  // namespace coracle

@@ -14,9 +14,7 @@ namespace detail {
 /// Awaits `value`, on `place` if there is one, and stores how it ended in `end`.
 template <class Awaitable, class T, class Scheduler = void>
 task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr) {
-#if CORACLE_EXCEPTIONS()
-  try {
-#endif
+  CORACLE_TRY() {
     if constexpr (!std::is_void_v<Scheduler>) co_await place->schedule();
     if constexpr (std::is_void_v<T>) {
       co_await throwing(static_cast<Awaitable&&>(value));
@@ -24,11 +22,8 @@ task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr
     } else {
       end.emplace(co_await throwing(static_cast<Awaitable&&>(value)));
     }
-#if CORACLE_EXCEPTIONS()
-  } catch (...) {
-    end.emplace_current_exception();
   }
-#endif
+  CORACLE_CATCH_ALL() { end.emplace_current_exception(); }
 }
 
 // The scheduler parameter is a reference where the caller passed an lvalue, otherwise a value.
@@ -206,15 +201,8 @@ template <class T, scheduler Scheduler>
 async_generator<T> resume_on(async_generator<T> source, Scheduler& place) {
   for (;;) {
     outcome<std::add_pointer_t<T>> next;
-#if CORACLE_EXCEPTIONS()
-    try {
-#endif
-      next.emplace(co_await source.next());
-#if CORACLE_EXCEPTIONS()
-    } catch (...) {
-      next.emplace_current_exception();
-    }
-#endif
+    CORACLE_TRY() { next.emplace(co_await source.next()); }
+    CORACLE_CATCH_ALL() { next.emplace_current_exception(); }
     co_await detail::out_of_reach();
     co_await place.schedule();
     auto* const element = std::move(next).get();

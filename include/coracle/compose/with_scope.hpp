@@ -18,20 +18,15 @@ concept scope_body = std::is_invocable_v<Body&, async_scope&, Args...> &&
 /// kept here.
 template <class T, class Body, class... Args>
 task<> run_body(outcome<T>& end, async_scope& scope, Body& body, Args&... args) {
-#if CORACLE_EXCEPTIONS()
-  try {
-#endif
+  CORACLE_TRY() {
     if constexpr (std::is_void_v<T>) {
       co_await throwing(detail::call(body, scope, static_cast<Args&&>(args)...));
       end.emplace();
     } else {
       end.emplace(co_await throwing(detail::call(body, scope, static_cast<Args&&>(args)...)));
     }
-#if CORACLE_EXCEPTIONS()
-  } catch (const operation_cancelled& cancelled) {
-    end.emplace_cancelled(cancelled.reason());
   }
-#endif
+  CORACLE_CATCH(const operation_cancelled&, cancelled) { end.emplace_cancelled(cancelled.reason()); }
 }
 template <class T, class Body, class... Args>
 task<T> run_in_scope(scope_policy policy, Body body, Args... args) {

@@ -50,18 +50,9 @@ class error_group : public std::exception {
       }
     }
     static std::string text_of(const std::exception_ptr& error) {
-#if CORACLE_EXCEPTIONS()
-      try {
-        std::rethrow_exception(error);
-      } catch (const std::exception& e) {
-        return e.what();
-      } catch (...) {
-        return "not a std::exception";
-      }
-#else
-      static_cast<void>(error);
-      return {};
-#endif
+      CORACLE_TRY() { std::rethrow_exception(error); }
+      CORACLE_CATCH(const std::exception&, known) { return known.what(); }
+      CORACLE_CATCH_ALL() { return "not a std::exception"; }
     }
     std::vector<std::exception_ptr> errors;
     std::string text;
@@ -73,20 +64,15 @@ class error_group : public std::exception {
 };
 
 namespace detail {
-#if CORACLE_EXCEPTIONS()
 /// If a stop source cannot be allocated, every waiting child below it fails with std::bad_alloc.
 CORACLE_COLD() inline bool all_say_no_memory(const std::vector<std::exception_ptr>& errors) noexcept {
   for (const std::exception_ptr& each : errors) {
-    try {
-      std::rethrow_exception(each);
-    } catch (const std::bad_alloc&) {
-    } catch (...) {
-      return false;
-    }
+    CORACLE_TRY() { std::rethrow_exception(each); }
+    CORACLE_CATCH(const std::bad_alloc&, error) {}
+    CORACLE_CATCH_ALL() { return false; }
   }
   return true;
 }
-#endif
 
 /// Throws `first` if it is the only error; otherwise an error_group of it and of those that
 /// `add_others(errors)` appends, at most `most` in all. Throws `first` alone if the group cannot be allocated
@@ -94,20 +80,16 @@ CORACLE_COLD() inline bool all_say_no_memory(const std::vector<std::exception_pt
 template <class AddOthers>
 [[noreturn]] CORACLE_COLD() void throw_together(std::exception_ptr first, std::size_t most,
                                                 AddOthers add_others) {
-#if CORACLE_EXCEPTIONS()
   if (most > 1) {
-    try {
+    CORACLE_TRY() {
       std::vector<std::exception_ptr> errors{first};
       errors.reserve(most);
       add_others(errors);
       if (errors.size() > 1 && !all_say_no_memory(errors))
         first = std::make_exception_ptr(error_group(std::move(errors)));
-    } catch (const std::bad_alloc&) {  // `first` is unchanged
     }
+    CORACLE_CATCH(const std::bad_alloc&, error) {}  // `first` is unchanged
   }
-#else
-  static_cast<void>(most), static_cast<void>(add_others);
-#endif
   rethrow(first);
 }
 }  // namespace detail

@@ -47,13 +47,10 @@ class operation_cancelled : public std::exception {
 };
 
 namespace detail {
-#if CORACLE_EXCEPTIONS()
 [[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason why) {
-  if (why == stop_reason::out_of_memory) throw std::bad_alloc();
-  throw operation_cancelled{why};
+  if (why == stop_reason::out_of_memory) CORACLE_THROW(std::bad_alloc(), "no memory for a stop source");
+  CORACLE_THROW(operation_cancelled{why},
+                "a wait was cancelled whose task cannot be ended without exceptions");
 }
-#else
-[[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason) { std::terminate(); }
-#endif
 }  // namespace detail
 }  // namespace coracle

@@ -18,7 +18,6 @@ using stored_t = std::conditional_t<
     std::is_void_v<T>, nothing,
     std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_const_t<T>>>;
 
-#if CORACLE_EXCEPTIONS()
 [[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
   std::rethrow_exception(error);
 }
@@ -26,11 +25,7 @@ using stored_t = std::conditional_t<
   return std::make_exception_ptr(std::bad_alloc());
 }
 /// Throws the exception that is being handled.
-[[noreturn]] CORACLE_COLD() inline void rethrow_current() { throw; }
-#else
-[[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr&) { std::terminate(); }
-[[noreturn]] CORACLE_COLD() inline void rethrow_current() { std::terminate(); }
-#endif
+[[noreturn]] CORACLE_COLD() inline void rethrow_current() { CORACLE_RETHROW(); }
 }  // namespace detail
 
 /// A value of type `T` (also void or a reference), an exception, a cancellation, or nothing yet.
@@ -81,10 +76,8 @@ class outcome {
   /// Requires: empty. `why` is not none; out_of_memory is stored as an error, std::bad_alloc, as where it is
   /// thrown.
   void emplace_cancelled(stop_reason why) noexcept {
-#if CORACLE_EXCEPTIONS()
-    if (why == stop_reason::out_of_memory) [[unlikely]]
+    if (CORACLE_EXCEPTIONS() && why == stop_reason::out_of_memory) [[unlikely]]
       return emplace_error(detail::want_of_memory());
-#endif
     reason_ = why;
     state_ = state::cancelled;
   }
@@ -92,22 +85,16 @@ class outcome {
   /// empty.
   template <class F>
   void emplace_from(F&& f) noexcept {
-#if CORACLE_EXCEPTIONS()
-    try {
-#endif
+    CORACLE_TRY() {
       if constexpr (std::is_void_v<T>) {
         f();
         emplace();
       } else {
         emplace(f());
       }
-#if CORACLE_EXCEPTIONS()
-    } catch (const operation_cancelled& cancelled) {
-      emplace_cancelled(cancelled.reason());
-    } catch (...) {
-      emplace_error(std::current_exception());
     }
-#endif
+    CORACLE_CATCH(const operation_cancelled&, cancelled) { emplace_cancelled(cancelled.reason()); }
+    CORACLE_CATCH_ALL() { emplace_error(std::current_exception()); }
   }
   /// Stores the exception that is being handled, in place of whatever was there.
   CORACLE_COLD() void emplace_current_exception() noexcept {

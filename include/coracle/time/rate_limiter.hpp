@@ -123,15 +123,8 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
       const bool posted = detail::has_to_give_way() && detail::give_way(*this);
       return posted ? std::noop_coroutine() : transfer_to(suspended);
     }
-#if CORACLE_EXCEPTIONS()
-    try {
-#endif
-      waiting_ = wait();
-#if CORACLE_EXCEPTIONS()
-    } catch (const std::bad_alloc&) {
-      fail();
-    }
-#endif
+    CORACLE_TRY() { waiting_ = wait(); }
+    CORACLE_CATCH(const std::bad_alloc&, error) { fail(); }
     return std::move(waiting_).plain_awaiter().await_suspend(bridge_.continues(suspended));
   }
   void await_resume() {
@@ -191,9 +184,7 @@ inline rate_limiter::duration rate_limiter::acquire_operation::take(time_point n
 }
 
 inline task<> rate_limiter::acquire_operation::wait() {
-#if CORACLE_EXCEPTIONS()
-  try {
-#endif
+  CORACLE_TRY() {
     const place mine{limiter_};
     const async_mutex_lock first = co_await limiter_.turn_.scoped_lock_async();
     for (;;) {
@@ -202,10 +193,7 @@ inline task<> rate_limiter::acquire_operation::wait() {
       if (delay == duration::zero()) co_return;
       co_await sleep_until(now + delay);
     }
-#if CORACLE_EXCEPTIONS()
-  } catch (const std::bad_alloc&) {
-    fail();
   }
-#endif
+  CORACLE_CATCH(const std::bad_alloc&, error) { fail(); }
 }
 }  // namespace coracle

@@ -77,16 +77,10 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
       static_cast<Awaitable&&>(child);  // destroyed before `mine`, also if destroyed while suspended
   mine.begin(moment(time));
   co_await replace_environment(mine);
-#if CORACLE_EXCEPTIONS()
-  if constexpr (Throws) {
-    try {
-      co_return co_await throwing(static_cast<Awaitable&&>(below));
-    } catch (const operation_cancelled& cancelled) {
-      mine.rethrow(cancelled);
-    }
-  } else
-#endif
-  {
+  if constexpr (Throws && CORACLE_EXCEPTIONS()) {
+    CORACLE_TRY() { co_return co_await throwing(static_cast<Awaitable&&>(below)); }
+    CORACLE_CATCH(const operation_cancelled&, cancelled) { mine.rethrow(cancelled); }
+  } else {
     co_return co_await static_cast<Awaitable&&>(below);
   }
 }
