@@ -113,9 +113,7 @@ long long fill_depot() {
   constexpr std::size_t index = coracle::detail::frame_classes - 2, size = coracle::detail::class_size(index);
   coracle::detail::frame_link list;
   for (std::size_t i = 0; i != depot_budget / size; ++i) {
-    auto* const frame = coracle::detail::as_free(take(size), index);
-    *frame = list;
-    list = {frame, list.room() + 1};
+    list = {coracle::detail::as_free(take(size), index, list), list.room() + 1};
   }
   const auto kept = frames_for_others.leave(index - coracle::detail::first_shared, list, size);
   REQUIRE(kept.below() == nullptr);

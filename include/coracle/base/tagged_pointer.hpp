@@ -1,13 +1,20 @@
 // coracle/base/tagged_pointer.hpp -- a pointer and a small tag in one word.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/config.hpp>
 #include <cstdint>
 #include <type_traits>
 
 namespace coracle::detail {
 /// Returns the address as a number, for comparing and combining.
-inline std::uintptr_t address_of(const void* object) noexcept {
+CORACLE_ALWAYS_INLINE() std::uintptr_t address_of(const void* object) noexcept {
   return reinterpret_cast<std::uintptr_t>(object);
+}
+/// The reverse: returns the object whose address_of() the number is.
+template <class T>
+CORACLE_ALWAYS_INLINE()
+T* object_at(std::uintptr_t address) noexcept {
+  return reinterpret_cast<T*>(address);
 }
 
 /// For a word that is a pointer or a number below every address.
@@ -28,9 +35,9 @@ class tagged_pointer {
   tagged_pointer() noexcept = default;
   /// A tag alone.
   constexpr tagged_pointer(Tag tag) noexcept : bits_(static_cast<std::uintptr_t>(tag)) {}  // NOLINT
-  explicit tagged_pointer(T* pointer) noexcept : bits_(reinterpret_cast<std::uintptr_t>(pointer)) {}
+  explicit tagged_pointer(T* pointer) noexcept : bits_(address_of(pointer)) {}
   tagged_pointer(T* pointer, Tag tag) noexcept
-      : bits_(reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(tag)) {}
+      : bits_(address_of(pointer) | static_cast<std::uintptr_t>(tag)) {}
   /// For a word stored as a number, as in a locked_word.
   [[nodiscard]] static constexpr tagged_pointer from_bits(std::uintptr_t bits) noexcept {
     return tagged_pointer(static_cast<Tag>(bits));
@@ -38,14 +45,14 @@ class tagged_pointer {
   [[nodiscard]] constexpr std::uintptr_t bits() const noexcept { return bits_; }
 
   /// Returns null for a tag alone.
-  [[nodiscard]] T* pointer() const noexcept { return at(bits_ & ~mask); }
+  [[nodiscard]] T* pointer() const noexcept { return object_at<T>(bits_ & ~mask); }
   /// The same if the tag is known: no masking.
   [[nodiscard]] T* pointer_tagged(Tag tag) const noexcept {
-    return at(bits_ - static_cast<std::uintptr_t>(tag));
+    return object_at<T>(bits_ - static_cast<std::uintptr_t>(tag));
   }
   /// Returns null for a number of at most `greatest`, which is below every address.
   [[nodiscard]] T* pointer_above(std::uintptr_t greatest) const noexcept {
-    return bits_ > greatest ? at(bits_) : nullptr;
+    return bits_ > greatest ? object_at<T>(bits_) : nullptr;
   }
   /// Returns false for a tag alone.
   [[nodiscard]] constexpr bool has_pointer() const noexcept { return bits_ > mask; }
@@ -60,8 +67,6 @@ class tagged_pointer {
   friend constexpr bool operator==(tagged_pointer, tagged_pointer) noexcept = default;
 
  private:
-  static T* at(std::uintptr_t address) noexcept { return reinterpret_cast<T*>(address); }
-
   std::uintptr_t bits_;
 };
 }  // namespace coracle::detail

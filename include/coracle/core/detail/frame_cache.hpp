@@ -1,0 +1,162 @@
+// coracle/core/detail/frame_cache.hpp -- the free frames that a thread keeps, and their way from and to the heap.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/base/tagged_pointer.hpp>
+#include <coracle/core/detail/frame_depot.hpp>
+#include <coracle/core/detail/frame_link.hpp>
+#include <coracle/core/detail/frame_sizes.hpp>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+// Each thread keeps freed frames in lists by size and reuses them. A frame may be freed on another thread
+// than the one that allocated it; it then joins the lists of the thread that frees it. Each small class has a
+// list of at most `class_budget` bytes. Large frames, and small frames whose list is full, go to lists that
+// share one budget, `shared_budget` bytes. When one of these lists grows long, its thread leaves it in the
+// depot for a thread that allocates the frames that this one frees. Frames beyond the budget return to the
+// global heap, and frames above `largest_kept` are always allocated there.
+namespace coracle::detail {
+#if CORACLE_ADDRESSES_LEAVE_BITS()
+inline namespace links_of_one_word {
+#else
+inline namespace links_of_two_words {
+#endif
+
+/// The memory of a frame that has been destroyed but not freed. Empty if destroying it freed no memory that
+/// this cache can keep.
+struct kept_memory {
+  std::size_t size = 0;
+  void (*give_back)(void* frame, std::size_t size) noexcept = nullptr;
+};
+struct frame_cache {
+  frame_link lists[frame_lists];  ///< those that share a budget from `first_shared` on
+  std::size_t shared_bytes = 0;   ///< in lists that share a budget
+  bool closed = false;            ///< the thread is ending; cache nothing more
+  void* keeps = nullptr;          ///< a frame that is being destroyed and whose memory must not be freed
+  kept_memory kept;               ///< the memory of that frame
+};
+inline constexpr std::size_t first_shared = small_classes, most_in_shared_list = 0xffff;
+
+CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};
+CORACLE_ALWAYS_INLINE() frame_cache& this_thread_frames() noexcept { return frames_of_this_thread; }
+/// A list's index here is its index in the cache minus `first_shared`.
+CORACLE_VISIBLE() inline frame_depot<frame_link, frame_lists - first_shared> frames_for_others{};
+
+// ---- the heap ----
+
+// Adjacent frames in the heap may run on two threads, so frames above a certain size get cache lines of their
+// own. For smaller frames the extra memory does not pay. Aligned operator new takes longer and wastes more.
+inline constexpr std::size_t cache_line = 64, own_lines_from = 192;
+constexpr bool has_own_lines(std::size_t index) noexcept { return class_size(index) >= own_lines_from; }
+/// Where a heap block of `cache_line` bytes more than a frame has the frame: on the first line that begins
+/// behind its first word.
+inline void* frame_in(void* block) noexcept {
+  return static_cast<std::byte*>(block) + (cache_line - address_of(block) % cache_line);
+}
+/// The word in front of a frame that has its own lines: the address of its heap block.
+inline void*& block_of(void* frame) noexcept { return static_cast<void**>(frame)[-1]; }
+
+/// Returns null if there is no memory.
+CORACLE_SAVES_REGISTERS() inline void* new_frame(std::size_t index) noexcept {
+  const bool own_lines = has_own_lines(index);
+  void* const block = ::operator new(class_size(index) + (own_lines ? cache_line : 0), std::nothrow);
+  if (!frame_link::can_refer_to(block)) [[unlikely]]
+    fail("operator new gave an address of more than 48 bits, which a list of free frames cannot keep");
+  if (!own_lines || !block) return block;
+  void* const frame = frame_in(block);
+  block_of(frame) = block;
+  return frame;
+}
+inline void delete_frame(void* frame, std::size_t index) noexcept {
+  ::operator delete(has_own_lines(index) ? block_of(frame) : frame);
+}
+inline void delete_frames(frame_link list, std::size_t index) noexcept {
+  while (frame_link* const frame = list.below()) {
+    list = *frame;
+    delete_frame(as_memory(frame, index), index);
+  }
+}
+/// Returns every cached frame, and every frame in the depot, to the global heap.
+inline void empty_lists(frame_cache& cache) noexcept {
+  for (std::size_t index = 0; index != frame_lists; ++index) {
+    delete_frames(std::exchange(cache.lists[index], {}), index);
+    if (index >= first_shared)
+      delete_frames(frames_for_others.take(index - first_shared, class_size(index)), index);
+  }
+  cache.shared_bytes = 0;
+}
+/// Call before the first frame is kept: empties the lists when the thread ends.
+inline void close_at_thread_exit() noexcept {
+  struct closer {
+    ~closer() {
+      frame_cache& ending = this_thread_frames();
+      ending.closed = true;
+      empty_lists(ending);
+    }
+  };
+  static thread_local closer at_thread_exit;
+  static_cast<void>(&at_thread_exit);
+}
+/// Returns true if the cached frames, by number or by bytes, are worth a timer that frees them.
+inline bool caches_many_frames(const frame_cache& cache) noexcept {
+  constexpr std::size_t many = 32, many_bytes = many * 1024;
+  if (cache.shared_bytes + frames_for_others.bytes() >= many_bytes) return true;
+  std::size_t count = 0;
+  for (std::size_t index = 0; index != small_classes; ++index) {
+    const frame_link list = cache.lists[index];
+    if (list.below()) count += class_capacity(index) - list.room();
+  }
+  return count >= many;
+}
+
+// ---- the lists that share a budget ----
+
+/// Takes the newest frame off a list that is not empty.
+inline void* take_shared(frame_cache& cache, std::size_t index) noexcept {
+  frame_link* const frame = cache.lists[index].below();
+  cache.lists[index] = *frame;
+  cache.shared_bytes -= class_size(index);
+  return as_memory(frame, index);
+}
+/// Makes room for a frame by freeing frames of other sizes, which a thread whose work has changed might never
+/// reuse. Returns false if the list of this size fills the budget by itself.
+inline bool make_room(frame_cache& cache, std::size_t index) noexcept {
+  std::size_t other = frame_lists;
+  while (cache.shared_bytes + class_size(index) > shared_budget) {
+    while (other == index || other == frame_lists || !cache.lists[other].below()) {
+      if (other-- == first_shared) return false;
+    }
+    delete_frame(take_shared(cache, other), other);
+  }
+  return true;
+}
+/// Makes `list` the thread's list of this size.
+inline void replace_shared(frame_cache& cache, std::size_t index, frame_link list) noexcept {
+  cache.shared_bytes += (list.room() - cache.lists[index].room()) * class_size(index);
+  cache.lists[index] = list;
+}
+/// Keeps the frame, or returns it to the heap.
+inline void put_shared(frame_cache& cache, void* memory, std::size_t index) noexcept {
+  frame_link& list = cache.lists[index];
+  if (cache.closed || list.room() == most_in_shared_list || !make_room(cache, index))
+    return delete_frame(memory, index);
+  close_at_thread_exit();
+  list = frame_link(as_free(memory, index, list), list.room() + 1);
+  cache.shared_bytes += class_size(index);
+  replace_shared(cache, index, frames_for_others.leave(index - first_shared, list, class_size(index)));
+}
+/// Takes a frame from the thread's list, the depot or the heap; returns null if there is no memory. Frames
+/// from the depot may take the thread over its budget until it next frees frames.
+CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) noexcept {
+  frame_cache& cache = this_thread_frames();
+  if (!cache.lists[index].below() && !cache.closed) {
+    const frame_link taken = frames_for_others.take(index - first_shared, class_size(index));
+    if (!taken.below()) return new_frame(index);
+    close_at_thread_exit();
+    replace_shared(cache, index, taken);
+  }
+  return cache.lists[index].below() ? take_shared(cache, index) : new_frame(index);
+}
+}  // inline namespace
+}  // namespace coracle::detail

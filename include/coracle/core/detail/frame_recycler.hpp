@@ -1,0 +1,134 @@
+// coracle/core/detail/frame_recycler.hpp -- allocating and freeing frames: the shortest path, and what it calls.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/core/detail/frame_cache.hpp>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace coracle::detail {
+#if CORACLE_ADDRESSES_LEAVE_BITS()
+inline namespace links_of_one_word {
+#else
+inline namespace links_of_two_words {
+#endif
+
+[[noreturn]] CORACLE_COLD() inline void no_memory() {
+  CORACLE_THROW(std::bad_alloc(), "no memory for a coroutine frame");
+}
+
+/// Returns null if there is no memory.
+CORACLE_SAVES_REGISTERS() inline void* allocate_large_frame(std::size_t size) noexcept {
+  return size > largest_kept ? ::operator new(size, std::nothrow) : allocate_from_shared(large_class(size));
+}
+/// Pops the first frame of its size class. Without one, looks further.
+CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
+  const std::size_t index = frame_class(size);
+  void* memory;
+  if (index < small_classes) [[likely]] {
+    frame_link& list = this_thread_frames().lists[index];
+    frame_link* const frame = list.below();
+    if (frame) [[likely]] {
+      list = *frame;
+      return as_memory(frame, index);
+    }
+    memory = allocate_from_shared(frame_classes + index);
+  } else {
+    memory = allocate_large_frame(size);
+  }
+  if (!memory) [[unlikely]]
+    no_memory();
+  return memory;
+}
+
+inline void free_frame_memory(void* memory, std::size_t size) noexcept;
+/// Called before memory is freed, except on the shortest path. Returns true if destroy_and_keep() wants the
+/// memory: it must then not be freed.
+inline bool keeps_frame(void* memory, std::size_t size,
+                        void (*give_back)(void*, std::size_t) noexcept = &free_frame_memory) noexcept {
+  frame_cache& cache = this_thread_frames();
+  if (cache.keeps != memory) [[likely]]
+    return false;
+  cache.keeps = nullptr;
+  cache.kept = kept_memory{size, give_back};
+  return true;
+}
+CORACLE_COLD() inline void free_large_frame(void* memory, std::size_t size) noexcept {
+  if (keeps_frame(memory, size)) return;
+  if (size > largest_kept) return ::operator delete(memory);
+  put_shared(this_thread_frames(), memory, large_class(size));
+}
+/// The list of its size class is full, has not been used yet, or belongs to a thread that is ending.
+CORACLE_COLD() inline void free_frame_without_room(void* memory, std::size_t index) noexcept {
+  if (keeps_frame(memory, class_size(index))) return;
+  frame_cache& cache = this_thread_frames();
+  frame_link& list = cache.lists[index];
+  if (list.below() || cache.closed) return put_shared(cache, memory, frame_classes + index);
+  close_at_thread_exit();
+  const std::size_t room = class_capacity(index);
+  list = frame_link(as_free(memory, index, frame_link(nullptr, room)), room - 1);
+}
+/// Pushes the frame onto the list of its size class. Without room there, looks further.
+CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) noexcept {
+  const std::size_t index = frame_class(size);
+  if (index >= small_classes) [[unlikely]]
+    return free_large_frame(memory, size);
+  frame_link& list = this_thread_frames().lists[index];
+  const frame_link below = list;
+  // Written so that both compilers fuse the subtraction and its test into one instruction.
+  std::size_t room;
+  if (__builtin_sub_overflow(below.room(), std::size_t{1}, &room)) [[unlikely]]
+    return free_frame_without_room(memory, index);
+  list = frame_link(as_free(memory, index, below), room);
+}
+
+// ---- destroying a frame and keeping its memory ----
+
+/// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list.
+inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
+  for (std::size_t index = 0; index != small_classes; ++index) {
+    frame_link* const first = cache.lists[index].below();
+    if (!first || memory_of(first, index) != memory) continue;
+    cache.lists[index] = *first;
+    as_memory(first, index);
+    return {class_size(index), &free_frame_memory};
+  }
+  return {};
+}
+/// Calls `destroy`, which destroys the frame that begins at `memory`, and keeps the memory. Finding it
+/// afterwards spares the shortest path that frees frames a check.
+template <class Destroy>
+kept_memory destroy_and_keep(void* memory, Destroy destroy) noexcept {
+  void* const outer = std::exchange(this_thread_frames().keeps, memory);
+  destroy();
+  frame_cache& cache = this_thread_frames();
+  return std::exchange(cache.keeps, outer) == nullptr ? cache.kept : take_back_freed(cache, memory);
+}
+}  // inline namespace
+
+#if defined(CORACLE_MODEL)
+// The model checker must see each allocation and each release of a frame.
+inline void* allocate_recycled(std::size_t size) { return ::operator new(size); }
+inline void free_recycled(void* frame, std::size_t size) noexcept {
+  if (!keeps_frame(frame, size, &free_recycled)) ::operator delete(frame);
+}
+#else
+/// Fills a frame in checked builds, before it is first written and after it is destroyed, so that a stale
+/// read does not find plausible values. The bytes are odd, so that every tag bit of a word is set.
+CORACLE_ALWAYS_INLINE()
+void* spoil([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
+#if CORACLE_CHECKS()
+  __builtin_memset(frame, 0xa5, size);
+#endif
+  return frame;
+}
+CORACLE_ALWAYS_INLINE() void* allocate_recycled(std::size_t size) {
+  return spoil(allocate_frame(size), size);
+}
+CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexcept {
+  spoil(frame, size);
+  free_frame_memory(frame, size);
+}
+#endif
+}  // namespace coracle::detail
