@@ -9,6 +9,7 @@ export module coracle;
 
 export namespace coracle {
 using coracle::as_completed;
+using coracle::as_io_result;
 using coracle::as_optional;
 using coracle::as_outcome;
 using coracle::async_auto_reset_event;
@@ -86,6 +87,7 @@ using coracle::interleaved;
 using coracle::interval;
 using coracle::invoke;
 using coracle::io_engine;
+using coracle::io_result;
 using coracle::io_service;
 using coracle::io_work_scope;
 using coracle::is_terminal;

@@ -53,7 +53,12 @@ namespace detail {
   throw operation_cancelled{why};
 }
 #else
-[[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason) { std::terminate(); }
+// The tag keeps the linker from taking this for the one that throws, which the libraries use.
+[[noreturn, gnu::abi_tag("without_exceptions")]] CORACLE_COLD() inline void throw_cancelled(stop_reason) {
+  fail(
+      "a program without exceptions took the result of work that was stopped: put as_outcome() around it, "
+      "or as_io_result() around an I/O operation");
+}
 #endif
 }  // namespace detail
 }  // namespace coracle

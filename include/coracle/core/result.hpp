@@ -28,8 +28,14 @@ using stored_t = std::conditional_t<
 /// Throws the exception that is being handled.
 [[noreturn]] CORACLE_COLD() inline void rethrow_current() { throw; }
 #else
-[[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr&) { std::terminate(); }
-[[noreturn]] CORACLE_COLD() inline void rethrow_current() { std::terminate(); }
+// The tag keeps the linker from taking these for those that throw.
+[[noreturn,
+  gnu::abi_tag("without_exceptions")]] CORACLE_COLD() inline void rethrow(const std::exception_ptr&) {
+  fail("a program without exceptions took the result of work that failed: put as_outcome() around it");
+}
+[[noreturn, gnu::abi_tag("without_exceptions")]] CORACLE_COLD() inline void rethrow_current() {
+  std::terminate();
+}
 #endif
 }  // namespace detail
 
