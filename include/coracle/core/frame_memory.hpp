@@ -367,6 +367,11 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
   free_frame_memory(frame, size);
 }
 #endif
+/// For objects other than frames, which a program without heap frames may make, too.
+struct recycled_memory {
+  static void* operator new(std::size_t size) { return allocate_recycled(size); }
+  static void operator delete(void* memory, std::size_t size) noexcept { free_recycled(memory, size); }
+};
 }  // namespace detail
 
 /// Returns to the global heap the frames that the calling thread has cached and those in the depot. Pool
@@ -374,6 +379,25 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
 /// other than AddressSanitizer's report frames cached by threads that are still running when the program
 /// ends.
 inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
+
+/// Fills the calling thread's recycler until it has at least `count` free frames of `bytes` bytes, or fewer if it
+/// keeps no more of that size or memory runs out.
+inline void reserve_frame_memory(std::size_t bytes, std::size_t count) noexcept {
+  const std::size_t size = bytes < sizeof(void*) ? sizeof(void*) : bytes;
+  void* newest = nullptr;
+  CORACLE_TRY() {
+    for (std::size_t i = 0; i != count; ++i) {
+      void* const frame = detail::allocate_recycled(size);
+      newest = ::new (frame) void*(newest);
+    }
+  }
+  CORACLE_CATCH_ALL() {}
+  while (newest) {
+    void* const before = *static_cast<void**>(newest);
+    detail::free_recycled(newest, size);
+    newest = before;
+  }
+}
 
 /// Promise part: frames come from the calling thread's recycler and return to the thread that frees them.
 /// Threads     a frame may be freed on any thread.
@@ -383,8 +407,17 @@ inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thre
 ///             together; the process keeps 16 MiB more for frames that one thread allocates and another
 ///             frees. Sizes above 1032 bytes are rounded up by at most an eighth. A frame of more than 184
 ///             bytes gets cache lines of its own, and takes 64 bytes more.
+/// With CORACLE_ENABLE_HEAP_FRAMES=0 an object that would get such memory does not compile: docs/without-a-heap.md.
 struct recycled_frames {
+#if CORACLE_HEAP_FRAMES()
   static void* operator new(std::size_t size) { return detail::allocate_recycled(size); }
+#else
+  // Not defined: where the compiler has no such attribute, the linker reports it.
+  [[gnu::error(
+      "CORACLE_ENABLE_HEAP_FRAMES is 0, and this frame would come from the heap: let the coroutine take "
+      "std::allocator_arg and a std::pmr::memory_resource* first")]] static void*
+  operator new(std::size_t size);
+#endif
   static void operator delete(void* frame, std::size_t size) noexcept { detail::free_recycled(frame, size); }
 };
 
