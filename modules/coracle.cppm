@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: MIT
 module;
 #include <coracle/coracle.hpp>
+#include <coracle/core/static_heap.hpp>
 #include <coracle/generators/pmr_generator.hpp>
 #include <coracle/io.hpp>
 export module coracle;
 
 export namespace coracle {
 using coracle::as_completed;
+using coracle::as_io_result;
 using coracle::as_optional;
 using coracle::as_outcome;
 using coracle::async_auto_reset_event;
@@ -86,6 +88,7 @@ using coracle::interleaved;
 using coracle::interval;
 using coracle::invoke;
 using coracle::io_engine;
+using coracle::io_result;
 using coracle::io_service;
 using coracle::io_work_scope;
 using coracle::is_terminal;
@@ -126,6 +129,8 @@ using coracle::recycled_allocator;
 using coracle::recycled_frames;
 using coracle::redirection;
 using coracle::reports_allocation_failure;
+using coracle::reserve_frame_memory;
+using coracle::reserve_stop_states;
 using coracle::resume;
 using coracle::resume_on;
 using coracle::resumption;
@@ -140,6 +145,7 @@ using coracle::scheduler;
 using coracle::scheduler_ref;
 using coracle::scope_future;
 using coracle::scope_policy;
+using coracle::seal_heap;
 using coracle::select;
 using coracle::sequence_barrier;
 using coracle::sequence_range;
@@ -156,6 +162,7 @@ using coracle::size_of_terminal;
 using coracle::sleep_for;
 using coracle::sleep_until;
 using coracle::spsc_channel;
+using coracle::static_heap_use;
 using coracle::static_thread_pool;
 using coracle::steady_now;
 using coracle::stop_after;

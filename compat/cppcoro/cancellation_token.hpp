@@ -27,7 +27,8 @@ class cancellation_token {
   [[nodiscard]] bool is_cancellation_requested() const noexcept { return token_.stop_requested(); }
   /// Throws operation_cancelled.
   void throw_if_cancellation_requested() const {
-    if (is_cancellation_requested()) throw operation_cancelled{};
+    if (is_cancellation_requested())
+      CORACLE_THROW(operation_cancelled{}, "cancellation was requested, where exceptions are disabled");
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <coracle/io/exit_status.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_engine.hpp>
+#include <coracle/io/io_result.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/owned_descriptor.hpp>
 #include <coracle/io/process.hpp>

@@ -157,7 +157,19 @@ open_path_operation::open_path_operation(const base_directory& base, std::filesy
     : path_operation(base, io_opcode::open, std::move(path), {}, static_cast<std::size_t>(permissions),
                      how.flags, std::move(token)),
       how_(how) {}
+std::error_code open_path_operation::await_error() noexcept {
+  if (const std::error_code failed = path_operation::await_error()) return failed;
+  try {
+    opened_ = put_into_use(*base_.service(), static_cast<int>(result), path_, how_);
+    return {};
+  } catch (const std::system_error& failure) {
+    return failure.code();
+  } catch (const std::bad_alloc&) {
+    return std::make_error_code(std::errc::not_enough_memory);
+  }
+}
 io_descriptor open_path_operation::take_descriptor() {
+  if (opened_.is_open()) return std::move(opened_);
   const auto fd = static_cast<int>(take_path_result());
   return put_into_use(*base_.service(), fd, path_, how_);
 }

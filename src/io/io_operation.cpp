@@ -40,12 +40,23 @@ bool io_operation::goes_behind_others() noexcept {
   return true;
 }
 
-std::int64_t io_operation::take_result_or_errno() {
+stop_reason io_operation::await_cancelled() noexcept {
   suspended_ = false;
   remove();  // waits if the stop callback runs on another thread
-  if (lost) throw_cancelled(stop_reason::lost_race);
+  if (lost) return stop_reason::lost_race;
   // Without a stop request, ECANCELED is an error of the system: some file systems report it.
-  if (result == -ECANCELED && reason_ != stop_reason::none) throw_cancelled(reason_);
+  return result == -ECANCELED ? reason_ : stop_reason::none;
+}
+
+std::error_code io_operation::await_error() noexcept {
+  const stop_reason why = await_cancelled();
+  if (why == stop_reason::out_of_memory) return std::make_error_code(std::errc::not_enough_memory);
+  if (why != stop_reason::none) return std::make_error_code(std::errc::operation_canceled);
+  return result < 0 ? std::error_code(static_cast<int>(-result), std::system_category()) : std::error_code();
+}
+
+std::int64_t io_operation::take_result_or_errno() {
+  if (const stop_reason why = await_cancelled(); why != stop_reason::none) throw_cancelled(why);
   return result;
 }
 

@@ -197,6 +197,15 @@ process_wait_operation::process_wait_operation(process& awaited, stop_token toke
     : io_operation(awaited.handle_, detail::io_opcode::wait_readable, static_cast<void*>(nullptr), 0,
                    std::move(token)),
       process_(awaited) {}
+std::error_code process_wait_operation::await_error() noexcept {
+  if (const std::error_code failed = io_operation::await_error()) return failed;
+  try {
+    static_cast<void>(process_.take_status());
+    return {};
+  } catch (const std::system_error& failure) {
+    return failure.code();
+  }
+}
 exit_status process_wait_operation::await_resume() {
   take_result("cannot wait for a process");
   return process_.take_status();

@@ -22,6 +22,7 @@ ip_endpoint unspecified_like(const ip_endpoint& other) noexcept {
   return other.is_ipv4() ? ip_endpoint{ipv4_endpoint{}} : ip_endpoint{ipv6_endpoint{}};
 }
 
+std::error_code error_of(int error) noexcept { return {error, std::system_category()}; }
 /// Throws if a datagram did not fit: with MSG_TRUNC, `received` is its full length.
 std::size_t require_whole(std::size_t received, std::size_t room) {
   if (received > room) throw_error(EMSGSIZE, "cannot receive a datagram that is longer than the buffer");
@@ -166,6 +167,10 @@ void socket_accept_operation::await_resume() {
   accepted_ = service ? take_accepted(service) : socket_accept_new_operation::await_resume();
 }
 
+std::error_code socket_recv_operation::await_error() noexcept {
+  const std::error_code failed = io_operation::await_error();
+  return !failed && static_cast<std::size_t>(result) > size ? error_of(EMSGSIZE) : failed;
+}
 std::size_t socket_recv_operation::await_resume() {
   return require_whole(static_cast<std::size_t>(take_result("cannot receive on a socket")), size);
 }
@@ -175,6 +180,10 @@ socket_recv_from_operation::socket_recv_from_operation(const socket& receiver, v
     : addressed_operation(receiver.descriptor_, detail::io_opcode::receive_from, to, bytes, std::move(token)),
       receiver_(receiver) {
   flags = message_flags;
+}
+std::error_code socket_recv_from_operation::await_error() noexcept {
+  const std::error_code failed = io_operation::await_error();
+  return !failed && static_cast<std::size_t>(result) > size ? error_of(EMSGSIZE) : failed;
 }
 std::tuple<std::size_t, ip_endpoint> socket_recv_from_operation::await_resume() {
   const auto received = static_cast<std::size_t>(take_result("cannot receive on a socket"));

@@ -111,12 +111,20 @@ unix_socket unix_accept_operation::await_resume() {
   return {{*listener_.descriptor_.service(), fd, io_descriptor_kind::pollable}, listener_.kind_};
 }
 
+void unix_recv_message_operation::drop_descriptors() noexcept {
+  for (std::size_t i = 0; i != message_.count; ++i) message_.passed[i].close();
+}
+std::error_code unix_recv_message_operation::await_error() noexcept {
+  if (const std::error_code failed = io_operation::await_error()) return failed;
+  if (!is_cut()) return {};
+  drop_descriptors();
+  return {EMSGSIZE, std::system_category()};
+}
 received_message unix_recv_message_operation::await_resume() {
   const auto received = static_cast<std::size_t>(take_result("cannot receive on a Unix socket"));
   from_.set_native_size(message_.name_size);
-  const bool is_cut = received > size || message_.is_cut;
-  if (!is_cut) return {received, message_.count, from_};
-  for (std::size_t i = 0; i != message_.count; ++i) message_.passed[i].close();
+  if (!is_cut()) return {received, message_.count, from_};
+  drop_descriptors();
   throw_error(EMSGSIZE, received > size ? "cannot receive a message that is longer than the buffer"
                                         : "cannot receive all descriptors that came with a message");
 }

@@ -2,7 +2,7 @@
 """Compiles every header of coracle and of compat/ by itself, twice in one unit, with g++, because a missing include does not
 depend on the compiler. Then links two units that include all of them, with each compiler. All warnings are enabled.
 
---no-exceptions: all headers but those of I/O, in one unit with -fno-exceptions and -fno-rtti.
+--no-exceptions: all headers in one unit with -fno-exceptions and -fno-rtti.
 --refused: in an unsupported environment each header ends the compilation with one error that says what is needed.
 """
 import argparse
@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHOUT_EXCEPTIONS = ("base", "core", "generators", "utility", "sync", "channels", "compose", "time", "streams", "exec")
 FOLDERS = [ROOT / "include", ROOT / "compat"]
 COMPILERS = ["g++-12", "clang++-22"]
 FLAGS = ["-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
@@ -110,7 +109,7 @@ def main():
     with ThreadPoolExecutor(2) as pool:
         for compiler in (compiler for compiler in COMPILERS if compiler not in missing):
             if no_exceptions:
-                names = headers(*(f"coracle/{folder}" for folder in WITHOUT_EXCEPTIONS))
+                names = headers("coracle", "cppcoro")
                 flags = ("-fno-exceptions", "-fno-rtti")
                 jobs.append((compiler, pool.submit(compile_unit, compiler, names, *flags)))
                 continue

@@ -7,6 +7,7 @@ compile=(clang++-22 -std=c++20 -Iinclude -Werror -DCORACLE_ENABLE_LIFETIME_CHECK
 
 "${compile[@]}" <<'END'
 #include <coracle/coracle.hpp>
+#include <coracle/io.hpp>
 #include <stop_token>
 coracle::task<int> size_of(const std::string& text) { co_return static_cast<int>(text.size()); }
 CORACLE_CORO_WRAPPER() coracle::task<int> forward(const std::string& text) { return size_of(text); }

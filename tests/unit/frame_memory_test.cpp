@@ -222,6 +222,25 @@ TEST_CASE("recycler: 32 frames are many, of whatever sizes") {
   CHECK(has_many());
 }
 
+TEST_CASE("recycler: reserve_frame_memory() fills it, and no further" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  coracle::trim_frame_memory();
+  for (const std::size_t size : {std::size_t{1}, std::size_t{152}, std::size_t{400}, std::size_t{5000}}) {
+    const std::size_t before = coracle::testing::allocations();
+    coracle::reserve_frame_memory(size, 10);
+    const std::size_t reserved = coracle::testing::allocations();
+    coracle::reserve_frame_memory(size, 10);
+    std::vector<void*> frames(10);
+    const std::size_t again = coracle::testing::allocations();
+    for (void*& frame : frames) frame = coracle::detail::allocate_recycled(size);
+    const std::size_t taken = coracle::testing::allocations();
+    for (void* const frame : frames) coracle::detail::free_recycled(frame, size);
+    CHECK(reserved - before == 10);
+    CHECK(again - reserved == 1);  // the vector
+    CHECK(taken == again);
+  }
+  coracle::trim_frame_memory();
+}
 TEST_CASE("recycler: trim_frame_memory() gives everything back, and the budget is whole again" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
   const empty_cache clean;

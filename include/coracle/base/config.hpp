@@ -84,6 +84,13 @@
 #define CORACLE_CHECKS() 1
 #endif
 
+// 0 if coroutine frames must not come from the heap: CORACLE_ENABLE_HEAP_FRAMES=0, docs/without-a-heap.md.
+#if defined(CORACLE_ENABLE_HEAP_FRAMES)
+#define CORACLE_HEAP_FRAMES() CORACLE_ENABLE_HEAP_FRAMES
+#else
+#define CORACLE_HEAP_FRAMES() 1
+#endif
+
 #if defined(__cpp_exceptions)
 #define CORACLE_EXCEPTIONS() 1
 #else

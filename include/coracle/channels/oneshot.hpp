@@ -35,7 +35,7 @@ class sender_dropped final : public broken_promise {
 //   [N1] load                        acquire  sees the sender's value                 pairs with N2, B2
 //   [N2] nobody waits: sender_left   release  publishes it                            pairs with N1, B1
 template <class T>
-class oneshot_state : public recycled_frames {
+class oneshot_state : public recycled_memory {
  public:
   void put(T&& value) { value_.emplace(std::move(value)); }
   [[nodiscard]] bool has_value() const noexcept { return value_.has_value(); }

@@ -81,7 +81,8 @@ class single_flight {
 // The result belongs to the work until `ended` is set, then to all callers, which share it. The work's task
 // belongs to the first caller until it is started.
 template <class Key, class T, class Hash, class Equal>
-class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame, public recycled_frames {
+class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame,
+                                                   public detail::recycled_memory {
  public:
   flight(single_flight& owner, const Key& key)
       : detail::callback_frame(&work_ended, &inherited_), owner_(owner), key_(key) {

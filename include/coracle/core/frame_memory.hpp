@@ -1,6 +1,7 @@
 // coracle/core/frame_memory.hpp -- memory for coroutine frames: a per-thread recycler.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/check.hpp>
 #include <coracle/core/detail/frame_recycler.hpp>
 #include <cstddef>
 #include <new>
@@ -14,8 +15,17 @@ namespace coracle {
 ///             together; the process keeps 16 MiB more for frames that one thread allocates and another
 ///             frees. Sizes above 1032 bytes are rounded up by at most an eighth. A frame of more than 184
 ///             bytes gets cache lines of its own, and takes 64 bytes more.
+/// With CORACLE_ENABLE_HEAP_FRAMES=0 an object that would get such memory does not compile: docs/without-a-heap.md.
 struct recycled_frames {
+#if CORACLE_HEAP_FRAMES()
   static void* operator new(std::size_t size) { return detail::allocate_recycled(size); }
+#else
+  // Not defined: where the compiler has no such attribute, the linker reports it.
+  [[gnu::error(
+      "CORACLE_ENABLE_HEAP_FRAMES is 0, and this frame would come from the heap: let the coroutine take "
+      "std::allocator_arg and a std::pmr::memory_resource* first")]] static void*
+  operator new(std::size_t size);
+#endif
   static void operator delete(void* frame, std::size_t size) noexcept { detail::free_recycled(frame, size); }
 };
 
@@ -40,4 +50,23 @@ struct reports_allocation_failure {
 /// other than AddressSanitizer's report frames cached by threads that are still running when the program
 /// ends.
 inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
+
+/// Fills the calling thread's recycler until it has at least `count` free frames of `bytes` bytes, or fewer if it
+/// keeps no more of that size or memory runs out.
+inline void reserve_frame_memory(std::size_t bytes, std::size_t count) noexcept {
+  const std::size_t size = bytes < sizeof(void*) ? sizeof(void*) : bytes;
+  void* newest = nullptr;
+  CORACLE_TRY() {
+    for (std::size_t i = 0; i != count; ++i) {
+      void* const frame = detail::allocate_recycled(size);
+      newest = ::new (frame) void*(newest);
+    }
+  }
+  CORACLE_CATCH_ALL() {}
+  while (newest) {
+    void* const before = *static_cast<void**>(newest);
+    detail::free_recycled(newest, size);
+    newest = before;
+  }
+}
 }  // namespace coracle

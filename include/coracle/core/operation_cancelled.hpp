@@ -47,10 +47,12 @@ class operation_cancelled : public std::exception {
 };
 
 namespace detail {
-[[noreturn]] CORACLE_COLD() inline void throw_cancelled(stop_reason why) {
+[[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void throw_cancelled(stop_reason why) {
   if (why == stop_reason::out_of_memory) CORACLE_THROW(std::bad_alloc(), "no memory for a stop source");
-  CORACLE_THROW(operation_cancelled{why},
-                "a wait was cancelled whose task cannot be ended without exceptions");
+  CORACLE_THROW(
+      operation_cancelled{why},
+      "a program without exceptions took the result of work that was stopped: put as_outcome() around it, "
+      "or as_io_result() around an I/O operation");
 }
 }  // namespace detail
 }  // namespace coracle

@@ -18,14 +18,16 @@ using stored_t = std::conditional_t<
     std::is_void_v<T>, nothing,
     std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_const_t<T>>>;
 
-[[noreturn]] CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
+[[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
+  if constexpr (!CORACLE_EXCEPTIONS())
+    fail("a program without exceptions took the result of work that failed: put as_outcome() around it");
   std::rethrow_exception(error);
 }
 [[nodiscard]] CORACLE_COLD() inline std::exception_ptr want_of_memory() noexcept {
   return std::make_exception_ptr(std::bad_alloc());
 }
 /// Throws the exception that is being handled.
-[[noreturn]] CORACLE_COLD() inline void rethrow_current() { CORACLE_RETHROW(); }
+[[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow_current() { CORACLE_RETHROW(); }
 }  // namespace detail
 
 /// A value of type `T` (also void or a reference), an exception, a cancellation, or nothing yet.

@@ -42,8 +42,12 @@ class open_path_operation : public path_operation {
                       std::filesystem::perms permissions, stop_token token);
   io_descriptor take_descriptor();
 
+ public:
+  [[nodiscard]] std::error_code await_error() noexcept;
+
  private:
   open_arguments how_;
+  io_descriptor opened_;
 };
 [[nodiscard]] std::filesystem::path symlink_target(const base_directory& base,
                                                    const std::filesystem::path& link);
@@ -95,6 +99,13 @@ class [[nodiscard("nothing is asked until this is awaited")]] exists_operation
   exists_operation(const base_directory& base, std::filesystem::path path, stop_token token)
       : status_path_operation(base, std::move(path), true, std::move(token)) {}
   bool await_resume() { return take_existence(); }
+  /// That nothing exists there is a result.
+  [[nodiscard]] std::error_code await_error() noexcept {
+    const std::error_code failed = io_operation::await_error();
+    const bool is_missing =
+        failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;
+    return is_missing ? std::error_code() : failed;
+  }
 };
 /// Returns an open read_only_file, write_only_file, read_write_file or directory.
 template <class File>

@@ -4,14 +4,16 @@
 #include <array>
 #include <chrono>
 #include <coracle/base/check.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/command.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <coracle/io/exit_status.hpp>
 #include <coracle/io/stream_descriptor.hpp>
-#include <coracle/time/timeout.hpp>
+#include <coracle/time/sleep.hpp>
 #include <csignal>
 #include <optional>
+#include <variant>
 
 namespace coracle {
 class process;
@@ -22,6 +24,7 @@ class [[nodiscard("nothing is waited for until this is awaited")]] process_wait_
  public:
   process_wait_operation(process& awaited, stop_token token) noexcept;
   exit_status await_resume();
+  [[nodiscard]] std::error_code await_error() noexcept;
 
  private:
   process& process_;
@@ -109,11 +112,8 @@ class process {
 
 inline task<exit_status> process::terminate(std::chrono::nanoseconds patience) {
   ask_to_end(SIGTERM);
-  try {
-    const exit_status in_time = co_await timeout(wait(), patience);
-    co_return in_time;
-  } catch (const timed_out&) {
-  }
+  const auto first = co_await when_any(wait(), sleep_for(patience));
+  if (const exit_status* in_time = std::get_if<0>(&first)) co_return *in_time;
   ask_to_end(SIGKILL);
   const exit_status killed = co_await wait();
   co_return killed;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/io_result.hpp>
 #include <coracle/io/process.hpp>
 #include <string>
 #include <string_view>
@@ -24,10 +25,11 @@ struct command_result {
 namespace detail {
 inline task<> feed(stream_descriptor* to, std::string_view text) {
   if (!to) co_return;
-  try {
-    co_await to->write_all(text);
-  } catch (const std::system_error& failure) {  // a program need not read its input
-    if (failure.code() != std::errc::broken_pipe) throw;
+  while (!text.empty()) {
+    const auto written =
+        co_await unless_error(std::errc::broken_pipe, to->write_some(std::as_bytes(std::span{text})));
+    if (!written) break;  // a program need not read its input
+    text.remove_prefix(*written);
   }
   to->close();
 }
@@ -41,7 +43,9 @@ inline task<std::string> collect(stream_descriptor* from, std::size_t most) {
     if (more == 0) break;
     size += more;
     if (size > most) {
-      throw std::system_error(EMSGSIZE, std::system_category(), "a program has written more than is allowed");
+      CORACLE_THROW(
+          std::system_error(EMSGSIZE, std::system_category(), "a program has written more than is allowed"),
+          "a program has written more to run_command() than is allowed");
     }
   }
   all.resize(size);

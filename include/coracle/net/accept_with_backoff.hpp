@@ -108,6 +108,8 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
 template <connection_listener Listener>
 [[nodiscard("nothing is accepted until this is awaited")]] CORACLE_CORO_WRAPPER()
     task<accepted_from<Listener>> accept_with_backoff(Listener& listener, stop_token token = {}) {
+  static_assert(CORACLE_EXCEPTIONS() || !sizeof(Listener*),
+                "accept_with_backoff() needs exceptions: loop over as_io_result(listener.accept())");
   return detail::accept_one(listener, std::move(token), nullptr);
 }
 }  // namespace coracle::net

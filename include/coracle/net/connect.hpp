@@ -4,6 +4,7 @@
 #include <chrono>
 #include <coracle/base/check.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/io_result.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <coracle/net/resolve.hpp>
 #include <coracle/net/socket.hpp>
@@ -25,6 +26,14 @@ inline task<socket> connect_to(io_service& service, ip_endpoint address) {
   co_await connection.connect(address);
   co_return connection;
 }
+struct connect_attempt {
+  io_service& service;
+  const std::vector<ip_endpoint>& addresses;
+
+  CORACLE_CORO_WRAPPER() task<socket> operator()(unsigned number) const {
+    return connect_to(service, addresses[number]);
+  }
+};
 }  // namespace detail
 
 /// Awaitable of a TCP connection to the first of `addresses` that answers, a socket of `service`. The
@@ -39,7 +48,7 @@ inline task<socket> connect_to(io_service& service, ip_endpoint address) {
 [[nodiscard("nothing is connected until this is awaited")]] inline task<socket> connect(
     io_service& service, std::vector<ip_endpoint> addresses) {
   CORACLE_REQUIRE(!addresses.empty(), "connect() was given no address");
-  const auto attempt = [&](unsigned number) { return detail::connect_to(service, addresses[number]); };
+  const detail::connect_attempt attempt{service, addresses};
   socket first = co_await hedge(next_attempt_after, attempt, static_cast<unsigned>(addresses.size()));
   co_return first;
 }
@@ -61,18 +70,15 @@ inline task<socket> connect_to(io_service& service, ip_endpoint address) {
 /// Resumes on    the executor on which it was awaited.
 /// Cancellation  ends the attempt or the wait at once.
 /// Exceptions    those of unix_socket::connect(), but for a full backlog.
-/// Cost          a frame and a socket; an exception for each attempt that finds no room.
+/// Cost          a frame and a socket.
 [[nodiscard("nothing is connected until this is awaited")]] inline task<unix_socket> connect(
     io_service& service, unix_address remote) {
   constexpr std::chrono::milliseconds longest{128};
   unix_socket connection = unix_socket::create(service, unix_kind::stream);
   for (std::chrono::milliseconds delay{1};; delay = delay < longest ? 2 * delay : longest) {
-    try {
-      co_await connection.connect(remote);
-      co_return connection;
-    } catch (const std::system_error& failure) {
-      if (failure.code() != std::errc::resource_unavailable_try_again) throw;
-    }
+    const auto connected = co_await coracle::detail::unless_error(std::errc::resource_unavailable_try_again,
+                                                                  connection.connect(remote));
+    if (connected) co_return connection;
     co_await sleep_for(delay);
   }
 }

@@ -71,6 +71,9 @@ task<> accept_all(Listener& listener, Handler& handler, async_scope& clients, as
 template <connection_listener Listener, detail::connection_handler<accepted_from<Listener>> Handler>
 [[nodiscard("nothing is accepted until this is awaited")]] task<> serve(
     Listener& listener, Handler handler, serve_limits limits = {}, scope_policy::handler on_error = nullptr) {
+  static_assert(
+      CORACLE_EXCEPTIONS() || !sizeof(Handler*),
+      "serve() needs exceptions: loop over as_io_result(listener.accept()), and spawn into a scope");
   if (!on_error) on_error = [](const std::exception_ptr&) {};
   async_semaphore permits{limits.connections};
   async_scope clients{scope_policy::supervise(on_error)};

@@ -53,7 +53,8 @@ class lifetime_probe {
     ++log_->constructed;
   }
   lifetime_probe(const lifetime_probe& other) : log_(other.log_), id_(other.id_) {
-    if (log_->copies_until_throw == 0) throw copy_failed{};
+    if (log_->copies_until_throw == 0)
+      CORACLE_THROW(copy_failed{}, "a copy of a lifetime_probe was to fail, where exceptions are disabled");
     --log_->copies_until_throw;
     ++log_->copies;
     log_->enter(*this);

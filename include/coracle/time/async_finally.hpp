@@ -82,6 +82,8 @@ template <awaitable Body, class Cleanup, class Rep, class Period>
   requires(detail::cleans_up<Cleanup>)
 CORACLE_CORO_WRAPPER()
 auto async_finally(Body&& body, Cleanup&& cleanup, std::chrono::duration<Rep, Period> limit) {
+  static_assert(CORACLE_EXCEPTIONS() || !sizeof(std::decay_t<Body>*),
+                "async_finally() needs exceptions: await as_outcome(body), then shielded(cleanup())");
   return detail::run_finally<Body, std::decay_t<Cleanup>>(
       static_cast<Body&&>(body), static_cast<Cleanup&&>(cleanup), detail::clock_duration(limit));
 }

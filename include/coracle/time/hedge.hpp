@@ -9,6 +9,7 @@ namespace coracle {
 namespace detail {
 /// The result of `Attempt`, called with the attempt's number, from 0, if it takes one.
 template <class Attempt>
+CORACLE_CORO_WRAPPER()
 decltype(auto) call_attempt(Attempt& attempt, unsigned number) {
   if constexpr (std::is_invocable_v<Attempt&, unsigned>) {
     return attempt(number);

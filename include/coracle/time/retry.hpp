@@ -104,6 +104,8 @@ template <class Attempt, class RetryIf = detail::any_error>
   requires(detail::retriable<Attempt, RetryIf>)
 CORACLE_CORO_WRAPPER()
 auto retry(const retry_policy& policy, Attempt&& attempt, RetryIf&& retry_if = {}) {
+  static_assert(CORACLE_EXCEPTIONS() || !sizeof(std::decay_t<Attempt>*),
+                "retry() retries what throws, and exceptions are disabled: write a loop over an outcome");
   return detail::run_retry<std::decay_t<Attempt>, std::decay_t<RetryIf>>(
       policy, static_cast<Attempt&&>(attempt), static_cast<RetryIf&&>(retry_if));
 }

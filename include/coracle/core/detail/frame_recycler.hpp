@@ -14,7 +14,7 @@ inline namespace links_of_one_word {
 inline namespace links_of_two_words {
 #endif
 
-[[noreturn]] CORACLE_COLD() inline void no_memory() {
+[[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void no_memory() {
   CORACLE_THROW(std::bad_alloc(), "no memory for a coroutine frame");
 }
 
@@ -131,4 +131,9 @@ CORACLE_ALWAYS_INLINE() void free_recycled(void* frame, std::size_t size) noexce
   free_frame_memory(frame, size);
 }
 #endif
+/// For objects other than frames, which a program without heap frames may make, too.
+struct recycled_memory {
+  static void* operator new(std::size_t size) { return allocate_recycled(size); }
+  static void operator delete(void* memory, std::size_t size) noexcept { free_recycled(memory, size); }
+};
 }  // namespace coracle::detail

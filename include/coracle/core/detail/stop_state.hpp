@@ -29,7 +29,7 @@ namespace coracle::detail {
 //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1  pairs with R9
 //   [R9] outer state -> null     release  publishes its place in the outer list, or the reason  pairs with R8
 //   [R10] outer state            relaxed  null stays null, and any later check does R8 again
-class stop_state : public stop_point, stop_registration, public recycled_frames {
+class stop_state : public stop_point, stop_registration, public recycled_memory {
  public:
   /// For its first owner, with `sources` sources.
   explicit stop_state(std::uint32_t sources) noexcept

@@ -4,6 +4,7 @@
 #include <coracle/core/environment.hpp>
 #include <coracle/io/detail/io_descriptor.hpp>
 #include <coracle/io/detail/io_request.hpp>
+#include <system_error>
 #include <utility>
 
 namespace coracle::detail {
@@ -49,6 +50,12 @@ class io_operation : protected io_request, stop_registration {
   io_operation& operator=(io_operation&&) = delete;
 
   bool await_ready() const noexcept { return false; }
+  /// Called once the wait is over: returns why the operation was not carried out, or none. If it was not,
+  /// await_resume(), which would throw that reason, need not be called.
+  [[nodiscard]] stop_reason await_cancelled() noexcept;
+  /// Called once the wait is over: returns the error with which await_resume() would throw, or no error. A
+  /// cancelled operation gives std::errc::operation_canceled.
+  [[nodiscard]] std::error_code await_error() noexcept;
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     if constexpr (offers_choice<Promise>) {

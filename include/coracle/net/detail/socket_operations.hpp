@@ -105,6 +105,7 @@ class [[nodiscard("nothing is received until this is awaited")]] socket_recv_ope
     flags = message_flags;
   }
   std::size_t await_resume();
+  [[nodiscard]] std::error_code await_error() noexcept;
 };
 
 class [[nodiscard("nothing is received until this is awaited")]] socket_recv_from_operation
@@ -113,6 +114,7 @@ class [[nodiscard("nothing is received until this is awaited")]] socket_recv_fro
   socket_recv_from_operation(const socket& receiver, void* to, std::size_t bytes, int message_flags,
                              stop_token token) noexcept;
   std::tuple<std::size_t, ip_endpoint> await_resume();
+  [[nodiscard]] std::error_code await_error() noexcept;
 
  private:
   const socket& receiver_;

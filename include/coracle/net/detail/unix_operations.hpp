@@ -95,8 +95,13 @@ class [[nodiscard("nothing is received until this is awaited")]] unix_recv_messa
     return io_operation::await_suspend(self);
   }
   received_message await_resume();
+  [[nodiscard]] std::error_code await_error() noexcept;
 
  private:
+  [[nodiscard]] bool is_cut() const noexcept {
+    return static_cast<std::size_t>(result) > size || message_.is_cut;
+  }
+  void drop_descriptors() noexcept;
   coracle::detail::io_message message_;
   unix_address from_;
 };

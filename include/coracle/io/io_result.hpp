@@ -1,0 +1,119 @@
+// coracle/io/io_result.hpp -- the result of an I/O operation, or its error, as a value.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/awaitable.hpp>
+#include <coracle/core/result.hpp>
+#include <coracle/io/detail/io_operation.hpp>
+#include <coracle/utility/expected.hpp>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace coracle {
+/// What as_io_result() returns.
+template <class T = void>
+using io_result = expected<T, std::error_code>;
+
+namespace detail {
+template <class T>
+concept one_io_operation = std::is_base_of_v<io_operation, T>;
+
+/// Awaits the operation and leaves it to a derived class to take the result.
+template <class Operation>
+class io_operation_inside {
+ public:
+  explicit io_operation_inside(Operation&& operation) : operation_(std::move(operation)) {}
+
+  bool await_ready() const noexcept { return operation_.await_ready(); }
+  template <class Promise>
+  CORACLE_NOINLINE_SUSPEND()
+  bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    return operation_.await_suspend(self);
+  }
+
+ protected:
+  Operation operation_;
+};
+
+template <class Operation>
+class [[nodiscard("nothing is done until this is awaited")]] io_result_operation
+    : public io_operation_inside<Operation> {
+  using value = await_result_t<Operation>;
+
+ public:
+  using io_operation_inside<Operation>::io_operation_inside;
+  /// The branch of a when_any() that has lost has no result.
+  [[nodiscard]] stop_reason await_cancelled() noexcept {
+    const stop_reason why = this->operation_.await_cancelled();
+    return why == stop_reason::lost_race ? why : stop_reason::none;
+  }
+  io_result<value> await_resume() {
+    if (const std::error_code failed = this->operation_.await_error()) return unexpected(failed);
+    if constexpr (std::is_void_v<value>) {
+      this->operation_.await_resume();
+      return {};
+    } else {
+      return this->operation_.await_resume();
+    }
+  }
+};
+
+/// Gives an empty optional for one error, and otherwise does what the operation does.
+template <class Operation>
+class [[nodiscard("nothing is done until this is awaited")]] unless_error_operation
+    : public io_operation_inside<Operation> {
+  using value = await_result_t<Operation>;
+
+ public:
+  unless_error_operation(std::errc error, Operation&& operation)
+      : io_operation_inside<Operation>(std::move(operation)), error_(error) {}
+  auto await_resume() {
+    std::optional<std::conditional_t<std::is_void_v<value>, void_value, value>> done;
+    if (this->operation_.await_error() == error_) return done;
+    if constexpr (std::is_void_v<value>) {
+      this->operation_.await_resume();
+      done.emplace();
+    } else {
+      done.emplace(this->operation_.await_resume());
+    }
+    return done;
+  }
+
+ private:
+  std::errc error_;
+};
+template <one_io_operation Operation>
+unless_error_operation<Operation> unless_error(std::errc error, Operation operation) {
+  return {error, std::move(operation)};
+}
+}  // namespace detail
+
+/// Awaits an operation of a socket, a file, a path, a process or a signal_set, and returns its result or its
+/// std::error_code. Throws no error of the system.
+///
+///     const coracle::io_result<std::size_t> received = co_await coracle::as_io_result(client.recv(buffer));
+///     if (!received) co_return log(received.error().message());
+///
+/// Prefer it where an error is as usual as a result, and in programs without exceptions; elsewhere a plain
+/// await, whose exception also has the path or the address. In a when_any() or a select() it counts as the
+/// operation does.
+/// Resumes on    where the operation does.
+/// Cancellation  as the operation, but gives std::errc::operation_canceled as the error. The coroutine
+///               continues: its further waits are cancelled, too.
+/// Exceptions    std::bad_alloc, and std::system_error if an accepted connection cannot be registered with
+///               the io_service.
+/// Cost          no more than the operation, and no exception if it fails.
+template <detail::one_io_operation Operation>
+detail::io_result_operation<Operation> as_io_result(Operation operation) {
+  return detail::io_result_operation<Operation>(std::move(operation));
+}
+template <class T>
+  requires(!detail::one_io_operation<std::remove_cvref_t<T>>)
+detail::any_awaiter as_io_result(T&&) {
+  static_assert(
+      !sizeof(std::remove_cvref_t<T>*),
+      "as_io_result needs one operation of a socket, a file, a path, a process or a signal_set, such "
+      "as `client.recv(buffer)`; for a task use as_outcome");
+  return {};
+}
+}  // namespace coracle
