@@ -7,6 +7,7 @@
 #include <coracle/io/command.hpp>
 #include <coracle/io/copy_file.hpp>
 #include <coracle/io/exit_status.hpp>
+#include <coracle/io/file_watcher.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_service.hpp>
