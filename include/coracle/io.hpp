@@ -5,7 +5,9 @@
 #include <coracle/io/buffered_writer.hpp>
 #include <coracle/io/byte_stream.hpp>
 #include <coracle/io/command.hpp>
+#include <coracle/io/copy_file.hpp>
 #include <coracle/io/exit_status.hpp>
+#include <coracle/io/file_watcher.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_result.hpp>
@@ -18,6 +20,7 @@
 #include <coracle/io/signal_set.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/io/terminal.hpp>
+#include <coracle/io/walk_directory.hpp>
 #include <coracle/io/whole_file.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>

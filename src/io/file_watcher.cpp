@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <limits.h>
+#include <sys/inotify.h>
+
+#include <cerrno>
+#include <coracle/io/file_watcher.hpp>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include "owned_fd.hpp"
+
+namespace coracle {
+namespace {
+constexpr std::uint32_t bits(file_change change) noexcept { return static_cast<std::uint32_t>(change); }
+static_assert(bits(file_change::modified) == IN_MODIFY);
+static_assert(bits(file_change::attributes) == IN_ATTRIB);
+static_assert(bits(file_change::closed_after_write) == IN_CLOSE_WRITE);
+static_assert(bits(file_change::moved_from) == IN_MOVED_FROM);
+static_assert(bits(file_change::moved_to) == IN_MOVED_TO);
+static_assert(bits(file_change::created) == IN_CREATE);
+static_assert(bits(file_change::removed) == IN_DELETE);
+static_assert(bits(file_change::self_removed) == IN_DELETE_SELF);
+static_assert(bits(file_change::self_moved) == IN_MOVE_SELF);
+static_assert(bits(file_change::unmounted) == IN_UNMOUNT);
+static_assert(bits(file_change::overflow) == IN_Q_OVERFLOW);
+static_assert(bits(file_change::watch_ended) == IN_IGNORED);
+
+int new_inotify() {
+  detail::owned_fd fd{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK), "cannot watch files"};
+  return std::move(fd).release();
+}
+[[noreturn]] void fail_to_watch(int error, const std::filesystem::path& path) {
+  throw std::system_error(error, std::system_category(), std::string("cannot watch ") + path.c_str());
+}
+}  // namespace
+
+file_watcher::file_watcher(io_service& service) : descriptor_(service, new_inotify()) {
+  static_assert(buffer_size >= sizeof(::inotify_event) + NAME_MAX + 1);
+}
+
+file_watch file_watcher::add(const std::filesystem::path& path, file_change changes) {
+  if (path.native().find('\0') != std::string::npos) fail_to_watch(EINVAL, path);
+  const std::uint32_t wanted = bits(changes & file_change::all);
+  const int watch = ::inotify_add_watch(descriptor_.native_handle(), path.c_str(), wanted);
+  if (watch < 0) fail_to_watch(errno, path);
+  return static_cast<file_watch>(watch);
+}
+
+void file_watcher::remove(file_watch watch) noexcept {
+  ::inotify_rm_watch(descriptor_.native_handle(), static_cast<int>(watch));
+}
+
+file_event file_watcher::take() noexcept {
+  const std::byte* const at = buffer_.data() + begin_;
+  ::inotify_event head;
+  std::memcpy(&head, at, sizeof head);
+  begin_ += sizeof head + head.len;
+  file_event event;
+  event.watch = static_cast<file_watch>(head.wd);
+  event.what = static_cast<file_change>(head.mask & ~std::uint32_t{IN_ISDIR});
+  event.is_directory = (head.mask & IN_ISDIR) != 0;
+  event.rename_id = head.cookie;
+  if (head.len != 0) event.name = reinterpret_cast<const char*>(at + sizeof head);  // padded with NULs
+  return event;
+}
+}  // namespace coracle

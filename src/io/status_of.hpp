@@ -1,0 +1,11 @@
+// The status of a file, from what statx(2) says.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <sys/stat.h>
+
+#include <coracle/io/file_status.hpp>
+
+namespace coracle::detail {
+[[nodiscard]] std::filesystem::file_type type_of(unsigned mode) noexcept;
+[[nodiscard]] file_status status_of(const struct statx& its) noexcept;
+}  // namespace coracle::detail
