@@ -22,13 +22,14 @@ LONGEST = 60  # seconds, of one run of gdb
 
 # What the program is to do, how gdb comes to see it, and what is typed.
 ATTACHED = ["mutexes", "event", "slow_child", "leak"]
-RUN = {"exception": ["catch throw", "run"], "crash": ["run"]}
+RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2"],
     "event": ["coracle tasks", "coracle why 2", "print *$object"],
     "slow_child": ["coracle bt", "coracle why 0", "coracle frame 0"],
     "leak": ["coracle tasks", "coracle why 0", "print *$object", "coracle bt"],
     "exception": ["coracle bt", "coracle frame 1"],
+    "early_exception": ["coracle bt", "coracle tasks"],
     "crash": ["coracle bt", "coracle tasks"],
     "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2"],
     "misuse": ["coracle why", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace {
 using namespace coracle;
@@ -144,6 +145,25 @@ void crash() {
   static_thread_pool pool(1);
   sync_wait(print_balance(pool, nullptr));
 }
+
+// ---- a thread that is still in await_suspend() while another one runs the coroutine ----
+
+/// As schedule() on a busy machine: the coroutine goes on before await_suspend() has returned.
+class slow_to_return {
+ public:
+  slow_to_return() {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended) {
+    std::thread([suspended] { coracle::resume(suspended); }).detach();
+    pause();
+  }
+  void await_resume() const noexcept {}
+};
+task<> refresh_early(const char* text) {
+  co_await slow_to_return();
+  std::printf("%d\n", co_await load(text));
+}
+void throw_before_suspended() { sync_wait(refresh_early("a=?")); }
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -161,8 +181,10 @@ int main(int count, char** arguments) {
     throw_from_depth();
   } else if (what == "crash") {
     crash();
+  } else if (what == "early_exception") {
+    throw_before_suspended();
   } else {
-    std::fputs("usage: stuck mutexes|event|slow_child|leak|exception|crash\n", stderr);
+    std::fputs("usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception\n", stderr);
     return 2;
   }
 }

@@ -3,9 +3,12 @@
 g++ 12 gives much of what surrounds an await the line of the function's closing brace, so the line where a frame would
 continue says little. But the store of the state stands in the middle of the await: the last line before it is right.
 """
+import bisect
 import re
 
 import gdb
+
+from . import names
 
 _lines = {}
 
@@ -21,8 +24,10 @@ def _read(function):
     block = function.block
     rows = sorted((row.pc, row.line) for row in block.function.symtab.linetable()
                   if row.line and function.address <= row.pc < block.end)
-    # What is seldom executed may lie elsewhere, and other functions between.
-    end = next((pc for pc, _ in rows if not _is_in(pc, block)), block.end)
+    # What is seldom executed may lie elsewhere, and other functions between. Their blocks overlap, their symbols do not.
+    name = names.symbol_at(function.address)
+    inside = bisect.bisect_left(rows, True, key=lambda row: names.symbol_around(row[0]) != name)
+    end = rows[inside][0] if inside < len(rows) else block.end
     rows = [row for row in rows if row[0] < end]
     if not rows:
         return {}
@@ -38,15 +43,6 @@ def _read(function):
         after = [line for pc, line in rows if address < pc <= address + 64 and first < line < last]
         found[state] = before[-1] if before else after[0] if after else None
     return found
-
-
-def _is_in(address, block):
-    inner = gdb.block_for_pc(address)
-    while inner is not None and not inner.is_static and not inner.is_global:
-        if inner.function is not None and (inner.start, inner.end) == (block.start, block.end):
-            return True
-        inner = inner.superblock
-    return False
 
 
 def _line_at(rows, address):

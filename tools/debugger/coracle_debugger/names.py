@@ -9,10 +9,20 @@ _symbols = {}
 def symbol_at(address):
     """The demangled symbol that begins there, or None."""
     if address not in _symbols:
-        text = gdb.execute(f"info symbol {address:#x}", to_string=True)
-        match = re.match(r"(.*?)( \+ \d+)? in section (?:\S+)(?: of .*)?$", text.strip(), re.S)
-        _symbols[address] = match.group(1) if match and not match.group(2) else None
+        name, offset = _symbol(address)
+        _symbols[address] = name if not offset else None
     return _symbols[address]
+
+
+def symbol_around(address):
+    """The demangled symbol that has the address, or None."""
+    return _symbol(address)[0]
+
+
+def _symbol(address):
+    text = gdb.execute(f"info symbol {address:#x}", to_string=True)
+    match = re.match(r"(.*?)( \+ \d+)? in section (?:\S+)(?: of .*)?$", text.strip(), re.S)
+    return match.groups() if match else (None, None)
 
 
 def object_at(address):

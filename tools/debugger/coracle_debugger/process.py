@@ -31,6 +31,7 @@ class Coroutine:
         self.waits = []
         self.thread = None  # that runs it
         self.runs_at = None  # the address of the instruction
+        self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
         self.size = function.frame_type.sizeof if function.has_types else functions.size_of_block(address)
         self.state = memory.number(address + function.state[0], function.state[1]) if function.state else None
 
@@ -184,6 +185,9 @@ class Process:
         for each in self.coroutines.values():
             self._link(each)
         for each in self.coroutines.values():
+            if any(child.via is None for child in each.children):
+                # A thread that is still in an earlier await_suspend() is about to leave it.
+                each.thread = each.runs_at = None
             each.waits.sort(key=lambda wait: not wait.is_sure)
 
     def _find(self):
@@ -237,9 +241,10 @@ class Process:
 
     def _find_running(self):
         for _, _, thread in self.stacks.used:
-            for address, coroutine in _running_on(thread, self.coroutines):
-                if coroutine.thread is None:
-                    coroutine.thread, coroutine.runs_at = thread, address
+            for address, coroutine, is_suspending in _running_on(thread, self.coroutines):
+                # As soon as an await_suspend() has passed the coroutine on, another thread may run it.
+                if coroutine.thread is None or coroutine.is_suspending and not is_suspending:
+                    coroutine.thread, coroutine.runs_at, coroutine.is_suspending = thread, address, is_suspending
 
     # ---- who awaits whom ----
 
@@ -398,20 +403,22 @@ def _local_at(frame, address):
 
 
 def _running_on(thread, coroutines):
-    """(address of the instruction, coroutine) of each that runs on the thread, innermost first."""
+    """(address of the instruction, coroutine, whether it is in an await_suspend()) of each on the thread, innermost first."""
     return _on_thread(thread, lambda innermost: _running_from(innermost, coroutines))
 
 
 def _running_from(frame, coroutines):
-    found = []
+    found, is_suspending = [], False
     for _ in range(_MOST_FRAMES):
         if frame is None:
             break
+        is_suspending = is_suspending or "await_suspend" in (frame.name() or "")
         if frame.type() != gdb.INLINE_FRAME:
             address = frame.pc() - (0 if frame.level() == 0 else 1)
             coroutine = _coroutine_of(frame, address, coroutines)
             if coroutine is not None:
-                found.append((address, coroutine))
+                found.append((address, coroutine, is_suspending))
+                is_suspending = False
         try:
             frame = frame.older()
         except gdb.error:
