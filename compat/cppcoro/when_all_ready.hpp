@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/functional.hpp>
+#include <coracle/core/detail/nested_starts.hpp>
 #include <coracle/core/environment.hpp>
 #include <cppcoro/awaitable_traits.hpp>
 #include <cppcoro/config.hpp>
@@ -81,15 +82,22 @@ class when_all_ready_awaitable<Tasks>::awaiter_base {
     owner.for_each([&count](auto&) { ++count; });
     join_frame& join = owner.join_.emplace(count, inherited);
     join.set_parent(parent);
-    owner.for_each([&join](auto& one) {
-      auto run = one.run();
-      coracle::detail::suspend_into(run, join.handle());
-    });
+    start_all(owner, join);
     return !join.one_ended();
   }
 
  protected:
   when_all_ready_awaitable& owner_;
+
+ private:
+  /// Counted as a start of children, so that a pool runs those that call schedule() depth first.
+  static void start_all(when_all_ready_awaitable& owner, join_frame& join) {
+    const coracle::detail::nested_start inside;
+    owner.for_each([&join](auto& one) {
+      auto run = one.run();
+      coracle::detail::suspend_into(run, join.handle());
+    });
+  }
 };
 template <class Tasks>
 template <class Given>

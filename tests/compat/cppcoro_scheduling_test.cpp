@@ -121,6 +121,54 @@ TEST_CASE("cppcoro::single_producer_sequencer: takes a scheduler on which it res
   CHECK(sum == last * (last + 1) / 2);
 }
 
+/// How many calls of a tree exist at the same time, at most.
+class counted_tree {
+ public:
+  explicit counted_tree(static_thread_pool& pool) : pool_(pool) {}
+
+  task<int> leaves_by_schedule(int depth) {
+    const counted me{*this};
+    co_await pool_.schedule();
+    if (depth == 0) co_return 1;
+    auto [a, b] = co_await cppcoro::when_all(leaves_by_schedule(depth - 1), leaves_by_schedule(depth - 1));
+    co_return a + b;
+  }
+  task<int> leaves_by_schedule_on(int depth) {
+    const counted me{*this};
+    if (depth == 0) co_return 1;
+    auto [a, b] = co_await cppcoro::when_all(cppcoro::schedule_on(pool_, leaves_by_schedule_on(depth - 1)),
+                                             cppcoro::schedule_on(pool_, leaves_by_schedule_on(depth - 1)));
+    co_return a + b;
+  }
+  [[nodiscard]] int most_calls() const noexcept { return most_; }
+
+ private:
+  /// The pool has one thread.
+  struct counted {
+    explicit counted(counted_tree& its_tree) : tree(its_tree) {
+      if (++tree.calls_ > tree.most_) tree.most_ = tree.calls_;
+    }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    ~counted() { --tree.calls_; }
+    counted_tree& tree;
+  };
+
+  static_thread_pool& pool_;
+  int calls_ = 0, most_ = 0;
+};
+TEST_CASE("cppcoro::when_all: a tree that schedules each of its calls on a pool unfolds depth first") {
+  constexpr int depth = 12, leaves = 1 << depth;
+  static_thread_pool pool{1};
+  for (const auto walk : {&counted_tree::leaves_by_schedule, &counted_tree::leaves_by_schedule_on}) {
+    counted_tree tree{pool};
+    CHECK(sync_wait(cppcoro::schedule_on(pool, (tree.*walk)(depth))) == leaves);
+    // Breadth first, it would be all of them. On a busy machine it is a few hundred, because the oldest entry
+    // ages.
+    CHECK(tree.most_calls() <= leaves / 4);
+  }
+}
+
 TEST_CASE("cppcoro::async_scope: join() throws what left a child, where cppcoro ends the program") {
   auto fails = []() -> task<> {
     throw 3;
