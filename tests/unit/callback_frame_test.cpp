@@ -151,7 +151,7 @@ using coracle::detail::shared_frame;
 using coracle::detail::shared_promise;
 
 struct recording_frame : shared_frame {
-  recording_frame() noexcept : shared_frame(&ended, &failed) {}
+  recording_frame() noexcept : shared_frame(&ended, &functions) {}
   static void ended(basic_callback_frame* self) { ++static_cast<recording_frame*>(self)->ends; }
   static void failed(shared_promise& self, const void* task, coracle::stop_reason stopped_for) noexcept {
     const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
@@ -160,6 +160,9 @@ struct recording_frame : shared_frame {
     mine.stopped_for = stopped_for;
     mine.ends_before = mine.ends;
   }
+  static coracle::detail::awaiting_frame above(shared_promise&) noexcept { return {}; }
+  static constexpr shared_promise::functions functions{&failed, &above};
+
   int ends = 0;
   int ends_before = -1;
   const void* failed_task = nullptr;

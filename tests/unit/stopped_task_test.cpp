@@ -396,19 +396,134 @@ TEST_CASE("stopped task: a loser of when_any whose outcome is wanted is destroye
   sync_wait(race());
 }
 
-TEST_CASE("stopped task: below a when_all that is stopped the children see an exception, and are joined") {
-  trace a, b;
-  async_manual_reset_event never;
+/// Stops `work` below as_outcome() while it waits.
+template <class Work>
+void stop_quietly(Work work) {
   stop_source source;
-  const auto both = [&]() -> task<> {
-    co_await coracle::when_all(wait_below_named(a, never), wait_below_named(b, never));
-  };
-  auto waiting = poll(with_stop(as_outcome(both()), source.get_token()));
-  source.request_stop();
+  auto waiting = poll(with_stop(as_outcome(std::move(work)), source.get_token()));
+  CHECK_FALSE(waiting.ready());
+  source.request_stop(stop_reason::shutting_down);
   CHECK(waiting.run());
-  CHECK(waiting.get().is_cancelled());
+  CHECK(waiting.get().reason() == stop_reason::shutting_down);
+}
+
+TEST_CASE("stopped task: below a when_all the children are destroyed where they wait, then its task") {
+  trace a, b, outer;
+  async_manual_reset_event never;
+  const auto both = [&]() -> task<> {
+    const lifetime_probe local(outer.log, 1);
+    try {
+      co_await coracle::when_all(wait_below_named(a, never), never, wait_below_named(b, never));
+    } catch (...) {
+      outer.handled = true;
+      throw;
+    }
+    outer.went_on = true;
+  };
+  const auto around = [&]() -> task<> {
+    const lifetime_probe local(outer.log, 2);
+    co_await coracle::when_all(both());
+    outer.went_on = true;
+  };
+  stop_quietly(around());
   CHECK(a.log.destroyed == innermost_first);
   CHECK(b.log.destroyed == innermost_first);
+  CHECK(outer.log.destroyed == std::vector{1, 2});
+  CHECK(a.is_untouched());
+  CHECK(b.is_untouched());
+  CHECK(outer.is_untouched());
+}
+
+TEST_CASE("stopped task: as_outcome directly around a when_all, and a range of tasks") {
+  trace a, b;
+  async_manual_reset_event never;
+  stop_quietly(coracle::when_all(wait_below_named(a, never), wait_below_named(b, never)));
+  CHECK(a.log.destroyed == innermost_first);
+  CHECK(a.is_untouched());
+  CHECK(b.is_untouched());
+  trace all;
+  std::vector<task<int>> tasks;
+  for (int i = 0; i != 3; ++i) tasks.push_back(wait_below_named(all, never));
+  stop_quietly(coracle::when_all(std::move(tasks)));
+  CHECK(all.log.alive == 0);
+  CHECK(all.is_untouched());
+}
+
+TEST_CASE("stopped task: below as_outcome the losers of a race are destroyed, and the race goes on") {
+  trace loser, late;
+  async_manual_reset_event never, event;
+  const auto give = []() -> task<int> { co_return 1; };
+  const auto race = [&]() -> task<std::size_t> {
+    const auto first = co_await when_any(wait_below_named(loser, never), never, give());
+    CHECK(loser.log.destroyed == innermost_first);
+    co_return first.index();
+  };
+  auto end = sync_wait(as_outcome(race()));
+  CHECK(std::move(end).get() == 2);
+  CHECK(loser.is_untouched());
+  const auto stopped = [&]() -> task<> {
+    co_await when_any(wait_below_named(late, never), wait_below_named(late, event));
+    late.went_on = true;
+  };
+  stop_quietly(stopped());
+  CHECK(late.log.alive == 0);
+  CHECK(late.is_untouched());
+}
+
+TEST_CASE("stopped task: a child that fails beside stopped ones is thrown, and their handlers do not run") {
+  trace waits, outer;
+  async_manual_reset_event never;
+  const auto fail = []() -> task<> {
+    throw std::runtime_error("broken");
+    co_return;
+  };
+  const auto both = [&]() -> task<> {
+    try {
+      co_await coracle::when_all(wait_below_named(waits, never), fail());
+    } catch (const std::runtime_error&) {
+      outer.handled = true;
+    }
+    outer.went_on = true;
+  };
+  auto end = sync_wait(as_outcome(both()));
+  CHECK(end.has_value());
+  CHECK(outer.handled);
+  CHECK(outer.went_on);
+  CHECK(waits.log.destroyed == innermost_first);
+  CHECK(waits.is_untouched());
+}
+
+TEST_CASE("stopped task: a when_all that starts once stop is requested ends its task") {
+  trace t;
+  async_manual_reset_event never;
+  const auto both = [&]() -> task<> {
+    const lifetime_probe local(t.log, 1);
+    co_await coracle::when_all(never, never);
+    t.went_on = true;
+  };
+  stop_source source;
+  source.request_stop();
+  auto end = sync_wait(with_stop(as_outcome(both()), source.get_token()));
+  CHECK(end.is_cancelled());
+  CHECK(t.log.alive == 0);
+  CHECK(t.is_untouched());
+}
+
+TEST_CASE("stopped task: below a when_all without as_outcome, or below throwing(), the handlers run") {
+  trace plain, below;
+  async_manual_reset_event never;
+  const auto both = [&](trace& t) -> task<> {
+    co_await coracle::when_all(wait_below_named(t, never), never);
+  };
+  stop_source source;
+  auto thrown = poll(with_stop(both(plain), source.get_token()));
+  source.request_stop();
+  CHECK(thrown.run());
+  CHECK_THROWS_AS(thrown.get(), operation_cancelled);
+  CHECK(plain.handled);
+  const auto throws = [&]() -> task<> { co_await throwing(both(below)); };
+  stop_quietly(throws());
+  CHECK(below.handled);
 }
 
 TEST_CASE("stopped task: a mutex that it waits for is not locked") {

@@ -94,8 +94,8 @@ class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operat
 /// around `channel.recv()` in one.
 /// Resumes on    where `work` does.
 /// Cancellation  passed on to `work`. Where a task in it waits, all tasks from there up to this await are
-///               destroyed where they are suspended, the innermost first: their handlers do not run. See
-///               docs/cancellation.md.
+///               destroyed where they are suspended, the innermost first: their handlers do not run. So are
+///               the children of a when_all() or when_any() in it. See docs/cancellation.md.
 /// Exceptions    those of moving `work` in and its value out.
 /// Cost          no frame; two transfers.
 template <detail::work Work>

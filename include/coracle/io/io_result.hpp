@@ -26,7 +26,6 @@ class io_operation_inside {
 
   bool await_ready() const noexcept { return operation_.await_ready(); }
   template <class Promise>
-  CORACLE_NOINLINE_SUSPEND()
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     return operation_.await_suspend(self);
   }

@@ -35,6 +35,8 @@ class countdown {
   bool count_down(std::size_t ended) noexcept {
     return left_.fetch_sub(ended, memory_order_acq_rel) == ended; /*W1*/
   }
+  /// Requires: not continued yet.
+  [[nodiscard]] std::coroutine_handle<> parent() const noexcept { return parent_.handle; }
   [[nodiscard]] std::size_t left() const noexcept { return left_.load(memory_order_relaxed); } /*W4*/
 
   // ---- after the last child: continues the parent ----

@@ -19,7 +19,7 @@ class sibling_promise {
   /// For an operation that is the child itself, which claims the choice before it ends. Not passed on.
   [[nodiscard]] choice* get_choice() noexcept;
 
-  siblings* together = nullptr;
+  siblings* together = nullptr;  // first: callback_mark::refuse_destroy_of_member
   bool claims_before_its_end = false;
 };
 using sibling_base = basic_callback_frame<sibling_promise>;
@@ -34,8 +34,9 @@ class siblings : protected shared_frame {
     any,      ///< the first value or error, which stops the others
     success   ///< the first value, which stops the others; errors only where there is no value
   };
-  siblings(rule what_counts, shared_frame::function* child_is_over) noexcept
-      : shared_frame(child_is_over, &task_failed), rule_(what_counts) {}
+  siblings(rule what_counts, shared_frame::function* child_is_over,
+           const shared_promise::functions* its_functions) noexcept
+      : shared_frame(child_is_over, its_functions), rule_(what_counts) {}
   siblings(const siblings&) = delete;
   siblings& operator=(const siblings&) = delete;
   CORACLE_ALWAYS_INLINE() ~siblings() {
@@ -117,12 +118,15 @@ class siblings : protected shared_frame {
   [[nodiscard]] const void* winner() const noexcept { return race_.winner(); }
   [[nodiscard]] const failure_notes& failures() const noexcept { return failures_; }
 
- private:
-  /// Called by a task that ends without a result.
-  static void task_failed(shared_promise& self, const void* task, stop_reason stopped_for) noexcept {
+ protected:
+  static siblings& from(shared_promise& self) noexcept {
     const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
     auto& frame = *static_cast<basic_callback_frame<shared_promise>*>(handle.address());
-    siblings& all = static_cast<siblings&>(static_cast<shared_frame&>(frame));
+    return static_cast<siblings&>(static_cast<shared_frame&>(frame));
+  }
+  /// Called by a task that ends without a result.
+  static void task_failed(shared_promise& self, const void* task, stop_reason stopped_for) noexcept {
+    siblings& all = from(self);
     if (all.keeps_every_end()) return;
     outcome<void> end;
     if (stopped_for == stop_reason::none) {
@@ -132,6 +136,8 @@ class siblings : protected shared_frame {
     }
     all.note_failure(task, end);
   }
+
+ private:
   void stop_losers_of(const void* child, bool has_claimed) noexcept {
     if (!race_.is_won_by(child, has_claimed)) return;
     if (has_subtree_)
@@ -147,6 +153,11 @@ class siblings : protected shared_frame {
   failure_notes failures_;
   race race_;
   const rule rule_;
+
+ protected:
+  awaiting_frame::kind awaited_by_ = awaiting_frame::kind::other;
+
+ private:
   bool has_subtree_ = false;
   union {
     subtree subtree_;
@@ -167,8 +178,12 @@ class sibling : public sibling_base {
  public:
   using result_type = typename child<Awaitable>::result_type;
 
-  explicit sibling(Awaitable&& value) : sibling_base(&over), work_(static_cast<Awaitable&&>(value)) {}
-  sibling(sibling&& other) : sibling_base(&over), work_(std::move(other.work_)) {}
+  explicit sibling(Awaitable&& value) : sibling_base(&over), work_(static_cast<Awaitable&&>(value)) {
+    set_destroy_function(&callback_mark::refuse_destroy_of_member);
+  }
+  sibling(sibling&& other) : sibling_base(&over), work_(std::move(other.work_)) {
+    set_destroy_function(&callback_mark::refuse_destroy_of_member);
+  }
 
   /// Returns false if it completed at once; the shared continuation is then not resumed.
   CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {

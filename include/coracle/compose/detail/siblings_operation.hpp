@@ -4,6 +4,7 @@
 #include <coracle/compose/detail/countdown.hpp>
 #include <coracle/compose/detail/divided_start.hpp>
 #include <coracle/compose/detail/gathered_results.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/error_group.hpp>
 #include <coracle/core/invoke.hpp>
 
@@ -25,16 +26,17 @@ class siblings_operation : public siblings {
   /// The children, if they are in a vector, or the arguments from which each is made.
   template <class... Args>
   explicit siblings_operation(std::in_place_t, Args&&... args)
-      : siblings(What, &child_is_over), children_(static_cast<Args&&>(args)...) {}
+      : siblings(What, &child_is_over, &functions), children_(static_cast<Args&&>(args)...) {}
   /// Requires: not awaited yet.
   siblings_operation(siblings_operation&& other)
-      : siblings(What, &child_is_over), children_(std::move(other.children_)) {}
+      : siblings(What, &child_is_over, &functions), children_(std::move(other.children_)) {}
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> parent) noexcept {
+    this->awaited_by_ = awaiting_frame::kind_of<Promise>;
     return start(environment_or_empty(environment_of(parent)), parent);
   }
 
@@ -42,8 +44,10 @@ class siblings_operation : public siblings {
   CORACLE_TRANSFER_ABI()
   CORACLE_NOINLINE()
   std::coroutine_handle<> start(const environment& inherited, std::coroutine_handle<> parent) noexcept {
-    if (stop_registration::may_be_late(inherited.stop) && this->is_stopped(inherited)) [[unlikely]]
+    if (stop_registration::may_be_late(inherited.stop) && this->is_stopped(inherited)) [[unlikely]] {
+      end_if_stopped(parent);
       return transfer_to(parent);
+    }
     if (count() == 0 || is_over_at_once()) {
       running_.suspend(parent);
       return running_.transfer_back();
@@ -80,7 +84,7 @@ class siblings_operation : public siblings {
   CORACLE_SAVES_REGISTERS()
   std::coroutine_handle<> leave_rest_out() noexcept {
     const bool is_last = start_.none_apart() || running_.count_down(start_.uncounted(count()));
-    return is_last ? running_.transfer_to_parent() : std::noop_coroutine();
+    return is_last ? continue_parent() : std::noop_coroutine();
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
@@ -98,7 +102,7 @@ class siblings_operation : public siblings {
     auto& mine = static_cast<siblings_operation&>(static_cast<shared_frame&>(*self));
     std::coroutine_handle<> next;
     if (mine.start_.is_last()) {
-      next = mine.running_.transfer_to_parent();
+      next = mine.continue_parent();
     } else if (!mine.start_.is_divided()) {
       next = mine.count_one_down();
     } else if (const std::size_t place = mine.start_.take_back_fast(); place != fork_queue::nowhere)
@@ -126,7 +130,7 @@ class siblings_operation : public siblings {
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
   std::coroutine_handle<> count_down_now() noexcept {
-    return running_.count_down(1) ? running_.transfer_to_parent() : std::noop_coroutine();
+    return running_.count_down(1) ? continue_parent() : std::noop_coroutine();
   }
 
   // ---- undivided ----
@@ -142,7 +146,9 @@ class siblings_operation : public siblings {
       start_.put_off(nested, &start_late, *this);
       return std::noop_coroutine();
     }
-    return start_all() ? std::noop_coroutine() : running_.transfer_back();
+    if (start_all()) return std::noop_coroutine();
+    end_if_stopped(running_.parent());
+    return running_.transfer_back();
   }
   /// Returns false if all have ended.
   CORACLE_ALWAYS_INLINE() bool start_all() noexcept {
@@ -155,7 +161,9 @@ class siblings_operation : public siblings {
   }
   static void start_late(start_frame* self) {
     auto& mine = static_cast<siblings_operation&>(*self->handle().promise().children);
-    if (!mine.start_all()) mine.running_.continue_parent();
+    if (mine.start_all()) return;
+    mine.end_if_stopped(mine.running_.parent());
+    mine.running_.continue_parent();
   }
   /// Returns true if one of the leading children is over, so that nothing need be started. The effect is as
   /// if all had been started in order, and those before it had been stopped.
@@ -169,6 +177,31 @@ class siblings_operation : public siblings {
     }
     return found;
   }
+
+  // ---- the parent continues, or is ended ----
+
+  CORACLE_TRANSFER_ABI() CORACLE_ALWAYS_INLINE() std::coroutine_handle<> continue_parent() noexcept {
+    end_if_stopped(running_.parent());
+    return running_.transfer_to_parent();
+  }
+  /// If the children were stopped and the parent is a task, has it ended when it is resumed, unless it must
+  /// throw.
+  CORACLE_ALWAYS_INLINE() void end_if_stopped(std::coroutine_handle<> parent) noexcept {
+    if constexpr (What != rule::collect) {
+      if (!this->all_gave_values()) [[unlikely]]
+        end_stopped(parent);
+    }
+  }
+  CORACLE_SAVES_REGISTERS() void end_stopped(std::coroutine_handle<> parent) noexcept {
+    if (this->awaited_by_ != awaiting_frame::kind::task) return;
+    if (const stop_reason why = this->cancelled(); why != stop_reason::none)
+      static_cast<void>(stopped_parent::note(parent, why));
+  }
+  static awaiting_frame above(shared_promise& self) noexcept {
+    auto& mine = static_cast<siblings_operation&>(siblings::from(self));
+    return {mine.running_.parent().address(), mine.awaited_by_};
+  }
+  static constexpr shared_promise::functions functions{&siblings::task_failed, &above};
 
  protected:
   static constexpr bool is_range = requires(Children& c) { c.begin(); };

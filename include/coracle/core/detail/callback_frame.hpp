@@ -1,6 +1,7 @@
 // coracle/core/detail/callback_frame.hpp -- a plain function as the continuation of a coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/task_frame.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/transfer.hpp>
 #include <coroutine>
@@ -21,12 +22,19 @@ class callback_mark {
   CORACLE_VISIBLE() static void refuse_destroy_of_outcome(void*) {
     fail("a coroutine that waits for an outcome was destroyed as if it were what it waits for");
   }
+  /// The mark of a frame that continues a shared_frame, whose address its promise begins with.
+  CORACLE_VISIBLE() static void refuse_destroy_of_member(void*) {
+    fail("the continuation of one of several children was destroyed");
+  }
+  [[nodiscard]] static bool is_of_member(std::coroutine_handle<> handle) noexcept {
+    return at(handle) == &refuse_destroy_of_member;
+  }
   [[nodiscard]] static bool is_of_outcome(std::coroutine_handle<> handle) noexcept {
     return at(handle) == &refuse_destroy_of_outcome;
   }
   /// Returns true for a callback_frame that is not a shared_frame.
   [[nodiscard]] static bool is_at(std::coroutine_handle<> handle) noexcept {
-    return at(handle) == &refuse_destroy || is_of_outcome(handle);
+    return at(handle) == &refuse_destroy || is_of_outcome(handle) || is_of_member(handle);
   }
 
  private:
@@ -37,6 +45,22 @@ class callback_mark {
 /// The promise of a frame that awaits but is no coroutine.
 template <class Promise>
 concept promise_of_callback = requires { requires Promise::is_of_callback; };
+
+/// The frame that awaits a combinator, for which the combinator awaits other work.
+struct awaiting_frame {
+  enum class kind : std::uint8_t {
+    other,    ///< a coroutine of another type, which sees an exception
+    task,     ///< begins with a task_frame
+    callback  ///< no coroutine
+  };
+  template <class Promise>
+  static constexpr kind kind_of = ends_stopped<Promise>          ? kind::task
+                                  : promise_of_callback<Promise> ? kind::callback
+                                                                 : kind::other;
+
+  void* frame = nullptr;
+  kind is = kind::other;
+};
 
 /// The promise of a callback_frame: passes an environment on to what it awaits.
 class callback_promise {
@@ -104,8 +128,12 @@ class shared_promise {
  public:
   /// `task` is the address of the task's frame; if `stopped_for` is none, the task has failed.
   using failure = void(shared_promise& self, const void* task, stop_reason stopped_for) noexcept;
+  struct functions {
+    failure* on_failure;
+    awaiting_frame (*above)(shared_promise& self) noexcept;  ///< what awaits them all; a task must be waiting
+  };
   static constexpr bool is_of_callback = true;
-  explicit shared_promise(failure* on_failure) noexcept : on_failure_(on_failure) {}
+  explicit shared_promise(const functions* its_functions) noexcept : functions_(its_functions) {}
 
   [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
   void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
@@ -114,18 +142,25 @@ class shared_promise {
   static void tell(std::coroutine_handle<> parent, const void* task, stop_reason stopped_for) noexcept;
 
  private:
-  failure* on_failure_;
+  friend class shared_frame;
+  const functions* functions_;
   const environment* environment_;  // uninitialised until it is set
 };
 /// Identified by its destroy function.
 class shared_frame : public basic_callback_frame<shared_promise> {
  public:
-  shared_frame(function* on_resume, shared_promise::failure* on_failure) noexcept
-      : basic_callback_frame(on_resume, on_failure) {
+  /// `its_functions` live longer.
+  shared_frame(function* on_resume, const shared_promise::functions* its_functions) noexcept
+      : basic_callback_frame(on_resume, its_functions) {
     set_destroy_function(mark);
   }
   [[nodiscard]] static bool is_one(std::coroutine_handle<> handle) noexcept {
     return static_cast<callback_mark::function* const*>(handle.address())[1] == mark;
+  }
+  /// Requires: is_one().
+  [[nodiscard]] static awaiting_frame above(std::coroutine_handle<> handle) noexcept {
+    auto& promise = std::coroutine_handle<shared_promise>::from_address(handle.address()).promise();
+    return promise.functions_->above(promise);
   }
 
  private:
@@ -138,7 +173,7 @@ inline void shared_promise::tell(std::coroutine_handle<> parent, const void* tas
                                  stop_reason stopped_for) noexcept {
   if (!shared_frame::is_one(parent)) return;
   auto& promise = std::coroutine_handle<shared_promise>::from_address(parent.address()).promise();
-  promise.on_failure_(promise, task, stopped_for);
+  promise.functions_->on_failure(promise, task, stopped_for);
 }
 }  // namespace detail
 }  // namespace coracle

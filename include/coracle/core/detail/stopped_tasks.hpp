@@ -22,6 +22,9 @@
 // The awaiter in the frame above will destroy the frame below again, so that frame's memory is kept as an
 // ended_frame, which looks like a failed task and whose destroy function frees the memory.
 //
+// Where children are awaited together, the walk up leads through the frame that they continue to what awaits
+// them all. After the last child, its operation does the same with the task that awaits it: stopped_parent.
+//
 // All frames on the way are suspended, and nothing else resumes them: they belong to the thread that removed
 // the wait from its queue until it posts the coroutine, and then to the executor. Nothing here is therefore
 // atomic.
@@ -62,6 +65,9 @@ class ended_frame : public task_frame {
 /// The frame that awaits a task.
 class task_above {
  public:
+  /// For a frame that is a task or is told.
+  explicit task_above(awaiting_frame known) noexcept
+      : frame_(known.frame), is_told_(known.is == awaiting_frame::kind::callback) {}
   explicit task_above(const task_frame& body) noexcept {
     if (body.parent.has(task_mark::folds)) {
       // The awaiter begins with the body, followed by the slot: core/detail/task_awaiter.hpp.
@@ -76,6 +82,12 @@ class task_above {
   [[nodiscard]] std::coroutine_handle<> handle() const noexcept {
     return std::coroutine_handle<>::from_address(frame_);
   }
+  /// Returns the frame on whose behalf this one waits. Requires: is_told().
+  [[nodiscard]] awaiting_frame passes_on_to() const noexcept {
+    if (shared_frame::is_one(handle())) return shared_frame::above(handle());
+    if (!callback_mark::is_of_member(handle())) return {};
+    return shared_frame::above(std::coroutine_handle<>::from_address(static_cast<void**>(frame_)[2]));
+  }
   /// Requires: not is_told().
   [[nodiscard]] task_frame& task() const noexcept { return *static_cast<task_frame*>(frame_); }
 
@@ -89,9 +101,16 @@ class task_above {
 inline bool ends_quietly(const task_frame& body, stop_reason why) noexcept {
   if (!CORACLE_EXCEPTIONS()) return true;
   if (why == stop_reason::out_of_memory) return false;
-  task_above above(body);
-  while (!above.is_told()) above = task_above(above.task());
-  return callback_mark::is_of_outcome(above.handle());
+  for (task_above above(body); !callback_mark::is_of_outcome(above.handle());) {
+    if (!above.is_told()) {
+      above = task_above(above.task());
+    } else if (const awaiting_frame next = above.passes_on_to(); next.is != awaiting_frame::kind::other) {
+      above = task_above(next);
+    } else {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Ends `body`, which is suspended, and the tasks that await it. Returns the coroutine to resume next.
@@ -107,6 +126,28 @@ CORACLE_TRANSFER_ABI() inline std::coroutine_handle<> end_tasks(task_frame& body
     ending = &above.task();
   }
 }
+
+/// A task whose children have been stopped, and that is ended when it is resumed.
+class stopped_parent {
+ public:
+  /// Returns false if the task must be resumed and throw. Requires: the task is suspended, and only the caller
+  /// has it resumed.
+  CORACLE_COLD() static bool note(std::coroutine_handle<> task, stop_reason why) noexcept {
+    auto& body = *static_cast<task_frame*>(task.address());
+    if (!ends_quietly(body, why)) return false;
+    body.outcome = stopped_outcome::of(why);
+    task_frame::function* end = &resumed;
+    CORACLE_HIDES_RESUMED(end);
+    body.resume = end;
+    return true;
+  }
+
+ private:
+  CORACLE_TRANSFER_ABI() static void resumed(task_frame* body) {
+    const std::coroutine_handle<> next = end_tasks(*body, stopped_outcome::reason(body->outcome));
+    CORACLE_RETURN_TO(body, next);
+  }
+};
 
 /// A task that waits, and that a stop request ends when it is resumed.
 class stopped_wait {
