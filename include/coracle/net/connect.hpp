@@ -55,8 +55,9 @@ inline task<socket> connect_to(io_service& service, ip_endpoint address) {
   co_return first;
 }
 
-/// Awaitable of a stream to the Unix socket at `remote`. The system does not say when the backlog of a server has room again, so
-/// while it is full this tries again after 1 ms, then after twice as long each time, at most 128 ms.
+/// Awaitable of a stream to the Unix socket at `remote`. The system does not report when a full backlog has
+/// room again, so while it is full this retries after 1 ms, then after twice the previous delay, at most 128
+/// ms.
 ///
 /// Resumes on    the executor on which it was awaited.
 /// Cancellation  ends the attempt or the wait at once.
