@@ -1,5 +1,5 @@
-// examples/38_port_forwarder.cpp -- a port forwarder: TCP on one side, a Unix socket on the other, both ends of each
-// connection passed on.
+// examples/38_port_forwarder.cpp -- a port forwarder between TCP and a Unix socket, which forwards
+// half-closes.
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 

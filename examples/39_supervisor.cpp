@@ -1,5 +1,5 @@
-// examples/39_supervisor.cpp -- a process supervisor: starts a worker again when it fails, later each time, and at SIGTERM
-// ends it in peace.
+// examples/39_supervisor.cpp -- a process supervisor: restarts a failed worker with backoff, and ends it
+// gracefully at SIGTERM.
 // SPDX-License-Identifier: MIT
 #include <signal.h>
 #include <unistd.h>

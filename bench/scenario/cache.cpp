@@ -1,4 +1,5 @@
-// bench/scenario/cache.cpp -- lookups in a cache of which nine in ten are hits; those that miss share one load of each key.
+// bench/scenario/cache.cpp -- cache lookups, nine in ten of them hits; concurrent misses of a key share one
+// load.
 // SPDX-License-Identifier: MIT
 #include <coracle/coracle.hpp>
 #include <cstdint>
@@ -26,7 +27,8 @@ constexpr long lookups_a_client = 5000;
 constexpr key hot_keys = 1000;
 constexpr int rounds_of_a_load = 1000;
 
-/// The key of a lookup: nine in ten are in the cache; the others are new, and come in two clients at about the same time.
+/// The key of a lookup. Nine in ten are in the cache; the others are new, and two clients ask for each at
+/// about the same time.
 key key_of(long lookup, unsigned client, std::minstd_rand& random) {
   if (lookup % 10 != 0) return random() % hot_keys;
   return hot_keys + static_cast<key>(lookup) * clients + client / 2;
@@ -96,7 +98,8 @@ void cache_with_single_flight(scenario& run) {
   run.expect(results[7] == expected(7, lookups), "each lookup gives the key's value");
 }
 
-/// Two threads, which do the lookups of one client after the other, a mutex, and a future for each key that is being loaded.
+/// Two threads, each carrying out the lookups of one client after the other; a mutex, and a future for each
+/// key that is being loaded.
 void threads_cache_with_single_flight(scenario& run) {
   values known = hot_values();
   std::unordered_map<key, std::shared_future<std::uint64_t>> loading;

@@ -21,8 +21,8 @@ struct job {
 /// Handles one job. An exception means that it is to be tried again.
 using job_handler = std::function<coracle::task<>(const job&)>;
 
-/// A job that this process has, until it says what became of it. Without a word, as when the process dies, the queue gives it
-/// to another worker after a while.
+/// A job that this process holds until it reports the outcome. Without a report, as when the process dies,
+/// the queue gives the job to another worker after a while.
 class delivery {
  public:
   delivery() = default;

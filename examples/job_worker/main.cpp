@@ -3,7 +3,7 @@
 //
 //   job_worker local COUNT         handles COUNT jobs of its own
 //   job_worker add URL COUNT       adds jobs to the stream of the NATS server at URL
-//   job_worker work URL            handles jobs from there, until SIGTERM or Ctrl-C: then it finishes those that it has
+//   job_worker work URL            handles jobs from there, until SIGTERM or Ctrl-C, then finishes those it has
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
 #include <csignal>
@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 
 constexpr int most_at_once = 8;
 
-/// The work. What it does may be done twice, if a worker dies between it and done(): a job that has been done must be
-/// recognised by its id, here by whoever reads the lines.
+/// The work. It may be done twice if a worker dies between doing it and calling done(), so a finished job
+/// must be recognised by its id; here, by the reader of the output.
 coracle::task<> handle(const job& mine) {
   if (mine.text == "poison") throw std::runtime_error("cannot be done");
   co_await coracle::sleep_for(mine.text == "long" ? 3s : 50ms);

@@ -54,7 +54,8 @@ class nats_jobs final : public job_queue {
     make_stream();
   }
 
-  /// Adds a job. It is in the server's files when this returns. An id that was added within two minutes is not added again.
+  /// Adds a job, which is in the server's files when this returns. An id added again within two minutes is
+  /// ignored.
   void add(const job& added) {
     jsPubOptions options;
     jsPubOptions_Init(&options);
@@ -65,8 +66,8 @@ class nats_jobs final : public job_queue {
             "publish");
   }
 
-  /// From now on jobs arrive, and at most `limit` of them are on their way or in this process without being done: so that
-  /// what waits here is bounded.
+  /// Starts receiving jobs. At most `limit` of them are unfinished here or on their way, so the jobs that
+  /// wait here are bounded.
   void subscribe(int limit) {
     jsSubOptions options;
     jsSubOptions_Init(&options);

@@ -1,4 +1,4 @@
-// tests/fuzz/locks.cpp -- async_semaphore and async_mutex against a count and a queue: first come, first served.
+// tests/fuzz/locks.cpp -- async_semaphore and async_mutex against a count and a FIFO queue.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <coracle/core/operation_cancelled.hpp>
@@ -16,9 +16,9 @@ using coracle_test::must;
 enum class end { acquired, cancelled };
 using party = coracle_test::party<end>;
 
-/// A mutex is a semaphore of one permit that is released only by its holder. Between unlock() and the moment at which the woken
-/// waiter runs, others may take it (ADR 28): the game runs each woken waiter at once, so that the order is that of arrival.
-/// What happens in between is checked by tests/model/mutex.cpp and the unit tests.
+/// A mutex is a semaphore with one permit that only its holder releases. Another thread may take it between
+/// unlock() and the resumption of the woken waiter (ADR 28). Here each woken waiter runs immediately, so the
+/// order is that of arrival. tests/model/mutex.cpp and the unit tests check the other case.
 struct mutex {
   explicit mutex(int) {}
   static constexpr bool is_exclusive = true;

@@ -25,8 +25,8 @@ using coracle_test::cxx20::program;
 /// The first are atomics, the last is a plain field.
 constexpr unsigned words = 2, cells = 1, locations = words + cells;
 
-/// A program from a seed. Small values, so that different writes are often told apart and a compare_exchange often meets
-/// what it expects.
+/// A program made from a seed. Its values are small, so that writes can usually be told apart and a
+/// compare_exchange often finds the expected value.
 class drawing {
  public:
   explicit drawing(std::uint64_t seed) : random_(seed) {}

@@ -1,4 +1,4 @@
-// tests/model/broadcast_watch.cpp -- what is published, and those who wait for more.
+// tests/model/broadcast_watch.cpp -- published values and the receivers that wait for more.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/channels/broadcast.hpp>

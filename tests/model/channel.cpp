@@ -50,7 +50,7 @@ void send_against_recv(std::size_t capacity) {
   sender.join();
   model_expect(seen == 42 && end == sent::well, "the element, and what was written before it");
 }
-/// Who waits first has lost its choice, so the sender, that sees somebody wait, puts the element into the
+/// The first waiter has lost its choice, so the sender, which sees a waiter, puts the element into the
 /// buffer.
 void send_past_a_lost_one_against_recv() {
   channel<item> ch{1};

@@ -1,6 +1,6 @@
 // tests/model/channel_cases.hpp -- how every channel ends, and what a stop request does to it.
-// Whoever includes it has, beside the elements of the channel, receive(channel, seen), which gives `nothing` at the end,
-// and send(channel, value, end).
+// A file that includes this defines the elements of the channel, receive(channel, seen), which gives
+// `nothing` at the end, and send(channel, value, end).
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "model_waits.hpp"

@@ -304,8 +304,8 @@ detached_in_place take_as_branch(const stoppable_place&, coracle::detail::choice
     end = wait_end::cancelled;
   }
 }
-/// A notified branch, whose condition holds, against the other branch of its choice: whichever loses leaves
-/// the item, and the notification, to the next.
+/// A notified branch, whose condition holds, against the other branch of its choice: if it loses, the item
+/// and the notification go to the next waiter.
 void notified_branch_against_the_other() {
   guarded at;
   coracle::detail::choice one_of;

@@ -10,17 +10,19 @@
 #include <utility>
 #include <vector>
 
-/// A reference for the model checker, which shares no code with it and works the other way round: instead of running a
-/// program step by step it lists all candidate executions, each a choice of what every read sees and of an order of the
-/// writes to every location, and keeps those that the axioms of the memory model allow.
+/// A reference for the model checker that shares no code with it and works the other way round. Instead of
+/// running a program step by step, it lists all candidate executions, each a choice of the value of every
+/// read and of an order of the writes to every location, and keeps those that the axioms of the memory model
+/// allow.
 ///
 /// The axioms are C++20's (N4861), named where they stand: [intro.races], [atomics.order], [atomics.fences].
 /// Two are stronger:
-///   - no value out of thin air: what is sequenced before and what is read from together have no cycle, as in RC11
-///     (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017).
+///   - no value out of thin air: sequenced-before and reads-from together have no cycle, as in RC11 (O. Lahav,
+///     V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017).
 ///     The standard only asks for that in prose; load buffering is lost with it;
-///   - `in_order` are those executions in which some order of the steps agrees with all modification orders, too, and with
-///     the order of the seq_cst operations. These are what a checker can meet that runs one step after the other.
+///   - `in_order` are the executions in which some order of the steps also agrees with all modification orders
+///     and with the order of the seq_cst operations: those that a checker can reach by running one step after
+///     the other.
 namespace coracle_test::cxx20 {
 using order = std::memory_order;
 
@@ -46,7 +48,8 @@ struct instruction {
 using thread_program = std::vector<instruction>;
 using program = std::vector<thread_program>;
 
-/// An outcome: of each thread what its reads saw, "y" for a compare_exchange that happens, then the last values.
+/// An outcome: the values that each thread read, "y" for a compare_exchange that succeeds, then the final
+/// values.
 struct behaviour {
   std::set<std::string> allowed;   ///< by the axioms
   std::set<std::string> in_order;  ///< those of them in some order of the steps
@@ -219,8 +222,8 @@ class enumeration {
     }
     return true;
   }
-  /// Of each location all permutations of its writes, in which a read-modify-write comes right after what it has read:
-  /// [atomics.order] 10.
+  /// Tries all permutations of the writes to each location in which a read-modify-write directly follows the
+  /// write that it reads: [atomics.order] 10.
   void choose_modification_order(unsigned at) {
     if (at == locations_) return judge();
     std::vector<unsigned> writes;
@@ -249,8 +252,9 @@ class enumeration {
 
   // ---- the axioms ----
 
-  /// Whether `read` takes its value from the release sequence that `head` begins: `head` and the read-modify-writes that
-  /// follow it at once in the modification order, so each reads from the one before. [intro.races] 5.
+  /// Returns true if `read` reads from the release sequence that `head` begins: `head` and the
+  /// read-modify-writes that directly follow it in the modification order, each reading from the previous
+  /// one. [intro.races] 5.
   [[nodiscard]] bool reads_release_sequence(unsigned read, unsigned head) const {
     for (unsigned from = events_[read].source;; from = events_[from].source) {
       if (from == head) return true;
@@ -285,7 +289,8 @@ class enumeration {
       }
     }
     const relation coherence = (read_from_ | modified_ | from_read).closure();  // [atomics.order] 3
-    // The four rules of coherence, [intro.races] 15 to 18, in one: nothing happens before what comes before it there.
+    // The four coherence rules, [intro.races] 15 to 18, in one: the order of what happens before never
+    // contradicts the coherence order.
     if (!(happens_before_ * coherence).is_irreflexive()) return;
     const relation sequential = constraints_of_sequential(coherence);
     if (!sequential.is_acyclic()) return;
@@ -315,8 +320,8 @@ class enumeration {
     }
     return result;
   }
-  /// [atomics.order] 4.1 to 4.4: A is coherence-ordered before B, and `from` is A or a fence that happens before A, and
-  /// `to` is B or a fence that B happens before.
+  /// [atomics.order] 4.1 to 4.4: A is coherence-ordered before B; `from` is A or a fence that happens before
+  /// A; `to` is B or a fence that B happens before.
   [[nodiscard]] bool has_coherent_pair(unsigned from, unsigned to, const relation& coherence) const {
     for (unsigned a = 0; a != size(); ++a) {
       if (is_plain(a) || !(a == from || (is_fence(from) && happens_before_.has(from, a)))) continue;
@@ -327,7 +332,8 @@ class enumeration {
     }
     return false;
   }
-  /// Two accesses to a plain field, one of them a write, of which neither happens before the other: [intro.races] 21.
+  /// Two accesses to a plain field, at least one of them a write, neither of which happens before the other:
+  /// [intro.races] 21.
   [[nodiscard]] bool has_race() const {
     for (unsigned i = locations_; i != size(); ++i) {
       for (unsigned j = i + 1; is_plain(i) && j != size(); ++j) {

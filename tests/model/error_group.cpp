@@ -1,4 +1,4 @@
-// tests/model/error_group.cpp -- several errors as one, whose copies two threads use and drop.
+// tests/model/error_group.cpp -- an error_group whose copies two threads use and destroy.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/error_group.hpp>
 #include <optional>

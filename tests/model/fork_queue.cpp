@@ -1,5 +1,5 @@
-// tests/model/fork_queue.cpp -- the queue of what a thread has forked: nothing is lost, nothing is taken
-// twice, and whoever sleeps is called.
+// tests/model/fork_queue.cpp -- a thread's queue of forked work: no entry is lost or taken twice, and a
+// sleeper is woken.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/exec/run_loop.hpp>
@@ -163,7 +163,7 @@ void slots_are_used_again() {
   }
   all_are_taken(items);
 }
-/// A slot whose entry was taken back holds another one when the thief reads it.
+/// The thief reads a slot that holds another entry by then: the first one was taken back.
 void slot_of_one_taken_back() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -222,8 +222,8 @@ void filler_in_a_used_slot() {
   }
   all_are_taken(items);
 }
-/// Of the owner, which pushes and looks who sleeps, and of who goes to sleep and looks once more, one sees
-/// the other.
+/// The owner pushes, then looks for sleepers; a thread about to sleep announces it, then looks for entries.
+/// At least one of the two sees the other.
 void sleeper_is_called() {
   coracle::run_loop place;
   tested_queue queue{place};

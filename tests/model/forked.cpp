@@ -56,7 +56,7 @@ void child_meets_join() {
   on_two_workers(pool, parent);
   model_expect(ends == 1, "it goes on once");
 }
-/// Two children: whoever takes the oldest has all that comes after it.
+/// Two children: the thread that takes the older one also takes everything that follows it.
 template <bool WithThird>
 void two_children() {
   two_workers pool;

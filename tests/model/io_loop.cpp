@@ -29,8 +29,8 @@ using order = std::memory_order;
 using time_point = std::chrono::steady_clock::time_point;
 using namespace std::chrono_literals;
 
-/// One word holds all that ends a sleep; whoever takes it out tells the loop. It is made late, as that of
-/// epoll is. A request is over when over() says so.
+/// One word holds every reason to end a sleep; the thread that takes it out informs the loop. It is created
+/// late, as epoll's is. A request has ended when over() says so.
 class played_backend final : public coracle_test::inert_io_backend {
  public:
   played_backend(coracle::detail::io_system& system, io_loop& loop) noexcept
@@ -56,10 +56,10 @@ class played_backend final : public coracle_test::inert_io_backend {
     if (seen & completed) loop_.finish_in_poll(*event_);
     return {(seen & woken) != 0, (seen & timer) != 0};
   }
-  /// Else a poll() that does not wait takes any wake(), as that of epoll does. A thread that is not to sleep,
-  /// and so polls again and again, could keep it from the sleeper whom it is for, in theory for ever.
+  /// If false, a poll() that does not wait consumes any wake(), as epoll's does. A thread that keeps polling
+  /// without sleeping could, in theory, keep a wake() from the sleeper that it is meant for.
   bool is_fair = false;
-  /// The number of such polls that take a wake() nevertheless.
+  /// The number of such polls that consume a wake() even so.
   unsigned unfair_looks = 0;
   /// Submitted requests complete immediately.
   void flush() noexcept override {
@@ -77,7 +77,7 @@ class played_backend final : public coracle_test::inert_io_backend {
   void set_timer(std::uint64_t) noexcept override {}
   /// The time of set_timer() has come.
   void ring() noexcept { poller_.make().tell(timer); }
-  /// Found by the poll whose sleep it ends.
+  /// The poll that ends the sleep finds it.
   void over(io_event& event) noexcept {
     event_ = &event;
     poller_.make().tell(completed);
@@ -416,7 +416,7 @@ void two_timers_come() {
   at.io.process_one_event();
   model_expect(second == 1, "the other");
 }
-/// Of one whose time has come.
+/// For a timer that is due.
 void stop_against_past_timer() {
   place at;
   at.system.time.store(9, order::relaxed);

@@ -188,8 +188,8 @@ void stop_against_the_last_branch() {
   stopper.join();
   model_expect(end != wait_end::waits && branch == wait_end::carried_out, "both go on");
 }
-/// Two arrive at the same time, so the last of them has seen no hint that it is, while one who waits is
-/// stopped.
+/// Two threads arrive at the same time, so the last to arrive has seen no hint that it is the last; a waiter
+/// is stopped meanwhile.
 void stop_against_two_arrivals() {
   async_barrier barrier{3};
   stoppable_place place;

@@ -47,7 +47,7 @@ void lock_against_change() {
   third.join();
   model_expect(at.counted() == 3, "each has counted");
 }
-/// unlock() is the last access: who locks it next may destroy it.
+/// unlock() is the last access: the next thread to lock it may destroy it.
 template <class Word>
 void next_holder_destroys_it() {
   auto at = std::make_unique<guarded<Word>>();

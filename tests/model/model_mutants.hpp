@@ -1,4 +1,4 @@
-// tests/model/model_mutants.hpp -- makes the shipped code wrong in one place after the other: do the cases notice?
+// tests/model/model_mutants.hpp -- breaks the shipped code in one place after another: does a case fail?
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <sys/resource.h>
@@ -99,15 +99,16 @@ using shipped_mutants = statement_mutants;
 using shipped_mutants = access_mutants;
 #endif
 
-/// Runs every case once as it is, and notes the places in shipped code that it meets; then every mutant of these
-/// places, in a process of its own, against the cases that meet it, the cheapest first, until one fails. A line
-/// each: "killed" or "survived", what `Kind` says of it, the case that saw it and what it saw. What that means is for
-/// tools/mutants.py and tools/statement_mutants.py to say, which know the other programs.
+/// Runs every case once unchanged and notes the places in shipped code that it reaches. Then runs each mutant
+/// of these places, in a process of its own, against the cases that reach it, the cheapest first, until one
+/// fails. Prints a line for each: "killed" or "survived", the description by `Kind`, the case that failed and
+/// its message. tools/mutants.py and tools/statement_mutants.py, which know the other programs, draw the
+/// conclusions.
 template <class Kind>
 class model_mutants {
  public:
-  /// `budget`: executions of one case, as it is and with each mutant. `left_out`: a file that names mutants not to try, a line
-  /// each, as Kind::name_of() does; empty: there is none.
+  /// `budget`: executions of one case, unchanged and with each mutant. `left_out`: a file that names the
+  /// mutants to skip, one per line in the form of Kind::name_of(); may be empty.
   model_mutants(std::uint64_t budget, const std::string& left_out) : budget_(budget) {
     if (left_out.empty()) return;
     std::ifstream file{left_out};

@@ -405,7 +405,7 @@ void stop_on_the_way_against_try_lock() {
   model_expect(at.entered == tried, "excluded, or told that it is held");
   expect_free(at.mutex);
 }
-/// The wait in the queue of one who is stopped while another is on its way.
+/// A queued waiter is stopped while another thread is about to join the queue.
 void stop_behind_the_woken() {
   guarded at;
   model_executor place;

@@ -1,4 +1,4 @@
-// tests/model/orders_sync.cpp -- cases for locks and counts that no other case needs: found by tools/mutants.py.
+// tests/model/orders_sync.cpp -- cases for orders in locks and counts that only mutants revealed.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/detail/linked_stop_source.hpp>
 #include <coracle/core/stop.hpp>
@@ -30,7 +30,7 @@ void sources_come_and_go() {
   source.reset();
   model_expect(!token.stop_possible(), "none is left");
 }
-/// The only source of a task that has ended, while somebody still holds a token.
+/// The only source, in a task that has ended, while another thread still holds a token.
 void only_source_goes() {
   const stop_source outer;
   const stop_token of_outer = outer.get_token();
@@ -76,7 +76,7 @@ detached sleep(sleepers& at) {
   co_await at.changed.wait(lock);
   ++at.awake;
 }
-/// Who falls asleep joins a queue from which somebody is taken meanwhile, without the mutex.
+/// A thread that goes to sleep joins a queue while another removes an entry from it without the mutex.
 void fall_asleep_against_notify() {
   sleepers at;
   sleep(at);

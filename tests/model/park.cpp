@@ -1,5 +1,5 @@
-// tests/model/park.cpp -- how threads sleep and exclude each other: park, small_mutex, one_shot, and the checker's own
-// condition variables and time.
+// tests/model/park.cpp -- sleeping and mutual exclusion: park, small_mutex, one_shot, and the checker's own
+// condition variable and clock.
 // SPDX-License-Identifier: MIT
 #include <coracle/base/thread.hpp>
 #include <memory>
@@ -12,8 +12,8 @@ namespace {
 using namespace coracle::detail;
 using namespace coracle_test;
 
-/// Each sees what the one before it wrote. That the holder stores something on its way lets those who wait look
-/// once more, and find it held.
+/// Each thread sees the writes of the one before it. The holder stores to the lock midway, so that waiters
+/// look again and find it held.
 template <unsigned Threads>
 void mutex_excludes() {
   small_mutex lock;
@@ -66,7 +66,7 @@ void two_wait(Notify notify) {
 void condition_is_seen() {
   two_wait([](condition_variable& changed) { changed.notify_all(); });
 }
-/// One notify_one() for two that wait: one of them sleeps for ever.
+/// One notify_one() for two waiters: one of them sleeps forever.
 void one_notify_for_two() {
   two_wait([](condition_variable& changed) { changed.notify_one(); });
 }

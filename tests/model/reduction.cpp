@@ -1,4 +1,5 @@
-// tests/model/reduction.cpp -- what the checker leaves out changes nothing: random small programs, with and without.
+// tests/model/reduction.cpp -- random small programs have the same outcomes with and without the checker's
+// reduction.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/base/atomic.hpp>

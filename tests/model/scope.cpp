@@ -170,7 +170,8 @@ void two_spawns() {
   model_expect(end == joined::well && a == 7 && b == 7, "both have run");
 }
 
-/// A child whose start was put off, because earlier starts are nested too deep, begins as another child ends.
+/// A child whose start was deferred, because earlier starts are nested too deeply, begins as another child
+/// ends.
 void late_start_against_end() {
   std::coroutine_handle<> child;
   plain_int a = 0, b = 0;

@@ -145,7 +145,8 @@ void stop_of_one_of_two() {
   model_expect(end != wait_end::waits && seen == 7, "both waits end");
 }
 
-/// A ring buffer and who fills and empties it; a data race is reported where a place is used twice at once.
+/// A ring buffer, its producers and its consumer. Using a slot twice at the same time is reported as a data
+/// race.
 template <class Sequencer, std::size_t Size>
 struct ring {
   explicit ring(std::size_t first_number = 0)

@@ -211,8 +211,8 @@ void stop_and_unlock_against_start() {
   model_expect(end != wait_end::waits, "the wait ends");
   expect_free(mutex);
 }
-/// A reader holds it, a writer waits, a reader behind it: that enters in any case, beside the first if it is the
-/// writer's stop that lets it in.
+/// A reader holds the mutex, a writer waits, and a second reader waits behind it. The second reader gets in
+/// either way: beside the first one if the writer's stop admits it.
 void stop_of_a_writer_lets_readers_in() {
   guarded at;
   stoppable_place place;

@@ -12,7 +12,7 @@ namespace {
 using coracle::shared_task;
 using namespace coracle_test;
 
-/// A result whose end the checker sees, so that it is after what everybody does with it.
+/// A result whose destruction the checker sees: it must follow every use.
 struct watched {
   explicit watched(int initial) : value(initial) {}
   watched(const watched&) = default;
@@ -125,7 +125,7 @@ void awaiters_on_executor(bool alone) {
   ender.join();
   model_expect(first == 7 && second == (alone ? 0 : 7), "each sees the result");
 }
-/// The last handle, whoever drops it, frees the frame after what the others did to the result.
+/// The last handle to be dropped, on either thread, frees the frame after every use of the result.
 void drop_handles() {
   plain_int runs = 0;
   int first = 0, second = 0;
@@ -153,7 +153,7 @@ void copy_and_drop() {
   other.join();
   model_expect(runs == 0, "nobody has started it");
 }
-/// The body holds a handle of its own: its end frees the frame, if nobody else is left.
+/// The body holds a handle to its own task: its end frees the frame if there is no other handle.
 void drop_against_end() {
   plain_int runs = 0;
   wait_end end = wait_end::waits;

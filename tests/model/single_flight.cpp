@@ -1,4 +1,4 @@
-// tests/model/single_flight.cpp -- callers who share one execution of the work, come, are stopped and leave.
+// tests/model/single_flight.cpp -- callers that share one execution arrive, are stopped and leave.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/single_flight.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>

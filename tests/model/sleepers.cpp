@@ -66,7 +66,7 @@ void lone_post_is_not_missed() {
   post_alone(all, work);
   worker.join();
 }
-/// One has napped before and sleeps again; or the other does, and who posts relies on neither.
+/// One thread has napped before and sleeps again, or the other does; the thread that posts relies on neither.
 void one_naps_one_sleeps() {
   sleepers all;
   queue work;

@@ -17,8 +17,8 @@ detached note_turn(strand& alone, plain_int& turns, int& mine) {
   mine = turns;
 }
 
-/// Either thread posts, and runs what is there: so one run may follow another on the other thread, or be under way
-/// while a post arrives.
+/// Each thread posts, then runs what is queued: a run may follow another one on the other thread, or be in
+/// progress while a post arrives.
 template <unsigned Threads>
 void all_post_and_run() {
   model_executor below;

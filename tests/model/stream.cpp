@@ -40,7 +40,8 @@ detached_in_place run(const stoppable_place&, model_executor& on, Pipeline all, 
   at_end();
 }
 
-/// The work on an element ends on this thread while another one stops the pipeline, which joins it on every way out.
+/// The work on an element ends on this thread while another thread stops the pipeline, which joins the work
+/// on every path.
 void stop_against_end_of_work() {
   stoppable_place place;
   std::coroutine_handle<> handle;

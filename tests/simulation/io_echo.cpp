@@ -1,6 +1,5 @@
-// tests/simulation/io_echo.cpp -- an echo server and its clients on a network where everything goes wrong:
-// what comes back is what was sent, or there is an error; nobody waits for ever; the server stops when it is
-// asked to.
+// tests/simulation/io_echo.cpp -- an echo server and its clients on a network with every fault: a client gets
+// back what it sent, or an error; no client waits forever; the server stops on request.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/compose/async_scope.hpp>

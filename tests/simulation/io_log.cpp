@@ -126,7 +126,8 @@ task<> live(world& w, simulated_host& host, durability how, history& h) {
   }
 }
 
-/// What is there after the crash: what was promised, and at most one of those that were tried.
+/// After the crash the log has every record that append() confirmed, and at most one that it was still
+/// writing.
 bool is_kept(const history& h, const std::vector<std::string>& found) {
   const std::size_t promised = h.promised.size();
   if (found.size() < promised || found.size() > promised + 1) return false;

@@ -30,8 +30,8 @@ std::vector<int> numbers_of(const std::exception_ptr& error) {
   }
 }
 
-/// A family of children that fail, sleep, or have children of their own; who was born, who has died, and of
-/// what.
+/// Children that fail, sleep, or have children of their own. Records which have started, which have ended,
+/// and how.
 class family {
  public:
   explicit family(world& its_world) : w(its_world) {}

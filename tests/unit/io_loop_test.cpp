@@ -60,7 +60,7 @@ struct script {
   std::uint64_t operation_takes = slice / 16;
   bool is_simulated = false;  ///< others run the loop, and always count as a run() that sleeps
 
-  /// Code that runs for a given time.
+  /// Advances both clocks, as code that runs for `some` ticks would.
   void spend(std::uint64_t some) {
     ticks += some;
     time += std::chrono::nanoseconds(some);

@@ -6,8 +6,8 @@
 #endif
 
 namespace coracle::detail {
-/// An atomic word made of the compiler's built-in functions, for core/task.hpp and what it includes: <atomic> takes three times
-/// as long to parse as all of these. Prefer atomic<T> elsewhere. The order of each access is in its name.
+/// An atomic word made of compiler built-ins, for core/task.hpp and what it includes: <atomic> takes three
+/// times as long to parse as all of these. Prefer atomic<T> elsewhere. Each access names its order.
 #if defined(CORACLE_MODEL)
 inline namespace modelled {
 template <class T>

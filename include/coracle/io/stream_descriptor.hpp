@@ -101,8 +101,9 @@ class stream_descriptor {
     return write_all(std::as_bytes(std::span{text}), std::move(token), written);
   }
 
-  // For a library that reads and writes by itself, on a descriptor of its own, and only needs to be told when: give this a
-  // copy, made by dup(). It must not block, and reads until EAGAIN, since others may have been faster.
+  // For a library that reads and writes by itself, on a descriptor of its own, and only needs to know when:
+  // construct this from a copy of that descriptor, made by dup(). The library's descriptor must be
+  // non-blocking, and the library must handle EAGAIN, because another reader may have been faster.
 
   /// Awaitable of nothing: it can be read, or is at its end, or has failed. A regular file always can.
   stream_wait_operation wait_readable(stop_token token = {}) noexcept {

@@ -64,8 +64,9 @@ struct connect_attempt {
   co_return first;
 }
 
-/// Awaitable of a stream to the Unix socket at `remote`. The system does not say when the backlog of a server has room again, so
-/// while it is full this tries again after 1 ms, then after twice as long each time, at most 128 ms.
+/// Awaitable of a stream to the Unix socket at `remote`. The system does not report when a full backlog has
+/// room again, so while it is full this retries after 1 ms, then after twice the previous delay, at most 128
+/// ms.
 ///
 /// Resumes on    the executor on which it was awaited.
 /// Cancellation  ends the attempt or the wait at once.

@@ -66,16 +66,17 @@ template <class Function>
 auto on_scope_exit(Function&& function) {
   return detail::scope_guard<Function, detail::scope_end::any>{static_cast<Function&&>(function)};
 }
-/// As on_scope_exit, but calls it only where an exception leaves the scope, or a stop request ends the task where it waits.
-/// This is told by the number of exceptions in flight on the thread: in a coroutine it is wrong where the scope began or
-/// ended inside a destructor that runs because of another exception and resumed the coroutine.
+/// As on_scope_exit, but calls the function only if an exception leaves the scope, or a stop request ends the
+/// task while it waits. It compares the number of exceptions in flight on the thread, which misleads it in a
+/// coroutine if the scope began or ended inside a destructor that another exception runs and that resumed the
+/// coroutine.
 template <class Function>
   requires std::is_invocable_v<Function&>
 auto on_scope_failure(Function&& function) {
   return detail::scope_guard<Function, detail::scope_end::failure>{static_cast<Function&&>(function)};
 }
-/// As on_scope_exit, but does not call it where on_scope_failure does, and told apart as there. It is called, too, where the
-/// owner of the coroutine destroys it while it waits.
+/// As on_scope_exit, but does not call the function where on_scope_failure would, detected in the same way.
+/// It is also called if the owner of the coroutine destroys it while it waits.
 ///
 /// Exceptions  those of the function leave the scope.
 template <class Function>

@@ -1,4 +1,4 @@
-// coracle/core/detail/frame_cache.hpp -- the free frames that a thread keeps, and their way from and to the heap.
+// coracle/core/detail/frame_cache.hpp -- the free frames of a thread, and the way to and from the heap.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

@@ -1,4 +1,4 @@
-// coracle/core/detail/frame_recycler.hpp -- allocating and freeing frames: the shortest path, and what it calls.
+// coracle/core/detail/frame_recycler.hpp -- allocation and release of frames, the short path first.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

@@ -30,10 +30,11 @@ struct disk_faults {
   [[nodiscard]] static disk_faults harsh() noexcept;
 };
 
-/// Files by name: "a/b" is a name like any other, and every directory exists. Written data is visible to all readers at
-/// once; but only data covered by sync(), or written with file_buffering_mode::write_through, is certain to
-/// survive a crash. Of the rest each write, and each 512 bytes of it, survives by chance; so does a file's
-/// name. Of the renamings and removals that no sync() of their directory covers, the first ones survive, by chance.
+/// Files by name: "a/b" is a name like any other, and every directory exists. Written data is visible to all
+/// readers immediately, but only data covered by sync(), or written with file_buffering_mode::write_through,
+/// is certain to survive a crash. Each other write, and each 512 bytes of it, survives or is lost at random,
+/// and so is a file's name. Of the renames and removals that no sync() of their directory covers, a random
+/// number survive, the oldest first.
 ///
 /// A host has one: see simulated_host::disk().
 ///
