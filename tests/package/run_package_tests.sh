@@ -60,6 +60,14 @@ unknown_component() {
     <<<"$output" | wc -l) == 1 ]]
 }
 
+# vcpkg and Conan are not in Debian: stand-ins run the recipes, with the build of `install` in place of a new one.
+vcpkg_port() {
+  cmake -DPORTFILE="$root/packaging/vcpkg/coracle/portfile.cmake" -DBUILT="$work/static-build" -DPACKAGES="$work/vcpkg" \
+    -P "$root/tests/package/recipes/vcpkg.cmake"
+  build_and_run "$work/k" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=io -DCMAKE_PREFIX_PATH="$work/vcpkg"
+}
+conan_recipe() { "$root/tests/package/recipes/check_conan.py" "$work/static-build" "$work/conan"; }
+
 # $1: the package; $2: what of consumer/ is compiled with it.
 by_pkg_config() {
   local flags
@@ -178,7 +186,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/instal
 fi
 cases=(find_package_static find_package_core find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
   unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model
-  gdb_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
+  vcpkg_port conan_recipe gdb_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0
 if [[ $(printf '%s\n' "$(cmake --version | grep -oE '[0-9.]+' -m 1)" 3.28 | sort -V | head -n 1) == 3.28 ]]; then
   cases+=(module)
