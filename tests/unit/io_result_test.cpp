@@ -34,22 +34,22 @@ TEST_CASE("as_io_result: gives what the operation gives") {
     co_await send_all(ends.client, "more");
     const std::string more = co_await receive_some(ends.server);
     CHECK(more == "more");
-    socket listener = listening(io);
-    socket client = socket::create_tcpv4(io);
+    coracle::net::socket listener = listening(io);
+    coracle::net::socket client = coracle::net::socket::create_tcpv4(io);
     const io_result<> connected = co_await as_io_result(client.connect(listener.local_endpoint()));
     CHECK(connected.has_value());
-    io_result<socket> accepted = co_await as_io_result(listener.accept());
+    io_result<coracle::net::socket> accepted = co_await as_io_result(listener.accept());
     CHECK(accepted.value().native_handle() >= 0);
   }());
 }
 
 TEST_CASE("as_io_result: gives an error of the system, and throws nothing") {
   io_service io;
-  socket listener = listening(io);
+  coracle::net::socket listener = listening(io);
   const ip_endpoint nobody = listener.local_endpoint();
   listener.close();
   io.run([&]() -> task<> {
-    socket client = socket::create_tcpv4(io);
+    coracle::net::socket client = coracle::net::socket::create_tcpv4(io);
     const io_result<> connected = co_await as_io_result(client.connect(nobody));
     CHECK(connected.error() == std::errc::connection_refused);
     const auto opened = co_await as_io_result(fs::open_read_only(io, "/no/such/file"));
@@ -70,7 +70,7 @@ TEST_CASE("as_io_result: gives errors that the library finds") {
     const auto present = co_await as_io_result(fs::exists(io, folder.path()));
     CHECK(present.value());
 
-    socket to = socket::create_udpv4(io), from = socket::create_udpv4(io);
+    coracle::net::socket to = coracle::net::socket::create_udpv4(io), from = socket::create_udpv4(io);
     to.bind(any_port);
     char one;
     for (const bool with_address : {false, true}) {
