@@ -60,8 +60,9 @@ class siblings_operation : public siblings {
 
   // ---- divided among the threads of a pool ----
 
-  /// Starts a child that is not before `First`, and returns the coroutine to resume. `place`: for
-  /// divided_start::offer_rest().
+  /// Starts a child that is not before `First`, and returns the coroutine to resume. `First` is 0 only for
+  /// the first start; in a tuple it limits the search for the child, and shows early that one child is all.
+  /// `place`: for divided_start::offer_rest().
   template <std::size_t First>
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_child(std::size_t which, std::size_t place) noexcept {

@@ -17,8 +17,8 @@ namespace coracle::detail {
 // A request takes the lock of the list, sets the reason, and then runs the listeners one by one, oldest
 // first, releasing the lock during each call. reason_ changes once, under the lock, so a listener is either
 // added before the requester reads the list or refused as too late. From then on, and while an outer state is
-// not linked, the list is closed. The outer state's lock is taken while this one is held, never the other way
-// round.
+// not linked, the list is closed: add() leaves its short path, and looks whether it is too late or has to
+// link this state first. The outer state's lock is taken while this one is held, never the other way round.
 //   [R1] load                    acquire  sees what the requester did before   pairs with R2
 //   [R2] none -> another         release  publishes it                         pairs with R1
 //   [R3] sources, any access     relaxed  a hint: a count that reaches 0 stays there
@@ -56,9 +56,9 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
   /// Runs the listeners, oldest first, and those of the linked states. Returns false if another thread does
   /// or has done so. Requires: the caller holds a reference meanwhile.
   bool request(stop_reason why) noexcept;
-  /// Called by a listener of another state; requests a stop here, too. Where many states are linked in a
-  /// chain, it runs once the listeners of the first have returned, so a chain of any length takes a bounded
-  /// stack.
+  /// Called by a listener of another state; requests a stop here, too. If such calls are nested
+  /// linked_requests::most deep on this thread, this one is queued for the request() at their bottom, so a
+  /// chain of any length takes a bounded stack.
   void request_linked(stop_reason why) noexcept;
   /// Returns false if stop was already requested; the listener is then not in the list.
   bool add(stop_listener& listener) noexcept {
@@ -86,7 +86,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
     if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete this; /*R5*/
   }
   /// For the holder of the only source: as drop_source() and drop(), but cheaper if it also holds the only
-  /// reference.
+  /// reference, which no other thread can then copy.
   void drop_only_source() noexcept {
     stop_registration::remove();
     if (references_.load(memory_order_acquire) == 1) { /*R6*/
@@ -98,6 +98,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
   }
 
  protected:
+  /// Virtual for the state that follows a std::stop_token (core/stop.hpp): the last owner deletes either.
   virtual ~stop_state() = default;
   /// Returns false if the last reference is gone and another thread is about to delete this.
   bool keep_unless_dropped() noexcept {
@@ -189,7 +190,7 @@ class wake_after_callbacks {
 inline bool stop_state::request(stop_reason why) noexcept {
   CORACLE_REQUIRE(why != stop_reason::none, "a stop was requested with stop_reason::none: give the reason");
   const wake_after_callbacks put_off{this_thread()};
-  note_in_row();
+  note_in_row();  // first: a token that sees the reason must not skip the check
   if (!run_listeners(why)) return false;
   linked_requests& linked = this_thread().requests;
   while (stop_state* const next = linked.first) {
@@ -223,6 +224,7 @@ inline void stop_state::request_linked(stop_reason why) noexcept {
   linked.last = this;
 }
 
+/// Returns false if stop was requested before, here or in an outer state that is not linked.
 inline bool stop_state::run_listeners(stop_reason why) noexcept {
   lock();
   if (take_outer_reason() != stop_reason::none) {
@@ -255,12 +257,13 @@ inline void stop_state::run_next() noexcept {
 CORACLE_NOINLINE()
 inline void stop_state::remove_from_others(stop_listener& listener, listener_list::word begun) noexcept {
   const bool closed = listeners_.end_lock(begun).is_closed();
-  if (!listener.link) [[unlikely]]
+  if (!listener.link) [[unlikely]]  // run_next() has taken it out
     return remove_called(listener);
   listeners_.take_out(listener);
   listeners_.unlock(closed);
 }
-/// Called with the lock held, which it releases.
+/// Called with the lock held, which it releases. Waits until the listener has returned, unless it is the
+/// listener itself that removes it: it would wait for its own end.
 CORACLE_COLD() inline void stop_state::remove_called(const stop_listener& listener) noexcept {
   one_shot returned;
   const bool waits = running_ == &listener && requester_ != &this_thread();

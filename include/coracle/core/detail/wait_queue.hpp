@@ -64,7 +64,9 @@ class wait_queue {
     while (each && each->is_lost()) each = after(*each);
     return each;
   }
-  /// Removes a waiter without serving it: it stays `queued` but is not linked. Requires: it is queued.
+  /// Removes a waiter without serving it: it stays `queued` but is not linked. A mutex does so to wake a
+  /// waiter that has yet to take the lock, and puts it back in front if another thread was faster. Its stop
+  /// listener stays registered. Requires: it is queued.
   void detach(queued_waiter& waiting) noexcept {
     waiters_.remove(waiting);
     waiting.set_progress(queued_waiter::queued);
