@@ -165,8 +165,13 @@ std::int64_t call(io_request& r) noexcept {
   }
 }
 
-/// Linux 5.9 and 5.10 may return 0 before the end of a file: preadv2(2), "Bugs".
+/// Returns true if a read of the page cache ended at `offset` because the file does. The cache has whole
+/// pages, so what it lacks begins with one, and a read that ends within a page has met the end of the file.
+/// One that ends between two pages says nothing; that includes one of 0 bytes, which Linux 5.9 and 5.10 may
+/// return anywhere: preadv2(2), "Bugs".
 bool is_end(const io_request& r, std::uint64_t offset) noexcept {
+  constexpr std::uint64_t least_page = 4096;
+  if (offset != r.offset && offset % least_page != 0) return true;
   struct ::stat about{};
   return ::fstat(r.record->fd, &about) == 0 && static_cast<std::uint64_t>(about.st_size) <= offset;
 }

@@ -231,6 +231,27 @@ TEST_CASE("file operation: a read that the end of the file cuts off takes no thr
   CHECK(seen.text() == "ched");
 }
 
+TEST_CASE("file operation: a read that the page cache has only the beginning of is not cut off there") {
+  constexpr std::size_t page = 4096;
+  epoll_system system;
+  io_service io{system};
+  const io_descriptor file = temporary_file(io);
+  const int fd = file.native_handle();
+  const std::string bytes(2 * page, 'x');
+  // One call each, because the cache keeps or drops what one call has written as a whole.
+  for (const std::size_t at : {std::size_t{0}, page})
+    REQUIRE(::pwrite(fd, bytes.data(), page, static_cast<off_t>(at)) == static_cast<ssize_t>(page));
+  REQUIRE(::fsync(fd) == 0);
+  REQUIRE(::posix_fadvise(fd, page, page, POSIX_FADV_DONTNEED) == 0);  // tmpfs keeps it
+  std::string buffer(2 * page, ' ');
+  outcome seen;
+  auto reading = coracle_test::started(
+      note(raw_operation(file, io_opcode::read_at, buffer.data(), buffer.size()), seen));
+  while (!seen.over) io.process_one_event();
+  CHECK(seen.result == static_cast<std::int64_t>(bytes.size()));
+  CHECK((buffer == bytes));
+}
+
 TEST_CASE("file operation: only what the page cache takes and gives is carried out where it is awaited") {
   epoll_system system;
   io_service io{system};
