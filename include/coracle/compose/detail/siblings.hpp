@@ -19,6 +19,7 @@ class sibling_promise {
   /// For an operation that is the child itself, which claims the choice before it ends. Not passed on.
   [[nodiscard]] choice* get_choice() noexcept;
 
+  static constexpr bool continues_a_member = true;
   siblings* together = nullptr;  // first: callback_mark::refuse_destroy_of_member
   bool claims_before_its_end = false;
 };
@@ -178,12 +179,8 @@ class sibling : public sibling_base {
  public:
   using result_type = typename child<Awaitable>::result_type;
 
-  explicit sibling(Awaitable&& value) : sibling_base(&over), work_(static_cast<Awaitable&&>(value)) {
-    set_destroy_function(&callback_mark::refuse_destroy_of_member);
-  }
-  sibling(sibling&& other) : sibling_base(&over), work_(std::move(other.work_)) {
-    set_destroy_function(&callback_mark::refuse_destroy_of_member);
-  }
+  explicit sibling(Awaitable&& value) : sibling_base(&over), work_(static_cast<Awaitable&&>(value)) {}
+  sibling(sibling&& other) : sibling_base(&over), work_(std::move(other.work_)) {}
 
   /// Returns false if it completed at once; the shared continuation is then not resumed.
   CORACLE_ALWAYS_INLINE() bool start(siblings& all) noexcept {

@@ -189,7 +189,8 @@ class siblings_operation : public siblings {
   /// throw.
   CORACLE_ALWAYS_INLINE() void end_if_stopped(std::coroutine_handle<> parent) noexcept {
     if constexpr (What != rule::collect) {
-      if (!this->all_gave_values()) [[unlikely]]
+      const bool has_result = What == rule::all ? this->all_gave_values() : this->winner() != nullptr;
+      if (!has_result) [[unlikely]]
         end_stopped(parent);
     }
   }

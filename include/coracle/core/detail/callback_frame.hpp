@@ -32,6 +32,12 @@ class callback_mark {
   [[nodiscard]] static bool is_of_outcome(std::coroutine_handle<> handle) noexcept {
     return at(handle) == &refuse_destroy_of_outcome;
   }
+  /// The mark of a frame with such a promise, unless the frame sets another.
+  template <class Promise>
+  static constexpr function* of() noexcept {
+    if constexpr (requires { requires Promise::continues_a_member; }) return &refuse_destroy_of_member;
+    return &refuse_destroy;
+  }
   /// Returns true for a callback_frame that is not a shared_frame.
   [[nodiscard]] static bool is_at(std::coroutine_handle<> handle) noexcept {
     return at(handle) == &refuse_destroy || is_of_outcome(handle) || is_of_member(handle);
@@ -106,7 +112,7 @@ class basic_callback_frame {
 
  private:
   function* resume_;
-  [[maybe_unused]] callback_mark::function* destroy_ = &callback_mark::refuse_destroy;
+  [[maybe_unused]] callback_mark::function* destroy_ = callback_mark::of<Promise>();
   [[no_unique_address]] Promise promise_;
 };
 /// A callback frame that passes an environment on.
