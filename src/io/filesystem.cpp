@@ -13,6 +13,7 @@
 
 #include "io_system.hpp"
 #include "status_of.hpp"
+#include "system_error.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -45,9 +46,6 @@ wording wording_of(io_opcode code) noexcept {
   }
 }
 
-[[noreturn]] void throw_error(int error, const std::string& what) {
-  throw std::system_error(error, std::system_category(), what);
-}
 }  // namespace
 
 // ---- path_operation ------------------------------------------------------------------------------------

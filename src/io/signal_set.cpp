@@ -12,9 +12,12 @@
 
 #include "io_system.hpp"
 #include "signal_route.hpp"
+#include "system_error.hpp"
 
 namespace coracle {
 namespace {
+using detail::throw_error;
+
 constexpr int last_signal = 64;
 static_assert(detail::atomic<std::uint64_t>::is_always_lock_free, "a signal handler takes no lock");
 
@@ -40,9 +43,6 @@ extern "C" void pass_on_signal(int number) {
   errno = error;
 }
 
-[[noreturn]] void throw_error(int error, const std::string& what) {
-  throw std::system_error(error, std::system_category(), what);
-}
 }  // namespace
 
 int signal_wait_operation::await_resume() {

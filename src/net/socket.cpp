@@ -10,13 +10,12 @@
 #include <system_error>
 
 #include "../io/io_system.hpp"
+#include "../io/system_error.hpp"
 #include "socket_address.hpp"
 
 namespace coracle::net {
 namespace {
-[[noreturn]] void throw_error(int error, const std::string& what) {
-  throw std::system_error(error, std::system_category(), what);
-}
+using coracle::detail::throw_error;
 
 ip_endpoint unspecified_like(const ip_endpoint& other) noexcept {
   return other.is_ipv4() ? ip_endpoint{ipv4_endpoint{}} : ip_endpoint{ipv6_endpoint{}};

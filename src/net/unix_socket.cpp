@@ -10,15 +10,13 @@
 
 #include "../io/io_system.hpp"
 #include "../io/owned_fd.hpp"
+#include "../io/system_error.hpp"
 
 namespace coracle::net {
 namespace {
 using coracle::detail::io_descriptor;
 using coracle::detail::io_descriptor_kind;
-
-[[noreturn]] void throw_error(int error, const std::string& what) {
-  throw std::system_error(error, std::system_category(), what);
-}
+using coracle::detail::throw_error;
 
 int type_of(unix_kind kind) noexcept {
   switch (kind) {

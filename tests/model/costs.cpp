@@ -220,7 +220,7 @@ void waits_for_room() {
 void children() {
   const auto child = []() -> task<> { co_return; };
   const auto parent = [&]() -> detached { co_await coracle::when_all(child(), child()); };
-  expect_accesses(9, "when_all() of two that do not wait", parent);
+  expect_accesses(10, "when_all() of two that do not wait", parent);
 }
 /// The fork queue is full: then the end of a child must check for its parent.
 task<int> nest(int depth) {
