@@ -1,4 +1,6 @@
 """gdb's commands: coracle bt, tasks, why, frame."""
+import gc
+
 import gdb
 
 from . import names, process, report
@@ -11,6 +13,7 @@ class _State:
 
 def _forget(_event=None):
     _State.snapshot = None
+    gc.unfreeze()
 
 
 def snapshot():
@@ -18,7 +21,12 @@ def snapshot():
     if gdb.selected_inferior().pid == 0 or gdb.selected_thread() is None:
         raise gdb.GdbError("no process: run the program, or load a core")
     if _State.snapshot is None:
-        _State.snapshot = process.Process()
+        gc.disable()  # it would look at each coroutine many times, and all of them stay
+        try:
+            _State.snapshot = process.Process()
+            gc.freeze()
+        finally:
+            gc.enable()
     return _State.snapshot
 
 

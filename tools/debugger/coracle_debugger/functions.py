@@ -52,6 +52,7 @@ class Function:
         self.name = names.of_coroutine(symbol)
         self.is_gcc = symbol.endswith(".actor]")
         self.file = self.line = self.frame_type = self.promise_type = None
+        self.size = None  # of its frames, if debug information says
         self.parent = None  # where in the frame the promise keeps it
         self.state = None  # where the frame keeps it: (offset, size)
         self.labels = {}
@@ -79,6 +80,7 @@ class Function:
                 self.labels[int(symbol.name.rsplit("_", 1)[1])] = symbol.line
         if self.frame_type is None:
             return
+        self.size = self.frame_type.sizeof
         state = find_field(self.frame_type, "_Coro_resume_index" if self.is_gcc else "__coro_index")
         if state:
             self.state = state[0], state[1].sizeof

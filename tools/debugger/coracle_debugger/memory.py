@@ -14,33 +14,43 @@ def read(address, size):
     return bytes(gdb.selected_inferior().read_memory(address, size))
 
 
-class _Copies:
-    """Of all writable memory, while the process is stopped: gdb takes long for each word."""
+class _Copy:
+    """Of a range of writable memory, while the process is stopped: gdb takes long for each word."""
 
-    starts = []
-    contents = []  # as words
+    def __init__(self, start, content):
+        self.start, self.end = start, start + len(content)
+        self.content = content
+        self.words = memoryview(content).cast("Q")
+
+
+_NOTHING = _Copy(0, b"")
+_copies = []
+_starts = []
+_last = _NOTHING  # read from most recently: neighbours are read together
 
 
 def keep(ranges):
     """Copies the ranges. What is read from there later comes from the copies."""
-    _Copies.starts, _Copies.contents = [], []
+    global _last  # pylint: disable=global-statement
+    _copies.clear()
+    _last = _NOTHING
     for start, end in ranges:
         try:
-            content = memoryview(read(start, (end - start) & ~(WORD - 1))).cast("Q")
+            _copies.append(_Copy(start, read(start, (end - start) & ~(WORD - 1))))
         except gdb.MemoryError:
             continue
-        _Copies.starts.append(start)
-        _Copies.contents.append(content)
+    _starts[:] = [copy.start for copy in _copies]
 
 
 def word(address):
     """The word there, or None if there is no memory."""
-    if address & (WORD - 1) == 0:
-        index = bisect.bisect_right(_Copies.starts, address) - 1
-        if index >= 0:
-            place = (address - _Copies.starts[index]) // WORD
-            if place < len(_Copies.contents[index]):
-                return _Copies.contents[index][place]
+    global _last  # pylint: disable=global-statement
+    if not address & (WORD - 1):
+        if not _last.start <= address < _last.end:
+            index = bisect.bisect_right(_starts, address) - 1
+            _last = _copies[index] if index >= 0 else _NOTHING
+        if _last.start <= address < _last.end:
+            return _last.words[(address - _last.start) >> 3]
     try:
         return struct.unpack("<Q", read(address, WORD))[0]
     except (gdb.MemoryError, OverflowError):
@@ -137,10 +147,21 @@ class Stacks:
 
 
 def pointers_into(code, stacks):
-    """(address, word) of each aligned word of the copies that points into the code, and is in use."""
-    for start, content in zip(_Copies.starts, _Copies.contents):
-        end = start + len(content) * WORD
-        used = (stacks.cut_unused(start, end)[0] - start) // WORD
+    """(start, words, places) of each copy: the places of the words that point into the code, and are in use."""
+    for copy in _copies:
+        used = stacks.cut_unused(copy.start, copy.end)[0] - copy.start
         for low, high in code:
-            yield from [(start + index * WORD, value) for index, value in enumerate(content)
-                        if low <= value < high and index >= used]
+            yield copy.start, copy.words, [place for place in _words_between(copy, low, high) if place * WORD >= used]
+
+
+def _words_between(copy, low, high):
+    """The places of such words, in order. All have the same upper bytes, which a regular expression finds fastest."""
+    first, last = low.to_bytes(WORD, "little"), (high - 1).to_bytes(WORD, "little")
+    differs = next((at for at in reversed(range(WORD)) if first[at] != last[at]), 0)
+    upper = first[differs + 1:]
+    if first[differs] == 0 or 0 in upper.rstrip(b"\0"):  # places that match might overlap
+        return [place for place, value in enumerate(copy.words) if low <= value < high]
+    bounds = b"-".join(re.escape(bytes([byte])) for byte in (first[differs], last[differs]))
+    found = re.finditer(b"[" + bounds + b"]" + re.escape(upper), copy.content)
+    aligned = [match.start() >> 3 for match in found if match.start() & (WORD - 1) == differs]
+    return [place for place in aligned if low <= copy.words[place] < high]

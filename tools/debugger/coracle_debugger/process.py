@@ -22,6 +22,9 @@ _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 class Coroutine:
     """A frame that is suspended or runs."""
 
+    __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "size",
+                 "state")
+
     def __init__(self, address, function):
         self.address = address
         self.function = function
@@ -32,7 +35,7 @@ class Coroutine:
         self.thread = None  # that runs it
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
-        self.size = function.frame_type.sizeof if function.has_types else functions.size_of_block(address)
+        self.size = function.size or functions.size_of_block(address)
         self.state = memory.number(address + function.state[0], function.state[1]) if function.state else None
 
     @property
@@ -51,6 +54,7 @@ class Coroutine:
 class Continuation:
     """What goes on when a coroutine ends, and is no coroutine."""
 
+    __slots__ = ("address", "text")
     _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
               (r"siblings::rule\)[23], .*child_is_over", "when_any()"), (r"io_run.*::ended", "io_service::run()"),
               (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
@@ -106,6 +110,8 @@ def _source_location(address):
 
 class Wait:
     """A waiter in a coroutine's frame, and the object in whose queue it is."""
+
+    __slots__ = ("node", "operation", "type_name", "kind", "executor", "object", "is_sure")
 
     def __init__(self, node, operation, kind, type_name):
         self.node = node
@@ -191,18 +197,22 @@ class Process:
             each.waits.sort(key=lambda wait: not wait.is_sure)
 
     def _find(self):
-        code = memory.code_ranges()
-        waits, kinds = [], {}
-        for address, value in memory.pointers_into(code, self.stacks) if code else []:
-            kind = kinds.get(value)
-            if kind is None:
-                kind = kinds[value] = self._kind_of(value)
-            if kind == "resume":
-                destroy = names.symbol_at(memory.word(address + 8) or 0) or ""
-                if destroy.endswith((".destroy]", ".cleanup]")):
-                    self.coroutines[address] = Coroutine(address, self._function(value))
-            elif kind != "other":
-                waits.append((address - _RUN_OF_LISTENER, kind))
+        waits, kinds, begun = [], {}, {}
+        for start, words, places in memory.pointers_into(memory.code_ranges(), self.stacks):
+            for value in {words[place] for place in places} - kinds.keys():
+                kinds[value] = self._kind_of(value)
+            for place in places:
+                value = words[place]
+                kind = kinds[value]
+                if kind == "resume":
+                    address = start + place * memory.WORD
+                    pair = value, memory.word(address + memory.WORD)
+                    if pair not in begun:
+                        begun[pair] = self._function_of(*pair)
+                    if begun[pair] is not None:
+                        self.coroutines[address] = Coroutine(address, begun[pair])
+                elif kind is not None:
+                    waits.append((start + place * memory.WORD - _RUN_OF_LISTENER, kind))
         for node, (operation, node_kind, type_name) in waits:
             coroutine = self.coroutines.get(memory.word(node))
             if coroutine is None and node_kind == "async_mutex::contender":
@@ -214,18 +224,22 @@ class Process:
 
     @staticmethod
     def _kind_of(value):
+        """`resume` of a resume function; the operation, of the stop_requested() of its waiters; None of others."""
         symbol = names.symbol_at(value)
         if symbol is None:
-            return "other"
+            return None
         if names.of_coroutine(symbol):
             return "resume"
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
                 return *arguments, names.template_arguments(symbol, "stoppable_wait")[0]
-        return "other"
+        return None
 
-    def _function(self, address):
+    def _function_of(self, address, destroy):
+        """Of a frame that begins with these two words, or None."""
+        if not (names.symbol_at(destroy or 0) or "").endswith((".destroy]", ".cleanup]")):
+            return None
         if address not in self.functions:
             self.functions[address] = functions.Function(address, names.symbol_at(address))
         return self.functions[address]
