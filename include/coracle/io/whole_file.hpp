@@ -84,21 +84,18 @@ namespace coracle::filesystem {
   write_only_file file = co_await open_write_only(folder, name, file_open_mode::create_new,
                                                   file_buffering_mode::default_, permissions);
   std::exception_ptr failure;
-  try {
+  CORACLE_TRY() {
     co_await file.write_all(0, text.data(), text.size());
     co_await file.sync();
     co_await rename(folder, name, path.filename());
-  } catch (...) {
-    failure = std::current_exception();
   }
+  CORACLE_CATCH_ALL() { failure = std::current_exception(); }
   if (!failure) {
     co_await shielded(folder.sync());
     co_return;
   }
-  try {
-    co_await shielded(remove(folder, name));
-  } catch (...) {  // the first failure matters more
-  }
+  CORACLE_TRY() { co_await shielded(remove(folder, name)); }
+  CORACLE_CATCH_ALL() {}  // the first failure matters more
   std::rethrow_exception(failure);
 }
 }  // namespace coracle::filesystem
