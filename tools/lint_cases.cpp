@@ -168,6 +168,14 @@ task<> steps(Generator& g) {
 
 // ---- what dangles -----------------------------------------------------------------------------------
 
+template <class Key>
+struct flights {
+  template <class Make>
+  task<int> run(const Key&, const Make& make) {
+    return make();
+  }
+};
+
 task<int> dangling(async_scope& scope, std::string s) {
   scope.spawn([s]() -> task<> { co_await read(s); }());  // finds: dangling_lambda
   scope.spawn([&]() -> task<> { co_await read(s); }());  // finds: dangling_lambda
@@ -186,6 +194,8 @@ task<int> dangling(async_scope& scope, std::string s) {
   const auto body = [](std::string copy, const std::string& other) -> task<> { co_await read(copy + other); };
   scope.spawn(body("x", s));
   auto copied = take("x");
+  flights<int> by_key;
+  auto forwarded = by_key.run(1, [] { return take("x"); });
   co_return co_await read("x");
 }
 task<int> returned() { return read("x"); }  // finds: dangling_argument (parser)

@@ -5,6 +5,9 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 consumer=$root/tests/package/consumer
 export CXX=g++-12 CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL=1
 
+# For the builds whose subject is not the compilation itself: some 40 % less processor time. The static one compiles file by file.
+unity=-DCMAKE_UNITY_BUILD=ON
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/results" "$work/one"
@@ -43,7 +46,7 @@ find_package_io_clang() {
 find_package_cppcoro() { find_package_component cppcoro; }
 find_package_model() { find_package_component model; }
 find_package_shared() {
-  install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON
+  install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON "$unity"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
 }
 add_subdirectory() { build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$root"; }
@@ -160,7 +163,7 @@ tarball() {
   in_git add -A
   tree=$(in_git write-tree)
   in_git archive "$tree" | tar -x -C "$work/unpacked"
-  build_and_run "$work/g" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$work/unpacked"
+  build_and_run "$work/g" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$work/unpacked" "$unity"
   cmake --build "$work/g"  # all of coracle, where other cases build what the consumer needs
 }
 

@@ -44,8 +44,10 @@ class DoesNotParse(Exception):
 def parse(path, flags, text=None, language="c++"):
     """Raises DoesNotParse, with the first error."""
     unsaved = [(path, text)] if text is not None else None
+    # The rules look at templates as they are written, so their bodies need not be instantiated at the end of the unit.
+    how = cindex.TranslationUnit.PARSE_INCOMPLETE
     try:
-        unit = cindex.Index.create().parse(path, ["-x", language, *flags, "-w", "-ferror-limit=1"], unsaved)
+        unit = cindex.Index.create().parse(path, ["-x", language, *flags, "-w", "-ferror-limit=1"], unsaved, how)
     except cindex.TranslationUnitLoadError:
         raise DoesNotParse("libclang cannot read it") from None
     for found in unit.diagnostics:
@@ -459,10 +461,10 @@ class Body:
         if declaration(returned).spelling not in ("task", "shared_task", "generator", "recursive_generator",
                                                   "async_generator"):
             return False
-        definition = called.get_definition()
-        if definition is None:
-            pattern = template_of(called)
-            definition = pattern.get_definition() if pattern else None
+        definition, pattern = called.get_definition(), template_of(called)
+        # A member template of a class template is made of one that is itself made of another.
+        while definition is None and pattern:
+            definition, pattern = pattern.get_definition(), template_of(pattern)
         if definition is None:
             return True
         body = Declarations.body(definition)
