@@ -69,8 +69,8 @@ class buffered_reader {
   }
   // std::errc::no_message_available is deprecated since C++23.
   static constexpr std::errc ended_early{ENODATA};
-  [[noreturn]] static void fail(std::errc what, const char* why) {
-    throw std::system_error(std::make_error_code(what), why);
+  [[noreturn]] static void fail([[maybe_unused]] std::errc what, const char* why) {
+    CORACLE_THROW(std::system_error(std::make_error_code(what), why), why);
   }
 
   Source& source_;

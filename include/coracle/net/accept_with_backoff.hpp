@@ -56,7 +56,7 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
   constexpr std::chrono::milliseconds first{10}, longest{1000};
   for (std::chrono::milliseconds delay = first;;) {
     after_failed_accept next{};
-    try {
+    CORACLE_TRY() {
       accepted_from<Listener> accepted = co_await listener.accept(token);
       if (!refused || refused->renew_spare()) co_return accepted;
       accepted.close();
@@ -64,9 +64,10 @@ task<accepted_from<Listener>> accept_one(Listener& listener, stop_token token, r
       refused->tell();
       delay = first;
       continue;
-    } catch (const std::system_error& failure) {
+    }
+    CORACLE_CATCH(const std::system_error&, failure) {
       next = detail::after(failure.code());
-      if (next == detail::after_failed_accept::give_up) throw;
+      if (next == detail::after_failed_accept::give_up) CORACLE_RETHROW();
     }
     if (next == detail::after_failed_accept::accept_next) continue;
     if (refused && refused->spare.is_open() && delay != first) {

@@ -78,15 +78,13 @@ template <connection_listener Listener, detail::connection_handler<accepted_from
   async_semaphore permits{limits.connections};
   async_scope clients{scope_policy::supervise(on_error)};
   std::exception_ptr end;
-  try {
+  CORACLE_TRY() {
     detail::refusals refused{std::move(on_error)};
     co_await detail::accept_all(listener, handler, clients, permits, std::move(refused));
-  } catch (...) {
-    end = std::current_exception();
   }
-  try {
-    co_await shielded(stop_after(clients.join(), limits.drain));
-  } catch (const operation_cancelled&) {  // some connections did not end in time
+  CORACLE_CATCH_ALL() { end = std::current_exception(); }
+  CORACLE_TRY() { co_await shielded(stop_after(clients.join(), limits.drain)); }
+  CORACLE_CATCH(const operation_cancelled&, ignored) {  // some connections did not end in time
   }
   std::rethrow_exception(end);
 }

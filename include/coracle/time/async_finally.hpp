@@ -9,16 +9,13 @@ namespace coracle {
 namespace detail {
 template <class T>
 void emplace_caught(outcome<T>& end) noexcept {
-  end.emplace_from([]() -> T { throw; });
+  end.emplace_from([]() -> T { CORACLE_RETHROW(); });
 }
 template <class Function>
 task<> clean_up(Function& function, subtree_until& here) {
   co_await replace_environment(here);
-  try {
-    static_cast<void>(co_await throwing(function()));
-  } catch (const operation_cancelled& cancelled) {
-    here.rethrow(cancelled);
-  }
+  CORACLE_TRY() { static_cast<void>(co_await throwing(function())); }
+  CORACLE_CATCH(const operation_cancelled&, cancelled) { here.rethrow(cancelled); }
 }
 
 // `Body` is a reference if the caller passed an lvalue.
@@ -33,24 +30,22 @@ task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
   until_limit.prepare_for_waits();
   auto cleaning = clean_up(cleanup, until_limit);
   outcome<value> worked;
-  try {
+  CORACLE_TRY() {
     if constexpr (std::is_void_v<value>) {
       co_await throwing(static_cast<Body&&>(body));
       worked.emplace();
     } else {
       worked.emplace(co_await throwing(static_cast<Body&&>(body)));
     }
-  } catch (...) {
-    emplace_caught(worked);
   }
+  CORACLE_CATCH_ALL() { emplace_caught(worked); }
   until_limit.begin(moment(limit));
   outcome<void> cleaned;
-  try {
+  CORACLE_TRY() {
     co_await std::move(cleaning);
     cleaned.emplace();
-  } catch (...) {
-    emplace_caught(cleaned);
   }
+  CORACLE_CATCH_ALL() { emplace_caught(cleaned); }
   if (worked.has_error() && cleaned.has_error()) {
     throw_together(worked.error(), 2, [&](auto& errors) { errors.push_back(cleaned.error()); });
   }

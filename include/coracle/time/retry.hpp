@@ -69,14 +69,12 @@ task<attempt_result_t<Attempt>> run_retry(retry_policy policy, Attempt attempt, 
   for (unsigned attempts = 1;; ++attempts) {
     co_await this_task::throw_if_stopped();
     retry_policy::duration delay;
-    try {
-      co_return co_await attempt();
-    } catch (const operation_cancelled&) {
-      throw;
-    } catch (...) {
-      if (attempts == policy.max_attempts || !retry_if(std::current_exception())) throw;
+    CORACLE_TRY() { co_return co_await attempt(); }
+    CORACLE_CATCH(const operation_cancelled&, ignored) { CORACLE_RETHROW(); }
+    CORACLE_CATCH_ALL() {
+      if (attempts == policy.max_attempts || !retry_if(std::current_exception())) CORACLE_RETHROW();
       delay = delays.next();
-      if (later_by(steady_now(), delay) > latest) throw;
+      if (later_by(steady_now(), delay) > latest) CORACLE_RETHROW();
     }
     co_await sleep_for(delay);
   }
