@@ -43,7 +43,7 @@ struct contents {
   std::uint64_t bytes = 0;
 };
 
-/// Creates the directories of `to`, and returns what is to be copied into them.
+/// Creates the directories below `to`, and returns the files to copy into them.
 task<contents> make_directories(const coracle::directory& from, const coracle::directory& to) {
   contents found;
   auto entries = fs::walk_directory(from, ".");

@@ -100,8 +100,8 @@ struct no_exception {
 #define CORACLE_CATCH_ALL() else
 #define CORACLE_THROW(exception, message) ::coracle::detail::fail(message)
 #define CORACLE_RETHROW() ::coracle::detail::fail("an exception was rethrown without exceptions")
-// For an inline function that throws: keeps the linker from taking the form without exceptions for the one with
-// them, which the libraries use.
+// For an inline function that throws: keeps the linker from taking the form without exceptions for the one
+// with them, which the libraries use.
 #define CORACLE_THROWS_ABI() [[gnu::abi_tag("without_exceptions")]]
 #endif
 

@@ -15,7 +15,8 @@ namespace coracle {
 ///             together; the process keeps 16 MiB more for frames that one thread allocates and another
 ///             frees. Sizes above 1032 bytes are rounded up by at most an eighth. A frame of more than 184
 ///             bytes gets cache lines of its own, and takes 64 bytes more.
-/// With CORACLE_ENABLE_HEAP_FRAMES=0 an object that would get such memory does not compile: docs/without-a-heap.md.
+/// With CORACLE_ENABLE_HEAP_FRAMES=0 an object that would get such memory does not compile:
+/// docs/without-a-heap.md.
 struct recycled_frames {
 #if CORACLE_HEAP_FRAMES()
   static void* operator new(std::size_t size) { return detail::allocate_recycled(size); }
@@ -51,8 +52,8 @@ struct reports_allocation_failure {
 /// ends.
 inline void trim_frame_memory() noexcept { detail::empty_lists(detail::this_thread_frames()); }
 
-/// Fills the calling thread's recycler until it has at least `count` free frames of `bytes` bytes, or fewer if it
-/// keeps no more of that size or memory runs out.
+/// Fills the calling thread's recycler until it has at least `count` free frames of `bytes` bytes, or fewer
+/// if it keeps no more of that size or memory runs out.
 inline void reserve_frame_memory(std::size_t bytes, std::size_t count) noexcept {
   const std::size_t size = bytes < sizeof(void*) ? sizeof(void*) : bytes;
   void* newest = nullptr;

@@ -52,15 +52,15 @@ inline constinit static_heap the_static_heap{};
 /// Returns how many bytes of the static heap are in use.
 [[nodiscard]] inline std::size_t static_heap_use() noexcept { return detail::the_static_heap.used(); }
 
-/// Lets the calling thread make `count` stop states without an allocation. Each stop_source, and each when_all(),
-/// when_any(), select(), timeout() and scope, has one while it runs.
+/// Lets the calling thread make `count` stop states without an allocation. Each stop_source, and each
+/// when_all(), when_any(), select(), timeout() and scope, has one while it runs.
 inline void reserve_stop_states(std::size_t count) noexcept {
   reserve_frame_memory(sizeof(detail::stop_state), count);
 }
 
-/// Ends the start of the program: from here on, an allocation with the global operator new, on any thread, ends
-/// the program with one line, in every build. With install_crash_handler(), the stack and the awaits that led
-/// there follow. Requires: one file of the program has CORACLE_STATIC_HEAP().
+/// Ends the start of the program: from here on, an allocation with the global operator new, on any thread,
+/// ends the program with one line, in every build. With install_crash_handler(), the stack and the awaits
+/// that led there follow. Requires: one file of the program has CORACLE_STATIC_HEAP().
 ///
 ///     CORACLE_STATIC_HEAP(64 * 1024);
 ///     int main() {
@@ -82,10 +82,10 @@ inline void seal_heap() noexcept {
 }
 }  // namespace coracle
 
-/// Use in one file of a program, outside any namespace: the global operator new takes memory from a static array
-/// of so many bytes, without a lock, and operator delete does nothing. An allocation that does not fit ends the
-/// program with one line. malloc() is not replaced: libstdc++ uses it to throw, and the C library for a stream's
-/// buffer.
+/// Use in one file of a program, outside any namespace: the global operator new takes memory from a static
+/// array of so many bytes, without a lock, and operator delete does nothing. An allocation that does not fit
+/// ends the program with one line. malloc() is not replaced: libstdc++ uses it to throw, and the C library
+/// for a stream's buffer.
 // clang-format off
 #define CORACLE_STATIC_HEAP(bytes)                                                                                \
   alignas(64) static std::byte coracle_static_heap[bytes];                                                        \

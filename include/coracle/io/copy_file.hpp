@@ -54,18 +54,19 @@ namespace coracle::filesystem {
 using copy_progress = std::function<void(std::uint64_t bytes)>;
 
 /// Awaitable of the size of the copy: copies the contents of the file `from` of `from_base` to `to` of
-/// `to_base`. The copy shares the blocks of the original where the file system can (btrfs, XFS); otherwise the
-/// kernel copies them (copy_file_range(2)), or, where it cannot, a thread does. Holes stay holes.
+/// `to_base`. The copy shares the blocks of the original where the file system can (btrfs, XFS); otherwise
+/// the kernel copies them (copy_file_range(2)), or, where it cannot, a thread does. Holes stay holes.
 ///
 ///     co_await coracle::filesystem::copy_file(io, "report.txt", io, "report.bak");
 ///
-/// `open_mode` is create_new, for which an existing `to` is an error, create_always or truncate_existing. A new
-/// file has the permissions of `from` less the umask; an existing one keeps its own. `progress` is called after
-/// each 16 MiB, and after the last piece.
+/// `open_mode` is create_new, for which an existing `to` is an error, create_always or truncate_existing. A
+/// new file has the permissions of `from` less the umask; an existing one keeps its own. `progress` is called
+/// after each 16 MiB, and after the last piece.
 /// Order         copies run concurrently, in no order.
-/// Resumes on    the executor on which it was awaited, where `progress` is called too; outside any executor, a
-///               thread of the blocking pool.
-/// Cancellation  takes effect between two pieces. Like a failure, it leaves the beginning of the copy in `to`.
+/// Resumes on    the executor on which it was awaited, where `progress` is called too; outside any executor,
+///               a thread of the blocking pool.
+/// Cancellation  takes effect between two pieces. Like a failure, it leaves the beginning of the copy in
+///               `to`.
 /// Exceptions    std::system_error with the paths, and std::errc::file_exists if both are the same file;
 ///               operation_cancelled, std::bad_alloc; those of `progress`.
 /// Threads       any number at once. A file that changes meanwhile is copied as it is found.

@@ -63,28 +63,28 @@ struct file_event {
 ///       if (event.is(coracle::file_change::closed_after_write | coracle::file_change::overflow)) reload();
 ///     }
 ///
-/// A watch belongs to the file, not to its name: a program that replaces a file, as write_atomically() does, ends
-/// the watch of the old one. Watch the directory to see such a file. Directories below a watched one are not
-/// watched, and changes that another machine makes in a network file system are not seen.
+/// A watch belongs to the file, not to its name: a program that replaces a file, as write_atomically() does,
+/// ends the watch of the old one. Watch the directory to see such a file. Directories below a watched one are
+/// not watched, and changes that another machine makes in a network file system are not seen.
 /// Order         that of the changes. Equal events in a row may be reported as one.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
 ///               thread that runs the io_service.
 /// Cancellation  ends the wait immediately; no event is lost.
-/// Exceptions    std::system_error, operation_cancelled, std::bad_alloc. The constructor: too_many_files_open at
-///               the user's limit of watchers (fs.inotify.max_user_instances).
-/// Threads       next() by one coroutine at a time; add() and remove() on any thread. The io_service must outlive
-///               it.
-/// Cost          a descriptor and 4 KiB of buffer, and the kernel's memory for each watch. Waiting for an event
-///               costs one read for all those that have come. If the events are not read, the kernel drops those
-///               beyond fs.inotify.max_queued_events, usually 16384, and reports an overflow.
+/// Exceptions    std::system_error, operation_cancelled, std::bad_alloc. The constructor: too_many_files_open
+///               at the user's limit of watchers (fs.inotify.max_user_instances).
+/// Threads       next() by one coroutine at a time; add() and remove() on any thread. The io_service must
+///               outlive it.
+/// Cost          a descriptor and 4 KiB of buffer, and the kernel's memory for each watch. Waiting for an
+///               event costs one read for all those that have come. If the events are not read, the kernel
+///               drops those beyond fs.inotify.max_queued_events, usually 16384, and reports an overflow.
 class file_watcher {
  public:
   /// Requires: `service` is not simulated.
   explicit file_watcher(io_service& service);
 
-  /// Starts watching; blocks as stat(2) does. A symbolic link is followed. If the file is watched already, under
-  /// whatever name, returns the same watch, which now reports these changes. Throws std::system_error with the
-  /// path: no_space_on_device at the user's limit of watches (fs.inotify.max_user_watches).
+  /// Starts watching; blocks as stat(2) does. A symbolic link is followed. If the file is watched already,
+  /// under whatever name, returns the same watch, which now reports these changes. Throws std::system_error
+  /// with the path: no_space_on_device at the user's limit of watches (fs.inotify.max_user_watches).
   file_watch add(const std::filesystem::path& path, file_change changes = file_change::all);
   /// Ends a watch. Events that have happened are still reported, and then `watch_ended`. Does nothing if the
   /// watch has ended.
@@ -104,8 +104,8 @@ class file_watcher {
   stream_descriptor descriptor_;
 };
 
-// Defined in the header, so that the program's compiler compiles them: compilers do not agree on how a function
-// returns a task (ADR 21).
+// Defined in the header, so that the program's compiler compiles them: compilers do not agree on how a
+// function returns a task (ADR 21).
 inline task<file_event> file_watcher::next(stop_token token) {
   while (begin_ == end_) {
     const std::size_t got = co_await descriptor_.read_some(buffer_, token);

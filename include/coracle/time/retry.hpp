@@ -26,8 +26,9 @@ namespace detail {
 /// Returns a seed that differs from call to call and from process to process.
 [[nodiscard]] std::uint64_t unpredictable_seed() noexcept;
 
-/// The delays of one retry(). A multiplication maps a random number into the range: D. Lemire, "Fast random integer
-/// generation in an interval", 2019, without the rejection step; the bias is less than 2^-64 of the range.
+/// The delays of one retry(). A multiplication maps a random number into the range: D. Lemire, "Fast random
+/// integer generation in an interval", 2019, without the rejection step; the bias is less than 2^-64 of the
+/// range.
 class backoff {
  public:
   explicit backoff(const retry_policy& policy) noexcept
