@@ -67,7 +67,6 @@ class body_end {
 #endif
 };
 
-#if !CORACLE_EXCEPTIONS()
 /// Initialises the exception of a CORACLE_CATCH() that never runs.
 struct no_exception {
   template <class T>
@@ -75,7 +74,6 @@ struct no_exception {
     fail("a handler of exceptions ran without exceptions");
   }
 };
-#endif
 }  // namespace coracle::detail
 
 // Exceptions in code that must also compile with -fno-exceptions:

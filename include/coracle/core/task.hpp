@@ -108,13 +108,11 @@ class [[nodiscard(
   }
 
  private:
-#if CORACLE_CHECKS()
   friend class forked<T>;
   /// Returns true if it was awaited, in any way, and has failed, and its result has not been taken.
   [[nodiscard]] bool keeps_an_error() const noexcept {
     return body_ && body_.done() && body_.promise().parent() && body_.promise().has_error();
   }
-#endif
   void require_body() const noexcept { CORACLE_CHECK(body_, detail::awaited_empty); }
 };
 
