@@ -48,9 +48,9 @@ UNITS = ["tests/unit", "tests/cancellation", "tests/compat"]
 FOLDERS = [f"include/coracle/{layer}" for layer in ("base", "core", "generators", "sync", "channels", "compose", "streams", "time", "exec")]
 FOLDERS += ["src/exec", "src/io", "src/time"]
 # Of protocols, too, though none of their own accesses is atomic.
-MORE = """core/detail/wait_queue core/detail/queued_waiter core/detail/stoppable_wait core/detail/listener_list core/detail/choice
-core/stop core/detail/linked_stop_source sync/single_consumer_event
-sync/single_producer_sequencer channels/broadcast channels/watched_value channels/detail/channel_buffer compose/async_scope
+MORE = """core/detail/wait_queue core/detail/queued_waiter core/detail/stoppable_wait core/detail/listener_list
+core/detail/choice core/stop core/detail/linked_stop_source sync/single_consumer_event sync/single_producer_sequencer
+channels/broadcast channels/watched_value channels/detail/basic_channel channels/detail/channel_buffer compose/async_scope
 compose/single_flight compose/detail/run_children compose/detail/siblings compose/detail/siblings_operation compose/detail/race
 compose/detail/child streams/detail/stream_children time/timeout time/sleep time/rate_limiter"""
 SAMPLE = """
