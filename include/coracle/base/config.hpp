@@ -135,6 +135,8 @@
 #define CORACLE_NOINLINE() [[gnu::noinline]]
 #define CORACLE_COLD() [[gnu::noinline, gnu::cold]]
 #define CORACLE_VISIBLE() [[gnu::visibility("default")]]
+// A function that only throws, or ends the program.
+#define CORACLE_FAILS() [[noreturn, gnu::noinline, gnu::cold]]
 
 // A slow path that saves every register itself, so that the fast path around the call saves none. It must not
 // throw, because an unwinder restores only the usual registers; it is hidden, because lazy binding does not

@@ -37,9 +37,8 @@ class lookup_turn {
   // MiB on a Zen 4, 6 and 13 ns. The prefetch follows the load of the next lookup's handle, on which all that
   // the next one loads depends.
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      [[maybe_unused]] std::coroutine_handle<Promise> self) const noexcept {
+  CORACLE_INLINE_TRANSFER()
+  std::coroutine_handle<> await_suspend([[maybe_unused]] std::coroutine_handle<Promise> self) const noexcept {
 #if CORACLE_LOADS_OWN_HANDLE()
     const std::coroutine_handle<> next = next_;
 #else

@@ -37,7 +37,7 @@ class static_heap {
   void seal() noexcept { sealed_.store(true, memory_order_relaxed); }                          /*H2*/
 
  private:
-  [[noreturn]] CORACLE_COLD() static void refuse(std::size_t size, const char* why) noexcept {
+  CORACLE_FAILS() static void refuse(std::size_t size, const char* why) noexcept {
     char message[128];
     std::snprintf(message, sizeof message, "an allocation of %zu bytes %s", size, why);
     fail(message);

@@ -173,7 +173,7 @@ class generator_state : public shown_element<Yielded> {
     error_.~exception_ptr();
     return error;
   }
-  [[noreturn]] CORACLE_COLD() static void throw_error(const std::exception_ptr error) { rethrow(error); }
+  CORACLE_FAILS() static void throw_error(const std::exception_ptr error) { rethrow(error); }
 
   // Not inlined, and without a root parameter: the root's address would stay in memory, and with it the frame
   // of a visible generator, even one that never has a leaf.
@@ -240,7 +240,7 @@ class [[nodiscard]] generator_state<Yielded>::nesting {
   }
 
  private:
-  [[noreturn]] CORACLE_COLD() void rethrow_error() {
+  CORACLE_FAILS() void rethrow_error() {
     const std::exception_ptr error(std::move(error_));
     error_.~exception_ptr();
     rethrow(error);

@@ -109,8 +109,8 @@ class awaits_inside {
 
   CORACLE_ALWAYS_INLINE() bool await_ready() { return inside_.awaiter().await_ready() ? true : false; }
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() auto await_suspend(std::coroutine_handle<Promise> suspended) {
+  CORACLE_INLINE_TRANSFER()
+  auto await_suspend(std::coroutine_handle<Promise> suspended) {
     return inside_.awaiter().await_suspend(suspended);
   }
 
