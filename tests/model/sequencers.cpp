@@ -155,10 +155,10 @@ struct ring {
   const std::size_t first;
   barrier consumed;
   Sequencer claimed;
-  plain_int places[Size] = {};
+  plain_int slots[Size] = {};
   int sum = 0;
 
-  plain_int& at(std::size_t number) { return places[number % Size]; }
+  plain_int& at(std::size_t number) { return slots[number % Size]; }
 };
 template <std::size_t Size>
 detached produce(ring<single_producer, Size>& to, int count) {
@@ -238,7 +238,7 @@ void range_is_published_whole() {
   ring<multi_producer, 2> here;
   const auto produce_range = [&]() -> detached {
     const auto numbers = co_await here.claimed.claim_up_to(2);
-    model_expect(numbers.size() == 2, "both places are free");
+    model_expect(numbers.size() == 2, "both slots are free");
     for (const std::size_t number : numbers) here.at(number) = static_cast<int>(number) + 1;
     here.claimed.publish(numbers);
   };
