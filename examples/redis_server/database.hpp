@@ -47,7 +47,7 @@ class database {
       put_error(reply, error.what());
     }
   }
-  /// Removes the keys whose time has come.
+  /// Removes the keys that have expired.
   void expire(std::int64_t now, std::string& log) {
     while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
       const std::string key = deadlines_.begin()->second;

@@ -94,7 +94,7 @@ class server {
     const auto unsubscribed_at_end = coracle::on_scope_exit([&] { unsubscribe_all(self); });
     co_await coracle::when_any(coracle::when_all(answer(self), self.send_all()), self.watch_backlog());
   }
-  /// Removes keys whose time has come, though nobody asks for them.
+  /// Removes expired keys even if no command refers to them.
   task<> expire_keys() {
     for (;;) {
       co_await coracle::sleep_for(100ms);
@@ -144,7 +144,7 @@ class server {
       if (leaves) {
         put_status(replies, "OK");
       } else if (name == "SUBSCRIBE" || name == "UNSUBSCRIBE" || name == "PUBLISH") {
-        // What it sends comes after the replies to the commands before it.
+        // Its messages follow the replies to earlier commands.
         co_await keep(log);
         self.send(replies);
         replies.clear();
