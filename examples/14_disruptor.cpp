@@ -15,7 +15,7 @@ order ring[ring_size];
 using sequence = coracle::sequence_barrier<>;  // the progress of a stage
 using orders_in = coracle::single_producer_sequencer<>;
 
-/// Fills free slots of the ring, several at once if available.
+/// Fills the free slots of the ring, several at a time if there are several.
 coracle::task<> take_orders(coracle::static_thread_pool& pool, orders_in& placed) {
   co_await pool.schedule();
   for (std::size_t next = 0; next != orders;) {

@@ -27,7 +27,8 @@ coracle::task<> echo(socket client) {
   }
 }
 
-/// Serves until it is stopped. Clients then have five seconds to end. If one fails, the others are still served.
+/// Serves until it is stopped. Clients then have five seconds to finish. If one fails, the others are still
+/// served.
 coracle::task<> serve(socket& listener) {
   int served = 0;
   const auto count_and_echo = [&](socket client) {
@@ -69,7 +70,7 @@ coracle::task<> run(coracle::io_service& io, int port) {
   // The first to end is the signal; the other is stopped and joined.
   if (port != 0) {
     co_await coracle::when_any(ctrl_c.wait(), serve(listener));
-  } else {  // a free port, and its own clients
+  } else {  // a free port, and clients of its own
     co_await coracle::when_all(coracle::when_any(ctrl_c.wait(), serve(listener)),
                                talk_and_interrupt(io, listener.local_endpoint()));
   }

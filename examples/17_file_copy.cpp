@@ -48,7 +48,7 @@ class progress_bar {
   unsigned quarters_ = 0;
 };
 
-/// Copies a file of its own twice; the second copy is cancelled halfway.
+/// Copies a file that it creates, twice; the second copy is cancelled halfway.
 coracle::task<> demonstrate(coracle::io_service& io, fs::path folder) {
   const fs::path original = folder / "original", copied = folder / "copied", cancelled = folder / "cancelled";
   std::ofstream(original) << std::string(1 << 20, 'x');

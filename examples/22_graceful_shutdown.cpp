@@ -46,7 +46,8 @@ coracle::task<> answer(socket client, coracle::async_latch& begun) {
   }
 }
 
-/// Until it is stopped. Running requests then have half a second; after that they are cancelled.
+/// Runs until it is stopped. Running requests then have half a second to complete; after that they are
+/// cancelled.
 coracle::task<> serve(socket listener, coracle::stop_token shutdown, coracle::async_latch& begun) {
   const auto answer_one = [&](socket client) { return answer(std::move(client), begun); };
   const coracle::net::serve_limits limits{.connections = 100, .drain = 500ms};

@@ -31,7 +31,7 @@ class two_word_event {
   coracle::testing::atomic<void*> waiter_{nullptr};
 };
 
-/// One word that both change: one comes first.
+/// A word that both change: one of the changes comes first.
 class one_word_event {
  public:
   void set() {

@@ -31,7 +31,7 @@ struct query {
   unsigned key = 0, found = 0;
 };
 
-// One of the coroutines that take turns. It takes queries until none are left.
+// One of the coroutines that take turns. It processes queries until none are left.
 coracle::interleaved find_all(auto& queries, const table& in) {
   while (query* each = queries.next()) {
     const node* at = *co_await coracle::prefetch(in.bucket_of(each->key));

@@ -61,7 +61,7 @@ int main() {
   for (unsigned i = 0; i != rows.size(); ++i) rows[i] = {.id = 2 * i + 1, .price = 10 * i + 10};
   const price_index prices{rows};
 
-  std::vector<price_index::query> queries(50'000);  // every second one asks for an id that does not exist
+  std::vector<price_index::query> queries(50'000);  // every second id does not exist
   for (unsigned i = 0; i != queries.size(); ++i) queries[i].id = 1 + i * 7919 % 200'000;
   coracle::interleave(64, queries, [&prices](auto& next) { return prices.find_all(next); });
 

@@ -48,7 +48,7 @@ coracle::task<> serve_one(socket member, lines& said) {
     std::printf("a member is gone: %s\n", error.what());
   }
 }
-/// Runs until it is stopped, and with it all members.
+/// Runs until it is stopped; all members stop with it.
 coracle::task<> serve(socket& listener) {
   lines said{100};
   const auto accept_all = [&](coracle::async_scope& members) -> coracle::task<> {

@@ -23,7 +23,7 @@ using coracle::net::socket;
 using coracle::net::unix_address;
 using coracle::net::unix_socket;
 
-/// Copies until `from` ends, and then tells `to` that no more comes. Gives the number of bytes.
+/// Copies until `from` ends, then ends `to`. Returns the number of bytes.
 template <class From, class To>
 task<std::size_t> pump(From& from, To& to) {
   std::array<std::byte, 16 * 1024> buffer;

@@ -24,7 +24,7 @@
 using coracle::task;
 using namespace std::chrono_literals;
 
-/// Fails twice; then works until it is told to end.
+/// Fails twice; then works until it is stopped.
 constexpr const char* worker_script = R"(
   [ "$ATTEMPT" -lt 3 ] && exit 1
   trap 'echo "saves its work"; exit 0' TERM

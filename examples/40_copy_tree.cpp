@@ -84,7 +84,7 @@ task<> copy_tree(coracle::io_service& io, std::filesystem::path from_path, std::
               static_cast<std::uintmax_t>(found.bytes));
 }
 
-/// Without arguments: copies a tree of its own, and lists the copy.
+/// Without arguments: creates a tree, copies it, and lists the copy.
 task<> demonstrate(coracle::io_service& io, std::filesystem::path folder) {
   std::filesystem::create_directories(folder / "boat/hull/ribs");
   for (const char* name : {"boat/oar", "boat/hull/hide", "boat/hull/ribs/hazel", "boat/hull/ribs/willow"})

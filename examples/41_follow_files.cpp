@@ -38,7 +38,7 @@ class followed_file {
   std::uint64_t position_;
 };
 
-/// Runs until it is stopped. Calls `ready` when it has seen where the files end.
+/// Runs until it is stopped. Calls `ready` once it has found the end of each file.
 task<> follow(coracle::io_service& io, std::vector<path> names, printer print, std::function<void()> ready) {
   coracle::file_watcher watcher{io};
   std::map<coracle::file_watch, followed_file> files;
@@ -58,7 +58,7 @@ task<> follow(coracle::io_service& io, std::vector<path> names, printer print, s
   }
 }
 
-/// Without arguments: follows two files of its own, to which it appends a line at a time.
+/// Without arguments: creates two files, follows them, and appends one line after another.
 task<> demonstrate(coracle::io_service& io, path folder) {
   const path oars = folder / "oars.log", sails = folder / "sails.log";
   co_await fs::write_file(io, oars, "an old line\n");

@@ -12,7 +12,7 @@ CORACLE_STATIC_HEAP(64 * 1024);
 
 using memory = std::pmr::memory_resource;
 
-/// Its frame comes from the resource, and returns there.
+/// Its frame is allocated from the resource, and freed there.
 coracle::task<int> filtered(std::allocator_arg_t, memory*, int sample) { co_return sample * 3 / 4; }
 
 coracle::task<> measure(std::allocator_arg_t, memory* frames, coracle::channel<int>& samples) {

@@ -32,7 +32,7 @@ def changed_files(commit):
 
 
 def included_by():
-    """File -> the files that include it; by name, without the preprocessor."""
+    """Maps each file to the files that include it. Goes by name, without the preprocessor."""
     users = {}
     for path in (path for folder in ("include", "compat", "src", "tests") for path in (ROOT / folder).rglob("*.[hc]pp")):
         for name in INCLUDE.findall(path.read_text()):
@@ -44,7 +44,7 @@ def included_by():
 
 
 def nearest_users(changed, users):
-    """All files that include what has changed, and that itself: those that include it directly before the others."""
+    """Returns the changed files and all that include them, direct includers first."""
     # A source file has no user: the tests of its header are its tests.
     start = [*changed, *(f"include/coracle/{Path(file).relative_to('src').with_suffix('.hpp')}" for file in changed
                          if file.startswith("src/") and file.endswith(".cpp"))]
@@ -66,7 +66,7 @@ def run(name, command, log):
 
 
 def run_tests(kind, names, together, begun, log):
-    """Returns how many were not run, for want of time."""
+    """Returns how many tests were not run because the time was used up."""
     for first in range(0, len(names), together):
         if time.monotonic() - begun > SECONDS:
             return len(names) - first

@@ -58,7 +58,7 @@ def snippets(path):
 
 
 def stated_output(source):
-    """The lines under `// Output:` at the end of a program; None if it states none."""
+    """Returns the lines under `// Output:` at the end of a program, or None if there are none."""
     lines = source.rstrip().splitlines()
     if "// Output:" not in lines:
         return None
@@ -69,7 +69,7 @@ def stated_output(source):
 
 
 def run_and_compare(program, source):
-    """Returns what is wrong with a run of the program; empty if nothing."""
+    """Runs the program and returns what is wrong; empty if nothing."""
     try:
         result = subprocess.run([program], text=True, capture_output=True, timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -83,7 +83,7 @@ def run_and_compare(program, source):
 
 
 def around(snippet):
-    """What the program has before and after the code of a block, beside an include."""
+    """Returns the code before and after a block, apart from an include."""
     if snippet.mark == "cpp functions":
         return "using namespace coracle;\n", ""
     if snippet.mark == "cpp fragment":

@@ -32,7 +32,7 @@ def layer_of(path):
 
 
 def wrong_includes(path, text, order):
-    """What is included from a layer in front of that of `path`; a layer that the order lacks counts as in front of all."""
+    """Returns the includes from layers above that of `path`. A layer missing from the order counts as the highest."""
     def height(layer):
         return len(order) if layer == TESTING else len(order) - 1 - order.index(layer) if layer in order else len(order) + 1
 

@@ -11,8 +11,9 @@ the orders of its accesses; the failure order of a compare_exchange needs to be 
 unused row, no access without an order, and no atomic outside the seam, base/atomic.hpp and
 base/builtin_atomic.hpp.
 
-Two kinds of relaxed loads need no row, because nothing depends on them: in a CORACLE_REQUIRE or CORACLE_CHECK, and the first guess of a loop that changes the word
-by compare_exchange (`seen = word.load(relaxed)`, and then `seen` is what is expected). --self-test checks the parser.
+Two kinds of relaxed loads need no row, because nothing depends on them: those in a CORACLE_REQUIRE or CORACLE_CHECK, and the
+first guess of a loop that changes the word by compare_exchange (`seen = word.load(relaxed)`, where `seen` is then the expected
+value). --self-test checks the parser.
 """
 import re
 import sys
@@ -44,7 +45,7 @@ def blank(match):
 
 
 def matching(code, opening):
-    """The position of the bracket that closes the one at `opening`."""
+    """Returns the position of the bracket that closes the one at `opening`."""
     depth = 0
     for i in range(opening, len(code)):
         depth += {"(": 1, ")": -1}.get(code[i], 0)
@@ -64,7 +65,7 @@ class Source:
         return self.text.count("\n", 0, position) + 1
 
     def statement(self, position):
-        """From the end of the statement before to the end of the line on which this one ends."""
+        """Returns the range from the end of the previous statement to the end of the line on which this one ends."""
         begin = max(self.code.rfind(end, 0, position) for end in ";{}") + 1
         end = re.compile(r"[;{}]").search(self.code, position)
         end_of_line = self.code.find("\n", end.start() if end else position)
@@ -78,14 +79,14 @@ class Source:
         return before[-1] if before else None
 
     def is_failure(self, position):
-        """Whether the order there is that of a compare_exchange that fails: the second in its brackets."""
+        """Returns True if this is the failure order of a compare_exchange: the second one in its parentheses."""
         begin, _ = self.statement(position)
         calls = [each.end() - 1 for each in re.finditer(r"compare_exchange_\w+\s*\(", self.code[begin:position])]
         return bool(calls) and len(NAMED.findall(self.code, begin + calls[-1], position)) + len(
             re.findall(r"\border\b", self.code[begin + calls[-1] : position])) == 1
 
     def needs_no_row(self, position):
-        """Whether the relaxed load there is in a CORACLE_REQUIRE or CORACLE_CHECK, or the first guess of a compare_exchange."""
+        """Returns True if this relaxed load is in a CORACLE_REQUIRE or CORACLE_CHECK, or a first guess (see above)."""
         begin, _ = self.statement(position)
         before = self.code[begin:position]
         if "CORACLE_REQUIRE(" in before or "CORACLE_CHECK(" in before:
@@ -127,7 +128,7 @@ def included(source, sources):
 
 
 def check(sources):
-    """(path, line, what is wrong) of each mistake in a dictionary of Source by path."""
+    """Returns (path, line, what is wrong) for each mistake in `sources`, a dictionary from path to Source."""
     mistakes = []
     used = {}  # (path of the row, tag) -> orders
     for source in sources.values():

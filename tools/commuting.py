@@ -1,4 +1,4 @@
-"""Decides whether any thread can see the order of two statements: if none can, swapping them is no mutant.
+"""Decides whether any thread can observe the order of two statements: if none can, swapping them is no mutant.
 
 A compiler may swap two plain or relaxed accesses to different objects, or move the declaration of a local that starts with a
 constant past anything that does not name it, so no test can detect either. Nor can a test detect where a precondition on locals
@@ -23,13 +23,13 @@ CHECK = re.compile(r"CORACLE_REQUIRE\(((?:\w+\b(?<!_)|max\(\)|[\s()&|!=<>+*/%-]|
 
 
 def declared_constant(text):
-    """The local that it declares, if that begins with a constant, or as its type does without arguments; else none."""
+    """Returns the local that the statement declares if its initialiser is a constant or missing; otherwise None."""
     found = CONSTANT.fullmatch(text.strip())
     return found[1] if found else None
 
 
 def accesses(text):
-    """What it writes, and all that it names; none if it may do anything else."""
+    """Returns what the statement writes and everything that it names, or None if it may do anything else."""
     if UNKNOWN.search(text) or INDIRECT.search(text):
         return None
     for objects, function in CALL.findall(text):

@@ -19,7 +19,7 @@ LEAST_LINES, LEAST_BRANCHES = 95.0, 90.0
 
 
 def folder_of(path):
-    """The layer that a file of the library belongs to; empty for other files."""
+    """Returns the layer of a library file; empty for other files."""
     for top in (ROOT / "include/coracle", ROOT / "src"):
         if Path(path).is_relative_to(top):
             parts = Path(path).relative_to(top).parts
@@ -40,7 +40,7 @@ def note_lines(functions, lines):
 
 
 def mark_lines(lines, regions):
-    """Each line gets the count of the innermost region in which it begins, or the best of those that begin in it."""
+    """Gives each line the count of the innermost region in which it begins, or the highest of those that begin in it."""
     regions.sort(key=lambda region: (region[0], region[1], -region[2], -region[3]))
     count_at_start, begins = {}, defaultdict(list)
     for begin, _, end, _, count, kind in regions:

@@ -23,7 +23,7 @@ DUMP = re.compile(r"^desc: Trigger: Client Request: (\w+)$.*?^summary: (\d+)$", 
 
 
 def counted(dumps):
-    """Operation -> instructions, from callgrind's dumps: two of each, of n and of 2n operations."""
+    """Maps each operation to its instructions. callgrind dumps each twice, after n and after 2n operations."""
     totals = {}
     for name, total in DUMP.findall(dumps):
         totals.setdefault(name, []).append(int(total))

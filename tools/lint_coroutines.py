@@ -64,7 +64,7 @@ def is_parsed(text):
 
 
 def headers_of(kind):
-    """Those that are parsed once for all texts of this kind."""
+    """Returns the headers that are parsed once for all texts of this kind."""
     model = [str(path.relative_to(ROOT / "include")) for path in sorted((ROOT / "include/coracle/testing/model").rglob("*.hpp"))]
     if kind == "model":
         return model

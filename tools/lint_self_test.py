@@ -81,7 +81,7 @@ def silent_removed(findings):
 
 
 def compare(form, found, wanted):
-    """How many differ."""
+    """Returns the number of differences."""
     for line, rule in sorted(found ^ wanted):
         verb = "should not find" if (line, rule) in found else "should find"
         print(f"FAILED the {form} form {verb} {rule}: {CASES.name}:{line}")

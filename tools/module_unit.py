@@ -54,7 +54,7 @@ def names():
 
 
 def is_public(cursor, inside):
-    """What is declared in a namespace itself; of detail the operators, which are found through their operands."""
+    """Returns True for what a namespace itself declares, and for operators in detail, which ADL finds."""
     if cursor.semantic_parent.kind != parsed_form.cindex.CursorKind.NAMESPACE:
         return False  # a member, defined outside of its class
     if re.fullmatch(r"operator\W+", cursor.spelling):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the shipped code wrong in one place after the other, and asks the model checks of tests/model whether they notice.
+"""Breaks the shipped code in one place after another, and checks whether the models of tests/model fail.
 
     tools/mutants.py [--budget EXECUTIONS] [--jobs N] [--all] PROGRAM...
 
@@ -64,7 +64,7 @@ def run(program, budget, left_out):
 
 
 def unite(outputs):
-    """A mutant a place and change, killed if it is in one of the outputs, a dictionary from program to lines."""
+    """Combines the outputs, a dictionary from program to lines: one mutant per place and change, killed if any program kills it."""
     mutants = {}
     for program, lines in outputs.items():
         for verdict, place, function, change, told in lines:

@@ -19,7 +19,7 @@ OVERTIME_SECONDS = 60  # beside the program's own watchdog
 
 
 def programs(builds):
-    """Those of every build, the same program of all builds one after the other."""
+    """Returns the programs of every build, grouped by program."""
     found = [path for build in builds for path in Path(build, "tests").glob("stress_*") if path.is_file()]
     for build in builds:
         if not any(path.is_relative_to(build) for path in found):
@@ -28,7 +28,7 @@ def programs(builds):
 
 
 def run(program, times):
-    """What is wrong with a run of the program; empty if nothing."""
+    """Runs the program and returns what is wrong; empty if nothing."""
     try:
         result = subprocess.run([program, f"x{times}"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 timeout=60 * times + OVERTIME_SECONDS)

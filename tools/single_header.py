@@ -19,7 +19,7 @@ class Writer:
         self.seen, self.lines = set(), []
 
     def add(self, path):
-        """A file, with what it includes of coracle in place of the directives that include it first."""
+        """Appends a file, with each first include of a coracle header replaced by that header's text."""
         if path in self.seen:
             return
         self.seen.add(path)

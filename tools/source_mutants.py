@@ -128,14 +128,14 @@ def path_of(header):
 
 
 def complaint(mutant):
-    """What is wrong with the row; None if nothing."""
+    """Returns what is wrong with the row, or None."""
     header, _, what, old, _ = mutant
     times = (ROOT / path_of(header)).read_text().count(old)
     return f"{header}: {what}: the text is there {times} times: bring the row up to date" if times != 1 else None
 
 
 def run(mutant, library, folder):
-    """None: killed. Else why not."""
+    """Returns None if the mutant is killed, otherwise why it is not."""
     if wrong := complaint(mutant):
         return wrong
     header, program, _, old, new = mutant
@@ -153,7 +153,7 @@ def run(mutant, library, folder):
 
 
 def passes(program):
-    """Until the first case that fails; a mutant that hangs fails too."""
+    """Runs the program until its first failing case. A mutant that hangs fails too."""
     ran = subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     limit = threading.Timer(SECONDS, ran.kill)
     limit.start()

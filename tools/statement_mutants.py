@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Makes statements of the protocols wrong, one at a time, and asks the models and then the unit tests whether they notice.
+"""Breaks the protocols one statement at a time, and checks whether the models, and then the unit tests, fail.
 
     tools/statement_mutants.py [--budget EXECUTIONS] [--jobs N] [--folder BUILD] [--only TEXT] [--all]
     tools/statement_mutants.py --rows
 
-A statement is dropped; and it is swapped with the next one, or moved behind the next one that others see, where either of both
-is seen by others: a lock, an access with a tag, a wake-up. All mutants are written into one copy of the sources
-(tools/statements.py), each under a number, so that they are compiled once; a number is then chosen at run time. What does not
-compile is left out, and remembered in the build folder. Each program of tests/model tries the mutants that it meets, first with
-few executions a case; what all let live the files of unit tests try that meet it; and what they let live the models with more.
-The score is the part of those that any of them meets that is killed; it fails under LEAST_SCORE, or if a row of
-docs/design/mutants.md names none that survives. Survivors without a row there are listed. With `--only` just those count whose
-file contains TEXT, and the score is not held against anything. `--rows` compiles nothing: it tests the parser, and looks
-whether each row still names a mutant.
+A mutant drops a statement, swaps it with the next one, or moves it behind the next one that other threads observe (a lock, an
+access with a tag, a wake-up), if they observe either of the two. All mutants are written into one copy of the sources
+(tools/statements.py), each under a number, so that they are compiled once; the number is chosen at run time. Mutants that do
+not compile are left out, and remembered in the build folder.
 
-Each verdict is kept in the build folder, so a campaign that was interrupted continues where it stopped. It is forgotten when
-the library changes, or the test that gave it.
+Each program of tests/model first tries the mutants that it reaches, with few executions per case. The unit tests try the
+survivors that they reach; the models then try the remaining ones with more executions. The score is the share of the reached
+mutants that is killed. The run fails if the score is under LEAST_SCORE, or if a row of docs/design/mutants.md names no survivor;
+survivors without a row are listed. With `--only`, only files whose names contain TEXT count, and no score is required.
+`--rows` compiles nothing: it tests the parser and checks that each row still names a mutant.
+
+Verdicts are kept in the build folder, so an interrupted campaign continues where it stopped. A verdict is dropped when the
+library or its test changes.
 """
 import argparse
 import collections
@@ -48,9 +49,9 @@ UNITS = ["tests/unit", "tests/cancellation", "tests/compat"]
 FOLDERS = [f"include/coracle/{layer}" for layer in ("base", "core", "generators", "sync", "channels", "compose", "streams", "time", "exec")]
 FOLDERS += ["src/exec", "src/io", "src/time"]
 # Of protocols, too, though none of their own accesses is atomic.
-MORE = """core/detail/wait_queue core/detail/queued_waiter core/detail/stoppable_wait core/detail/listener_list core/detail/choice
-core/stop core/detail/linked_stop_source sync/single_consumer_event
-sync/single_producer_sequencer channels/broadcast channels/watched_value channels/detail/channel_buffer compose/async_scope
+MORE = """core/detail/wait_queue core/detail/queued_waiter core/detail/stoppable_wait core/detail/listener_list
+core/detail/choice core/stop core/detail/linked_stop_source sync/single_consumer_event sync/single_producer_sequencer
+channels/broadcast channels/watched_value channels/detail/basic_channel channels/detail/channel_buffer compose/async_scope
 compose/single_flight compose/detail/run_children compose/detail/siblings compose/detail/siblings_operation compose/detail/race
 compose/detail/child streams/detail/stream_children time/timeout time/sleep time/rate_limiter"""
 SAMPLE = """
@@ -86,7 +87,7 @@ def protocol_files():
 
 
 def write(folder, left_out):
-    """The mutants, and the mutated sources under `folder` if that is not None. A file is touched only if it changes."""
+    """Returns the mutants, and writes the mutated sources to `folder` unless it is None. Touches a file only if it changes."""
     mutants, number = [], 1
     for file in protocol_files():
         writer = Writer(file, (ROOT / file).read_text(), number, left_out)
@@ -128,7 +129,7 @@ def configure(folder):
 
 
 def build(folder, jobs):
-    """Compiles; leaves out what does not compile, and begins again. Returns the mutants that are there, by number."""
+    """Compiles; leaves out what does not compile, and starts again. Returns the remaining mutants by number."""
     left_out = read_left_out(folder)
     copy_rest(folder)
     for target in ("models", "unit_tests"):  # the models first: they are few, and nearly all that is wrong shows there
@@ -141,7 +142,7 @@ def build(folder, jobs):
 
 
 def build_target(folder, target, jobs, left_out):
-    """The mutants, by key, that do not compile."""
+    """Returns the keys of the mutants that do not compile."""
     mutants = write(folder, left_out)
     configure(folder)
     command = ["cmake", "--build", folder / "build", "-j", str(jobs), "--target", target, "--", "-k", "0"]
@@ -160,7 +161,7 @@ def hash_of(file):
 
 
 def read_left_out(folder):
-    """What did not compile the last time, of files that have not changed since."""
+    """Returns the mutants that did not compile last time, in files that have not changed since."""
     path = folder / "left_out.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     return {(file, *change) for file in protocol_files() if file in known and known[file]["hash"] == hash_of(file)
@@ -174,7 +175,7 @@ def write_left_out(folder, left_out):
 
 
 def wrong_lines(folder, output):
-    """The numbers of the mutants on the lines of which the compiler complains."""
+    """Returns the numbers of the mutants on the lines that the compiler rejects."""
     numbers = set()
     for file, line in set(re.findall(rf"{re.escape(str(folder))}/([^:\s]+):(\d+):\d+: (?:error|note)", output)):
         text = (folder / file).read_text().splitlines()[int(line) - 1]
@@ -191,7 +192,7 @@ def wrong_lines(folder, output):
 
 
 class Verdicts:
-    """What each test has said of each mutant, a line each: it is written when it is known, and read when a campaign begins."""
+    """Each test's verdict on each mutant, one per line. Written as it becomes known, read when a campaign begins."""
 
     def __init__(self, folder):
         self.folder, self.hashes = folder, {}
@@ -242,7 +243,7 @@ class Campaign:
                     self.killed.setdefault(number, f"{program.name}: {told}")
 
     def run_model(self, program, source, budget, alive):
-        """A line comes when its mutant has been tried."""
+        """The program prints a line as soon as it has tried a mutant."""
         def key(number):
             return self.verdicts.key(source, budget, number)
 
@@ -261,7 +262,7 @@ class Campaign:
         self.verdicts.add(self.verdicts.key(source, budget), sorted(alive))
 
     def units(self):
-        """Each file of unit tests tries what it meets. A test that fails as it is does not count."""
+        """Each file of unit tests tries the mutants that it reaches. A test that fails without a mutant does not count."""
         program = self.folder / "build/tests/unit_tests"
         files = sorted(path.name for folder in UNITS for path in (ROOT / folder).glob("*_test.cpp"))
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
@@ -270,7 +271,7 @@ class Campaign:
             list(pool.map(lambda number: self.unit(program, number, [f for f in files if number in met[f][1]], met), alive))
 
     def met_by_unit(self, program, file):
-        """How many seconds it takes, and what it meets."""
+        """Returns how many seconds it takes, and which mutants it reaches."""
         key = self.verdicts.key(file, "meets")
         if key not in self.verdicts.known:
             with tempfile.NamedTemporaryFile("r") as met:

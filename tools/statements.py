@@ -1,7 +1,7 @@
 """Finds the statements of C++ functions and writes them so that a number, chosen at run time, drops one or moves it.
 
-No compiler's parser: the layout that clang-format gives the library's own code is enough, and what it cannot read it leaves as
-it is. tools/statement_mutants.py compiles the result, which says where that was wrong.
+It is no full parser: it relies on the layout that clang-format gives to the library's code, and leaves alone what it cannot
+read. tools/statement_mutants.py compiles the result, which reveals mistakes.
 """
 import re
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ def code_of(text):
 
 
 def closing(code, opening):
-    """Behind the bracket that closes the one at `opening`."""
+    """Returns the position behind the bracket that closes the one at `opening`."""
     depth = 0
     for at in range(opening, len(code)):
         if code[at] in "([{":
@@ -127,7 +127,7 @@ def braces(code, start, at, found):
 
 
 def head_parameters(head):
-    """Behind the opening parenthesis of the parameters."""
+    """Returns the position behind the opening parenthesis of the parameters."""
     for match in re.finditer(r"([~\w]+|operator\s*\S+?)\s*\(", head):
         if not match[1].startswith(("CORACLE_", "requires", "alignas", "decltype", "noexcept", "explicit")):
             return match.end()
@@ -199,7 +199,7 @@ def statement(code, at, end):
 
 
 def declares(text):
-    """Whether two words follow each other, with only * and & between them."""
+    """Returns True if two words follow each other with nothing but * and & between them."""
     text = ATTRIBUTE.sub(" ", text).strip()
     while (shorter := re.sub(r"<[^<>;={}]*>|::", "", text)) != text:
         text = shorter
@@ -346,12 +346,12 @@ class Writer:
                 after[j].append((one, number))
 
     def publishes(self, one):
-        """Others see it, and may act on it, once it is done; a lock is one, too, which keeps them out."""
+        """Returns True if other threads observe the statement and may act on it, or are kept out by it, as by a lock."""
         line_end = self.text.find("\n", one.end)
         return bool(PUBLISHES.search(self.code[one.begin : one.end]) or TAG.search(self.text[one.begin : line_end]))
 
     def matters(self, one, other):
-        """Whether others can see their order: that of two steps that nobody sees is nearly always the same program."""
+        """Returns True if other threads can observe the order of the two. Otherwise swapping them rarely changes anything."""
         return self.publishes(one) or self.publishes(other)
 
     def commutes(self, one, others):
@@ -364,7 +364,7 @@ class Writer:
         return re.search(r"\breturn\b[^;]", self.code[one.begin : one.end]) is not None
 
     def uses(self, one, declaration):
-        """Whether it names something that the declaration declares; too often rather than too seldom."""
+        """Returns True if the statement may name something that the declaration declares."""
         declared = re.split(r"[={(;]", self.code[declaration.begin : declaration.end], maxsplit=1)[0]
         names = WORD.findall(declared.split(":")[-1])[-3:]
         return bool(set(names) & set(WORD.findall(self.code[one.begin : one.end])))

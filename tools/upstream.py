@@ -3,10 +3,10 @@
 
 upstream.py FOLDER...: each is a checkout of lewissbaker/cppcoro or of a fork for C++20, such as andreasbuhr/cppcoro;
 nothing is downloaded, and no file in it is changed. Each test file becomes a program, built with every compiler, at -O0 and
--O2, and under the sanitizers. Prints how many cases passed and failed in each build. A case fails that a file holds which
-does not compile, or that a crash or a hang keeps from running. Exits with 1 if any fails.
+-O2, and under the sanitizers. Prints how many cases passed and failed in each build. Cases in a file that does not compile,
+and cases that a crash or a hang keeps from running, count as failed. Exits with 1 if any fails.
 
-Cases that the suite itself marks to be skipped are run, too. Cases that the preprocessor leaves out are named.
+Cases that the suite marks as skipped are run, too. Cases that the preprocessor removes are listed.
 """
 import argparse
 import os
@@ -66,7 +66,7 @@ def run(command, log, **more):
 
 
 def run_program(program, log):
-    """(passed, failed, what went wrong); None for the counts: it said nothing of them."""
+    """Returns (passed, failed, what went wrong); the counts are None if the program printed none."""
     try:
         result = subprocess.run([program, "--no-skip", "--no-colors"], capture_output=True, text=True,
                                 errors="replace", timeout=SECONDS_A_PROGRAM, cwd=program.parent)
@@ -84,7 +84,7 @@ def run_program(program, log):
 
 
 def outcome(suite, source, folder, log):
-    """(passed, failed, remarks) of one file in one build."""
+    """Returns (passed, failed, remarks) for one file in one build."""
     expected, program = suite.cases(source), folder / f"{suite.name}.{source.stem}"
     if not program.is_file():
         return 0, expected, [f"{program.name}: does not build"]

@@ -15,10 +15,10 @@
 struct job {
   std::string id;
   std::string text;
-  int attempt = 1;  // more than 1 if somebody has had it before, who may have done it
+  int attempt = 1;  // more than 1 if another worker has had it before, and may have handled it
 };
 
-/// Handles one job. An exception means that it is to be tried again.
+/// Handles one job. If it throws, the job is tried again.
 using job_handler = std::function<coracle::task<>(const job&)>;
 
 /// A job that this process holds until it reports the outcome. Without a report, as when the process dies,
@@ -45,7 +45,7 @@ class job_queue {
   job_queue& operator=(const job_queue&) = delete;
   virtual ~job_queue() = default;
 
-  /// The next job; null when there is none any more, or this process is to take no more.
+  /// Returns the next job; null if there are no more, or if this process must not take more.
   virtual coracle::task<std::unique_ptr<delivery>> next() = 0;
 };
 

@@ -51,7 +51,7 @@ coracle::task<> work(coracle::io_service& io, nats_jobs& jobs) {
 
 int main(int count, char** arguments) try {
   const std::string_view what = count > 1 ? arguments[1] : "";
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each line at once, also into a file
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // writes each line immediately, also into a file
   coracle::io_service io;
   if (what == "local" && count == 3) {
     local_jobs jobs{2 * most_at_once};

@@ -29,7 +29,7 @@ struct nats_destroy {
 template <class T, auto destroy>
 using nats_owned = std::unique_ptr<T, nats_destroy<destroy>>;
 
-/// A connection, which comes back by itself when the server does.
+/// A connection. It reconnects by itself when the server is back.
 class nats_jobs final : public job_queue {
  public:
   /// A job that a worker has had for so long without still_working() is given to another.
@@ -119,7 +119,7 @@ class nats_jobs final : public job_queue {
       jsMsgMetaData_Destroy(data);
     }
     const job& what() const override { return mine_; }
-    // If one of these is lost on its way, another worker gets the job: it is handled at least once.
+    // If one of these messages is lost, another worker gets the job: it is handled at least once.
     void done() override { natsMsg_Ack(message_.get(), nullptr); }
     /// Says nothing, so that after `patience` somebody tries again, unless it was the last attempt.
     void failed() override {

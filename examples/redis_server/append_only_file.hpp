@@ -21,8 +21,8 @@ class append_only_file {
     waiting_ += commands;
     added_ += commands.size();
   }
-  /// Awaits that everything added so far has been written. A client that is stopped does not stop the write, which
-  /// has commands of others too. After a failure, the next commit() writes the same bytes again.
+  /// Completes when everything added so far has been written. Stopping one client does not stop the write,
+  /// which also contains commands of others. After a failure, the next commit() writes the same bytes again.
   coracle::task<> commit() {
     const std::uint64_t end = added_;
     const auto lock = co_await mutex_.scoped_lock_async();
@@ -47,8 +47,8 @@ class append_only_file {
   std::uint64_t added_, written_;
 };
 
-/// Executes the commands in the file. A server that was killed may have left the beginning of one at its end, which
-/// was not answered, and is cut off.
+/// Executes the commands in the file. If a server was killed, the file may end in the middle of a command,
+/// which was never answered: it is cut off.
 inline coracle::task<> replay(coracle::io_service& io, std::filesystem::path path, database& into) {
   if (!co_await coracle::filesystem::exists(io, path)) co_return;
   const std::string text = co_await coracle::filesystem::read_file(io, path);

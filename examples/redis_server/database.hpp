@@ -24,8 +24,8 @@ inline std::string in_capitals(std::string word) {
   return word;
 }
 
-/// Executes commands. For each one that changes something, it gives the commands that repeat the change later:
-/// the same, with times counted from 1970 instead of from now.
+/// Executes commands. For each command that changes data, it returns the commands that repeat the change
+/// later: the same, with absolute times instead of times relative to now.
 class database {
  public:
   /// Appends the reply to `reply`, and to `log` the commands that repeat its effect. `now` is in milliseconds
@@ -47,7 +47,7 @@ class database {
       put_error(reply, error.what());
     }
   }
-  /// Removes the keys whose time has come.
+  /// Removes the keys that have expired.
   void expire(std::int64_t now, std::string& log) {
     while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
       const std::string key = deadlines_.begin()->second;

@@ -254,7 +254,7 @@ bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_q
 
 /// Returns the next entry if only one kind of work waits; otherwise calls next_in_turn().
 CORACLE_ALWAYS_INLINE()
-static_thread_pool::shared_state::work static_thread_pool::shared_state::next_own(worker& me) noexcept {
+auto static_thread_pool::shared_state::next_own(worker& me) noexcept -> work {
   if (shared_.is_empty()) [[likely]] {
     if (!me.has_queued) return take(me, kind::stack);
     if (me.is_known_empty() || me.seems_empty()) {
@@ -270,7 +270,7 @@ CORACLE_COLD() void static_thread_pool::shared_state::age_stack(worker& me) noex
   if (resumption* const oldest = me.take_oldest()) post_own(me, *oldest);
 }
 /// Returns the next entry if several kinds of work may wait.
-static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in_turn(worker& me) noexcept {
+auto static_thread_pool::shared_state::next_in_turn(worker& me) noexcept -> work {
   return me.order.next({.now = detail::turn_clock(),
                         .high_waits = shared_.has(priority::high),
                         .low_waits = shared_.has(priority::low),
@@ -278,8 +278,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::next_in
                         .continues = me.depth() > me.depth_of_turn},
                        [&](kind which) noexcept { return take(me, which); });
 }
-static_thread_pool::shared_state::work static_thread_pool::shared_state::take(worker& me,
-                                                                              kind which) noexcept {
+auto static_thread_pool::shared_state::take(worker& me, kind which) noexcept -> work {
   me.turn = which;
   switch (which) {
     case kind::stack:
@@ -298,7 +297,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take(wo
   return take_shared(me, priority::high);
 }
 CORACLE_NOINLINE()
-static_thread_pool::shared_state::work static_thread_pool::shared_state::take_own(worker& me) noexcept {
+auto static_thread_pool::shared_state::take_own(worker& me) noexcept -> work {
   resumption* const oldest = me.queue.take();
   if (!oldest) me.has_queued = !me.queue.is_empty();
   return {oldest, &pool_};
@@ -308,7 +307,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::take_ow
 /// workers' queues takes cache lines away from their owners. It does not yield its processor: with more
 /// runnable threads than processors, the kernel would make a yielding thread wait for milliseconds after its
 /// next wake-up. In that case searches fail, and so soon become short.
-static_thread_pool::shared_state::work static_thread_pool::shared_state::search(worker& me) noexcept {
+auto static_thread_pool::shared_state::search(worker& me) noexcept -> work {
   me.left_alone = 0;
   const unsigned rounds = me.patience.rounds();
   for (unsigned round = 0; round != rounds; ++round) {
@@ -325,7 +324,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::search(
   me.patience.failed();
   return {};
 }
-static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_for_letter() noexcept {
+auto static_thread_pool::shared_state::wait_for_letter() noexcept -> work {
   constexpr std::uint64_t wait_ticks = 1u << 12;  // 1 to 2 us
   const bool mine = letters_.open();
   for (const std::uint64_t began = detail::turn_clock(); !detail::is_modelled &&
@@ -339,7 +338,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::wait_fo
 bool static_thread_pool::shared_state::must_search() const noexcept {
   return shared_.has_urgent() || sleepers_.must_stop();
 }
-static_thread_pool::shared_state::work static_thread_pool::shared_state::find(worker& me) noexcept {
+auto static_thread_pool::shared_state::find(worker& me) noexcept -> work {
   // First the entries that no owner will take by itself.
   if (const work found = find_from_outside(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
@@ -348,16 +347,15 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find(wo
   }
   return find_in_queues(me);
 }
-static_thread_pool::shared_state::work static_thread_pool::shared_state::find_posted(worker& me) noexcept {
+auto static_thread_pool::shared_state::find_posted(worker& me) noexcept -> work {
   const work found = find_from_outside(me);
   return found ? found : find_in_queues(me);
 }
-static_thread_pool::shared_state::work static_thread_pool::shared_state::find_from_outside(
-    worker& me) noexcept {
+auto static_thread_pool::shared_state::find_from_outside(worker& me) noexcept -> work {
   const work found = take_shared(me, priority::high);
   return found ? found : take_shared(me, priority::normal);
 }
-static_thread_pool::shared_state::work static_thread_pool::shared_state::find_in_queues(worker& me) noexcept {
+auto static_thread_pool::shared_state::find_in_queues(worker& me) noexcept -> work {
   if (const work found = take_own(me)) return found;
   for (std::size_t i = 1; i != workers_.size(); ++i) {
     detail::work_queue& other = workers_[(me.index + i) % workers_.size()]->queue;
@@ -368,8 +366,7 @@ static_thread_pool::shared_state::work static_thread_pool::shared_state::find_in
 
 /// Takes one entry to run; at normal priority, if the worker's own queue is empty, also moves a fair share of
 /// the rest there.
-static_thread_pool::shared_state::work static_thread_pool::shared_state::take_shared(worker& me,
-                                                                                     priority from) noexcept {
+auto static_thread_pool::shared_state::take_shared(worker& me, priority from) noexcept -> work {
   const auto share = [&](std::size_t size) -> std::size_t {
     if (from != priority::normal || me.has_queued) return 1;
     return std::min<std::size_t>(size / workers_.size() + 1, detail::work_queue::capacity / 2);

@@ -29,7 +29,7 @@ class multi_producer_wait_case final : public cancellation_case {
   coracle::multi_producer_sequencer<int> sequencer_{consumed_, 4};
 };
 
-/// All places of a ring of two are taken; the case gives one free. Whoever claims next gets the number after
+/// All slots of a ring of two are taken; the case frees one. The next claim gets the number after
 /// those that were claimed: a cancelled claim leaves no gap.
 template <class Sequencer, bool InBatches>
 class claim_case final : public cancellation_case {

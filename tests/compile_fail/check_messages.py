@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Wrong programs must not compile, and must say why.
+"""Checks that wrong programs do not compile, and that the compiler says why.
 
 Each .cpp here states `// expect: <text>` in its first lines and keeps its wrong line inside
 `#ifndef CORACLE_COMPILE_FAIL_CONTROL`. Under each compiler it must fail with exactly one `error:` line that
@@ -52,7 +52,7 @@ def precompile(compiler, folder):
 
 
 def complaints(compiler, source, precompiled):
-    """What is wrong with this test under this compiler; empty if nothing."""
+    """Returns what is wrong with this test under this compiler, or nothing."""
     texts = expected_texts(source)
     if not all(texts) or not texts:
         return [f"its first lines hold no `{EXPECT} <text>`"], ""

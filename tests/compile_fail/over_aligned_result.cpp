@@ -1,4 +1,4 @@
-// expect: g++ 12 misaligns over-aligned objects in coroutine frames
+// expect: compilers misalign over-aligned objects in coroutine frames
 // tests/compile_fail/over_aligned_result.cpp -- a result that frames of g++ 12 would misalign.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>

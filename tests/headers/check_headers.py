@@ -59,7 +59,7 @@ def compile_unit(compiler, names, *flags):
 
 
 def is_refused(compiler, name, flags, text):
-    """What is wrong; None if nothing."""
+    """Returns what is wrong, or None."""
     command = [compiler, "-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wno-builtin-macro-redefined", *flags,
                "-fsyntax-only", "-x", "c++", "-"]
     said = subprocess.run(command, input=includes([name]), text=True, capture_output=True).stderr

@@ -34,7 +34,7 @@ def parse(text):
 
 
 def wrong(counts, limits):
-    """What is to be said of each header whose count does not stand within its limit."""
+    """Returns a message for each header whose count exceeds its limit."""
     said = []
     for header in sorted(counts | limits):
         lines, limit = counts.get(header), limits.get(header)

@@ -14,7 +14,7 @@ using coracle::async_generator;
 using coracle::async_manual_reset_event;
 using namespace coracle_test;
 
-/// Waits for `event` before each element; what was written before it comes with the element.
+/// Waits for `event` before each element. What the setter wrote must be visible together with the element.
 async_generator<int> elements(async_auto_reset_event& event, plain_int& data, int count) {
   for (int i = 0; i != count; ++i) {
     co_await event;
@@ -45,7 +45,7 @@ void set_against_next() {
   setter.join();
   model_expect(has_ended && sum == 7 && state == 1, "each element once, then the end");
 }
-/// The body goes on on either thread, and so does the consumer.
+/// Either thread may resume the body, and either may resume the consumer.
 void two_elements_from_two_threads() {
   async_auto_reset_event event;
   plain_int data = 7, state = 0;
@@ -80,7 +80,7 @@ void consumer_on_executor() {
   setter.join();
   model_expect(state == 1, "it ends");
 }
-/// The consumer is stopped while the body waits: the body's wait ends, and the consumer has its end.
+/// The consumer is stopped while the body waits: the body's wait ends, and the consumer sees the end.
 coracle::task<> take_one(async_auto_reset_event& event, plain_int& data, int& seen) {
   auto source = elements(event, data, 2);
   const int* const next = co_await source.next();

@@ -173,7 +173,7 @@ void print_missing(const char* what, const std::set<std::string>& in, const std:
 struct totals {
   std::uint64_t programs = 0, race = 0, executions = 0, outcomes = 0, not_in_order = 0, differ = 0;
 };
-/// A race makes all outcomes meaningless: then both have to find one.
+/// A race makes all outcomes meaningless: in that case both must report one.
 void compare(std::uint64_t seed, totals& sum) {
   const program each = drawing(seed).draw();
   const behaviour wanted = coracle_test::cxx20::behaviour_of(each, locations);

@@ -12,7 +12,7 @@ using coracle::detail::one_shot;
 using namespace coracle_test;
 constexpr std::chrono::milliseconds idle_time{5};
 
-/// Where the model runs the coroutine of a call when the call has ended: on the pool's thread.
+/// The model resumes the coroutine of a finished call on the pool's thread.
 detached add_in(blocking_pool& pool, plain_int& sum, one_shot& done) {
   const auto add = [&sum] { sum += 1; };
   co_await blocking(pool, add);
@@ -28,7 +28,7 @@ void one_call() {
   done.wait();
   model_expect(sum == 42, "called, and gone on");
 }
-/// The thread may be about to end, its idle time over, when the second call arrives.
+/// When the second call arrives, the thread may have been idle too long and be about to end.
 void one_after_the_other() {
   plain_int sum = 20;
   one_shot first, second;
@@ -39,7 +39,7 @@ void one_after_the_other() {
   second.wait();
   model_expect(sum == 42, "both were called");
 }
-/// Two at once, where `Most` threads may come for them.
+/// Two concurrent calls, with at most `Most` threads.
 template <std::size_t Most>
 void two_calls() {
   plain_int first_sum = 0, second_sum = 0;
@@ -76,7 +76,7 @@ void second_thread_comes() {
   first.wait();
   second.wait();
 }
-/// The call that waits for a thread is stopped, or made; never both.
+/// The call that waits for a thread is either cancelled or made, never both.
 void stop_while_it_waits() {
   stoppable_place place;
   plain_int sum = 0;

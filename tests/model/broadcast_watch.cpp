@@ -16,7 +16,7 @@ using coracle::value_observer;
 using coracle::watched_value;
 using namespace coracle_test;
 
-/// A value; what its sender has written arrives with it.
+/// A value. What its sender wrote before sending must be visible to the receiver.
 struct item {
   int value = 0;
   const plain_int* data = nullptr;
@@ -71,7 +71,7 @@ void two_senders() {
   receive(others, b);
   model_expect(first * second == 2 && a == first && b == second, "both, in one order for all");
 }
-/// The subscriber is one behind, or has lost the oldest, and is told.
+/// The subscriber is one value behind, or has missed the oldest and is told so.
 void lag_against_recv() {
   broadcast<item> values{1};
   auto mine = values.subscribe();
@@ -84,7 +84,7 @@ void lag_against_recv() {
   receive(mine, second);
   model_expect(second == 2, "then the next");
 }
-/// A subscription sees what is sent after it, all of it.
+/// A subscription receives every value that is sent after it was made.
 void subscribe_against_send() {
   broadcast<item> values{2};
   int first = 0;
@@ -116,7 +116,7 @@ void close_against_recv() {
   receive(mine, second);
   model_expect(first == 1 && second == nothing, "the value, then the end");
 }
-/// The broadcast goes while its subscriber looks; the state belongs to both.
+/// The broadcast is destroyed while its subscriber reads: both share ownership of the state.
 void end_against_recv() {
   std::optional<broadcast<item>> values(std::in_place, std::size_t{1});
   std::optional<broadcast_subscription<item>> mine(values->subscribe());

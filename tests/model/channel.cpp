@@ -13,7 +13,7 @@ using coracle::task;
 using coracle::unbounded_channel;
 using namespace coracle_test;
 
-/// An element; what its sender has written arrives with it.
+/// An element. What its sender wrote before sending must be visible to the receiver.
 struct item {
   item(int its_value, const plain_int* written = nullptr) noexcept : value(its_value), data(written) {}
   int value;
@@ -92,7 +92,7 @@ void try_against_try() {
   sender.join();
   model_expect(was_sent && ch.try_recv().has_value() == !got, "it is there once");
 }
-/// In order, although the second send waits for room.
+/// Elements arrive in order although the second send waits for room.
 void two_sends_in_order(std::size_t capacity) {
   channel<item> ch{capacity};
   int first = 0, second = 0;
@@ -124,7 +124,7 @@ void receiver_on_executor() {
   sender.join();
   model_expect(seen == 2 && end == sent::well, "it has the element");
 }
-/// The last one to be woken destroys the channel.
+/// The waiter that is woken last destroys the channel.
 void destroyed_by_the_receiver() {
   auto ch = std::make_unique<unbounded_channel<item>>();
   int seen = 0;
@@ -181,7 +181,7 @@ void two_and_two() {
   model_expect(first * second == 2, "each element once");
   model_expect(a == sent::well && b == sent::well, "both are sent");
 }
-/// Both senders find that there is no chunk yet.
+/// Both senders find that no chunk has been allocated yet.
 void two_senders_grow() {
   unbounded_channel<item> ch;
   model_thread one{[&] { ch.send(1); }};
@@ -190,12 +190,12 @@ void two_senders_grow() {
   const int first = ch.try_recv()->value, second = ch.try_recv()->value;
   model_expect(first * second == 2 && !ch.try_recv(), "each element once");
 }
-/// An element so large that a chunk has room for eight.
+/// An element so large that a chunk holds only eight.
 struct large_item {
   int value;
   char rest[256];
 };
-/// The first chunk is full: both senders find that there is no other yet, while its elements are received.
+/// The first chunk is full: both senders find no other one, while its elements are being received.
 void two_senders_grow_further() {
   unbounded_channel<large_item> ch;
   int next = 0, seen = 0;
@@ -250,7 +250,7 @@ void stop_send_against_start() {
   stopper.join();
   model_expect(end == wait_end::cancelled && !ch.try_recv(), "cancelled, and nothing is sent");
 }
-/// The receiver in front is stopped while an element comes, which the one behind it gets then.
+/// The first receiver is stopped while an element arrives: the next receiver gets it.
 void stop_the_first_of_two() {
   channel<item> ch{1};
   stoppable_place place;

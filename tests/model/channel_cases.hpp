@@ -49,7 +49,7 @@ void close_against_send_and_recv() {
   model_expect(end != sent::waits && seen == (end == sent::well ? 2 : nothing),
                "received if it was sent, else told");
 }
-/// Senders that wait are refused, and what is in the channel is still received.
+/// Waiting senders are refused; elements in the channel can still be received.
 template <class Channel>
 void close_against_waiting_sender() {
   Channel ch{1};
@@ -85,7 +85,7 @@ void stop_recv_against_send() {
   sender.join();
   expect_taken_once(ch, end);
 }
-/// The request comes while the receiver may not have begun to wait.
+/// The stop request may arrive before the receiver begins to wait.
 template <class Channel>
 void stop_and_send_against_recv() {
   Channel ch{1};

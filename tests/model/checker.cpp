@@ -79,7 +79,7 @@ void ends_of_atomics(model_test& run) {
   });
 }
 
-/// Two threads share a plain field, and the one that gets the flag ends its lifetime, in various ways.
+/// Two threads share a plain field, and the one that gets the flag ends its lifetime, in one of several ways.
 struct handed_over {
   coracle::detail::plain<int> field = 0;
   word flag{0};

@@ -9,7 +9,7 @@ using coracle::detail::choice;
 using namespace coracle_test;
 using meeting = choice::meeting;
 
-/// Each arrives where the other waits: one of them claims both, the other none; neither deadlocks.
+/// Each arrives where the other one waits: one of them claims both choices, the other none, without deadlock.
 void claim_each_other() {
   choice a, b;
   meeting first = meeting::other_is_lost;
@@ -19,7 +19,7 @@ void claim_each_other() {
   model_expect((first == meeting::both) != (second == meeting::both), "one of them has claimed both");
   model_expect(a.is_claimed() && b.is_claimed(), "both are claimed");
 }
-/// A third party claims one of the two choices meanwhile; the other one then stays unclaimed.
+/// A third thread claims one of the two choices meanwhile: the other choice then stays unclaimed.
 void claim_two_against_one() {
   choice a, b;
   meeting met = meeting::other_is_lost;
@@ -72,7 +72,8 @@ void four_in_a_circle() {
   model_expect(a.is_claimed() + b.is_claimed() + c.is_claimed() + d.is_claimed() == 2 * pairs,
                "who is in no pair is open");
 }
-/// Held, and then settled or released: no other claims it meanwhile, and after a release any can.
+/// A choice is held, then settled or released. Nobody else can claim it while it is held; after a release,
+/// anybody can.
 void hold_against_claim(bool carries_out) {
   choice a;
   bool held = false, claimed = false;

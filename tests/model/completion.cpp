@@ -79,7 +79,7 @@ void end_meets_awaiter_on_executor() {
   ender.join();
   model_expect(seen == 42, "with the result");
 }
-/// A look that says that it has ended makes the result visible, too.
+/// A check that reports the end also makes the result visible.
 void end_is_looked_at() {
   std::coroutine_handle<> body;
   plain_int data = 0;
@@ -153,7 +153,7 @@ void drop_against_suspend() {
   model_expect(ended == 1, "it ends as broken, once");
 }
 
-/// How the API meets a cancel: it looks at a word of its own, as an API with a lock would.
+/// How the API handles a cancel: it checks a word of its own, as an API with a lock would.
 struct cancellable {
   coracle::detail::atomic<int> who{0};  // 1: it completes; 2: it was cancelled
   plain_int used = 0;
@@ -193,7 +193,7 @@ void complete_against_cancel() {
                "it ends as the API says");
   model_expect((gave == 2) == (end == wait_end::carried_out), "with the value, if there is one");
 }
-/// The cancel function only sets a flag, and goes on to use what it refers to: the coroutine waits for it.
+/// The cancel function sets a flag and then continues to use its object, so the coroutine must wait for it.
 coracle::task<> run_slow_cancel(std::optional<completion<int>>& kept, std::shared_ptr<plain_int> used,
                                 int& gave) {
   const auto start = [&](completion<int> done) { kept.emplace(std::move(done)); };
@@ -217,7 +217,7 @@ void complete_against_slow_cancel() {
   model_expect(end == wait_end::carried_out && gave == 2, "it ends when the operation does");
   model_expect(*used == 2 || *used == 3, "cancel is called at most once");
 }
-/// The request comes while the operation is being initiated, and completed by another thread.
+/// The stop request arrives while one thread initiates the operation and another completes it.
 void stop_against_initiate() {
   cancellable with;
   stoppable_place place;
@@ -228,7 +228,7 @@ void stop_against_initiate() {
   stopper.join();
   model_expect(end == wait_end::cancelled && gave == 0, "cancelled, by whoever saw the request");
 }
-/// The same, and the operation is completed on another thread at any moment.
+/// The same, with a completion on another thread at any moment.
 coracle::task<> run_at_once(cancellable& with, std::optional<model_thread>& completer, int& gave) {
   const auto start = [&](completion<int> done) {
     with.done.emplace(std::move(done));
@@ -250,7 +250,8 @@ void stop_and_complete_against_initiate() {
   model_expect(end != wait_end::waits, "it ends");
   model_expect((gave == 2) == (end == wait_end::carried_out), "with the value, if there is one");
 }
-/// An API that completes under a lock, which cancel takes, too: no completion waits for a cancel function.
+/// An API that completes under the lock that its cancel function also takes: no completion may wait for a
+/// cancel function, or both deadlock.
 struct locked_api {
   coracle::detail::small_mutex mutex;
   std::optional<completion<int>> done;

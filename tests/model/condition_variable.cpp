@@ -12,7 +12,7 @@ using coracle::async_mutex;
 using coracle::async_mutex_lock;
 using namespace coracle_test;
 
-/// What is waited for, and what guards it: a data race is reported where two hold the lock at once.
+/// What is waited for, and its lock. If two hold the lock at once, the checker reports a data race.
 struct guarded {
   async_mutex mutex;
   async_condition_variable changed;
@@ -38,7 +38,7 @@ detached put_under_lock(guarded& at) {
   ++at.items;
   at.changed.notify_one();
 }
-/// Waits once, for whatever it is.
+/// Waits once, for any notification.
 detached wait_once(guarded& at, bool& notified) {
   auto lock = co_await at.mutex.scoped_lock_async();
   co_await at.changed.wait(lock);
@@ -167,7 +167,7 @@ void notified_one_destroys_it() {
   model_expect(!changed, "it has gone on");
 }
 
-/// Waits without a predicate; has the lock afterwards in every case.
+/// Waits without a predicate. Holds the lock afterwards, however the wait ended.
 detached_in_place wait_until_stopped(const stoppable_place&, guarded& at, wait_end& end) {
   auto lock = async_mutex_lock{at.mutex};
   try {
@@ -191,7 +191,7 @@ detached_in_place take_until_stopped(const stoppable_place&, guarded& at, wait_e
 }
 void hold(async_mutex& mutex) { model_expect(mutex.try_lock(), "it is free"); }
 
-/// A notification that a cancelled wait has not used goes to the other.
+/// A notification that a cancelled wait did not use goes to the other waiter.
 void stop_against_notify_one() {
   guarded at;
   stoppable_place place;
@@ -262,7 +262,7 @@ void stop_and_put_against_start() {
   expect_free(at.mutex);
 }
 
-/// Waits under one mutex each for one of two variables, as branches of one choice.
+/// Waits for one of two variables, each with a mutex of its own, as branches of one choice.
 detached_in_place wait_as_branch(const stoppable_place&, coracle::detail::choice&, guarded& at,
                                  wait_end& end) {
   auto lock = async_mutex_lock{at.mutex};
@@ -292,7 +292,7 @@ void one_of_two() {
   expect_free(left.mutex);
   expect_free(right.mutex);
 }
-/// The same with a predicate that does not hold, on its way into the wait.
+/// The same with a predicate that does not hold as the wait begins.
 detached_in_place take_as_branch(const stoppable_place&, coracle::detail::choice&, guarded& at,
                                  wait_end& end) {
   auto lock = async_mutex_lock{at.mutex};
@@ -359,7 +359,7 @@ int main(int argc, char** argv) {
   run.check("condition variable: stop against put", run.all, stop_against_put);
   run.check("condition variable: stop and put against start", 3, stop_and_put_against_start);
   run.check("condition variable: one of two", 4, one_of_two);
-  // The second is found wrong early, within what a mutant is given.
+  // The second case fails early, within the budget of a mutant.
   run.check("condition variable: a notified branch against the other", run.all,
             notified_branch_against_the_other);
   run.check("condition variable: stop against the start of a branch", run.all, stop_against_start_of_branch);

@@ -174,8 +174,8 @@ void timers() {
   timers.end();
   expect_accesses(4, "end() of none", [&] { timers.end(); });
 }
-/// Who has waited and was woken from another executor looks at the other end before it waits again; and after
-/// a wait the ends stay joined for a while.
+/// A coroutine that was woken from another executor watches the other end before it waits again. After a
+/// wait, the ends stay joined for a while.
 void waits_in_a_channel() {
   coracle::spsc_channel<int> ch{1};
   model_executor place;
@@ -222,7 +222,7 @@ void children() {
   const auto parent = [&]() -> detached { co_await coracle::when_all(child(), child()); };
   expect_accesses(10, "when_all() of two that do not wait", parent);
 }
-/// The fork queue is full: then the end of a child must check for its parent.
+/// The fork queue is full, so a child must check for its parent as it ends.
 task<int> nest(int depth) {
   if (depth == 0) co_return 1;
   coracle::forked child{nest(depth - 1)};

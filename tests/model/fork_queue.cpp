@@ -86,8 +86,8 @@ void take_back_one() {
   thief.join();
   all_are_taken(items);
 }
-/// What was taken back is changed, and put in again at the same place: as where the start of the rest of
-/// several children is, between two of them.
+/// An entry is taken back, changed and pushed again in the same place. when_all() does so between two
+/// children, with the entry that starts the remaining ones.
 void push_again() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -132,7 +132,7 @@ void owner_takes_the_oldest() {
   }
   all_are_taken(items);
 }
-/// Those below a depth alone.
+/// Takes only entries below a given depth.
 void oldest_below_a_depth() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -163,7 +163,7 @@ void slots_are_used_again() {
   }
   all_are_taken(items);
 }
-/// The thief reads a slot that holds another entry by then: the first one was taken back.
+/// The thief reads a slot that holds another entry by then, since the first one was taken back.
 void slot_of_one_taken_back() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -191,7 +191,7 @@ void next_after_the_last() {
   model_expect(note(queue.steal()), "it can be taken");
   model_expect(queue.is_empty() && !queue.steal(), "then there is none");
 }
-/// Below the first entry there is a filler. One thief may take that, and another the entry.
+/// There is a filler below the first entry. One thief may take the filler, another the entry.
 void filler_is_no_entry() {
   coracle::run_loop place;
   tested_queue queue{place};
@@ -210,7 +210,7 @@ void filler_is_no_entry() {
   model_expect(queue.is_empty(), "then there is none");
   all_are_taken(items);
 }
-/// The filler comes to stand where an entry was.
+/// The filler is put where an entry was.
 void filler_in_a_used_slot() {
   coracle::run_loop place;
   tested_queue queue{place};

@@ -14,7 +14,7 @@ using coracle::task;
 using namespace coracle_test;
 using plain_int = coracle::detail::plain<int>;
 
-/// Runs `parent` on two workers, of which the second looks once for something to take.
+/// Runs `parent` on two workers, the second of which tries to steal once.
 template <class Parent>
 void on_two_workers(two_workers& pool, Parent& parent) {
   parent();
@@ -34,7 +34,7 @@ void on_three_workers(two_workers& pool, Parent& parent) {
   pool.run_some();
 }
 
-/// join() gives what the child has written, and it goes on once.
+/// join() makes the child's writes visible, and the parent resumes once.
 void child_meets_join() {
   two_workers pool;
   plain_int written = 0, beside = 0;
@@ -101,7 +101,7 @@ void nested() {
   WithThird ? on_three_workers(pool, parent) : on_two_workers(pool, parent);
   model_expect(sum == 3, "each is counted once");
 }
-/// The child waits for what its parent does.
+/// The child waits for something that its parent does.
 void child_waits_for_parent() {
   two_workers pool;
   coracle::async_manual_reset_event event;
@@ -120,7 +120,7 @@ void child_waits_for_parent() {
   on_two_workers(pool, parent);
   model_expect(sum == 5, "it goes on once, with the result");
 }
-/// join() throws what the child has thrown.
+/// join() rethrows the child's exception.
 void child_fails() {
   two_workers pool;
   int caught = 0;
@@ -141,7 +141,7 @@ void child_fails() {
   on_two_workers(pool, parent);
   model_expect(caught == 1, "the error arrives once");
 }
-/// An exception leaves the parent: the child is over before what it uses is destroyed.
+/// An exception leaves the parent: the child ends before anything that it uses is destroyed.
 void parent_fails() {
   two_workers pool;
   int caught = 0;

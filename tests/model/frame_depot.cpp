@@ -9,7 +9,7 @@
 namespace {
 using namespace coracle_test;
 
-/// As frame_link, but the checker sees who touches it.
+/// As frame_link, but the checker sees every access.
 class link {
  public:
   link() = default;
@@ -34,7 +34,7 @@ link list_of(link (&frames)[N]) {
   }
   return list;
 }
-/// Uses each frame of the list as the thread that has it does. Returns their number.
+/// Writes to each frame of the list, as its owner does. Returns their number.
 std::size_t use(link list) {
   std::size_t count = 0;
   for (; link* const frame = list.below(); ++count) {
@@ -63,7 +63,7 @@ void leave_and_take() {
   for (const std::size_t each : used) sum += each;
   model_expect(sum == 2, "each frame has been used once");
 }
-/// Each thread leaves a list, and uses what it has got instead; the second is the longer one.
+/// Each thread leaves a list and uses the one that it gets instead; the second list is longer.
 void both_leave() {
   frame_depot depot;
   link frames[2], more[4];
@@ -87,7 +87,7 @@ void leave_then_take() {
   together(2, [&](unsigned thread) { swap_lists(thread, thread == 0 ? list_of(frames) : list_of(others)); });
   model_expect(used[0] + used[1] + use_what_is_left(depot, large) == 3, "each frame has been used once");
 }
-/// Lists of which each two go beyond the budget: one lies there, the others stay with their threads.
+/// Any two of the lists exceed the budget: the depot holds one, the others stay with their threads.
 void budget_is_kept() {
   constexpr std::size_t more_than_half = coracle::detail::depot_budget / 2 + 1;
   frame_depot depot;

@@ -75,9 +75,9 @@ class played_backend final : public coracle_test::inert_io_backend {
     if (poller* const its = poller_.get()) its->tell(woken);
   }
   void set_timer(std::uint64_t) noexcept override {}
-  /// The time of set_timer() has come.
+  /// The timer of set_timer() expires.
   void ring() noexcept { poller_.make().tell(timer); }
-  /// The poll that ends the sleep finds it.
+  /// The poll that ends the sleep reports it.
   void over(io_event& event) noexcept {
     event_ = &event;
     poller_.make().tell(completed);
@@ -206,7 +206,7 @@ void work_ends() {
   worker.join();
   other.join();
 }
-/// Work that begins on two threads while the loop is used again.
+/// Two threads report the beginning of work while the loop is reused.
 void work_begins_against_reset() {
   place at;
   at.io.stop();
@@ -254,8 +254,8 @@ void end_against_run() {
   at.io.run(handed_over{kept});
   ender.join();
 }
-/// One is for the thread in process_events(), the other for that in run(), and a wake-up may reach the wrong
-/// one.
+/// One event is for the thread in process_events(), the other for the thread in run(); a wake-up may reach
+/// the wrong thread.
 void stop_and_end(unsigned unfair_looks) {
   place at;
   at.system.backend->is_fair = true;
@@ -398,7 +398,7 @@ void two_timers_start() {
   at.io.process_one_event();
   model_expect(first == 1 && second == 1, "both have come");
 }
-/// They come on two threads, and so does the time of one.
+/// Two threads add a timer each; the loop fires each one when its time has come, and not the other.
 void two_timers_come() {
   place at;
   at.system.time.store(9, order::relaxed);

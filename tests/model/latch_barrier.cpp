@@ -176,7 +176,7 @@ void stop_against_arrival() {
   stopper.join();
   model_expect(end != wait_end::waits && met, "both go on");
 }
-/// The last to arrive is a branch of a choice, and so does not look before it takes the lock.
+/// The last to arrive is a branch of a choice, and so takes the lock without checking first.
 void stop_against_the_last_branch() {
   async_barrier barrier{2};
   coracle::detail::choice one_of;

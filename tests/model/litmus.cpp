@@ -132,7 +132,7 @@ void load_buffering() {
   record({a, b});
 }
 
-/// One side has a fence that costs nothing, the other makes everybody pass one.
+/// An asymmetric fence: free on one side; on the other, a fence on every thread.
 void store_buffering_asymmetric() {
   word x{0}, y{0};
   int a = 0, b = 0;
@@ -147,7 +147,7 @@ void store_buffering_asymmetric() {
   record({a, b});
 }
 
-/// x was written by one, seen by a second that writes y, seen by a third: does that see x?
+/// One thread writes x, a second sees it and writes y, a third sees y: must the third see x?
 void write_to_read_causality(order store, order load) {
   word x{0}, y{0};
   int a = 0, b = 0, c = 0;
@@ -162,7 +162,7 @@ void write_to_read_causality(order store, order load) {
   second.join();
   record({a, b, c});
 }
-/// The same by two flags.
+/// The same through two flags.
 void two_hops(order store, order load) {
   word x{0}, y{0}, z{0};
   int a = 0, b = 0, c = 0;
@@ -230,7 +230,7 @@ void independent_reads_with_fences(order strength) {
   third.join();
   record({a == 1 && b == 0 && c == 1 && d == 0});
 }
-/// What is stored last, and whether the writer of that has seen the other's first store.
+/// Which store is the last, and whether its writer has seen the other's first store.
 void store_then_store_or_load(bool fences) {
   word x{0}, y{0};
   model_thread other{[&] {
@@ -244,7 +244,7 @@ void store_then_store_or_load(bool fences) {
   other.join();
   record({a, y.load(order::relaxed)});
 }
-/// By C++20 a store by the same thread does not go on with its release sequence.
+/// Since C++20, a later store by the same thread does not continue its release sequence.
 void store_ends_release_sequence() {
   word data{0}, flag{0};
   model_thread sender{[&] {
@@ -270,7 +270,7 @@ void store_buffering_fence_against_accesses(order store, order load) {
   other.join();
   record({a, b});
 }
-/// A strong compare_exchange that fails is a load, of an old value too.
+/// A strong compare_exchange that fails is a load, possibly of an old value.
 void failed_change_sees_old_value() {
   word data{0}, flag{0};
   model_thread sender{[&] {
@@ -284,7 +284,7 @@ void failed_change_sees_old_value() {
   record({seen, found});
 }
 
-/// A compare_exchange that fails is a load with the order for that, whatever the other one is.
+/// A compare_exchange that fails is a load with its failure order, whatever its success order is.
 void store_buffering_by_failed_changes(order success, order failure) {
   word x{0}, y{0};
   int a = 7, b = 7;
@@ -297,7 +297,7 @@ void store_buffering_by_failed_changes(order success, order failure) {
   other.join();
   record({a, b});
 }
-/// One that passes a message on when it fails.
+/// A compare_exchange that passes a message on although it fails.
 void message_passing_to_failed_change(order success, order failure) {
   word data{0}, flag{0};
   model_thread sender{[&] {
@@ -440,7 +440,7 @@ void findings(model_test& run) {
   });
 }
 
-/// The string of a failure leads there again, alone.
+/// The string of a failure suffices to reproduce it.
 void replay(model_test& run) {
   const auto body = [] {
     word x{0};

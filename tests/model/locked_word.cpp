@@ -12,7 +12,7 @@ using locked_word = coracle::detail::locked_word<std::uint32_t>;
 using exchanged_word = coracle::detail::exchanged_word<std::uint32_t>;
 constexpr std::uint32_t one = 2;
 
-/// What the lock guards: a data race is reported where two hold it at once.
+/// What the lock guards. If two hold the lock at once, the checker reports a data race.
 template <class Word>
 struct guarded {
   Word count{0};
@@ -57,7 +57,8 @@ void next_holder_destroys_it() {
   at.reset();
   holder.join();
 }
-/// Whoever finds what the last holder left sees what was written under the lock, and may destroy it.
+/// A thread that finds the value stored by the last holder sees what was written under the lock, and may
+/// destroy the word.
 void who_finds_the_value_destroys_it() {
   auto at = std::make_unique<guarded<exchanged_word>>();
   model_thread first{[at = at.get()] { at->enter(); }};

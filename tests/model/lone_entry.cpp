@@ -39,7 +39,7 @@ void owner_against_thief() {
   model_expect(place.is_empty() && !place.take(), "and not again");
   coracle::testing::model_record(mine ? "owner" : "thief");
 }
-/// The same entry is put in again as soon as it was taken, at the same address, as a coroutine's entry is.
+/// The same entry is put in again, at the same address, as soon as it was taken, as a coroutine's entry is.
 void same_entry_again() {
   lone_entry place;
   entry one;
@@ -53,7 +53,7 @@ void same_entry_again() {
   model_expect(place.is_empty() && !place.take(), "and not again");
   coracle::testing::model_record(!again ? "thief" : mine_again ? "owner twice" : "owner, thief");
 }
-/// Also while one thread asks in vain and another asks meanwhile.
+/// The same while two threads ask, one of them in vain.
 template <int Turns>
 void owner_against_two_thieves() {
   lone_entry place;

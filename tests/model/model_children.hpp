@@ -8,7 +8,7 @@
 #include "model_waits.hpp"
 
 namespace coracle_test {
-/// Once resumed it writes `value` to `data`, and gives it.
+/// Once resumed, it writes `value` to `data` and returns it.
 inline coracle::task<int> later(std::coroutine_handle<>& handle, plain_int& data, int value) {
   co_await hand_out{handle};
   data = value;

@@ -6,7 +6,7 @@
 #include <coracle/testing/model/model_check.hpp>
 
 namespace coracle_test {
-/// Oldest first, one atomic operation to post: so a case that uses it has few executions.
+/// First in, first out, with one atomic operation per post, so that a case which uses it has few executions.
 class model_executor final : public coracle::executor {
  public:
   model_executor() = default;
@@ -24,8 +24,8 @@ class model_executor final : public coracle::executor {
     } while (!posted_.compare_exchange_strong(newest, &item, coracle::detail::memory_order_release,
                                               coracle::detail::memory_order_relaxed));
   }
-  /// Waits for items and runs them, on the calling thread, until it has run so many; and those that came with
-  /// the last.
+  /// Waits for items and runs them on the calling thread until it has run that many, and those that arrived
+  /// with the last one.
   void run(unsigned count) {
     for (unsigned ran = 0; ran < count;) {
       const unsigned more = run_posted();

@@ -21,14 +21,14 @@
 #include "../../src/testing/model/mutation.hpp"
 
 namespace coracle_test {
-/// A check as a program has asked for it.
+/// A check that a program has registered.
 struct model_case {
   std::string name;
   coracle::testing::model_limits limits;
   std::function<void()> body;
   std::optional<std::set<std::string>> outcomes{};  ///< exactly these; none: whatever they are
 
-  /// What is wrong; empty: nothing.
+  /// What is wrong, or empty.
   [[nodiscard]] std::string wrong_with(const coracle::testing::model_result& result) const {
     if (!result.passed) return result.failure;
     if (!outcomes) return {};
@@ -39,7 +39,7 @@ struct model_case {
   }
 };
 
-/// Mutants of single accesses: the checker itself makes them.
+/// Mutants of single accesses, made by the checker itself.
 struct access_mutants {
   using place = coracle::testing::model::model_place;
   using mutant = coracle::testing::model::model_mutant;
@@ -183,7 +183,7 @@ class model_mutants {
     std::printf("%s\t%s\t%s\n", survived ? "survived" : "killed", Kind::describe(one).c_str(), told.c_str());
   }
 
-  /// In the child: tells which case runs, and what is wrong with it.
+  /// In the child process: reports which case runs, and what is wrong with it.
   [[noreturn]] void run_mutant(const mutant& one, int to) const {
     const auto tell = [to](std::string text) {
       std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
@@ -203,7 +203,7 @@ class model_mutants {
     }
     ::_exit(0);
   }
-  /// A mutant that runs in a circle without any access to memory that is shared, or that eats up the machine.
+  /// Limits a mutant that loops without accessing shared memory, or that exhausts the machine.
   static void watch_for_hang() {
     rlimit memory{};
     memory.rlim_cur = memory.rlim_max = rlim_t{4} << 30;

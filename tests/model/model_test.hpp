@@ -27,10 +27,11 @@ void together(unsigned threads, Each each) {
   each(0U);
 }
 
-/// A program of model checks: `program [bound added to each case's]`. A line a case; fails if one does.
-/// `program --mutants EXECUTIONS [FILE]`: instead tries the cases on wrong versions of the shipped code, but
-/// for those that the file names; model_mutants.hpp. They run in finish() then: what a body captures by
-/// reference must live until that.
+/// A program of model checks: `program [NUMBER]`, which is added to each case's bound. Prints one line per
+/// case; fails if any case fails.
+/// `program --mutants EXECUTIONS [FILE]`: instead runs the cases on mutants of the shipped code, except for
+/// those that the file names (model_mutants.hpp). The cases then run in finish(): what a body captures by
+/// reference must live until then.
 ///
 ///     coracle_test::model_test run(argc, argv);
 ///     run.check("event: set against await", 3, [] { ... });
@@ -70,7 +71,7 @@ class model_test {
     ++cases_;
     return result;
   }
-  /// As check(), and the set of the body's model_record()s must be exactly this.
+  /// As check(), and the set of the body's model_record()s must be exactly the given one.
   void outcomes(const char* name, const std::set<std::string>& wanted, std::function<void()> body) {
     if (mutants_) return mutants_->add({name, limits_for(all), std::move(body), wanted});
     const model_result result = check(name, all, std::move(body));

@@ -11,7 +11,7 @@
 namespace coracle_test {
 using plain_int = coracle::detail::plain<int>;
 
-/// Suspends its coroutine, which the case resumes.
+/// Suspends its coroutine; the case resumes it.
 class hand_out {
  public:
   explicit hand_out(std::coroutine_handle<>& where) : to_(where) {}
@@ -36,8 +36,8 @@ detached note_end(Awaitable&& operation, coracle::stop_token token, wait_end& en
   }
 }
 
-/// What coroutines inherit that can be stopped. Made before the threads are: then a wait below it touches
-/// none of its reference counts, and a case has a fraction of the executions.
+/// The environment of coroutines that can be stopped. Make it before the threads: a wait below it then
+/// touches none of its reference counts, and a case has a fraction of the executions.
 class stoppable_place {
  public:
   stoppable_place() { inherited_.stop = source_.get_token(); }

@@ -22,7 +22,7 @@ using coracle_test::stoppable_place;
 using coracle_test::together;
 using coracle_test::wait_end;
 
-/// What the lock guards: a data race is reported where two hold it at once.
+/// What the lock guards. If two hold the lock at once, the checker reports a data race.
 struct guarded {
   async_mutex mutex;
   plain_int entered = 0;
@@ -340,7 +340,7 @@ void overtaken_as_often_beside_a_lost_one() {
     model_expect(end == wait_end::cancelled, "it has lost");
   });
 }
-/// Comes too late for two holders of whom the second lets go while it goes back into the queue.
+/// A woken waiter finds that another has locked the mutex, which unlocks it while the waiter is queued again.
 void woken_in_vain() {
   guarded at;
   model_executor place;
@@ -354,7 +354,7 @@ void woken_in_vain() {
   holder.join();
   expect_free(at.mutex);
 }
-/// Stop is requested at any time on the way. The next waiter gets the lock whether the first one did or not.
+/// Stop is requested at any time before the woken waiter runs. The next waiter gets the lock in either case.
 void stop_on_the_way() {
   guarded at;
   model_executor place;
@@ -370,8 +370,8 @@ void stop_on_the_way() {
   stopper.join();
   expect_free(at.mutex);
 }
-/// The request is over before the waiter runs: in the queue or on its way, it is cancelled, and the next one
-/// let in.
+/// The stop request ends before the waiter runs. Queued or already woken, it is cancelled, and the next
+/// waiter gets the lock.
 void stopped_before_it_runs() {
   guarded at;
   model_executor place;
@@ -421,7 +421,8 @@ void stop_behind_the_woken() {
   stopper.join();
   expect_free(at.mutex);
 }
-/// One that begins to wait finds the lock free again, and is stopped, while another is on its way.
+/// A coroutine that begins to wait finds the lock free again and is stopped, while a woken waiter has yet to
+/// run.
 void stop_against_start_beside_the_woken() {
   guarded at;
   model_executor place;
@@ -440,7 +441,7 @@ void stop_against_start_beside_the_woken() {
   model_expect(end != wait_end::waits && at.entered == 1 + tried, "all waits end");
   expect_free(at.mutex);
 }
-/// Another branch is taken while this one is on its way.
+/// Another branch wins while this one has been woken but has yet to run.
 void lost_on_the_way() {
   guarded at;
   model_executor place;

@@ -30,7 +30,7 @@ struct ends {
 };
 constexpr int broken = -1;
 
-/// Receives, and drops its end at once.
+/// Receives, and drops its end immediately.
 detached receive(std::optional<oneshot_receiver<watched>>& from, int& seen) {
   int got = 0;
   try {

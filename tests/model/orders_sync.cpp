@@ -16,7 +16,7 @@ using coracle::stop_source;
 using coracle::stop_token;
 using namespace coracle_test;
 
-/// A source that comes and goes on each thread; then the last one goes.
+/// Each thread makes and destroys a source; then the last source is destroyed.
 void sources_come_and_go() {
   std::optional<stop_source> source{std::in_place};
   const stop_token token = source->get_token();
@@ -47,7 +47,7 @@ detached take_part(async_barrier<>& barrier, int& phases) {
   co_await barrier.arrive_and_wait();
   ++phases;
 }
-/// A stop request that comes too late leaves the next phase as it is.
+/// A stop request that comes too late does not affect the next phase.
 void late_stop_against_next_phase() {
   async_barrier barrier{2};
   stoppable_place place;

@@ -38,7 +38,7 @@ void one_shot_hands_over() {
   done.wait();
   model_expect(data == 42, "what was written before set()");
 }
-/// The waiter destroys it at once.
+/// The waiter destroys it immediately.
 void one_shot_is_gone() {
   auto done = std::make_unique<one_shot>();
   model_thread setter{[shot = done.get()] { shot->set(); }};
@@ -46,7 +46,7 @@ void one_shot_is_gone() {
   done.reset();
 }
 
-/// Two wait until there is data, and are told by `notify`.
+/// Two threads wait for data; `notify` wakes them.
 template <class Notify>
 void two_wait(Notify notify) {
   mutex lock;

@@ -147,7 +147,7 @@ bool contains(const std::set<std::string>& all, const std::set<std::string>& som
   return true;
 }
 
-/// What failures and outcomes there are, with the reduction and without, over many programs.
+/// Compares the failures and outcomes of many programs with and without the reduction.
 class comparison {
  public:
   comparison(const char* name, bool is_sequential) : name_(name), is_sequential_(is_sequential) {}
@@ -164,7 +164,7 @@ class comparison {
     if (!is_same(all, model_check(limits_of(30), body))) return report(each, "one, with a wide bound");
     for (const unsigned bound : {0U, 1U, 2U, 3U}) compare_within(bound, each, &all, body);
   }
-  /// One that is too large to be run without any reduction.
+  /// A program that is too large to be run without any reduction.
   void compare_orders(const program& each) {
     const auto body = [&] { run_program(each); };
     bool passes = true;

@@ -40,7 +40,7 @@ void hop_to_thread() {
   runner.join();
   model_expect(there && data == 8, "it ran once");
 }
-/// Stopped before: it does not move. On the way: it arrives, and is cancelled there.
+/// Stopped before it moves, it stays. Stopped while it is queued, it arrives and is cancelled there.
 task<> hop(model_executor& place, bool& arrived) {
   std::optional<coracle::stop_reason> cancelled;
   try {
@@ -62,7 +62,7 @@ void stop_against_hop() {
   stopper.join();
   model_expect(end == wait_end::cancelled || arrived, "carried out only there");
 }
-/// There and back: both ways hand on what was done.
+/// There and back: writes before each hop are visible after it.
 void via_and_back() {
   model_executor home, place;
   plain_int data = 0;
@@ -89,7 +89,7 @@ void via_and_back() {
 
 // ---- children of a coroutine ----
 
-/// Two children end at once: each is taken once, with what it did.
+/// Two children end concurrently: each result is taken once, and their writes are visible.
 void two_children() {
   std::vector<std::coroutine_handle<>> handles(2);
   std::vector<plain_int> data(2);
@@ -158,7 +158,7 @@ void child_fails() {
 
 // ---- pipelines ----
 
-/// What runs ahead ends on two threads; the consumer has each in its order, then all are joined.
+/// Elements that run ahead end on two threads: the consumer gets them in order, then all work is joined.
 void buffered_elements() {
   std::vector<std::coroutine_handle<>> handles(2);
   std::vector<plain_int> data(2);
@@ -247,7 +247,7 @@ void early_end_joins() {
   const auto run = [&]() -> detached {
     const auto ignore = [](int) {};
     co_await place.schedule();
-    // Of three places one stays free: so the pump has ended before, and only the element is left.
+    // One of three slots stays free, so the pump has ended, and only the element is left.
     co_await (source() | streams::map(element) | streams::buffered(3) | streams::take(1) |
               streams::for_each(ignore));
     model_expect(data == 7, "what ran ahead is joined");

@@ -279,7 +279,7 @@ void future_against_end() {
   join(scope, end);
   model_expect(what == got::value && end == joined::well, "the value is there, once");
 }
-/// Joined meanwhile.
+/// The scope is joined meanwhile.
 void future_against_end_and_join() {
   std::coroutine_handle<> child;
   plain_int data = 0;
@@ -322,7 +322,7 @@ void drop_future_against_failure_and_join() {
   std::coroutine_handle<> dropper;
   joined end = joined::waits;
   std::optional<async_scope> scope(std::in_place);
-  // A future belongs to the children: one of them drops it.
+  // The children own a future: one of them drops it.
   const auto drops = [&](scope_future<int> future) -> task<> {
     co_await hand_out{dropper};
     static_cast<void>(scope_future<int>(std::move(future)));

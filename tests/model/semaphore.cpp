@@ -94,7 +94,7 @@ void two_release_to_who_tries() {
   second.join();
   third.join();
 }
-/// Each permit goes to a waiter, or is kept.
+/// Each permit is given to a waiter or stays available.
 void release_many() {
   async_semaphore semaphore{0};
   int through = 0;
@@ -126,7 +126,7 @@ void first_come_first_served() {
   semaphore.release();
   model_expect(second, "the next one the other's");
 }
-/// Even while the release() that woke it has not returned.
+/// The same even if the release() that woke it has not returned.
 void last_waiter_destroys_it() {
   auto semaphore = std::make_unique<async_semaphore>(0);
   const auto wait_and_destroy = [&]() -> detached {

@@ -59,7 +59,7 @@ void publish_twice_against_two() {
   waiter.join();
   model_expect(seen_first == 7 && seen_second == 8, "each goes on when its number has come");
 }
-/// Who waits for more than is published so far stays where he is.
+/// A waiter for a number that has not been published yet keeps waiting.
 void publish_serves_only_who_has_his_number() {
   barrier numbers;
   plain_int data = 0;
@@ -75,7 +75,7 @@ void publish_serves_only_who_has_his_number() {
   numbers.publish(1);
   model_expect(late == 7, "now the second");
 }
-/// The waiter is posted to an executor of its choice; where it did not have to wait, it stays.
+/// The waiter is posted to the executor that it chose; if it did not have to wait, it stays where it is.
 void waits_to_go_on_elsewhere() {
   barrier numbers;
   model_executor place;
@@ -127,7 +127,7 @@ void stop_and_publish_against_start() {
   publisher.join();
   model_expect(end != wait_end::waits, "the wait ends");
 }
-/// The other in the queue is served, whatever becomes of the first.
+/// The second waiter in the queue is served whatever happens to the first.
 void stop_of_one_of_two() {
   barrier numbers;
   stoppable_place place;
@@ -155,10 +155,10 @@ struct ring {
   const std::size_t first;
   barrier consumed;
   Sequencer claimed;
-  plain_int places[Size] = {};
+  plain_int slots[Size] = {};
   int sum = 0;
 
-  plain_int& at(std::size_t number) { return places[number % Size]; }
+  plain_int& at(std::size_t number) { return slots[number % Size]; }
 };
 template <std::size_t Size>
 detached produce(ring<single_producer, Size>& to, int count) {
@@ -199,7 +199,7 @@ void one_produces_ranges() {
   model_expect(here.sum == 123, "each element once, in order");
 }
 
-/// The consumer of a ring that several fill.
+/// The consumer of a ring with several producers.
 template <std::size_t Size>
 detached consume(ring<multi_producer, Size>& from, std::size_t count) {
   std::size_t last = from.first - 1;
@@ -238,7 +238,7 @@ void range_is_published_whole() {
   ring<multi_producer, 2> here;
   const auto produce_range = [&]() -> detached {
     const auto numbers = co_await here.claimed.claim_up_to(2);
-    model_expect(numbers.size() == 2, "both places are free");
+    model_expect(numbers.size() == 2, "both slots are free");
     for (const std::size_t number : numbers) here.at(number) = static_cast<int>(number) + 1;
     here.claimed.publish(numbers);
   };
@@ -248,7 +248,7 @@ void range_is_published_whole() {
   model_expect(here.sum == 3, "each element once");
 }
 
-/// No place is free; then one becomes free for each publish() of the consumer.
+/// The ring is full; each publish() of the consumer frees one slot.
 struct full_ring : ring<multi_producer, 1> {
   full_ring() {
     produce_one(*this, 1);
@@ -310,7 +310,7 @@ void stop_and_free_place_against_claim() {
   model_expect(next == (end == wait_end::cancelled ? 1 : 0), "a cancelled claim has claimed nothing");
   if (next == 0) here.consumed.publish(1);
 }
-/// One that has lost its choice stands in front: it does not keep the next from its place.
+/// A waiter that has lost its choice is first in the queue: it does not keep the next one from being served.
 void one_of_two() {
   full_ring left, right;
   coracle::detail::choice one_of;

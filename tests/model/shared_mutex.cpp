@@ -17,7 +17,7 @@ using coracle_test::stoppable_place;
 using coracle_test::together;
 using coracle_test::wait_end;
 
-/// What the lock guards: a data race is reported where a writer is not alone.
+/// What the lock guards. If a writer is not alone, the checker reports a data race.
 struct guarded {
   async_shared_mutex mutex;
   plain_int written = 0;
@@ -78,7 +78,7 @@ void two_lock_one_tries() {
   third.join();
   model_expect(at.written == 1 + written && at.reads == 1, "excluded, or told that it is held");
 }
-/// While a writer waits no reader overtakes it.
+/// No reader overtakes a waiting writer.
 void reader_waits_behind_a_writer() {
   guarded at;
   model_expect(at.mutex.try_lock_shared(), "it is free");
@@ -108,7 +108,7 @@ void last_reader_lets_the_writer_in() {
   model_expect(at.written == 1, "the writer was let in");
   expect_free(at.mutex);
 }
-/// They enter together; the writer behind them after both.
+/// Both readers enter together; the writer behind them enters after both.
 void readers_side_by_side_enter_together() {
   guarded at;
   model_expect(at.mutex.try_lock(), "it is free");
@@ -260,7 +260,8 @@ void one_of_two() {
   expect_free(left);
   expect_free(right);
 }
-/// One that has lost its choice finds it free, and leaves it so, while two others try.
+/// A waiter that has lost its choice finds the mutex free and leaves it free, while two others try to lock
+/// it.
 void a_lost_one_takes_nothing() {
   guarded at;
   coracle::detail::choice one_of;

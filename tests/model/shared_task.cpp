@@ -39,7 +39,7 @@ detached look_and_drop(shared_task<watched>& task, int& seen) {
   seen = result.value;
 }
 
-/// Whoever comes first starts it; each sees the result.
+/// The first awaiter starts it; every awaiter sees the result.
 void two_awaiters() {
   plain_int runs = 0;
   int a = 0, b = 0;
@@ -103,7 +103,8 @@ void look_against_end() {
   }
   ender.join();
 }
-/// An awaiter goes on where it was, though the body ends on another thread, whether it waits alone or not.
+/// An awaiter resumes on its own executor although the body ends on another thread, whether or not it is the
+/// only one.
 detached look_on(model_executor& place, shared_task<watched> task, int& seen) {
   co_await place.schedule();
   const watched& result = co_await task;
@@ -168,7 +169,7 @@ void drop_against_end() {
   ender.join();
   model_expect(runs == 1, "it ran");
 }
-/// A stop request ends one wait, and only that.
+/// A stop request ends one wait and no other.
 void stop_against_end() {
   plain_int runs = 0;
   wait_end end = wait_end::waits;
@@ -222,7 +223,7 @@ detached_in_place own(const stoppable_place&, shared_task<watched> task, wait_en
   task = {};
   end = how;
 }
-/// Who starts it has the only handle, and may be stopped and gone before it runs.
+/// The coroutine that starts it has the only handle, and may have been stopped and destroyed before it runs.
 void stop_of_the_only_handle_against_start() {
   plain_int runs = 0;
   wait_end end = wait_end::waits;

@@ -56,7 +56,7 @@ void two_handlers() {
   first.join();
   second.join();
 }
-/// Two that open it at once: one has it.
+/// Two threads open it concurrently: one of them succeeds.
 void two_owners() {
   signal_route route;
   bool mine = false, others = false;

@@ -23,7 +23,7 @@ detached call(flights& of, int& runs, std::coroutine_handle<>& body, int& seen) 
   };
   seen = co_await of.run(1, work);
 }
-/// Work that is over at once. The flights of two threads overlap, or not.
+/// Work that completes immediately. The flights of two threads may overlap.
 detached call_at_once(flights& of, coracle::detail::atomic<int>& runs, int& seen) {
   const auto work = [&]() -> task<int> {
     co_return 7 + 10 * runs.fetch_add(1, coracle::detail::memory_order_relaxed);
@@ -40,7 +40,7 @@ void all_call() {
   for (const int each : seen)
     model_expect(each % 10 == 7 && each < 10 * ran, "each has the result of an execution");
 }
-/// One comes while the work ends.
+/// A caller arrives while the work ends.
 void call_against_end() {
   flights all;
   int runs = 0, more = 0;
@@ -109,7 +109,7 @@ void stop_the_only_caller() {
   model_expect(end != wait_end::waits && ends == 1, "it ends, and the work has");
   model_expect((seen == 7) == (end == wait_end::carried_out), "with the result, or cancelled");
 }
-/// Two callers, one of whom is stopped while the work ends: the other has the result.
+/// Two callers, one of which is stopped while the work ends: the other gets the result.
 void stop_one_of_two(bool the_first) {
   flights all;
   async_manual_reset_event event;
@@ -143,7 +143,7 @@ void stop_both() {
   model_expect(end == wait_end::cancelled && other == wait_end::cancelled && ends == 1,
                "both are, and the work is");
 }
-/// Stopped while it joins the flight.
+/// The caller is stopped while it joins the flight.
 void stop_against_start() {
   flights all;
   async_manual_reset_event event;

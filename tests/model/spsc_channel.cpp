@@ -19,7 +19,7 @@ struct item {
   plain_int value;
 };
 
-/// In the state after a while without waiting: its ends are separate.
+/// In the state that it reaches after some time without waiting: its ends are apart.
 struct channel : coracle::spsc_channel<item> {
   explicit channel(std::size_t capacity) : spsc_channel(capacity) {
     model_expect(!try_recv(), "it is empty");
@@ -99,7 +99,8 @@ void several(std::size_t capacity, int count) {
   sender.join();
   model_expect(next == count + 1 && !ch.try_recv(), "each once");
 }
-/// The second waits, and is put in by the receiver, of which its sender knows nothing; then it sends on.
+/// The second send waits, and the receiver puts its element into the buffer; the sender, which has not seen
+/// that, then sends again.
 void sends_behind_one_that_waits() {
   channel ch{1};
   const auto send_all = [&]() -> detached {
@@ -114,7 +115,7 @@ void sends_behind_one_that_waits() {
   receiver.join();
   model_expect(next == 5 && !ch.try_recv(), "each once");
 }
-/// It has waited for another executor's sender once; so it looks before it waits again.
+/// It has waited once for a sender of another executor, so it spins before it waits again.
 void receiver_on_executor() {
   channel ch{1};
   model_executor place;
@@ -145,7 +146,7 @@ void destroyed_by_the_receiver() {
   sender.join();
   model_expect(got == 2, "received");
 }
-/// So may the sender, once there is room for more: the receiver has left.
+/// So may the sender, once there is room again: the receiver no longer uses the channel.
 void destroyed_by_the_sender() {
   auto ch = std::make_unique<channel>(1U);
   model_expect(ch->try_send(1), "there is room");

@@ -1,4 +1,4 @@
-// tests/model/strand.cpp -- one at a time, whichever thread runs it, and gone as soon as the last has left.
+// tests/model/strand.cpp -- one coroutine at a time, on any thread; destroyed as soon as the last has left.
 // SPDX-License-Identifier: MIT
 #include <coracle/exec/strand.hpp>
 #include <memory>
@@ -49,7 +49,7 @@ void in_order() {
   below.run_posted();
   model_expect(first == 1 && second == 2, "both have run, first posted first");
 }
-/// More than may run in a row.
+/// More coroutines than the strand runs in a row.
 void gives_way() {
   model_executor below;
   plain_int turns = 0;
@@ -63,7 +63,7 @@ void gives_way() {
   below.run_posted();
   for (int i = 0; i != 3; ++i) model_expect(mine[i] == i + 1, "all have run, in order");
 }
-/// Leaves the strand and destroys it, on another thread, while the run that it has left comes to its end.
+/// Leaves the strand and destroys it on another thread, while the run that it has left ends.
 detached leave(std::unique_ptr<strand> alone, model_executor& elsewhere, plain_int& turns) {
   co_await alone->schedule();
   turns += 1;

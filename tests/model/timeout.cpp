@@ -15,7 +15,7 @@ using namespace coracle_test;
 using time_point = coracle::timer_service::time_point;
 using namespace std::chrono_literals;
 
-/// A clock that stands at 0 until come(), on any thread, sets the time.
+/// A clock that stays at 0 until come() sets the time, on any thread.
 class played_clock final : public coracle::timer_service {
  public:
   time_point now() noexcept override {

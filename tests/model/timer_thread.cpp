@@ -15,7 +15,7 @@ using time_point = coracle::timer_service::time_point;
 
 constexpr time_point at(int seconds) { return time_point{std::chrono::seconds{seconds}}; }
 
-/// Says when it has fired, never early, and gives what was written before add().
+/// Reports when it has fired, which is never early, and makes visible what was written before add().
 struct alarm : timer {
   explicit alarm(timer_thread& its_service, int seconds) noexcept
       : timer(&alarm::ring), service(its_service), deadline(at(seconds)) {}
@@ -32,7 +32,7 @@ struct alarm : timer {
   plain_int rings = 0;
   one_shot rung;
 };
-/// For the end of the program there is nothing to arrange: the bodies end the thread.
+/// Nothing has to be arranged for the end of the program: the bodies end the thread.
 void nothing() {}
 
 void fires() {
@@ -64,7 +64,7 @@ void two_threads_add() {
   adder.join();
   timers.end();
 }
-/// It is removed in time, or fires; and then remove() says so, and its end can be waited for.
+/// It is removed in time, or it fires; remove() then reports that, and the caller can wait for its end.
 void remove_against_fire() {
   timer_thread timers{&nothing};
   alarm one{timers, 5};
@@ -77,7 +77,7 @@ void remove_against_fire() {
   timers.end();
   model_expect(one.rings <= 1, "at most once");
 }
-/// On another thread, even before it is added.
+/// It may be removed on another thread, even before it is added.
 void remove_against_add() {
   timer_thread timers{&nothing};
   alarm one{timers, 5};
@@ -90,7 +90,7 @@ void remove_against_add() {
   timers.end();
   model_expect(one.rings == (added && !removed ? 1 : 0), "once, unless it was removed");
 }
-/// A timer comes as the thread ends, keeps it, or starts another; it may be due already.
+/// A timer is added as the thread ends: it keeps that thread alive or starts another. It may be due already.
 template <int First, int Second>
 void add_against_end() {
   timer_thread timers{&nothing};
@@ -113,7 +113,7 @@ void first_add_against_end() {
   adder.join();
   timers.end();
 }
-/// Where the timer has not fired yet, the thread stays.
+/// If the timer has not fired yet, the thread continues.
 void end_against_fire() {
   timer_thread timers{&nothing};
   alarm one{timers, 5};

@@ -1,4 +1,4 @@
-// tests/model/two_workers.hpp -- a pool of two threads as far as forked work goes.
+// tests/model/two_workers.hpp -- the part of a pool of two threads that concerns forked work.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/fork_queue.hpp>
@@ -7,7 +7,7 @@
 #include "model_executor.hpp"
 
 namespace coracle_test {
-/// Two threads, of which the second takes what the first has forked; and a third, where one is wanted.
+/// Two threads, the second of which steals what the first has forked; a case may add a third.
 class two_workers final : public coracle::executor {
  public:
   void post(coracle::resumption& item) noexcept override { posted_.post(item); }
@@ -25,7 +25,7 @@ class two_workers final : public coracle::executor {
   }
   /// The second worker: tries to steal once, and starts the rest if it succeeds.
   void help() { run_stolen(second_, first_.steal()); }
-  /// The third worker: may steal from the second what that has stolen from the first.
+  /// The third worker: may steal from the second what the second has stolen from the first.
   void help_too() {
     coracle::resumption* const oldest = first_.steal();
     run_stolen(third_, oldest ? oldest : second_.steal());

@@ -277,7 +277,7 @@ void child_waits_for_the_next() {
   run_with_help(pool);
   model_expect(sum == 3, "it goes on once, with both results");
 }
-/// The first fails: the rest is not started, or it was already, and is joined.
+/// The first child fails: the others are not started or, if they already were, are joined.
 void failure_on_pool() {
   two_workers pool;
   int failed = 0;
@@ -300,7 +300,7 @@ void failure_on_pool() {
   model_expect(failed == 1, "the error, once");
 }
 
-// ---- starts that are put off ----
+// ---- deferred starts ----
 
 task<int> deep(int levels, std::optional<model_thread>& thread, plain_int& data) {
   int below = 0;
@@ -312,7 +312,7 @@ task<int> deep(int levels, std::optional<model_thread>& thread, plain_int& data)
   }
   co_return below;
 }
-/// Two threads nest starts of children so deep that some are put off: each thread has a list of its own.
+/// Two threads nest starts of children so deep that some are deferred: each thread has a list of its own.
 void deep_starts() {
   std::optional<model_thread> one, other;
   plain_int first = 0, second = 0;

@@ -23,7 +23,7 @@ constexpr auto when_any_succeeds = [](auto... each) {
   return coracle::when_any_succeeds(std::move(each)...);
 };
 
-/// Both end at once: one wins, both are joined.
+/// Both end concurrently: one wins, both are joined.
 template <class Race>
 void two_ends(Race race) {
   std::coroutine_handle<> a, b;
@@ -57,7 +57,7 @@ void value_against_error() {
   model_expect(failed == 1 && ended == 1, "no error is lost, whoever wins");
 }
 
-/// Only values win.
+/// Only a child that returns a value can win.
 void success_against_error() {
   std::coroutine_handle<> a, b;
   plain_int data = 0;

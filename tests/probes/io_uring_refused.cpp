@@ -19,19 +19,14 @@
 #include <system_error>
 
 #include "../support/abort_message.hpp"
+#include "../support/expect.hpp"
 
 // Each scenario runs in a process of its own, which has not asked the system for an io_uring before.
 namespace {
 using coracle::io_service;
 using coracle::task;
 using coracle::net::socket;
-
-int failures = 0;
-void expect(bool right, const char* what) {
-  if (right) return;
-  ++failures;
-  std::printf("FAILED: %s\n", what);
-}
+using coracle_test::expect;
 
 /// Ends this process if the system lets no process filter its own calls.
 template <int Error>
@@ -122,5 +117,5 @@ int main() {
   expect(exit_status_of(is_asked_for) == 0, "io_uring is asked for, and refused");
   expect(exit_status_of(is_out_of_something<ENOMEM>) == 0, "no memory for an io_uring");
   expect(exit_status_of(is_out_of_something<EMFILE>) == 0, "no descriptor for an io_uring");
-  return failures == 0 ? 0 : 1;
+  return coracle_test::exit_status("an io_service works where io_uring is refused");
 }

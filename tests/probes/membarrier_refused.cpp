@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "../support/abort_message.hpp"
+#include "../support/expect.hpp"
 
 // Each scenario runs in a process of its own, which has not asked the system for membarrier() before. Only the sets of
 // instructions of the processors matter that coracle is tested on, so the filter does not look at the architecture.
@@ -28,13 +29,7 @@ using coracle::forked;
 using coracle::static_thread_pool;
 using coracle::task;
 using coracle::detail::asymmetric_fence;
-
-int failures = 0;
-void expect(bool right, const char* what) {
-  if (right) return;
-  ++failures;
-  std::printf("FAILED: %s\n", what);
-}
+using coracle_test::expect;
 
 /// False: the system does not let this process filter its own calls.
 bool refuse_membarrier() {
@@ -119,5 +114,5 @@ int main() {
   expect(system_lacks_it || message.starts_with("coracle: membarrier() failed"),
          "membarrier() that is refused after it was granted ends the program with a message");
   expect(ends_well(is_forked_later), "a forked process may pass heavy fences");
-  return failures == 0 ? 0 : 1;
+  return coracle_test::exit_status("the schedulers work where membarrier() is refused");
 }

@@ -11,10 +11,13 @@
 #include <coracle/sync/async_semaphore.hpp>
 #include <cstdio>
 
+#include "../support/expect.hpp"
+
 namespace {
 using coracle::as_outcome;
 using coracle::stop_reason;
 using coracle::task;
+using coracle_test::expect;
 
 constexpr int depth = 1000;
 int destroyed = 0;
@@ -36,13 +39,6 @@ task<int> wait_below(Wait& wait, int left) {
   co_return 1;
 }
 
-bool all_pass = true;
-void check(const char* what, bool holds) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  all_pass = false;
-}
-
 /// Stops a chain of tasks of which the last awaits `wait()`.
 template <class Wait>
 void stop(const char* what, Wait wait) {
@@ -54,7 +50,7 @@ void stop(const char* what, Wait wait) {
   };
   const auto look = [&]() -> task<> {
     const auto end = co_await as_outcome(wait_below(wait, depth - 1));
-    check(what, end.reason() == stop_reason::shutting_down && destroyed == depth);
+    expect(end.reason() == stop_reason::shutting_down && destroyed == depth, what);
   };
   const auto all = [&]() -> task<> {
     co_await coracle::when_all(coracle::with_stop(look(), source.get_token()), request());
@@ -64,7 +60,7 @@ void stop(const char* what, Wait wait) {
 }  // namespace
 
 int main() {
-  check("the program is compiled with -fno-exceptions", !CORACLE_EXCEPTIONS());
+  expect(!CORACLE_EXCEPTIONS(), "the program is compiled with -fno-exceptions");
   coracle::async_manual_reset_event never;
   coracle::async_mutex mutex;
   coracle::async_semaphore none{0};
@@ -79,9 +75,8 @@ int main() {
     auto one = []() -> task<int> { co_return 1; };
     auto wait = [&] { return never.operator co_await(); };
     const auto first = co_await coracle::when_any(as_outcome(wait_below(wait, depth - 1)), one());
-    check("the loser of a race", first.index() == 1 && destroyed == depth);
+    expect(first.index() == 1 && destroyed == depth, "the loser of a race");
   };
   coracle::sync_wait(race());
-  if (all_pass) std::puts("a program without exceptions stops its tasks");
-  return all_pass ? 0 : 1;
+  return coracle_test::exit_status("a program without exceptions stops its tasks");
 }

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "../support/abort_message.hpp"
+#include "../support/expect.hpp"
 
 namespace {
 using coracle::as_io_result;
@@ -18,14 +19,9 @@ using coracle::io_result;
 using coracle::io_service;
 using coracle::task;
 using coracle::net::socket;
+using coracle_test::expect;
 using namespace std::chrono_literals;
 
-bool all_pass = true;
-void check(const char* what, bool holds) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  all_pass = false;
-}
 socket listening(io_service& io) {
   socket listener = socket::create_tcpv4(io);
   listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});
@@ -84,12 +80,12 @@ void a_server_is_stopped() {
     co_await coracle::when_all(coracle::with_stop(run(), source.get_token()), talk());
   };
   io.run(both());
-  check("a server echoes", answer == "hello");
-  check("a server sees the stop request as an error", ended == std::errc::operation_canceled);
+  expect(answer == "hello", "a server echoes");
+  expect(ended == std::errc::operation_canceled, "a server sees the stop request as an error");
   const coracle::net::ip_endpoint nobody = listener.local_endpoint();
   listener.close();
   answer = io.run(ask(io, nobody, "hello"));
-  check("a refused connection is an error", answer == "Connection refused");
+  expect(answer == "Connection refused", "a refused connection is an error");
 }
 
 void losers_of_a_race_end() {
@@ -97,11 +93,11 @@ void losers_of_a_race_end() {
   socket listener = listening(io);
   const auto race = [&]() -> task<> {
     const auto first = co_await coracle::when_any(listener.accept(), coracle::sleep_for(1ms));
-    check("an operation loses a race", first.index() == 1);
+    expect(first.index() == 1, "an operation loses a race");
     const auto second = co_await coracle::when_any(as_io_result(listener.accept()), coracle::sleep_for(1ms));
-    check("an operation in as_io_result() loses a race", second.index() == 1);
+    expect(second.index() == 1, "an operation in as_io_result() loses a race");
     const auto third = co_await coracle::stop_after(as_io_result(listener.accept()), 1ms);
-    check("an operation is timed out", third.error() == std::errc::operation_canceled);
+    expect(third.error() == std::errc::operation_canceled, "an operation is timed out");
   };
   io.run(race());
 }
@@ -110,17 +106,17 @@ void programs_and_files_work() {
   io_service io;
   const auto work = [&]() -> task<> {
     const auto fed = co_await coracle::run_command(io, coracle::command{"cat"}, "text");
-    check("run_command() collects output", fed.output == "text" && fed.status.is_success());
+    expect(fed.output == "text" && fed.status.is_success(), "run_command() collects output");
     const auto unread =
         co_await coracle::run_command(io, coracle::command{"true"}, std::string(1 << 20, 'x'));
-    check("a program need not read its input", unread.status.is_success());
+    expect(unread.status.is_success(), "a program need not read its input");
     coracle::process sleeper{io, coracle::command{"sleep", "1000"}};
     const auto ended = co_await sleeper.terminate(10s);
-    check("terminate() ends a program", !ended.is_success());
+    expect(!ended.is_success(), "terminate() ends a program");
     const auto missing = co_await as_io_result(coracle::filesystem::open_read_only(io, "/no/such/file"));
-    check("a file that is missing is an error", missing.error() == std::errc::no_such_file_or_directory);
+    expect(missing.error() == std::errc::no_such_file_or_directory, "a file that is missing is an error");
     const std::string status = co_await coracle::filesystem::read_file(io, "/proc/self/status");
-    check("read_file() reads", status.starts_with("Name:"));
+    expect(status.starts_with("Name:"), "read_file() reads");
   };
   io.run(work());
 }
@@ -133,8 +129,8 @@ void a_result_that_is_missing_ends_the_program() {
     };
     io.run(sleep());
   });
-  check("the program's last words name the remedy",
-        last_words.find("put as_outcome() around it") != std::string::npos);
+  expect(last_words.find("put as_outcome() around it") != std::string::npos,
+         "the program's last words name the remedy");
 }
 void an_error_that_nobody_takes_ends_the_program() {
   const std::string last_words = coracle_test::abort_message([] {
@@ -144,18 +140,17 @@ void an_error_that_nobody_takes_ends_the_program() {
     };
     io.run(open());
   });
-  check("the program's last words name the error and the file",
-        last_words.find("cannot open /no/such/file: No such file or directory") != std::string::npos);
+  expect(last_words.find("cannot open /no/such/file: No such file or directory") != std::string::npos,
+         "the program's last words name the error and the file");
 }
 }  // namespace
 
 int main() {
-  check("the program is compiled with -fno-exceptions", !CORACLE_EXCEPTIONS());
+  expect(!CORACLE_EXCEPTIONS(), "the program is compiled with -fno-exceptions");
   a_server_is_stopped();
   losers_of_a_race_end();
   programs_and_files_work();
   a_result_that_is_missing_ends_the_program();
   an_error_that_nobody_takes_ends_the_program();
-  if (all_pass) std::puts("a program without exceptions does its I/O");
-  return all_pass ? 0 : 1;
+  return coracle_test::exit_status("a program without exceptions does its I/O");
 }

@@ -46,8 +46,8 @@ task<int> ask(world& w, int question) {
   co_return 2 * question;
 }
 
-/// Workers take jobs from a channel, ask within a time, again if need be, and send the results to one who
-/// adds them up.
+/// Workers take jobs from a channel, send each as a request with a timeout and retries, and send the results
+/// to a coroutine that adds them up.
 void crawler(coracle_test::simulation& sim) {
   world w{sim};
   coracle::channel<int> jobs{2}, results{0};
@@ -82,7 +82,7 @@ void crawler(coracle_test::simulation& sim) {
   sim.expect(sum == 42, "each job is done once");
 }
 
-/// Many ask for the same under a lock, a permit and a rate; the slow answers are asked for twice.
+/// Many coroutines request the same key, limited by a lock, a semaphore and a rate; slow requests are hedged.
 void shared_requests(coracle_test::simulation& sim) {
   world w{sim};
   coracle::single_flight<int, int> flights;
@@ -130,7 +130,7 @@ void pipeline(coracle_test::simulation& sim) {
   sim.expect(sum == 30, "each question is answered");
 }
 
-/// One request and its answer, after which a file is written: any error surfaces.
+/// A request, its reply, and a write to a file: any error surfaces.
 task<> exchange(coracle::io_service& io, bool& answered) {
   coracle::net::socket listener = coracle::net::socket::create_tcpv4(io);
   listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 7});
@@ -170,8 +170,8 @@ void network_and_file(coracle_test::simulation& sim) {
   sim.expect(answered && host.disk().contents("answer") == "x", "where nothing failed, all is done");
 }
 
-/// Work below scopes and a race, and a clean-up behind it: that comes to its end whatever fails, once it has
-/// begun; and where nothing fails, all that was spawned is over.
+/// Work below scopes and a race, followed by a clean-up. Once begun, the clean-up completes whatever fails;
+/// and if nothing fails, all spawned work has ended.
 void clean_up(coracle_test::simulation& sim) {
   world w{sim};
   const auto start = sim.now();
@@ -213,7 +213,7 @@ constexpr scenario scenarios[] = {{"crawler", crawler},
                                   {"clean-up", clean_up}};
 }  // namespace
 
-/// program [SEEDS [FIRST]]: one in 20 of the seeds, since each stands for some hundred runs.
+/// program [SEEDS [FIRST]]: runs one in 20 of the seeds, since each stands for some hundred runs.
 int main(int argc, char** argv) {
   const std::uint64_t seeds = argc > 1 ? std::strtoull(argv[1], nullptr, 10) / 20 + 1 : 20;
   const std::uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;

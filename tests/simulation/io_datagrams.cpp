@@ -1,6 +1,6 @@
-// tests/simulation/io_datagrams.cpp -- questions and answers over UDP, where datagrams are lost, doubled,
-// late and in any order: each question gets its own answer, or the client gives up; and with nothing going
-// wrong, it never has to.
+// tests/simulation/io_datagrams.cpp -- requests and replies over UDP, whose datagrams are lost, duplicated,
+// delayed and reordered: each request gets its own reply, or the client gives up. Without faults it never
+// gives up.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/compose/async_scope.hpp>
@@ -61,7 +61,7 @@ task<> serve(town& t) {
   }
 }
 
-/// Drops answers to earlier questions.
+/// Drops replies to earlier requests.
 task<answer> answer_to(socket& mine, const question& q) {
   answer a{};
   for (bool found = false; !found;) {

@@ -143,7 +143,7 @@ task<> be_client(town& t, simulated_host& from, int number) {
   }
 }
 
-// ---- what goes wrong besides ---------------------------------------------------------------------------
+// ---- further faults ------------------------------------------------------------------------------------
 
 task<> make_weather(town& t) {
   for (int i = 0; i != 4; ++i) {

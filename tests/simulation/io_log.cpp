@@ -1,6 +1,6 @@
-// tests/simulation/io_log.cpp -- a write-ahead log on a disk that fails, and a host that loses its power at
-// any moment: what append() has promised is there afterwards. Logs that leave the sync out, or do not wait
-// for it, are caught.
+// tests/simulation/io_log.cpp -- a write-ahead log on a disk that fails, and a host that loses power at any
+// moment: every record that append() has confirmed is there afterwards. Logs that omit the sync, or do not
+// wait for it, are detected.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
@@ -46,7 +46,7 @@ class write_ahead_log {
   explicit write_ahead_log(coracle::io_service& io, durability how)
       : file_(read_write_file::open(io, "log")), how_(how) {}
 
-  /// The records that are whole.
+  /// Returns the complete records.
   task<std::vector<std::string>> recover() {
     const std::string text = co_await read_all(file_);
     std::vector<std::string> records;
@@ -56,7 +56,7 @@ class write_ahead_log {
     }
     co_return records;
   }
-  /// Once it has returned, the record survives everything. Where it throws, the next one takes its place.
+  /// Once it has returned, the record survives everything. If it throws, the next record takes its place.
   task<> append(const std::string& record) {
     const std::string bytes = framed(record);
     if (how_ == durability::sync_at_once) {
@@ -96,7 +96,7 @@ class write_ahead_log {
   std::uint64_t end_ = 0;
 };
 
-// ---- what it goes through ------------------------------------------------------------------------------
+// ---- the scenarios -------------------------------------------------------------------------------------
 
 struct history {
   std::vector<std::string> promised;
@@ -135,14 +135,14 @@ bool is_kept(const history& h, const std::vector<std::string>& found) {
   return found.size() == promised || std::ranges::count(h.tried, found.back()) != 0;
 }
 
-/// Reads on where the disk gives an error.
+/// Recovers the records of a restarted program.
 task<std::vector<std::string>> recovered(simulated_host& host) {
   co_await host.io().schedule();
   write_ahead_log log{host.io(), durability::none};
   co_return co_await log.recover();
 }
 
-/// True: nothing that was promised is lost in one life of the program that ends in a crash at any moment.
+/// Returns true if a program that crashes at any moment has lost no confirmed record.
 bool survives(world& w, simulated_host& host, durability how, history& h) {
   const auto crash = w.sim.now() + std::chrono::milliseconds{w.below(1000)} + w.a_while();
   const auto is_over = std::make_shared<bool>(false);
@@ -171,7 +171,7 @@ void log_survives(simulation& sim) {
   w.expect(host.open_descriptors() == 0, "no file is left open");
 }
 
-/// On a disk without other faults: that the log is wrong shows within few crashes.
+/// On a disk without other faults, a wrong log is detected within a few crashes.
 void is_caught(simulation& sim, durability how) {
   world w{sim};
   simulated_network network{sim};

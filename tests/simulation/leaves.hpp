@@ -17,7 +17,7 @@ class leaves {
  public:
   explicit leaves(world& its_world) : w(its_world) {}
 
-  /// Waits for no time, a turn, or a while.
+  /// Waits for no time, for one turn, or for some time.
   task<> pause() {
     const unsigned kind = w.below(3);
     if (kind == 1) co_await coracle::this_task::yield();

@@ -100,8 +100,8 @@ void semaphore(coracle_test::simulation& sim) {
   permits.release(static_cast<std::ptrdiff_t>(most));
 }
 
-/// A queue with a lock and a condition: what is put in is taken out, also where somebody who was notified is
-/// cancelled and does not come back.
+/// A queue with a lock and a condition variable: every element that is put in is taken out, even if a
+/// notified waiter is cancelled.
 void condition_variable(coracle_test::simulation& sim) {
   world w{sim};
   coracle::async_mutex mutex;

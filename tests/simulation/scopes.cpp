@@ -158,8 +158,7 @@ void with_scope(coracle_test::simulation& sim) {
   people.expect_all_errors(people.caught);
 }
 
-/// Results and errors of children that are asked for: each error surfaces from the future or from join(), in
-/// one place.
+/// Results and errors of children with futures: each error surfaces once, from the future or from join().
 void futures(coracle_test::simulation& sim) {
   world w{sim};
   std::vector<int> thrown, from_futures, from_join;

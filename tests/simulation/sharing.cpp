@@ -16,8 +16,8 @@ using coracle_test::scenario_error;
 using coracle_test::task;
 using coracle_test::world;
 
-/// Callers come, are cancelled and leave; at most one execution of a key that can be joined runs at any
-/// moment, every caller gets the result of one that ran while he waited, and none outlives its callers.
+/// Callers arrive, are cancelled and leave. At any moment at most one execution of a key can be joined; every
+/// caller gets the result of an execution that ran while it waited; and no execution outlives its callers.
 void single_flight(coracle_test::simulation& sim) {
   world w{sim};
   coracle::single_flight<int, int> flights;

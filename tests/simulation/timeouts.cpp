@@ -154,7 +154,7 @@ void hedge(coracle_test::simulation& sim) {
   sim.run(all());
 }
 
-/// In no period do more get through than the bucket allows, and a cancelled wait takes no token.
+/// In no period are more admitted than the bucket allows, and a cancelled wait takes no token.
 void rate_limiter(coracle_test::simulation& sim) {
   world w{sim};
   const auto burst = static_cast<std::int64_t>(1 + w.below(3));

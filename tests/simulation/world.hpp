@@ -37,7 +37,7 @@ class world {
     coracle::executor* const places[] = {&sim, &first_, &second_, &strand_};
     return coracle::scheduler_ref{places[below(4)]};
   }
-  /// Pauses for no time, a turn, or a while. A stop request ends the pause.
+  /// Pauses for no time, for one turn, or for some time. A stop request ends the pause.
   task<> pause() {
     const unsigned kind = below(3);
     if (kind == 1) co_await sim.schedule();

@@ -15,12 +15,15 @@
 #include <utility>
 #include <vector>
 
+#include "generator_walks.hpp"
+
 namespace {
 using coracle::elements_of;
 using coracle::generator;
 using coracle::testing::allocator_log;
 using coracle::testing::failing_allocator;
-using ints = std::vector<int>;
+using coracle_test::generator_walks::all;
+using coracle_test::generator_walks::ints;
 
 class counting_resource final : public std::pmr::memory_resource {
  public:
@@ -38,13 +41,6 @@ class counting_resource final : public std::pmr::memory_resource {
   }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 };
-
-template <class Range>
-ints all(Range&& range) {
-  ints seen;
-  for (auto&& element : range) seen.push_back(static_cast<int>(element));
-  return seen;
-}
 
 // Not inlined, so that the compiler does not elide the frames that are counted.
 template <class Sequence, class... Params>

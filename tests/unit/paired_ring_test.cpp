@@ -26,16 +26,16 @@ TEST_CASE("paired_ring: once joined, its ends stay so for as long after the last
 TEST_CASE("paired_ring: an end watches the other one only where that belongs to another executor") {
   ring pair{2};
   put(pair, 1);
-  CHECK_FALSE(pair.empty_no_more());
+  CHECK_FALSE(pair.spin_while_empty());
   pair.note_receiver(true);
-  CHECK(pair.empty_no_more());
+  CHECK(pair.spin_while_empty());
   put(pair, 2);
   CHECK(pair.full());
   CHECK_FALSE(pair.empty());
   CHECK(pair.pop() == 1);
-  CHECK_FALSE(pair.full_no_more());
+  CHECK_FALSE(pair.spin_while_full());
   pair.note_sender(true);
-  CHECK(pair.full_no_more());
+  CHECK(pair.spin_while_full());
 }
 
 TEST_CASE("paired_ring: an end that has watched in vain watches less often, until it was worth it") {
@@ -44,18 +44,18 @@ TEST_CASE("paired_ring: an end that has watched in vain watches less often, unti
   const auto skipped = [&] {
     int times = 0;
     put(pair, 1);
-    while (!pair.empty_no_more()) ++times;
+    while (!pair.spin_while_empty()) ++times;
     CHECK_FALSE(pair.empty());
     CHECK(pair.pop() == 1);
     return times;
   };
   CHECK(skipped() == 0);
   for (const int before : {0, 1, 3, 7}) {
-    for (int i = 0; i != before; ++i) CHECK_FALSE(pair.empty_no_more());  // not even looked
-    CHECK_FALSE(pair.empty_no_more());                                    // in vain
+    for (int i = 0; i != before; ++i) CHECK_FALSE(pair.spin_while_empty());  // not even looked
+    CHECK_FALSE(pair.spin_while_empty());                                    // in vain
   }
   CHECK(skipped() == 15);
-  CHECK_FALSE(pair.empty_no_more());
+  CHECK_FALSE(pair.spin_while_empty());
   CHECK(skipped() == 1);
 }
 }  // namespace

@@ -17,19 +17,15 @@
 
 #include "../support/abort_message.hpp"
 #include "../support/run_on_stack.hpp"
+#include "generator_walks.hpp"
 
 namespace {
 using coracle::recursive_generator;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
-using ints = std::vector<int>;
+using coracle_test::generator_walks::all;
+using coracle_test::generator_walks::ints;
 
-template <class Range>
-ints all(Range&& range) {
-  ints seen;
-  for (auto&& element : range) seen.push_back(static_cast<int>(element));
-  return seen;
-}
 // Out of line where a test counts frames: clang elides the frames of visible coroutines.
 [[gnu::noinline]] recursive_generator<const int> countdown(int n) {
   co_yield n;

@@ -15,7 +15,7 @@ CORACLE_COLD() inline void tell(const char* message) noexcept {
   std::fputs("\n", stderr);
 }
 /// Prints the message and ends the program.
-[[noreturn]] CORACLE_COLD() inline void fail(const char* message) noexcept {
+CORACLE_FAILS() inline void fail(const char* message) noexcept {
 #if defined(CORACLE_MODEL)
   fail_in_model(message);
 #endif
@@ -45,7 +45,7 @@ class body_end {
  private:
   constexpr body_end(const char* function, const char* file, unsigned line) noexcept
       : function_(function), file_(file), line_(line) {}
-  [[noreturn]] CORACLE_COLD() void fail_without_result() const noexcept {
+  CORACLE_FAILS() void fail_without_result() const noexcept {
     char message[512];
     std::snprintf(
         message, sizeof message,
@@ -67,7 +67,6 @@ class body_end {
 #endif
 };
 
-#if !CORACLE_EXCEPTIONS()
 /// Initialises the exception of a CORACLE_CATCH() that never runs.
 struct no_exception {
   template <class T>
@@ -75,7 +74,6 @@ struct no_exception {
     fail("a handler of exceptions ran without exceptions");
   }
 };
-#endif
 }  // namespace coracle::detail
 
 // Exceptions in code that must also compile with -fno-exceptions:

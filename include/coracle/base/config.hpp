@@ -20,46 +20,55 @@
 #include <coracle needs a little-endian target>
 #endif
 
+// What depends on the compiler alone.
+//   CORACLE_GCC()                 1 if g++ compiles; some code is then written differently
+//   CORACLE_MUST_TAIL()           in front of `return f();`: forces a tail call. g++ emits tail calls where
+//                                 CORACLE_TAIL_TRANSFER() is 1
+//   CORACLE_CALLS_WITHOUT_TYPE()  for a function that calls code which is no C++ function, so that no pointer
+//                                 type matches it
+//   CORACLE_HIDES_RESUMED(p)      for a function or frame that plain code makes and a coroutine handle resumes,
+//                                 or the reverse. clang gives the two kinds of function different calling
+//                                 conventions in its intermediate code. The machine code is the same, but if
+//                                 clang sees the callee of such a call, it treats the call as unreachable and
+//                                 deletes it
+//   CORACLE_HIDES_ORIGIN(p)       hides the origin of the pointer from the compiler. Emits no instruction
+#define CORACLE_HIDES_ORIGIN(pointer) __asm__("" : "+r"(pointer))
+#if defined(__clang__)
+#define CORACLE_GCC() 0
+#define CORACLE_MUST_TAIL() [[clang::musttail]]
+#define CORACLE_CALLS_WITHOUT_TYPE() [[clang::no_sanitize("function")]]
+#define CORACLE_HIDES_RESUMED(pointer) CORACLE_HIDES_ORIGIN(pointer)
+#else
+#define CORACLE_GCC() 1
+#define CORACLE_MUST_TAIL()
+#define CORACLE_CALLS_WITHOUT_TYPE()
+#define CORACLE_HIDES_RESUMED(pointer) static_cast<void>(0)
+#endif
+
+// 1 if co_await copies the awaiter that await_transform returns by reference, even an rvalue: the frame then
+// holds it twice, and the copy reads what has only just been written (8 ns per mutex lock).
+#define CORACLE_COPIES_AWAITERS() CORACLE_GCC()
+
+// 1 if await_suspend's handle is loaded from the frame: it is then better to fetch what it refers to
+// beforehand.
+#define CORACLE_LOADS_OWN_HANDLE() CORACLE_GCC()
+
 // 1 if the handle that await_suspend returns is resumed by a tail call. g++ emits no tail call at -O0 or
 // under ASan and TSan; there core/transfer.hpp goes through the thread's drain loop. g++ -O1 and -Og look
 // like -O2 to the preprocessor: they need -foptimize-sibling-calls, which core/transfer.hpp verifies at
 // start-up.
-#if defined(__clang__)
-#define CORACLE_TAIL_TRANSFER() 1
-#elif defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+#if !CORACLE_GCC() || \
+    (defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__))
 #define CORACLE_TAIL_TRANSFER() 1
 #else
 #define CORACLE_TAIL_TRANSFER() 0
 #endif
 
-// In front of `return f();`: forces a tail call. g++ emits tail calls where CORACLE_TAIL_TRANSFER() is 1.
-#if defined(__clang__)
-#define CORACLE_MUST_TAIL() [[clang::musttail]]
-#else
-#define CORACLE_MUST_TAIL()
-#endif
-
-// For a function that calls code which is no C++ function, so that no pointer type matches it.
-#if defined(__clang__)
-#define CORACLE_CALLS_WITHOUT_TYPE() [[clang::no_sanitize("function")]]
-#else
-#define CORACLE_CALLS_WITHOUT_TYPE()
-#endif
-
 // 1 if only a compiler flag decides whether tail calls are emitted, and no macro reveals it.
-#if CORACLE_TAIL_TRANSFER() && !defined(__clang__)
-#define CORACLE_TAIL_CALLS_BY_FLAG() 1
-#else
-#define CORACLE_TAIL_CALLS_BY_FLAG() 0
-#endif
+#define CORACLE_TAIL_CALLS_BY_FLAG() (CORACLE_TAIL_TRANSFER() && CORACLE_GCC())
 
 // 1 if another translation unit of this compiler may have the other value of CORACLE_TAIL_TRANSFER().
-#if defined(__clang__)
-#define CORACLE_MIXED_TRANSFER() 0
-#else
-#define CORACLE_MIXED_TRANSFER() 1
-#endif
+#define CORACLE_MIXED_TRANSFER() CORACLE_GCC()
 
 // Tags functions whose body depends on CORACLE_TAIL_TRANSFER(), so that the linker never merges the version
 // of an -O0 unit with that of an -O2 unit.
@@ -111,19 +120,23 @@
 
 // 1 if heap addresses have 48 bits, nothing else uses the remaining bits, and no leak checker, which searches
 // for unmodified addresses, has to find them. On AArch64 an environment variable can make the heap tag
-// addresses.
-#if defined(__x86_64__) && defined(__LP64__) && !CORACLE_ADDRESS_SANITIZER() &&      \
-    !defined(__SANITIZE_HWADDRESS__) && !CORACLE_HAS_FEATURE(hwaddress_sanitizer) && \
-    !CORACLE_HAS_FEATURE(leak_sanitizer)
+// addresses. CORACLE_FRAME_LINKS() is the namespace of what depends on it: translation units with and without
+// AddressSanitizer use separate lists of free frames, even within one program.
+#if defined(__x86_64__) && !CORACLE_ADDRESS_SANITIZER() && !defined(__SANITIZE_HWADDRESS__) && \
+    !CORACLE_HAS_FEATURE(hwaddress_sanitizer) && !CORACLE_HAS_FEATURE(leak_sanitizer)
 #define CORACLE_ADDRESSES_LEAVE_BITS() 1
+#define CORACLE_FRAME_LINKS() links_of_one_word
 #else
 #define CORACLE_ADDRESSES_LEAVE_BITS() 0
+#define CORACLE_FRAME_LINKS() links_of_two_words
 #endif
 
 #define CORACLE_ALWAYS_INLINE() [[gnu::always_inline]] inline
 #define CORACLE_NOINLINE() [[gnu::noinline]]
 #define CORACLE_COLD() [[gnu::noinline, gnu::cold]]
 #define CORACLE_VISIBLE() [[gnu::visibility("default")]]
+// A function that only throws, or ends the program.
+#define CORACLE_FAILS() [[noreturn, gnu::noinline, gnu::cold]]
 
 // A slow path that saves every register itself, so that the fast path around the call saves none. It must not
 // throw, because an unwinder restores only the usual registers; it is hidden, because lazy binding does not
@@ -134,34 +147,6 @@
   [[gnu::noinline, gnu::cold, gnu::visibility("hidden"), gnu::abi_tag("registers"), clang::preserve_most]]
 #else
 #define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold]]
-#endif
-
-// 1 if co_await copies the awaiter that await_transform returns by reference, even an rvalue: the frame then
-// holds it twice, and the copy reads what has only just been written (8 ns per mutex lock).
-#if defined(__GNUC__) && !defined(__clang__)
-#define CORACLE_COPIES_AWAITERS() 1
-#else
-#define CORACLE_COPIES_AWAITERS() 0
-#endif
-
-// 1 if await_suspend's handle is loaded from the frame: it is then better to fetch what it refers to
-// beforehand.
-#if !defined(__clang__) && defined(__GNUC__)
-#define CORACLE_LOADS_OWN_HANDLE() 1
-#else
-#define CORACLE_LOADS_OWN_HANDLE() 0
-#endif
-
-// Hides the origin of the pointer from the compiler. Emits no instruction.
-#define CORACLE_HIDES_ORIGIN(pointer) __asm__("" : "+r"(pointer))
-
-// For a function or frame that plain code makes and a coroutine handle resumes, or the reverse. clang gives
-// the two kinds of function different calling conventions in its intermediate code. The machine code is the
-// same, but if clang sees the callee of such a call, it treats the call as unreachable and deletes it.
-#if defined(__clang__)
-#define CORACLE_HIDES_RESUMED(pointer) CORACLE_HIDES_ORIGIN(pointer)
-#else
-#define CORACLE_HIDES_RESUMED(pointer) static_cast<void>(0)
 #endif
 
 // 1 if the compiler folds visible coroutines into the coroutines that await them
@@ -187,13 +172,6 @@
 #else
 #define CORACLE_IN_A_REGISTER() [[clang::trivial_abi, gnu::abi_tag("compiled_by_clang", "without_folding")]]
 #define CORACLE_FOLDING_ABI() [[gnu::abi_tag("without_folding")]]
-#endif
-
-// 1 if g++ compiles the coroutines; some are then written differently.
-#if !defined(__clang__) && defined(__GNUC__)
-#define CORACLE_GCC() 1
-#else
-#define CORACLE_GCC() 0
 #endif
 
 // With CORACLE_ENABLE_LIFETIME_CHECKS clang warns about a task that outlives an argument to which it refers.

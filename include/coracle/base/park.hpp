@@ -1,17 +1,15 @@
 // coracle/base/park.hpp -- put a thread to sleep on a word, and wake it.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cerrno>
-#include <coracle/base/atomic.hpp>
-#include <cstdint>
-
-#if defined(__linux__)
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#endif
+
+#include <cerrno>
+#include <coracle/base/atomic.hpp>
+#include <cstdint>
 
 namespace coracle::detail {
 #if defined(CORACLE_MODEL)
@@ -46,7 +44,6 @@ inline void wait_a_moment(unsigned tries) noexcept {
   }
 }
 
-#if defined(__linux__)
 /// Sleeps while `word` holds `expected`; may return early. `timeout` is relative; null means none. Returns
 /// false if it has expired.
 inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected,
@@ -58,9 +55,6 @@ inline bool park(atomic<std::uint32_t>& word, std::uint32_t expected,
 inline void unpark(atomic<std::uint32_t>* word, int count) noexcept {
   ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
-#else
-#error "coracle: thread parking is implemented for Linux only so far"
-#endif
 #endif
 
 /// A one-shot event: one thread sets it once, one thread waits for it.

@@ -27,7 +27,7 @@ class lagged : public std::exception {
 };
 
 namespace detail {
-[[noreturn]] CORACLE_COLD() inline void throw_lagged([[maybe_unused]] std::uint64_t lost) {
+CORACLE_FAILS() inline void throw_lagged([[maybe_unused]] std::uint64_t lost) {
   CORACLE_THROW(lagged{lost},
                 "a subscriber of a broadcast was too slow: values were overwritten before it received them");
 }

@@ -19,7 +19,7 @@ class channel_closed : public std::exception {
 };
 
 namespace detail {
-[[noreturn]] CORACLE_COLD() inline void throw_channel_closed() {
+CORACLE_FAILS() inline void throw_channel_closed() {
   CORACLE_THROW(channel_closed{}, "a value was sent into a closed channel");
 }
 

@@ -25,7 +25,7 @@ class sender_dropped final : public broken_promise {
     return "the sender of a oneshot was dropped before it sent a value";
   }
 };
-[[noreturn]] CORACLE_COLD() inline void throw_sender_dropped() {
+CORACLE_FAILS() inline void throw_sender_dropped() {
   CORACLE_THROW(sender_dropped{}, "the sender of a oneshot was dropped before it sent a value");
 }
 

@@ -20,7 +20,7 @@ class completion_dropped final : public broken_promise {
     return "an operation of from_callback dropped its completion without calling it";
   }
 };
-[[noreturn]] CORACLE_COLD() inline void throw_completion_dropped() {
+CORACLE_FAILS() inline void throw_completion_dropped() {
   CORACLE_THROW(completion_dropped{},
                 "an operation of from_callback dropped its completion without calling it");
 }
@@ -112,7 +112,7 @@ class callback_meeting : waiter, protected stop_registration {
     how_ = how;
     if (state_.fetch_or(is_completed, memory_order_acq_rel) == is_suspended) wake(); /*C2*/
   }
-  [[noreturn]] CORACLE_COLD() void throw_ending() {
+  CORACLE_FAILS() void throw_ending() {
     if (reason_ != stop_reason::none) throw_cancelled(reason_);
     if (how_ == ending::cancelled) throw_cancelled(stop_reason::requested);
     throw_completion_dropped();

@@ -40,7 +40,7 @@ namespace coracle {
 ///               that is suspended between fork() and join() blocks in the same way, until another thread has
 ///               resumed the child.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
-/// Cost          no allocation beside the child's frame. On a pool no atomic read-modify-write and no fence,
+/// Cost          no allocation besides the child's frame. On a pool no atomic read-modify-write and no fence,
 ///               unless another thread has taken the rest, or what was in this thread's queue before it.
 /// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
 ///               multithreaded language", PLDI 1998.

@@ -103,8 +103,9 @@ inline constexpr bool initiates = std::is_invocable_v<std::decay_t<Initiate>&, c
 template <class T = void, class Initiate, class Cancel = detail::cannot_cancel>
   requires(detail::initiates<T, Initiate>)
 auto from_callback(Initiate&& initiate, Cancel&& cancel = {}) {
-  static_assert(detail::fits_into_frame<T>,
-                "g++ 12 misaligns over-aligned objects in coroutine frames: complete with a std::unique_ptr");
+  static_assert(
+      detail::fits_into_frame<T>,
+      "compilers misalign over-aligned objects in coroutine frames: complete with a std::unique_ptr");
   return detail::callback_operation<T, std::decay_t<Initiate>, std::decay_t<Cancel>>{
       static_cast<Initiate&&>(initiate), static_cast<Cancel&&>(cancel)};
 }

@@ -10,6 +10,7 @@
 #include <exception>
 #include <iterator>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,29 +23,43 @@ namespace detail {
 class lookup_promise;
 using lookup_handle = std::coroutine_handle<lookup_promise>;
 
+/// Where a prefetch() finds the lookup that runs next. g++ loads await_suspend's handle from the frame before it
+/// can read the promise, so the awaiter keeps the next lookup beside it.
+class next_in_awaiter {
+ public:
+  explicit next_in_awaiter(std::coroutine_handle<> next) noexcept : next_(next) {}
+  template <class Promise>
+  std::coroutine_handle<> get(std::coroutine_handle<Promise>) const noexcept {
+    return next_;
+  }
+
+ private:
+  std::coroutine_handle<> next_;
+};
+class next_in_promise {
+ public:
+  explicit next_in_promise(std::coroutine_handle<>) noexcept {}
+  template <class Promise>
+  std::coroutine_handle<> get(std::coroutine_handle<Promise> self) const noexcept {
+    return self.promise().next;
+  }
+};
+using next_lookup = std::conditional_t<CORACLE_LOADS_OWN_HANDLE(), next_in_awaiter, next_in_promise>;
+
 /// Awaited by a lookup in a prefetch(). Each member is stored at every prefetch.
 template <class T>
 class lookup_turn {
  public:
-#if CORACLE_LOADS_OWN_HANDLE()
   explicit lookup_turn(T* address, std::coroutine_handle<> next) noexcept : address_(address), next_(next) {}
-#else
-  explicit lookup_turn(T* address, std::coroutine_handle<>) noexcept : address_(address) {}
-#endif
   bool await_ready() const noexcept { return false; }
   // Prefetches into the second-level cache, which can wait for more lines at a time than the first: with 64
   // lists in 1 GiB a hop took 10.3 ns, and 13.5 ns with a prefetch into the first (clang++-22, Xeon); in 256
   // MiB on a Zen 4, 6 and 13 ns. The prefetch follows the load of the next lookup's handle, on which all that
   // the next one loads depends.
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      [[maybe_unused]] std::coroutine_handle<Promise> self) const noexcept {
-#if CORACLE_LOADS_OWN_HANDLE()
-    const std::coroutine_handle<> next = next_;
-#else
-    const std::coroutine_handle<> next = self.promise().next;
-#endif
+  CORACLE_INLINE_TRANSFER()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+    const std::coroutine_handle<> next = next_.get(self);
     __builtin_prefetch(address_, 0, 2);
     return transfer_to(next);
   }
@@ -52,9 +67,7 @@ class lookup_turn {
 
  private:
   T* address_;
-#if CORACLE_LOADS_OWN_HANDLE()
-  std::coroutine_handle<> next_;
-#endif
+  [[no_unique_address]] next_lookup next_;
 };
 
 class lookup_promise : public recycled_frames {

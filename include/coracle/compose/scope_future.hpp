@@ -112,14 +112,14 @@ class promised_work final : public promised_child<await_result_t<Awaitable>> {
 ///     ...
 ///     show(co_await std::move(page));
 ///
-/// May be dropped: the child goes on, its value is destroyed, and its error becomes the scope's.
+/// May be dropped: the child continues, its value is destroyed, and its error becomes the scope's.
 /// Resumes on    the executor of the awaiting coroutine; without one, where the child ended.
-/// Cancellation  a stop request ends the wait; the child goes on.
+/// Cancellation  a stop request ends the wait; the child continues.
 /// Exceptions    the child's error, which then is no longer the scope's. An error that has not been awaited
 ///               when the scope is joined is thrown by join(), and the future then throws operation_cancelled
 ///               instead. It throws the same for a child that was cancelled.
 /// Threads       one at a time, among the children of the scope and the coroutine that joins it.
-/// Cost          one frame for each child, beside the child's own.
+/// Cost          one frame for each child, besides the child's own.
 template <class T>
 class scope_future {
  public:

@@ -23,7 +23,7 @@ namespace coracle {
 /// Order         callers are woken first come, first served.
 /// Resumes on    each caller where it suspended. The work begins inside the first call and belongs to the
 ///               executor of that call, even after that caller has left.
-/// Cancellation  a caller that is stopped leaves at once, and the work goes on for the others. When the last
+/// Cancellation  a stopped caller leaves immediately, and the work continues for the others. When the last
 ///               one is stopped, so is the work, for the same reason, and that caller leaves once the work
 ///               has ended: no work outlives its callers. A call with that key meanwhile starts the work
 ///               anew. The work inherits nothing from the callers: no stop token, deadline or values.

@@ -14,8 +14,8 @@ namespace coracle {
 namespace detail {
 /// What is in use of the array of CORACLE_STATIC_HEAP().
 //
-//   [H1] load, compare-exchange of used_  relaxed  give disjoint parts of the array; whoever passes one to another
-//                                                  thread orders the accesses
+//   [H1] load, compare-exchange of used_  relaxed  give disjoint parts of the array; what passes one to
+//                                                  another thread orders the accesses
 //   [H2] load, store of sealed_           relaxed  a thread that does not see it yet allocates before it
 class static_heap {
  public:
@@ -37,7 +37,7 @@ class static_heap {
   void seal() noexcept { sealed_.store(true, memory_order_relaxed); }                          /*H2*/
 
  private:
-  [[noreturn]] CORACLE_COLD() static void refuse(std::size_t size, const char* why) noexcept {
+  CORACLE_FAILS() static void refuse(std::size_t size, const char* why) noexcept {
     char message[128];
     std::snprintf(message, sizeof message, "an allocation of %zu bytes %s", size, why);
     fail(message);
@@ -86,25 +86,24 @@ inline void seal_heap() noexcept {
 /// array of so many bytes, without a lock, and operator delete does nothing. An allocation that does not fit
 /// ends the program with one line. malloc() is not replaced: libstdc++ uses it to throw, and the C library
 /// for a stream's buffer.
-// clang-format off
-#define CORACLE_STATIC_HEAP(bytes)                                                                                \
-  alignas(64) static std::byte coracle_static_heap[bytes];                                                        \
-  static void* coracle_allocate(std::size_t size, std::size_t alignment) noexcept {                               \
-    return coracle::detail::the_static_heap.allocate(coracle_static_heap, sizeof coracle_static_heap, size, alignment); \
-  }                                                                                                               \
-  void* operator new(std::size_t size) { return coracle_allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }       \
-  void* operator new(std::size_t size, std::align_val_t alignment) {                                              \
-    return coracle_allocate(size, static_cast<std::size_t>(alignment));                                           \
-  }                                                                                                               \
-  void* operator new(std::size_t size, const std::nothrow_t&) noexcept {                                          \
-    return coracle_allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);                                              \
-  }                                                                                                               \
-  void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {              \
-    return coracle_allocate(size, static_cast<std::size_t>(alignment));                                           \
-  }                                                                                                               \
-  void operator delete(void*) noexcept {}                                                                         \
-  void operator delete(void*, std::size_t) noexcept {}                                                            \
-  void operator delete(void*, std::align_val_t) noexcept {}                                                       \
-  void operator delete(void*, std::size_t, std::align_val_t) noexcept {}                                          \
+#define CORACLE_STATIC_HEAP(bytes)                                                                          \
+  alignas(64) static std::byte coracle_static_heap[bytes];                                                  \
+  static void* coracle_allocate(std::size_t size, std::size_t alignment) noexcept {                         \
+    return coracle::detail::the_static_heap.allocate(coracle_static_heap, sizeof coracle_static_heap, size, \
+                                                     alignment);                                            \
+  }                                                                                                         \
+  void* operator new(std::size_t size) { return coracle_allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); } \
+  void* operator new(std::size_t size, std::align_val_t alignment) {                                        \
+    return coracle_allocate(size, static_cast<std::size_t>(alignment));                                     \
+  }                                                                                                         \
+  void* operator new(std::size_t size, const std::nothrow_t&) noexcept {                                    \
+    return coracle_allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);                                        \
+  }                                                                                                         \
+  void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {        \
+    return coracle_allocate(size, static_cast<std::size_t>(alignment));                                     \
+  }                                                                                                         \
+  void operator delete(void*) noexcept {}                                                                   \
+  void operator delete(void*, std::size_t) noexcept {}                                                      \
+  void operator delete(void*, std::align_val_t) noexcept {}                                                 \
+  void operator delete(void*, std::size_t, std::align_val_t) noexcept {}                                    \
   static_assert(true, "a semicolon follows")
-// clang-format on

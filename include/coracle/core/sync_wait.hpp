@@ -14,9 +14,7 @@ class waiting_thread : public callback_frame {
   waiting_thread() noexcept : callback_frame(&finished, nullptr), owner_(&this_thread()) {}
   void wait() noexcept {
     if (finished_here_) return;
-#if CORACLE_CHECKS()
-    if (current_executor() && !is_modelled) tell_if_long();
-#endif
+    if (CORACLE_CHECKS() && !is_modelled && current_executor()) tell_if_long();
     event_.wait();
   }
 

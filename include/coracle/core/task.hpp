@@ -77,21 +77,27 @@ class [[nodiscard(
   /// Returns true if the body has ended or there is none.
   [[nodiscard]] bool is_ready() const noexcept { return !body_ || body_.done(); }
 
+  // How it is awaited. core/awaitable.hpp chooses by the compiler, and the promise of a task by itself
+  // (awaits_as_task). A coroutine that is not coracle's finds operator co_await() with either compiler.
+  //
+  //                                      a coroutine of any type    a task, or a callback_frame
+  //   g++    the task keeps the frame    operator co_await()        plain_awaiter()
+  //   clang  the await takes the frame   owning_awaiter()           plain_owning_awaiter()
+  //
+  // With g++ an await copies its awaiter, so that is a bare handle. With clang it is constructed in place: it
+  // destroys the frame at the end of the await, or folds the body (core/detail/folded_body.hpp). A parent
+  // that is not a task needs a bridge (core/detail/task_awaiter.hpp).
+
   /// Runs the body and returns its result, moved out. Requires: not empty, and not awaited in this way
   /// before.
-  // The awaiter is a copy of the handle: the task keeps the frame.
   detail::bridged<awaiter> operator co_await() && noexcept {
     require_body();
     return detail::bridged<awaiter>{body_};
   }
-  // With clang, coracle's coroutines prefer this awaiter (core/awaitable.hpp): the await takes the frame out
-  // of the task.
   CORACLE_ALWAYS_INLINE() detail::bridged<detail::awaited_task<T>> owning_awaiter() && noexcept {
     require_body();
     return detail::bridged<detail::awaited_task<T>>{std::exchange(body_, nullptr)};
   }
-  /// Like the two above, for an awaiter that is a task or a frame that is no coroutine:
-  /// core/detail/task_awaiter.hpp.
   awaiter plain_awaiter() && noexcept {
     require_body();
     return *this;
@@ -108,13 +114,11 @@ class [[nodiscard(
   }
 
  private:
-#if CORACLE_CHECKS()
   friend class forked<T>;
   /// Returns true if it was awaited, in any way, and has failed, and its result has not been taken.
   [[nodiscard]] bool keeps_an_error() const noexcept {
     return body_ && body_.done() && body_.promise().parent() && body_.promise().has_error();
   }
-#endif
   void require_body() const noexcept { CORACLE_CHECK(body_, detail::awaited_empty); }
 };
 

@@ -63,17 +63,15 @@ inline void resume(std::coroutine_handle<> h) { detail::drain(h); }
 /// function that returns its result carries CORACLE_TRANSFER_ABI() if the program mixes optimised and
 /// unoptimised units.
 CORACLE_INLINE_TRANSFER() std::coroutine_handle<> transfer_to(std::coroutine_handle<> target) noexcept {
-#if CORACLE_TAIL_TRANSFER()
-  return target;
-#else
-  detail::resume_on_return(target);
-  return std::noop_coroutine();
-#endif
+  if constexpr (CORACLE_TAIL_TRANSFER()) {
+    return target;
+  } else {
+    detail::resume_on_return(target);
+    return std::noop_coroutine();
+  }
 }
-}  // namespace coracle
 
-#if CORACLE_TAIL_TRANSFER()
-namespace coracle::detail {
+namespace detail {
 /// Calls the function at the beginning of a frame. The function has no type that C++ can name, so UBSan's
 /// check of its type against the pointer's does not apply.
 template <class Frame>
@@ -83,8 +81,8 @@ inline void resume_frame(Frame* frame) {
   CORACLE_MUST_TAIL()
   return (*static_cast<void (**)(Frame*)>(static_cast<void*>(frame)))(frame);
 }
-}  // namespace coracle::detail
-#endif
+}  // namespace detail
+}  // namespace coracle
 
 // The last statement of a function that stands for the body of a coroutine (core/detail/callback_frame.hpp):
 // has `h` resumed with the stack no deeper. `h` is a result of transfer_to(), so the function may choose

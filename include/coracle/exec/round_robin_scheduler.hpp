@@ -77,9 +77,8 @@ class [[nodiscard(
   explicit schedule_operation(round_robin_scheduler& ring) noexcept : ring_(ring) {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  CORACLE_TRANSFER_ABI()
-  CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> suspended) noexcept {
+  CORACLE_INLINE_TRANSFER()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     inherited_ = detail::environment_of(suspended);
     return transfer_to(stop_requested() ? suspended : ring_.exchange_next(suspended));
   }

@@ -73,12 +73,13 @@ class async_generator_promise : public part::continues_parent,
 
   /// Call before the consumer resumes the body.
   CORACLE_ALWAYS_INLINE() void begin_step() noexcept {
-#if CORACLE_CHECKS()
-    auto* const under_way = static_cast<object*>(static_cast<void*>(this));  // no element has this address
-    CORACLE_CHECK(element_ != under_way,
-                  "concurrent awaits of an async_generator's next element: it has one consumer at a time");
-    element_ = under_way;
-#endif
+    if constexpr (CORACLE_CHECKS()) {
+      auto* const under_way = static_cast<object*>(static_cast<void*>(this));  // no element has this address
+      CORACLE_REQUIRE(
+          element_ != under_way,
+          "concurrent awaits of an async_generator's next element: it has one consumer at a time");
+      element_ = under_way;
+    }
   }
   /// For a step that first gives way to others.
   resumption& its_turn(std::coroutine_handle<> body) noexcept {

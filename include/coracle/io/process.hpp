@@ -48,7 +48,7 @@ class [[nodiscard("nothing is waited for until this is awaited")]] process_wait_
 ///               reach only this child.
 /// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
 ///               thread that runs the io_service.
-/// Cancellation  ends the wait at once; the child goes on.
+/// Cancellation  ends the wait immediately; the child process continues.
 /// Exceptions    the constructor: std::system_error with the error of execve(2) in the child, or of another
 ///               step before the program began; std::bad_alloc. wait(): std::system_error ECHILD if the
 ///               program ignores SIGCHLD, or waits for any child elsewhere, as the status is then lost.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/when_all.hpp>
+#include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
@@ -102,7 +103,7 @@ buffered_stream {
       slot& next = from_.at(from_.taken);
       if (next.end) {
         std::move(*next.end).get();
-        return stream_step<element_type>::nothing(true);
+        return stream_step<element_type>::end();
       }
       stream_step<element_type> step(next.take_element());
       ++from_.taken;

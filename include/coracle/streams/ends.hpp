@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/via.hpp>
+#include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
 #include <functional>

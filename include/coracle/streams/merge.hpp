@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/channels/channel.hpp>
+#include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
 #include <coracle/streams/stream.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
@@ -60,7 +61,7 @@ class merge_meeting {
   stream_step<E> take(branch& announced) {
     if (announced.end) {
       std::move(*announced.end).get();
-      return stream_step<E>::nothing(--running_ == 0);
+      return --running_ == 0 ? stream_step<E>::end() : stream_step<E>::again();
     }
     shown_ = &announced;
     return std::move(*announced.element);
@@ -145,10 +146,10 @@ zipped_streams {
   task<stream_step<element_type>> poll() {
     for (;;) {
       auto a = co_await first_.poll();
-      if (a.ended()) co_return stream_step<element_type>::nothing(true);
+      if (a.ended()) co_return stream_step<element_type>::end();
       while (a) {
         auto b = co_await second_.poll();
-        if (b.ended()) co_return stream_step<element_type>::nothing(true);
+        if (b.ended()) co_return stream_step<element_type>::end();
         if (b) co_return stream_step<element_type>(element_type(a.take(), b.take()));
       }
     }

@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/stream.hpp>
 #include <cstddef>
 #include <functional>
 #include <vector>
 
 namespace coracle::detail {
-/// A stage that maps each step of its source to a step of its own: pass(step). Once finished() returns true
-/// it polls no more.
+/// A stage that answers with what its `Change` makes of the source's answer. `Change` has
+///
+///     element_type
+///     stream_step<element_type> pass(stream_step<E>&& from)
+///     bool finished()    // true: the stage has ended, and polls its source no more
 template <class Source, class Change>
 class [[nodiscard("a stream does nothing until it ends in for_each, fold or collect, and that is awaited")]]
 changed_stream {
@@ -30,7 +34,7 @@ changed_stream {
       return change_.finished() || awaits_inside<polled>::await_ready();
     }
     CORACLE_ALWAYS_INLINE() stream_step<element_type> await_resume() {
-      if (change_.finished()) return stream_step<element_type>::nothing(true);
+      if (change_.finished()) return stream_step<element_type>::end();
       return change_.pass(this->result());
     }
 
@@ -59,7 +63,7 @@ class map_change {
   explicit map_change(Function&& function) : function_(std::move(function)) {}
   static constexpr bool finished() noexcept { return false; }
   CORACLE_ALWAYS_INLINE() stream_step<element_type> pass(stream_step<E>&& from) {
-    if (!from) return stream_step<element_type>::nothing(from.ended());
+    if (!from) return stream_step<element_type>::as(from);
     return stream_step<element_type>(std::invoke(function_, from.take()));
   }
 
@@ -74,8 +78,8 @@ class filter_change {
   explicit filter_change(Predicate&& predicate) : predicate_(std::move(predicate)) {}
   static constexpr bool finished() noexcept { return false; }
   CORACLE_ALWAYS_INLINE() stream_step<E> pass(stream_step<E>&& from) {
-    if (!from || std::invoke(predicate_, from.show())) return std::move(from);
-    return stream_step<E>::nothing(false);
+    if (!from || std::invoke(predicate_, from.peek())) return std::move(from);
+    return stream_step<E>::again();
   }
 
  private:
@@ -109,7 +113,7 @@ class chunk_change {
     if (chunk_.size() == size_ || (finished_ && !chunk_.empty())) {
       return stream_step<element_type>(std::exchange(chunk_, {}));
     }
-    return stream_step<element_type>::nothing(finished_);
+    return stream_step<element_type>::as(from);
   }
 
  private:

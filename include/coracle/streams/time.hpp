@@ -1,6 +1,7 @@
 // coracle/streams/time.hpp -- the stages that depend on time: throttle, timeout_each.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/stream.hpp>
 #include <coracle/time/sleep.hpp>
 #include <coracle/time/timeout.hpp>

@@ -158,7 +158,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
  public:
   static_assert(
       detail::fits_into_frame<Predicate>,
-      "g++ 12 misaligns over-aligned objects in coroutine frames: let the predicate refer to this one");
+      "compilers misalign over-aligned objects in coroutine frames: let the predicate refer to this one");
 
   wait_until_operation(async_condition_variable& changed, async_mutex_lock& lock,
                        Predicate&& holds) noexcept(std::is_nothrow_move_constructible_v<Predicate>)

@@ -64,13 +64,13 @@ class multi_producer_sequencer {
   [[nodiscard]] std::size_t buffer_size() const noexcept { return mask_ + 1; }
   /// Returns true if a claim would find a free slot now; another producer may take it at any time.
   [[nodiscard]] bool any_available() const noexcept {
-    return free_places(claims_.value.next.load(detail::memory_order_relaxed), /*P3*/
-                       consumer_barrier_.last_published()) > 0;
+    return free_slots(claims_.value.next.load(detail::memory_order_relaxed), /*P3*/
+                      consumer_barrier_.last_published()) > 0;
   }
 
   /// Awaitable of the next number; waits until its place is free.
   claim_one_operation claim_one() noexcept { return claim_one_operation{*this}; }
-  /// Awaitable of a range of numbers: as many as there are free places, at least one, at most `count`.
+  /// Awaitable of a range of numbers: as many as there are free slots, at least one, at most `count`.
   /// Requires: count >= 1.
   claim_operation claim_up_to(std::size_t count) noexcept { return claim_operation{*this, count}; }
   /// The same; if it had to wait, the coroutine resumes on `place`, which must outlive the await.
@@ -105,8 +105,8 @@ class multi_producer_sequencer {
     return last_known;
   }
   /// Awaitable of the last number published without a gap, which does not precede `target`.
-  /// Requires: `last_known` and all before it are published, and the caller has not given the places of later
-  /// numbers free.
+  /// Requires: `last_known` and all before it are published, and the caller has not freed the slots of later
+  /// numbers.
   wait_operation wait_until_published(Sequence target, Sequence last_known) const noexcept {
     return {*this, target, last_known};
   }
@@ -132,8 +132,8 @@ class multi_producer_sequencer {
   detail::atomic<Sequence>& slot(Sequence number) const noexcept {
     return slots_[static_cast<std::size_t>(number) & mask_];
   }
-  /// How many numbers from `next` on have free places, given what is consumed; none: 0 or less.
-  auto free_places(Sequence next, Sequence consumed) const noexcept {
+  /// Returns how many numbers from `next` on have free slots, given the last consumed number; 0 or less: none.
+  auto free_slots(Sequence next, Sequence consumed) const noexcept {
     return Traits::difference(detail::later_by(consumed, buffer_size() + 1), next);
   }
   bool is_published(Sequence target, Sequence known) const noexcept {
@@ -171,8 +171,8 @@ class multi_producer_sequencer {
   mutable detail::spaced<detail::sequence_waiters> waiters_{};
 };
 
-/// Claims when there is a free place, else waits in the queue of the consumers' barrier, whose publish() then
-/// claims for it.
+/// Claims if there is a free slot; otherwise it waits in the queue of the consumers' barrier, whose publish()
+/// then claims for it.
 template <std::integral Sequence, class Traits>
 template <class Operation>
 class multi_producer_sequencer<Sequence, Traits>::claim : public detail::waits_for_sequence<Operation> {
@@ -197,7 +197,7 @@ class multi_producer_sequencer<Sequence, Traits>::claim : public detail::waits_f
     auto& next = sequencer_.claims_.value.next;
     Sequence first = next.load(detail::memory_order_relaxed), end;
     do {
-      const auto free = sequencer_.free_places(first, consumed());
+      const auto free = sequencer_.free_slots(first, consumed());
       if (free <= 0) return false;
       end = detail::later_by(
           first, most_ < static_cast<std::uint64_t>(free) ? most_ : static_cast<std::uint64_t>(free));

@@ -10,20 +10,21 @@
 
 namespace coracle {
 namespace detail {
-/// Keeps neighbours on other cache lines, by distance: g++ 12 does not align over-aligned objects in frames.
+/// Keeps neighbours on other cache lines, by distance: compilers do not align over-aligned objects in frames.
 template <class T>
 struct spaced {
   T value;
   [[maybe_unused]] char rest[64 - sizeof(T) % 64];
 };
 
-/// Waits for numbers.
+/// A coroutine that waits for a published number: a consumer for the number of an element, a producer for that
+/// of a consumed one, whose slot it fills again.
 struct sequence_waiter : queued_waiter {
   using queued_waiter::queued_waiter;
   /// Called with the queue's lock held. Returns true if the waiter has what it waits for.
   bool (*serve)(sequence_waiter&) noexcept = nullptr;
-  /// How many in the queue wait for the same places as this one, which stands behind them; changed under the
-  /// lock. Null if any number of waiters can have what it waits for.
+  /// The number of queued waiters that compete for the same slots, as producers do. Each is served once those
+  /// before it are. Changed under the lock. Null for a consumer: any number of them can be served at once.
   atomic<std::uint32_t>* rivals = nullptr;
 };
 
@@ -61,7 +62,7 @@ class sequence_waiters {
     state_.unlock(queue_.empty() ? nobody : waited_for);
     served.wake();
   }
-  /// As that of wait_queue.
+  /// As wait_queue::withdraw().
   bool withdraw(sequence_waiter& waiting) noexcept {
     const std::uint32_t seen = state_.lock();
     const bool waited = queue_.withdraw(waiting);

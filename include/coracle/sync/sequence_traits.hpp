@@ -39,7 +39,7 @@ template <std::integral Sequence>
 constexpr Sequence earlier_by(Sequence number, std::uint64_t count) noexcept {
   return static_cast<Sequence>(static_cast<std::uint64_t>(number) - count);
 }
-/// A ring buffer of so many places has numbers left to tell a full one from an empty one.
+/// Returns true if the numbers suffice to tell a full ring buffer of this size from an empty one.
 template <class Traits>
 constexpr bool fits_sequence(std::uint64_t buffer_size) noexcept {
   using difference_type = typename Traits::difference_type;

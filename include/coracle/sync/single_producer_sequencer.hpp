@@ -48,7 +48,7 @@ class single_producer_sequencer {
 
   /// Awaitable of the next number; waits until its place is free.
   claim_one_operation claim_one() noexcept { return claim_one_operation{*this}; }
-  /// Awaitable of a range of numbers: as many as there are free places, at least one, at most `count`.
+  /// Awaitable of a range of numbers: as many as there are free slots, at least one, at most `count`.
   /// Requires: count >= 1.
   claim_operation claim_up_to(std::size_t count) noexcept { return claim_operation{*this, count}; }
   /// The same; if it had to wait, the coroutine resumes on `place`, which must outlive the await.

@@ -9,14 +9,7 @@
 #include <new>
 
 // clang's ThreadSanitizer has an operator new that cannot be replaced.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CORACLE_CAN_COUNT_ALLOCATIONS() 0
-#endif
-#endif
-#if !defined(CORACLE_CAN_COUNT_ALLOCATIONS)
-#define CORACLE_CAN_COUNT_ALLOCATIONS() 1
-#endif
+#define CORACLE_CAN_COUNT_ALLOCATIONS() !CORACLE_HAS_FEATURE(thread_sanitizer)
 
 namespace coracle::testing {
 namespace heap {

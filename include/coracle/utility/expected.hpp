@@ -127,7 +127,8 @@ constexpr decltype(auto) call(F&& f, Arg&& arg) {
 }
 
 template <class E>
-[[noreturn]] CORACLE_COLD() void throw_bad_access([[maybe_unused]] E&& error) {
+CORACLE_FAILS()
+void throw_bad_access([[maybe_unused]] E&& error) {
   CORACLE_THROW(bad_expected_access<std::decay_t<E> >(std::forward<E>(error)),
                 "value() of an expected that holds an error");
 }

@@ -57,8 +57,9 @@ class Channel:
 
     def to_string(self):
         """How many elements it has of how many, and who waits."""
-        buffer = self.value["buffer_"]
-        closed = "closed, " if memory.number(int(self.value["state_"].address), 4) & 2 else ""
+        elements = self.value["elements_"]
+        buffer = elements["buffer_"]
+        closed = "closed, " if memory.number(int(elements["state_"].address), 4) & 2 else ""
         return f"{closed}{int(buffer['size_'])} of {int(buffer['capacity_'])}{_waiting_text(int(self.value.address))}"
 
 

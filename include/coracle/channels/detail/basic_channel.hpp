@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <coracle/channels/channel_closed.hpp>
+#include <coracle/channels/detail/guarded_buffer.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstddef>
@@ -11,11 +12,30 @@
 #include <utility>
 
 namespace coracle::detail {
-/// A channel whose elements are stored in a `Buffer`, which is not synchronised.
+/// A channel whose elements are stored in a `Buffer`.
+///
+/// A send or receive takes the first row that applies:
+///
+///   send   the channel is closed               refused: channel_closed
+///          a receiver waits                    it gets the value, and is woken
+///          the buffer has room                 the value goes into the buffer
+///          otherwise                           waits
+///   recv   the buffer has an element           takes it; the first waiting sender's value takes its slot
+///          a sender waits (capacity 0)         takes its value, and wakes it
+///          the channel is closed               empty
+///          otherwise                           waits
+///
+/// So a receiver waits only beside an empty buffer, a sender only beside a full one, and nobody waits once the
+/// channel is closed. Both are written three times, from the shortest path to the longest:
+///   send_now(),      recv_now()       while the word is 0; never wait
+///   send_or_serve(), recv_or_serve()  the same with the lock: somebody waits, or the channel is closed
+///   enqueue()                         may be a branch of a when_any(), and waits if it must
+///
+/// The lock guards the queues, too. A waiter that is served is woken after the lock is released.
 template <class T, class Buffer>
 class basic_channel {
  public:
-  explicit basic_channel(std::size_t capacity) : buffer_(capacity) {}
+  explicit basic_channel(std::size_t capacity) : elements_(capacity) {}
   basic_channel(const basic_channel&) = delete;
   basic_channel& operator=(const basic_channel&) = delete;
   ~basic_channel() {
@@ -33,35 +53,25 @@ class basic_channel {
     return taken;
   }
   void close() noexcept;
-  bool is_closed() const noexcept { return (state_.load(memory_order_acquire) & closed) != 0; } /*C1*/
+  bool is_closed() const noexcept { return elements_.is_closed(); }
 
  protected:
   // Both return true if the operation has completed: sent or rejected; received, or nothing will ever arrive.
   bool send_now(T& value, bool& refused) noexcept;
   bool recv_now(std::optional<T>& into) noexcept;
-  const Buffer& buffer() const noexcept { return buffer_; }
+  const Buffer& buffer() const noexcept { return elements_.buffer(); }
   /// Calls `change` on the buffer, under the lock. Requires: if `change` makes room, no sender waits for it.
   template <class Change>
   void change_buffer(Change change) noexcept {
-    const word seen = state_.lock();
-    change(buffer_);
-    state_.unlock(seen);
+    const word seen = elements_.lock();
+    change(elements_.buffer());
+    elements_.unlock(seen);
   }
 
  private:
-  using word = std::uint32_t;
+  using word = channel_word::bits;
+  static constexpr word closed = channel_word::closed, waited_for = channel_word::waited_for;
 
-  /// True for a paired_ring: while the word is 0, its ends are used without the lock.
-  static constexpr bool has_own_ends = Buffer::has_own_ends;
-
-  /// For all but ready sends and receives: gives the caller the whole buffer.
-  word lock() noexcept {
-    const word seen = state_.lock();
-    if constexpr (has_own_ends) {
-      if (seen == 0) buffer_.join();
-    }
-    return seen;
-  }
   bool send_or_serve(word seen, T& value, bool& refused) noexcept;
   bool recv_or_serve(word seen, std::optional<T>& into) noexcept;
   // Under the lock. They return the waiter that the caller wakes after releasing it.
@@ -70,13 +80,7 @@ class basic_channel {
   waiter* pop(std::optional<T>& into) noexcept;
   void unlock_and_wake(word seen, waiter* served) noexcept;
 
-  // The lock guards everything but the word. A coroutine waits only if it must: a receiver, if there is
-  // neither an element nor a waiting sender; a sender, if the buffer is full. Nobody waits once the channel
-  // is closed. While the word is 0 nobody waits at all. `joined` only keeps the word from being 0.
-  //   [C1] load   acquire   sees what was done before close()   pairs with B2
-  static constexpr word closed = 2, waited_for = 4, joined = 8;
-  locked_word<word> state_{has_own_ends ? joined : 0};
-  Buffer buffer_;
+  guarded_buffer<Buffer> elements_;
   wait_queue receivers_;
   wait_queue senders_;
 };
@@ -99,14 +103,12 @@ class [[nodiscard("nothing is sent until this is awaited")]] basic_channel<T, Bu
   friend stoppable_wait<send_operation>;
   friend basic_channel;
   bool try_now() noexcept {
-    if (channel_->send_now(*value_, refused_)) return true;
-    if constexpr (has_own_ends)
-      return channel_->buffer_.full_no_more() && channel_->send_now(*value_, refused_);
-    return false;
+    return channel_->send_now(*value_, refused_) ||
+           (channel_->elements_.spin_while_full() && channel_->send_now(*value_, refused_));
   }
   bool enqueue() noexcept;
   bool withdraw() noexcept {
-    const word seen = channel_->lock();
+    const word seen = channel_->elements_.lock();
     const bool waited = channel_->senders_.withdraw(this->node());
     channel_->unlock_and_wake(seen, nullptr);
     return waited;
@@ -147,13 +149,12 @@ class [[nodiscard("nothing is received until this is awaited")]] basic_channel<T
   friend stoppable_wait<recv_operation>;
   friend basic_channel;
   bool try_now() noexcept {
-    if (channel_->recv_now(taken_)) return true;
-    if constexpr (has_own_ends) return channel_->buffer_.empty_no_more() && channel_->recv_now(taken_);
-    return false;
+    return channel_->recv_now(taken_) ||
+           (channel_->elements_.spin_while_empty() && channel_->recv_now(taken_));
   }
   bool enqueue() noexcept;
   bool withdraw() noexcept {
-    const word seen = channel_->lock();
+    const word seen = channel_->elements_.lock();
     const bool waited = channel_->receivers_.withdraw(this->node());
     channel_->unlock_and_wake(seen, nullptr);
     return waited;
@@ -165,17 +166,13 @@ class [[nodiscard("nothing is received until this is awaited")]] basic_channel<T
 
 template <class T, class Buffer>
 void basic_channel<T, Buffer>::unlock_and_wake(word seen, waiter* served) noexcept {
-  word left = (seen & closed) | (receivers_.empty() && senders_.empty() ? 0 : waited_for);
-  if constexpr (has_own_ends) {
-    if (buffer_.stay_joined(left != 0)) left |= joined;
-  }
-  state_.unlock(left);
+  elements_.unlock((seen & closed) | (receivers_.empty() && senders_.empty() ? 0 : waited_for));
   if (served) served->wake();
 }
 template <class T, class Buffer>
 waiter* basic_channel<T, Buffer>::hand_over(queued_waiter& receiver, T& value) noexcept {
   recv_operation::operation_of(receiver).taken_.emplace(std::move(value));
-  if constexpr (has_own_ends) buffer_.note_receiver(receiver.home != current_executor());
+  elements_.note_receiver(receiver.home != current_executor());
   return &receiver;
 }
 template <class T, class Buffer>
@@ -186,11 +183,11 @@ waiter* basic_channel<T, Buffer>::take_from(queued_waiter& sender, std::optional
 /// Takes an element and lets a waiting sender fill the free slot. Requires: the buffer is not empty.
 template <class T, class Buffer>
 waiter* basic_channel<T, Buffer>::pop(std::optional<T>& into) noexcept {
-  into.emplace(buffer_.pop());
+  into.emplace(elements_.buffer().pop());
   queued_waiter* const sender = senders_.claim();
   if (sender) {
-    buffer_.push(std::move(*send_operation::operation_of(*sender).value_));
-    if constexpr (has_own_ends) buffer_.note_sender(sender->home != current_executor());
+    elements_.buffer().push(std::move(*send_operation::operation_of(*sender).value_));
+    elements_.note_sender(sender->home != current_executor());
   }
   return sender;
 }
@@ -199,20 +196,10 @@ waiter* basic_channel<T, Buffer>::pop(std::optional<T>& into) noexcept {
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::send_now(T& value, bool& refused) noexcept {
-  if constexpr (has_own_ends) {
-    while (!buffer_.enter_back(state_)) [[unlikely]] {
-      if (const word seen = state_.lock_unless_zero()) return send_or_serve(seen, value, refused);
-    }
-    const bool room = !buffer_.full();
-    room ? buffer_.push(std::move(value)) : buffer_.leave_back();
-    return room;
-  }
-  const word seen = state_.lock();
-  if (seen != 0) [[unlikely]]
+  if (const word seen = elements_.enter_back()) [[unlikely]]
     return send_or_serve(seen, value, refused);
-  const bool room = !buffer_.full();
-  if (room) buffer_.push(std::move(value));
-  state_.unlock(0);
+  const bool room = !elements_.buffer().full();
+  room ? elements_.push_and_leave(std::move(value)) : elements_.leave_back();
   return room;
 }
 template <class T, class Buffer>
@@ -220,8 +207,8 @@ CORACLE_NOINLINE()
 bool basic_channel<T, Buffer>::send_or_serve(word seen, T& value, bool& refused) noexcept {
   refused = (seen & closed) != 0;
   queued_waiter* const receiver = refused ? nullptr : receivers_.claim();
-  const bool room = !refused && !receiver && !buffer_.full();
-  if (room) buffer_.push(std::move(value));
+  const bool room = !refused && !receiver && !elements_.buffer().full();
+  if (room) elements_.buffer().push(std::move(value));
   unlock_and_wake(seen, receiver ? hand_over(*receiver, value) : nullptr);
   return refused || receiver || room;
 }
@@ -229,17 +216,17 @@ bool basic_channel<T, Buffer>::send_or_serve(word seen, T& value, bool& refused)
 template <class T, class Buffer>
 bool basic_channel<T, Buffer>::send_operation::enqueue() noexcept {
   basic_channel& to = *channel_;
-  const word seen = to.lock();
+  const word seen = to.elements_.lock();
   waiter* served = nullptr;
   bool waits = false;
   if ((seen & closed) != 0) {
     refused_ = to.senders_.serve_at_once(this->node());
   } else if (queued_waiter* const receiver = to.receivers_.meet(this->node())) {
     served = to.hand_over(*receiver, *value_);
-  } else if (to.buffer_.full()) {
+  } else if (to.elements_.buffer().full()) {
     waits = to.senders_.push(this->node());
   } else if (to.senders_.serve_at_once(this->node())) {
-    to.buffer_.push(std::move(*value_));
+    to.elements_.buffer().push(std::move(*value_));
   }
   to.unlock_and_wake(seen, served);
   return waits;
@@ -249,27 +236,17 @@ bool basic_channel<T, Buffer>::send_operation::enqueue() noexcept {
 template <class T, class Buffer>
 CORACLE_ALWAYS_INLINE()
 bool basic_channel<T, Buffer>::recv_now(std::optional<T>& into) noexcept {
-  if constexpr (has_own_ends) {
-    while (!buffer_.enter_front(state_)) [[unlikely]] {
-      if (const word seen = state_.lock_unless_zero()) return recv_or_serve(seen, into);
-    }
-    const bool found = !buffer_.empty();
-    found ? static_cast<void>(into.emplace(buffer_.pop())) : buffer_.leave_front();
-    return found;
-  }
-  const word seen = state_.lock();
-  if (seen != 0) [[unlikely]]
+  if (const word seen = elements_.enter_front()) [[unlikely]]
     return recv_or_serve(seen, into);
-  const bool found = !buffer_.empty();
-  if (found) into.emplace(buffer_.pop());
-  state_.unlock(0);
+  const bool found = !elements_.buffer().empty();
+  found ? static_cast<void>(into.emplace(elements_.pop_and_leave())) : elements_.leave_front();
   return found;
 }
 template <class T, class Buffer>
 CORACLE_NOINLINE()
 bool basic_channel<T, Buffer>::recv_or_serve(word seen, std::optional<T>& into) noexcept {
   waiter* served = nullptr;
-  if (!buffer_.empty()) {
+  if (!elements_.buffer().empty()) {
     served = pop(into);
   } else if (queued_waiter* const sender = senders_.claim()) {
     served = take_from(*sender, into);
@@ -281,10 +258,10 @@ bool basic_channel<T, Buffer>::recv_or_serve(word seen, std::optional<T>& into) 
 template <class T, class Buffer>
 bool basic_channel<T, Buffer>::recv_operation::enqueue() noexcept {
   basic_channel& from = *channel_;
-  const word seen = from.lock();
+  const word seen = from.elements_.lock();
   waiter* served = nullptr;
   bool waits = false;
-  if (!from.buffer_.empty()) {
+  if (!from.elements_.buffer().empty()) {
     if (from.receivers_.serve_at_once(this->node())) served = from.pop(taken_);
   } else if (queued_waiter* const sender = from.senders_.meet(this->node())) {
     served = from.take_from(*sender, taken_);
@@ -299,7 +276,7 @@ bool basic_channel<T, Buffer>::recv_operation::enqueue() noexcept {
 
 template <class T, class Buffer>
 void basic_channel<T, Buffer>::close() noexcept {
-  static_cast<void>(lock());
+  static_cast<void>(elements_.lock());
   waiter* const receivers = receivers_.claim_all();
   queued_waiter* const senders = senders_.claim_all();
   for (auto* each = senders; each; each = static_cast<queued_waiter*>(each->next)) {

@@ -27,8 +27,6 @@ union slot {
 template <class T>
 class ring_buffer {
  public:
-  static constexpr bool has_own_ends = false;
-
   /// Throws std::bad_alloc.
   explicit ring_buffer(std::size_t capacity)
       : slots_(capacity ? new slot<T>[capacity] : nullptr), capacity_(capacity) {}
@@ -70,7 +68,6 @@ class ring_buffer {
 template <class T>
 class chunk_buffer {
  public:
-  static constexpr bool has_own_ends = false;
   static constexpr std::size_t chunk_size = sizeof(T) < 256 ? 2048 / sizeof(T) : 8;
   struct chunk {
     chunk* next = nullptr;

@@ -7,6 +7,7 @@
 #include <coracle/base/check.hpp>
 #include <coracle/base/locked_word.hpp>
 #include <coracle/channels/detail/channel_buffer.hpp>
+#include <coracle/channels/detail/guarded_buffer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,8 +39,6 @@ namespace coracle::detail {
 template <class T>
 class paired_ring {
  public:
-  static constexpr bool has_own_ends = true;
-
   /// Throws std::bad_alloc.
   explicit paired_ring(std::size_t capacity)
       : slots_(capacity ? new slot<T>[capacity] : nullptr), capacity_(capacity) {}
@@ -118,10 +117,10 @@ class paired_ring {
 
   // ---- for the caller's own end ----
 
-  /// Return true if an element has been taken, or sent. They spin on the other end for about the cost of a
-  /// suspension if its owner belongs to another executor.
-  [[nodiscard]] bool full_no_more() noexcept { return back_.wait_for(front_); }
-  [[nodiscard]] bool empty_no_more() noexcept { return front_.wait_for(back_); }
+  /// Spin on the other end for about the cost of a suspension, if its owner belongs to another executor. Return
+  /// true once an element has been taken, or sent; false if none was meanwhile.
+  [[nodiscard]] bool spin_while_full() noexcept { return back_.wait_for(front_); }
+  [[nodiscard]] bool spin_while_empty() noexcept { return front_.wait_for(back_); }
 
  private:
   static std::int64_t nanoseconds() noexcept {
@@ -214,5 +213,52 @@ class paired_ring {
   [[maybe_unused]] std::byte before_front_[64];
   end front_;
   [[maybe_unused]] std::byte behind_front_[64];
+};
+/// The same for an spsc_channel. While the word is 0 its ends are apart: each end is entered without the lock.
+template <class T>
+class guarded_buffer<paired_ring<T>> {
+ public:
+  using word = channel_word::bits;
+
+  explicit guarded_buffer(std::size_t capacity) : buffer_(capacity) {}
+
+  /// Joins the ends if they were apart.
+  [[nodiscard]] word lock() noexcept {
+    const word seen = state_.lock();
+    if (seen == 0) buffer_.join();
+    return seen;
+  }
+  void unlock(word flags) noexcept {
+    state_.unlock(buffer_.stay_joined(flags != 0) ? flags | channel_word::joined : flags);
+  }
+  [[nodiscard]] bool is_closed() const noexcept { return state_.is_closed(); }
+  paired_ring<T>& buffer() noexcept { return buffer_; }
+  const paired_ring<T>& buffer() const noexcept { return buffer_; }
+
+  [[nodiscard]] word enter_back() noexcept {
+    while (!buffer_.enter_back(state_)) [[unlikely]] {
+      if (const word seen = state_.lock_unless_zero()) return seen;
+    }
+    return 0;
+  }
+  [[nodiscard]] word enter_front() noexcept {
+    while (!buffer_.enter_front(state_)) [[unlikely]] {
+      if (const word seen = state_.lock_unless_zero()) return seen;
+    }
+    return 0;
+  }
+  void leave_back() noexcept { buffer_.leave_back(); }
+  void leave_front() noexcept { buffer_.leave_front(); }
+  void push_and_leave(T&& value) noexcept { buffer_.push(std::move(value)); }
+  T pop_and_leave() noexcept { return buffer_.pop(); }
+
+  [[nodiscard]] bool spin_while_full() noexcept { return buffer_.spin_while_full(); }
+  [[nodiscard]] bool spin_while_empty() noexcept { return buffer_.spin_while_empty(); }
+  void note_sender(bool from_elsewhere) noexcept { buffer_.note_sender(from_elsewhere); }
+  void note_receiver(bool from_elsewhere) noexcept { buffer_.note_receiver(from_elsewhere); }
+
+ private:
+  channel_word state_{channel_word::joined};
+  paired_ring<T> buffer_;
 };
 }  // namespace coracle::detail

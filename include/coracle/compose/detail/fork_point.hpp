@@ -110,23 +110,19 @@ class fork_point : waiter {
     if (seen != over) state_.compare_exchange_strong(seen, blocks, memory_order_relaxed); /*J6*/
     fork_queue* const forks = this_thread().forks;
     const fork_queue::level mark = forks ? forks->filled() : fork_queue::level{};
-    [[maybe_unused]] int moments = 0;
+    int moments = 0;
     while (!child_is_over()) {
       if (forks && forks->run_other_work(mark)) continue;
       park(state_, blocks, is_modelled ? nullptr : &a_moment);
-#if CORACLE_CHECKS()
-      if (!is_modelled && ++moments == 10'000) tell_that_it_blocks();
-#endif
+      if (CORACLE_CHECKS() && !is_modelled && ++moments == 10'000) tell_that_it_blocks();
     }
   }
 
-#if CORACLE_CHECKS()
   CORACLE_COLD() static void tell_that_it_blocks() noexcept {
     tell(
         "a coroutine has left the scope of a forked child without joining it, by an exception or a return, "
         "and has blocked the thread for a second: a deadlock, if the child must run there");
   }
-#endif
 
   enum : std::uint32_t { runs_before_parent, runs_beside_parent, runs_alone, over, joins, blocks };
   atomic<std::uint32_t> state_{runs_before_parent};

@@ -17,11 +17,7 @@
 // depot for a thread that allocates the frames that this one frees. Frames beyond the budget return to the
 // global heap, and frames above `largest_kept` are always allocated there.
 namespace coracle::detail {
-#if CORACLE_ADDRESSES_LEAVE_BITS()
-inline namespace links_of_one_word {
-#else
-inline namespace links_of_two_words {
-#endif
+inline namespace CORACLE_FRAME_LINKS() {
 
 /// The memory of a frame that has been destroyed but not freed. Empty if destroying it freed no memory that
 /// this cache can keep.
@@ -158,5 +154,5 @@ CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) n
   }
   return cache.lists[index].below() ? take_shared(cache, index) : new_frame(index);
 }
-}  // inline namespace
+}  // namespace CORACLE_FRAME_LINKS()
 }  // namespace coracle::detail

@@ -8,28 +8,19 @@
 #include <cstdint>
 #include <new>
 
-#if CORACLE_ADDRESS_SANITIZER()
-#include <sanitizer/asan_interface.h>
-#endif
+// As <sanitizer/asan_interface.h> declares them. Only a program with AddressSanitizer has them.
+extern "C" void __asan_poison_memory_region(const volatile void* memory, std::size_t size);
+extern "C" void __asan_unpoison_memory_region(const volatile void* memory, std::size_t size);
 
 namespace coracle::detail {
 inline void poison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
-#if CORACLE_ADDRESS_SANITIZER()
-  __asan_poison_memory_region(memory, size);
-#endif
+  if constexpr (CORACLE_ADDRESS_SANITIZER()) __asan_poison_memory_region(memory, size);
 }
 inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
-#if CORACLE_ADDRESS_SANITIZER()
-  __asan_unpoison_memory_region(memory, size);
-#endif
+  if constexpr (CORACLE_ADDRESS_SANITIZER()) __asan_unpoison_memory_region(memory, size);
 }
 
-// Translation units with and without AddressSanitizer use separate lists, even within one program.
-#if CORACLE_ADDRESSES_LEAVE_BITS()
-inline namespace links_of_one_word {
-#else
-inline namespace links_of_two_words {
-#endif
+inline namespace CORACLE_FRAME_LINKS() {
 
 /// The head of a list, and the link in each free frame: the frame below, and the number of frames for which
 /// there is room above. A push therefore needs no separate counter, and a pop restores the previous room. A
@@ -80,5 +71,5 @@ CORACLE_ALWAYS_INLINE() void* as_memory(frame_link* frame, std::size_t index) no
   unpoison(memory, link_at(index));
   return memory;
 }
-}  // inline namespace
+}  // namespace CORACLE_FRAME_LINKS()
 }  // namespace coracle::detail

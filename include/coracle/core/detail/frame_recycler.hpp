@@ -8,11 +8,7 @@
 #include <utility>
 
 namespace coracle::detail {
-#if CORACLE_ADDRESSES_LEAVE_BITS()
-inline namespace links_of_one_word {
-#else
-inline namespace links_of_two_words {
-#endif
+inline namespace CORACLE_FRAME_LINKS() {
 
 [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void no_memory() {
   CORACLE_THROW(std::bad_alloc(), "no memory for a coroutine frame");
@@ -105,7 +101,7 @@ kept_memory destroy_and_keep(void* memory, Destroy destroy) noexcept {
   frame_cache& cache = this_thread_frames();
   return std::exchange(cache.keeps, outer) == nullptr ? cache.kept : take_back_freed(cache, memory);
 }
-}  // inline namespace
+}  // namespace CORACLE_FRAME_LINKS()
 
 #if defined(CORACLE_MODEL)
 // The model checker must see each allocation and each release of a frame.
@@ -118,9 +114,7 @@ inline void free_recycled(void* frame, std::size_t size) noexcept {
 /// read does not find plausible values. The bytes are odd, so that every tag bit of a word is set.
 CORACLE_ALWAYS_INLINE()
 void* spoil([[maybe_unused]] void* frame, [[maybe_unused]] std::size_t size) noexcept {
-#if CORACLE_CHECKS()
-  __builtin_memset(frame, 0xa5, size);
-#endif
+  if constexpr (CORACLE_CHECKS()) __builtin_memset(frame, 0xa5, size);
   return frame;
 }
 CORACLE_ALWAYS_INLINE() void* allocate_recycled(std::size_t size) {

@@ -127,6 +127,12 @@ CORACLE_TRANSFER_ABI() inline std::coroutine_handle<> end_tasks(task_frame& body
   }
 }
 
+/// Has `end` run when `body` is resumed, in place of the rest of its body.
+inline void replace_resume(task_frame& body, task_frame::function* end) noexcept {
+  CORACLE_HIDES_RESUMED(end);
+  body.resume = end;
+}
+
 /// A task whose children have been stopped, and that is ended when it is resumed.
 class stopped_parent {
  public:
@@ -136,9 +142,7 @@ class stopped_parent {
     auto& body = *static_cast<task_frame*>(task.address());
     if (!ends_quietly(body, why)) return false;
     body.outcome = stopped_outcome::of(why);
-    task_frame::function* end = &resumed;
-    CORACLE_HIDES_RESUMED(end);
-    body.resume = end;
+    replace_resume(body, &resumed);
     return true;
   }
 
@@ -158,9 +162,7 @@ class stopped_wait {
     auto& body = *static_cast<task_frame*>(std::coroutine_handle<>(wait.handle).address());
     if (wait.progress() != queued_waiter::cancelled || !ends_quietly(body, wait.reason())) return false;
     body.stopped = &wait;
-    task_frame::function* end = &resumed;
-    CORACLE_HIDES_RESUMED(end);
-    body.resume = end;
+    replace_resume(body, &resumed);
     return true;
   }
 

@@ -124,7 +124,7 @@ struct returns_into : Result {
     constexpr bool fits = std::is_constructible_v<T, U>, lasts = !fits || !refers_to_temporary<T, U>;
     static_assert(
         fits_into_frame<T>,
-        "g++ 12 misaligns over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
+        "compilers misalign over-aligned objects in coroutine frames: return a std::unique_ptr to this type");
     static_assert(fits, "co_return: what this coroutine returns cannot be made of this value");
     static_assert(
         lasts,

@@ -105,7 +105,7 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
     return std::coroutine_handle<task_promise>::from_promise(*this);
   }
   // Takes the value that the caller has in a register.
-  [[noreturn]] CORACLE_COLD() static void rethrow_error_of(void* frame) {
+  CORACLE_FAILS() static void rethrow_error_of(void* frame) {
     std::coroutine_handle<task_promise>::from_address(frame).promise().rethrow_error();
   }
 };

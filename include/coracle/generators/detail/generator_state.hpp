@@ -54,10 +54,28 @@ class shown_element<Yielded> {
   };
 };
 
-// The root is the generator that is iterated over; its iterator resumes the leaf, the innermost nested
-// generator, and exposes the leaf's element. Entering and leaving a nested generator transfers to the new
-// leaf where there are tail calls. Otherwise it suspends, and the iterator continues with the new leaf; each
-// works with an iterator from a unit compiled the other way.
+// Generators that yield the elements of other generators form a nest:
+//
+//   for (int each : root())                 the iterator
+//   root     co_yield elements_of(branch())   the generator that is iterated over
+//   branch   co_yield elements_of(leaf())
+//   leaf     co_yield 1                       the innermost: its element is the current one
+//
+// The iterator resumes the leaf directly, and exposes its element, so an element costs the same at any depth.
+// A generator that is nested keeps its place in the frame of the one that yields it: `nesting`. It leads from
+// the leaf up to the root; the two ends refer to each other by `other_end_`:
+//
+//   of            other_end_                 the generator
+//   a root        nobody                     has not started, or has ended
+//                 itself                     is the leaf, too
+//                 the leaf's frame           has nested generators
+//                 the leaf's frame, `waits`  the same, but the leaf must be resumed before it has an element
+//                 error_in_root              has ended by an exception, which advance() throws
+//   a nested one  the root's frame
+//
+// Entering and leaving a nested generator transfers to the new leaf where there are tail calls. Otherwise it
+// suspends and leaves the mark `waits`: the iterator resumes the new leaf. Both kinds of unit work with each
+// other's iterators.
 //
 // Only a nesting generator lets a pointer to its frame escape: the compiler can dissolve the others.
 //
@@ -65,14 +83,11 @@ class shown_element<Yielded> {
 // template, but not those of the class around a member: `Yielded` may point to a type that must not be
 // completed. For the same reason `!`, `&&` and `==` are never applied to a handle.
 
-/// A generator's link to the other end of its nest. In a root: the leaf, which holds the current element,
-/// tagged `waits` if it must be resumed first; or one of the other tags alone. In a nested generator: the
-/// frame of its root.
 enum class nest_tag : std::uintptr_t {
-  itself = 0,         ///< the root
-  waits = 1,          ///< a mark of the leaf
-  nobody = 2,         ///< before the start and after the end
-  error_in_root = 4,  ///< until advance() throws it
+  itself = 0,
+  waits = 1,  ///< a mark of the leaf
+  nobody = 2,
+  error_in_root = 4,
   mask = 7
 };
 using nest_end = tagged_pointer<void, nest_tag>;
@@ -87,11 +102,12 @@ class generator_state : public shown_element<Yielded> {
   generator_state() noexcept : place_(nullptr) {}
   ~generator_state() {}
 
-  /// Returns true for a root that has not started or has ended.
+  /// For a root: returns true if it has not started or has ended.
   bool at_rest() const noexcept { return other_end_ == nest_tag::nobody; }
   /// Requires: not started. advance() then runs it.
   void start() noexcept { other_end_ = nest_tag::itself; }
 
+  /// The generator of `outer` yields the elements of the one in `place`, which becomes the leaf.
   CORACLE_INLINE_TRANSFER()
   static auto enter(std::coroutine_handle<> outer, nesting& place) noexcept {
     const handle nested = place.nested_;
@@ -101,19 +117,20 @@ class generator_state : public shown_element<Yielded> {
     nested.promise().place_ = &place;
     nested.promise().other_end_ = nest_end(root);
     at(root).other_end_ = nest_end(nested.address(), unless_transferred);
-    return go_on_with(nested);
+    return continue_with(nested);
   }
+  /// The body has ended: its parent becomes the leaf.
   CORACLE_INLINE_TRANSFER() auto leave() noexcept {
     if (!other_end_.has_pointer()) {
       if (other_end_ == nest_tag::itself) other_end_ = nest_tag::nobody;
-      return go_on_with(std::noop_coroutine());
+      return continue_with(std::noop_coroutine());
     }
     void* const root = frame_at(other_end_);
-    void* const next =
-        place_ ? place_->parent_.address() : frame_at(at(root).other_end_);  // handed over where it failed
+    void* const next = place_ ? place_->parent_.address()
+                              : frame_at(at(root).other_end_);  // unhandled_exception() has set it
     at(root).other_end_ = CORACLE_TAIL_TRANSFER() && next == root ? nest_end(nest_tag::itself)
                                                                   : nest_end(next, unless_transferred);
-    return go_on_with(handle::from_address(next));
+    return continue_with(handle::from_address(next));
   }
   // Stored, not rethrown: if an exception may leave the body, clang saves more registers at each resumption.
   void unhandled_exception() noexcept {
@@ -152,14 +169,14 @@ class generator_state : public shown_element<Yielded> {
   }
 
  private:
+  // The new leaf runs now, or in the iterator's next step.
 #if CORACLE_TAIL_TRANSFER()
   static constexpr nest_tag unless_transferred = nest_tag::itself;
-  CORACLE_INLINE_TRANSFER() static std::coroutine_handle<> go_on_with(std::coroutine_handle<> next) noexcept {
-    return next;
-  }
+  CORACLE_INLINE_TRANSFER()
+  static std::coroutine_handle<> continue_with(std::coroutine_handle<> next) noexcept { return next; }
 #else
   static constexpr nest_tag unless_transferred = nest_tag::waits;
-  CORACLE_INLINE_TRANSFER() static void go_on_with(std::coroutine_handle<>) noexcept {}
+  CORACLE_INLINE_TRANSFER() static void continue_with(std::coroutine_handle<>) noexcept {}
 #endif
 
   /// Requires: a frame without a mark.
@@ -173,7 +190,7 @@ class generator_state : public shown_element<Yielded> {
     error_.~exception_ptr();
     return error;
   }
-  [[noreturn]] CORACLE_COLD() static void throw_error(const std::exception_ptr error) { rethrow(error); }
+  CORACLE_FAILS() static void throw_error(const std::exception_ptr error) { rethrow(error); }
 
   // Not inlined, and without a root parameter: the root's address would stay in memory, and with it the frame
   // of a visible generator, even one that never has a leaf.
@@ -240,7 +257,7 @@ class [[nodiscard]] generator_state<Yielded>::nesting {
   }
 
  private:
-  [[noreturn]] CORACLE_COLD() void rethrow_error() {
+  CORACLE_FAILS() void rethrow_error() {
     const std::exception_ptr error(std::move(error_));
     error_.~exception_ptr();
     rethrow(error);

@@ -38,9 +38,10 @@ class early_result {
 };
 
 /// Records in checked builds whether there is a result.
+template <class Result, bool IsChecked = CORACLE_CHECKS()>
+class early_state : public result_of_coroutine<Result, part::rethrows_errors> {};
 template <class Result>
-class early_state : public result_of_coroutine<Result, part::rethrows_errors> {
-#if CORACLE_CHECKS()
+class early_state<Result, true> : public result_of_coroutine<Result, part::rethrows_errors> {
  public:
   [[nodiscard]] bool lacks_result() const noexcept { return !returned_; }
 
@@ -52,7 +53,6 @@ class early_state : public result_of_coroutine<Result, part::rethrows_errors> {
 
  private:
   bool returned_ = false;
-#endif
 };
 template <class Result>
 using early_returns = returns_into<Result, early_state<Result>>;
