@@ -164,6 +164,24 @@ task<> refresh_early(const char* text) {
   std::printf("%d\n", co_await load(text));
 }
 void throw_before_suspended() { sync_wait(refresh_early("a=?")); }
+
+// ---- of two events, one that nobody sets while others go on ----
+
+task<> wait_for(async_manual_reset_event& event) { co_await event; }
+task<> close_tomorrow(async_manual_reset_event& closed) {
+  using namespace std::chrono_literals;
+  co_await sleep_for(24h);
+  closed.set();
+}
+task<> session(static_thread_pool& pool, async_manual_reset_event& ready, async_manual_reset_event& closed) {
+  co_await pool.schedule();
+  co_await when_all(wait_for(ready), wait_for(closed), close_tomorrow(closed), tell_that_it_hangs());
+}
+void forget_one() {
+  static_thread_pool pool(1);
+  async_manual_reset_event ready, closed;
+  sync_wait(session(pool, ready, closed));
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -183,8 +201,11 @@ int main(int count, char** arguments) {
     crash();
   } else if (what == "early_exception") {
     throw_before_suspended();
+  } else if (what == "half_stuck") {
+    forget_one();
   } else {
-    std::fputs("usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception\n", stderr);
+    std::fputs("usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception|half_stuck\n",
+               stderr);
     return 2;
   }
 }

@@ -120,6 +120,7 @@ class Stacks:
 
     def __init__(self, ranges):
         self.used = []  # (stack pointer, end, thread)
+        self._unused = []  # (begin, stack pointer)
         selected, level = gdb.selected_thread(), gdb.selected_frame().level()
         for thread in sorted(gdb.selected_inferior().threads(), key=lambda each: each.num):
             thread.switch()
@@ -127,6 +128,7 @@ class Stacks:
             for start, end in ranges:
                 if start <= pointer < end:
                     self.used.append((pointer, end, thread))
+                    self._unused.append((start, pointer))
         selected.switch()
         gdb.execute(f"frame level {level}", to_string=True)
         self.used.sort(key=lambda each: each[0])
@@ -137,6 +139,10 @@ class Stacks:
             if pointer <= address < end:
                 return thread
         return None
+
+    def is_unused(self, address):
+        """Whether the address is on a stack, but below its stack pointer."""
+        return any(begin <= address < pointer for begin, pointer in self._unused)
 
     def cut_unused(self, start, end):
         """The part of a range that is not below a stack pointer."""
@@ -152,6 +158,13 @@ def pointers_into(code, stacks):
         used = stacks.cut_unused(copy.start, copy.end)[0] - copy.start
         for low, high in code:
             yield copy.start, copy.words, [place for place in _words_between(copy, low, high) if place * WORD >= used]
+
+
+def pointers_between(low, high):
+    """(address, word) of each word in memory that points there."""
+    for copy in _copies:
+        for place in _words_between(copy, low, high):
+            yield copy.start + place * WORD, copy.words[place]
 
 
 def _words_between(copy, low, high):

@@ -5,6 +5,7 @@ writable memory; the library keeps no list. A frame that has ended has no resume
 first word of those it has freed.
 """
 import bisect
+import collections
 import functools
 import re
 
@@ -41,6 +42,13 @@ class Coroutine:
     @property
     def is_started(self):
         return self.thread is not None or self.state is None or self.state != self.function.initial_state
+
+    @property
+    def awaited(self):
+        """The coroutines for which it waits; none while it waits for something else, though it has spawned some."""
+        if all(each.via is not None and each.via.text == "async_scope" for each in self.children):
+            return self.children if self.children and self.children[0].via.is_joined_by(self) else []
+        return [each for each in self.children if each.via is None or each.via.text != "async_scope"]
 
     def place(self):
         """(file, line) where it is, or None."""
@@ -79,6 +87,12 @@ class Continuation:
         """The address of the async_scope that has spawned it."""
         return self._word_of_child("scope")
 
+    def is_joined_by(self, coroutine):
+        """Whether the coroutine waits for all children of that scope. Always false without debug information."""
+        scope, place = self.scope(), _place_of_joiner()
+        joiner = memory.word(scope + place) if scope and place is not None else None
+        return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
+
     def spawned_at(self):
         """file:line of the spawn()."""
         return _source_location(self._word_of_child("spawned_at"))
@@ -94,6 +108,17 @@ def _place_in_child(member):
     place = functions.find_field(child, member)
     base = next((field for field in child.fields() if "callback_frame" in str(field.name)), None)
     return place[0] - base.bitpos // 8 if place and base is not None else None
+
+
+@functools.cache
+def _place_of_joiner():
+    """Where an async_scope keeps who joins it; None without debug information."""
+    try:
+        joiner = functions.find_field(gdb.lookup_type("coracle::detail::scope_state"), "joiner_")
+        handle = functions.find_field(joiner[1], "handle")
+        return joiner[0] + handle[0]
+    except (gdb.error, TypeError):
+        return None
 
 
 @functools.cache
@@ -127,9 +152,14 @@ class Wait:
         """As async_mutex."""
         return re.sub(r"::[a-z_]*_operation$", "", self.operation)
 
-    def _find_object(self):
+    @property
+    def points_from(self):
+        """The address of its pointer to the object."""
         place = _place_of_object(self.type_name, self.kind)
-        return memory.word(self.node + place) if place is not None else None
+        return self.node + place if place is not None else None
+
+    def _find_object(self):
+        return memory.word(self.points_from) if self.points_from is not None else None
 
     def check(self):
         """Whether it waits now. A frame keeps what is left of waits that have ended."""
@@ -185,6 +215,9 @@ class Process:
         memory.keep(ranges)
         self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
+        self._whereabouts = {}
+        self.graph = None  # a waits.Graph
+        self._holders = None  # of each lockable object; collected when first asked for
         self._find()
         self._addresses = sorted(self.coroutines)
         self._find_running()
@@ -335,26 +368,46 @@ class Process:
 
     def where_is(self, address):
         """An object as a person would name it: `bank`, or where it is."""
+        return self.whereabouts(address).text
+
+    def whereabouts(self, address):
+        """The variable that an object is, or is part of."""
+        if address not in self._whereabouts:
+            self._whereabouts[address] = self._find_whereabouts(address)
+        return self._whereabouts[address]
+
+    def _find_whereabouts(self, address):
         owner = self.owner_of(address)
         if owner is not None:
             for name, field in owner.function.variables():
                 begin = owner.address + field.bitpos // 8
-                if begin <= address < begin + max(field.type.sizeof, 1) and field.type.code != gdb.TYPE_CODE_REF:
-                    return f"{name}{functions.member_at(field.type, address - begin)} in {owner.function.name}"
-            return f"in the frame of {owner.function.name}"
-        thread = self.stacks.thread_of(address)
-        if thread is not None:
-            return local_of_thread(thread, address) or f"on the stack of thread {thread.num}"
-        return names.object_at(address) or f"at {address:#x}"
+                end = begin + max(field.type.sizeof, 1)
+                if begin <= address < end:
+                    member = functions.member_at(field.type, address - begin)
+                    return Whereabouts(f"{name}{member} in {owner.function.name}", owner, begin, end, True)
+            # A pointer to the frame itself is a handle, and says nothing of what lies in it.
+            begin, end = owner.function.part_at(address - owner.address) or (1, owner.size)
+            return Whereabouts(f"in the frame of {owner.function.name}", owner, owner.address + begin, owner.address + end, False)
+        for begin, end, thread in self.stacks.used:
+            if begin <= address < end:
+                found = local_of_thread(thread, address)
+                return found or Whereabouts(f"on the stack of thread {thread.num}", thread, begin, end, False)
+        return Whereabouts(names.object_at(address) or f"at {address:#x}", None, address, address + 1, False)
 
-    def holders(self, mutex):
+    def holders(self, lockable):
         """(coroutine, name of the lock) of each frame that keeps a lock of that object."""
-        found = []
-        for each in self.coroutines.values():
-            for name, offset in each.function.locks():
-                if memory.word(each.address + offset) == mutex:
-                    found.append((each, name))
-        return found
+        if self._holders is None:
+            self._holders = {}
+            for each in self.coroutines.values():
+                for name, offset in each.function.locks():
+                    held = memory.word(each.address + offset)
+                    if held:
+                        self._holders.setdefault(held, []).append((each, name))
+        return self._holders.get(lockable, [])
+
+
+Whereabouts = collections.namedtuple("Whereabouts", "text owner begin end is_named")
+Whereabouts.__doc__ = """Where an object is: in a part of a coroutine's frame or of a thread's stack; else it has no owner."""
 
 
 def _is_below(coroutine, other):
@@ -370,7 +423,7 @@ def _is_below(coroutine, other):
 
 def forget():
     """After symbols were loaded."""
-    for cached in (_place_in_child, _source_location, _place_of_object):
+    for cached in (_place_in_child, _place_of_joiner, _source_location, _place_of_object):
         cached.cache_clear()
 
 
@@ -387,10 +440,10 @@ def _on_thread(thread, function):
 
 def local_of_thread(thread, address):
     """The variable of a function on that stack, as `queue in main`, or None."""
-    return _on_thread(thread, lambda innermost: _local_at(innermost, address))
+    return _on_thread(thread, lambda innermost: _local_at(innermost, address, thread))
 
 
-def _local_at(frame, address):
+def _local_at(frame, address, thread):
     for _ in range(_MOST_FRAMES):
         if frame is None:
             return None
@@ -406,14 +459,32 @@ def _local_at(frame, address):
                         begin = int(value.address) if value.address is not None else 0
                     except (gdb.error, RuntimeError):
                         continue
-                    if begin <= address < begin + value.type.sizeof:
+                    end = begin + value.type.sizeof
+                    if begin <= address < end:
                         member = functions.member_at(value.type, address - begin)
-                        return f"{symbol.name}{member} in {names.without_parameters(names.tidy(frame.name()))}"
+                        function = names.without_parameters(names.tidy(frame.name()))
+                        return Whereabouts(f"{symbol.name}{member} in {function}", thread, begin, end, True)
             if block.function is not None:
                 break
             block = block.superblock
         frame = frame.older()
     return None
+
+
+def is_blocked_by_coracle(thread):
+    """Whether a thread is inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
+    return _on_thread(thread, _is_called_by_coracle)
+
+
+def _is_called_by_coracle(frame):
+    for _ in range(_MOST_FRAMES):
+        if frame is None or not frame.is_valid():
+            return False
+        file = gdb.solib_name(frame.pc())
+        if frame.name() and not (file and memory.SYSTEM_LIBRARIES.search(file)):
+            return re.search(r"^(void |bool )?coracle::", frame.name()) is not None
+        frame = frame.older()
+    return False
 
 
 def _running_on(thread, coroutines):
