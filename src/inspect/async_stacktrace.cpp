@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <coracle/base/small_mutex.hpp>
 #include <coracle/inspect/async_stacktrace.hpp>
-#include <mutex>
 
 #include "awaits.hpp"
+#include "own_symbols.hpp"
 #include "symbol_names.hpp"
 
 namespace coracle {
 namespace detail {
 namespace {
-/// The symbols of the program, mapped once.
-class own_symbols {
- public:
-  /// Calls `use(symbols&)` under mutual exclusion.
-  template <class Use>
-  static auto with(Use use) noexcept(noexcept(use(std::declval<symbols&>()))) {
-    const std::lock_guard guard(lock);
-    static symbols names(::getpid());
-    return use(names);
-  }
-
- private:
-  static constinit small_mutex lock;
-};
-constinit small_mutex own_symbols::lock;
-
 std::uintptr_t address_of_code(const void* code) noexcept { return reinterpret_cast<std::uintptr_t>(code); }
 const void* pointer_to_code(std::uintptr_t address) noexcept {
   return reinterpret_cast<const void*>(address);
