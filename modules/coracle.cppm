@@ -192,6 +192,8 @@ using coracle::throwing;
 using coracle::timed_out;
 using coracle::timeout;
 using coracle::timer_service;
+using coracle::trace_exceptions;
+using coracle::trace_of;
 using coracle::transfer_to;
 using coracle::trim_frame_memory;
 using coracle::unbounded_channel;
