@@ -12,7 +12,7 @@
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <string>
 
-#include "abort_message.hpp"
+#include "../support/abort_message.hpp"
 
 using namespace coracle;
 
