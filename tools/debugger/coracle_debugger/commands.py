@@ -136,7 +136,7 @@ coracle why FRAME    of a frame's address, or of a std::coroutine_handle"""
     @staticmethod
     def _name_object(wait):
         try:
-            kind = gdb.lookup_type(wait.type_name.rsplit("::", 1)[0]).pointer()
+            kind = gdb.lookup_type(wait.operation.type_name.rsplit("::", 1)[0]).pointer()
         except gdb.error:
             return
         gdb.set_convenience_variable("object", gdb.Value(wait.object).cast(kind))

@@ -1,11 +1,13 @@
 """The memory of the process, live or in a core: which parts are writable, and words in them."""
 import bisect
+import operator
 import re
 import struct
 
 import gdb
 
 WORD = 8
+_START = operator.methodcaller("start")  # of a match
 SYSTEM_LIBRARIES = re.compile(r"^system-supplied DSO|/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
 
 
@@ -176,5 +178,5 @@ def _words_between(copy, low, high):
         return [place for place, value in enumerate(copy.words) if low <= value < high]
     bounds = b"-".join(re.escape(bytes([byte])) for byte in (first[differs], last[differs]))
     found = re.finditer(b"[" + bounds + b"]" + re.escape(upper), copy.content)
-    aligned = [match.start() >> 3 for match in found if match.start() & (WORD - 1) == differs]
-    return [place for place in aligned if low <= copy.words[place] < high]
+    words = copy.words
+    return [at >> 3 for at in map(_START, found) if at & (WORD - 1) == differs and low <= words[at >> 3] < high]

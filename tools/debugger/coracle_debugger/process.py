@@ -133,33 +133,43 @@ def _source_location(address):
         return None
 
 
+class Operation:
+    """What a waiter does, by its stop_requested()."""
+
+    def __init__(self, name, kind, type_name):
+        self.name = name  # as async_mutex::lock_operation
+        self.type_name = type_name  # the same as debug information has it
+        self.primitive = re.sub(r"::[a-z_]*_operation$", "", name)  # as async_mutex
+        self.is_contender = kind == "async_mutex::contender"
+        self.place_of_object = _place_of_object(type_name, kind)
+
+
 class Wait:
     """A waiter in a coroutine's frame, and the object in whose queue it is."""
 
-    __slots__ = ("node", "operation", "type_name", "kind", "executor", "object", "is_sure")
+    __slots__ = ("node", "operation", "object", "is_sure")
 
-    def __init__(self, node, operation, kind, type_name):
+    def __init__(self, node, operation):
         self.node = node
-        self.operation = operation  # as async_mutex::lock_operation
-        self.type_name = type_name  # the same as debug information has it
-        self.kind = kind
-        self.executor = memory.word(node + 16)
-        self.object = self._find_object()
+        self.operation = operation
+        place = operation.place_of_object
+        self.object = memory.word(node + place) if place is not None else None
         self.is_sure = False
+
+    @property
+    def executor(self):
+        """The address of that on which it suspended."""
+        return memory.word(self.node + 16)
 
     @property
     def primitive(self):
         """As async_mutex."""
-        return re.sub(r"::[a-z_]*_operation$", "", self.operation)
+        return self.operation.primitive
 
     @property
     def points_from(self):
         """The address of its pointer to the object."""
-        place = _place_of_object(self.type_name, self.kind)
-        return self.node + place if place is not None else None
-
-    def _find_object(self):
-        return memory.word(self.points_from) if self.points_from is not None else None
+        return self.node + (self.operation.place_of_object or 0)
 
     def check(self):
         """Whether it waits now. A frame keeps what is left of waits that have ended."""
@@ -178,7 +188,6 @@ class Wait:
         return True
 
 
-@functools.cache
 def _place_of_object(operation, kind):
     """Where an operation keeps the address of the object for which it waits, or None."""
     try:
@@ -227,37 +236,41 @@ class Process:
             if any(child.via is None for child in each.children):
                 # A thread that is still in an earlier await_suspend() is about to leave it.
                 each.thread = each.runs_at = None
-            each.waits.sort(key=lambda wait: not wait.is_sure)
+            if len(each.waits) > 1:
+                each.waits.sort(key=lambda wait: not wait.is_sure)
 
     def _find(self):
         waits, kinds, begun = [], {}, {}
         for start, words, places in memory.pointers_into(memory.code_ranges(), self.stacks):
             for value in {words[place] for place in places} - kinds.keys():
                 kinds[value] = self._kind_of(value)
+            end = len(words) - 1
             for place in places:
                 value = words[place]
                 kind = kinds[value]
+                if kind is None:
+                    continue
+                address = start + place * memory.WORD
                 if kind == "resume":
-                    address = start + place * memory.WORD
-                    pair = value, memory.word(address + memory.WORD)
+                    pair = value, words[place + 1] if place < end else None
                     if pair not in begun:
                         begun[pair] = self._function_of(*pair)
                     if begun[pair] is not None:
                         self.coroutines[address] = Coroutine(address, begun[pair])
-                elif kind is not None:
-                    waits.append((start + place * memory.WORD - _RUN_OF_LISTENER, kind))
-        for node, (operation, node_kind, type_name) in waits:
+                else:
+                    waits.append((address - _RUN_OF_LISTENER, kind))
+        for node, operation in waits:
             coroutine = self.coroutines.get(memory.word(node))
-            if coroutine is None and node_kind == "async_mutex::contender":
+            if coroutine is None and operation.is_contender:
                 coroutine = self.coroutines.get(memory.word(node + _COROUTINE_OF_CONTENDER))
             if coroutine is not None:
-                wait = Wait(node, operation, node_kind, type_name)
+                wait = Wait(node, operation)
                 if wait.check():
                     coroutine.waits.append(wait)
 
     @staticmethod
     def _kind_of(value):
-        """`resume` of a resume function; the operation, of the stop_requested() of its waiters; None of others."""
+        """`resume` of a resume function; the Operation, of the stop_requested() of its waiters; None of others."""
         symbol = names.symbol_at(value)
         if symbol is None:
             return None
@@ -266,7 +279,7 @@ class Process:
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
-                return *arguments, names.template_arguments(symbol, "stoppable_wait")[0]
+                return Operation(*arguments, names.template_arguments(symbol, "stoppable_wait")[0])
         return None
 
     def _function_of(self, address, destroy):
@@ -296,26 +309,26 @@ class Process:
     # ---- who awaits whom ----
 
     def _link(self, coroutine):
-        for address in self._parent_words(coroutine):
-            if self._link_to(coroutine, address):
-                return
-
-    def _parent_words(self, coroutine):
         function = coroutine.function
         if function.parent:
             if coroutine.is_started:
-                yield memory.word(coroutine.address + function.parent)
+                self._link_to(coroutine, memory.word(coroutine.address + function.parent))
         elif not function.has_types:
-            # The parent is one of the first words of the promise: behind an environment and perhaps a result.
-            for offset in range(functions.PROMISE, functions.PROMISE + 64, 8):
-                address = memory.word(coroutine.address + offset)
-                if address and (address & ~7) in self.coroutines:
-                    if self._refers_to(self.coroutines[address & ~7], coroutine):
-                        yield address
-                elif address and self._continuation(address & ~7):
+            any(self._link_to(coroutine, address) for address in self._parent_words(coroutine))
+
+    def _parent_words(self, coroutine):
+        """The parent is one of the first words of the promise: behind an environment and perhaps a result."""
+        for offset in range(functions.PROMISE, functions.PROMISE + 64, 8):
+            address = memory.word(coroutine.address + offset)
+            if not address:
+                continue
+            if (address & ~7) in self.coroutines:
+                if self._refers_to(self.coroutines[address & ~7], coroutine):
                     yield address
-                elif address and address & 4 and self.owner_of(address & ~7) not in (None, coroutine):
-                    yield address
+            elif self._continuation(address & ~7):
+                yield address
+            elif address & 4 and self.owner_of(address & ~7) not in (None, coroutine):
+                yield address
 
     def _refers_to(self, parent, child):
         try:
@@ -327,7 +340,7 @@ class Process:
         function = memory.word(address)
         symbol = names.symbol_at(function) if function else None
         # It looks like a frame: a resume function, then one that refuses to destroy it.
-        if symbol and "basic_callback_frame<" in symbol or (symbol and "callback_frame" in symbol):
+        if symbol and "callback_frame" in symbol:
             return Continuation(address, symbol)
         return None
 
@@ -423,7 +436,7 @@ def _is_below(coroutine, other):
 
 def forget():
     """After symbols were loaded."""
-    for cached in (_place_in_child, _place_of_joiner, _source_location, _place_of_object):
+    for cached in (_place_in_child, _place_of_joiner, _source_location):
         cached.cache_clear()
 
 

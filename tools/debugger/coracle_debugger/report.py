@@ -36,8 +36,8 @@ def primitive_text(wait):
 
 def wait_text(snapshot, wait):
     """As `waits to lock async_mutex accounts`."""
-    operation = wait.operation.rsplit("::", 1)[-1]
-    if wait.operation == "sleep_operation":
+    operation = wait.operation.name.rsplit("::", 1)[-1]
+    if operation == "sleep_operation":
         return "sleeps"
     action = _ACTIONS.get(operation[: -len("_operation")] if operation.endswith("_operation") else operation, "waits:")
     text = f"{action} {primitive_text(wait)}"
@@ -169,7 +169,7 @@ def tasks(snapshot, shows_all=False):
             else:
                 listing.tree(root, depth, not shows_all)
     text, numbered = listing.write(10**9 if shows_all else MOST_LINES)
-    waiting = sum(map(snapshot.graph.is_waiting, snapshot.coroutines.values()))
+    waiting = len(snapshot.graph.waiting)
     running = sum(1 for each in snapshot.coroutines.values() if each.thread is not None)
     count = len(snapshot.coroutines)
     head = f"{count:,} coroutine{'s' if count != 1 else ''}: {running:,} running, {waiting:,} waiting for an object\n"

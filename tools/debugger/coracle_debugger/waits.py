@@ -41,15 +41,20 @@ class Graph:
     def __init__(self, snapshot):
         self.snapshot = snapshot
         self.objects = {}  # Awaited, by address
+        self.waiting = set()  # the addresses of those that wait themselves, and not for one another
         self._circles = self._endless = None  # found when first asked for
         for each in snapshot.coroutines.values():
-            if self.is_waiting(each) and each.waits[0].object:
-                self.objects.setdefault(each.waits[0].object, Awaited(each.waits[0])).waiters.append(each)
+            if each.waits and each.thread is None and not (each.children and each.awaited):
+                self.waiting.add(each.address)
+                wait = each.waits[0]
+                if wait.object:
+                    if wait.object not in self.objects:
+                        self.objects[wait.object] = Awaited(wait)
+                    self.objects[wait.object].waiters.append(each)
 
-    @staticmethod
-    def is_waiting(coroutine):
+    def is_waiting(self, coroutine):
         """Whether it waits itself, and is no parent of one that does."""
-        return bool(coroutine.waits) and not coroutine.awaited and coroutine.thread is None
+        return coroutine.address in self.waiting
 
     def holders(self, wait):
         """(coroutine, name of the lock) of each that holds the lock that is waited for."""
@@ -80,7 +85,7 @@ class Graph:
 
     def _find_circles(self):
         found, reported = [], set()
-        for start in self.snapshot.coroutines.values():
+        for start in self._waiting_for_locks():
             path, each = {}, start
             while each is not None and each.address not in path and self.is_waiting(each):
                 path[each.address] = each
@@ -92,6 +97,11 @@ class Graph:
                 reported.add(circle)
                 found.append(list(path.values()))
         return found
+
+    def _waiting_for_locks(self):
+        for awaited in self.objects.values():
+            if self.holders(awaited.wait):
+                yield from awaited.waiters
 
     def _waiting_holder(self, coroutine):
         """The one that has to go on before the lock that the coroutine waits for is released, if it waits, too."""
