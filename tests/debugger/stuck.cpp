@@ -182,6 +182,25 @@ void forget_one() {
   async_manual_reset_event ready, closed;
   sync_wait(session(pool, ready, closed));
 }
+
+// ---- a lock that is taken again below the one that holds it ----
+
+async_mutex balances;
+
+task<> add(int& to, int amount) {
+  const auto lock = co_await balances.scoped_lock_async();
+  to += amount;
+}
+task<> add_interest(static_thread_pool& pool, int& to) {
+  co_await pool.schedule();
+  const auto lock = co_await balances.scoped_lock_async();
+  co_await when_all(add(to, to / 50), tell_that_it_hangs());
+}
+void lock_twice() {
+  static_thread_pool pool(1);
+  int balance = 700;
+  sync_wait(add_interest(pool, balance));
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -203,9 +222,12 @@ int main(int count, char** arguments) {
     throw_before_suspended();
   } else if (what == "half_stuck") {
     forget_one();
+  } else if (what == "twice") {
+    lock_twice();
   } else {
-    std::fputs("usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception|half_stuck\n",
-               stderr);
+    std::fputs(
+        "usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception|half_stuck|twice\n",
+        stderr);
     return 2;
   }
 }

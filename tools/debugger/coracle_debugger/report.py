@@ -205,7 +205,14 @@ def deadlocks(snapshot):
 
 
 def _circle_text(snapshot, circle):
-    text = "DEADLOCK: each of these waits for a lock that the next one holds\n"
+    if len(circle) == 1:
+        (holder, name), *_ = snapshot.graph.holders(circle[0].waits[0])
+        where = f", in {name}" if name else ""
+        text = f"DEADLOCK: this waits for a lock that is held above it, by {in_line(holder)}{where}\n"
+        if holder is circle[0]:
+            text = f"DEADLOCK: this waits for a lock that it holds itself{where}\n"
+    else:
+        text = "DEADLOCK: each of these waits for a lock that the next one holds\n"
     for each in circle:
         text += f"    {in_line(each)} {wait_text(snapshot, each.waits[0])}\n"
     return text
