@@ -20,10 +20,12 @@ namespace {
 using address = std::uintptr_t;
 
 constexpr std::size_t most_shown = 200;
+constexpr std::size_t most_linked = 10'000;  // finding who awaits one takes some system calls
 constexpr std::size_t words_at_once = std::size_t{1} << 16;
 constexpr address most_searched = address{8} << 30;  // bytes of one mapping: a larger one is a reservation
 
-// A waiter in a queue: base/intrusive_queue.hpp and core/detail/queued_waiter.hpp. tests/debugger compares.
+// A waiter in a queue: base/intrusive_queue.hpp and core/detail/queued_waiter.hpp. If these change,
+// tests/unit/live_coroutines_test.cpp fails.
 constexpr address stop_in_waiter = 24;
 constexpr address link_in_waiter = 56;
 constexpr address link_tags = 3;
@@ -103,6 +105,7 @@ class search {
  public:
   explicit search(symbols& names) : names_(names), memory_(::getpid()), reader_(memory_, names) {
     find_frames();
+    if (found_.size() > most_linked) return;
     for (live_coroutine& each : found_) link(each);
     find_referring();
   }
@@ -112,6 +115,7 @@ class search {
   [[nodiscard]] std::string text() const {
     std::string text =
         std::to_string(found_.size()) + (found_.size() == 1 ? " coroutine:\n" : " coroutines:\n");
+    if (found_.size() > most_linked) return text + counts_by_function();
     std::map<std::string, std::string> by_root;
     std::size_t shown = 0;
     for (const live_coroutine& each : found_) {
@@ -251,6 +255,13 @@ class search {
     short_name name;
     if (function.name) append_short_name(function.name, name);
     return name.c_str();
+  }
+  [[nodiscard]] std::string counts_by_function() const {
+    std::map<std::string, std::size_t> by_name;
+    for (const live_coroutine& each : found_) ++by_name[name_of(each)];
+    std::string text;
+    for (const auto& [name, count] : by_name) text += "  " + std::to_string(count) + " of " + name + "\n";
+    return text;
   }
   [[nodiscard]] std::string root_text(const live_coroutine& root) const {
     if (root.next.through == 0) return "awaited by nothing that is known";

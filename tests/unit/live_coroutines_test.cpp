@@ -11,6 +11,7 @@
 #include <coracle/testing/simulation/simulation.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <string>
+#include <vector>
 
 #include "../support/abort_message.hpp"
 
@@ -70,6 +71,14 @@ TEST_CASE("live_coroutines: a tree of awaits, and what its last one waits for" *
     CHECK(polled.run());
   }
   CHECK(live_coroutines().find("await_forever") == std::string::npos);
+}
+
+TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {
+  static async_manual_reset_event door;
+  std::vector<task<>> many;
+  for (int i = 0; i != 10'001; ++i) many.push_back(await_forever(door));  // none of them has started
+  const std::string text = without_namespace(live_coroutines());
+  CHECK(text.find("  10001 of await_forever\n") != std::string::npos);
 }
 
 TEST_CASE("live_coroutines: a deadlock in a virtual_time_loop is shown" * doctest::skip(!is_searched)) {
