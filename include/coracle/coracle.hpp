@@ -55,6 +55,8 @@
 #include <coracle/generators/recursive_generator.hpp>
 #include <coracle/inspect/async_stacktrace.hpp>
 #include <coracle/inspect/crash_handler.hpp>
+#include <coracle/inspect/exception_trace.hpp>
+#include <coracle/inspect/live_coroutines.hpp>
 #include <coracle/streams/buffered.hpp>
 #include <coracle/streams/ends.hpp>
 #include <coracle/streams/merge.hpp>

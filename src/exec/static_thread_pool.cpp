@@ -18,6 +18,7 @@
 #include <coracle/base/thread.hpp>
 #include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/inspect/live_coroutines.hpp>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -416,4 +417,9 @@ pool_level static_thread_pool::with_priority(priority level) noexcept {
   return pool_level{&state_->level(level)};
 }
 std::size_t static_thread_pool::thread_count() const noexcept { return state_->thread_count(); }
+
+#if CORACLE_CHECKS() && !defined(CORACLE_MODEL)
+// Links what a checked sync_wait() prints when it blocks a thread of the pool.
+[[gnu::used]] static std::string (*const linked_for_reports)() = &live_coroutines;
+#endif
 }  // namespace coracle

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include <coracle/base/small_mutex.hpp>
 #include <coracle/inspect/async_stacktrace.hpp>
-#include <mutex>
 
 #include "awaits.hpp"
+#include "own_symbols.hpp"
 #include "symbol_names.hpp"
 
 namespace coracle {
 namespace detail {
 namespace {
-/// The symbols of the program, mapped once.
-class own_symbols {
- public:
-  /// Calls `use(symbols&)` under mutual exclusion.
-  template <class Use>
-  static auto with(Use use) noexcept(noexcept(use(std::declval<symbols&>()))) {
-    const std::lock_guard guard(lock);
-    static symbols names(::getpid());
-    return use(names);
-  }
-
- private:
-  static constinit small_mutex lock;
-};
-constinit small_mutex own_symbols::lock;
-
 std::uintptr_t address_of_code(const void* code) noexcept { return reinterpret_cast<std::uintptr_t>(code); }
-const void* pointer_to_code(std::uintptr_t address) noexcept {
-  return reinterpret_cast<const void*>(address);
-}
+const void* pointer_to(std::uintptr_t address) noexcept { return reinterpret_cast<const void*>(address); }
 
 const char* file_name(const char* path) noexcept {
   const char* const slash = std::strrchr(path, '/');
@@ -67,8 +48,11 @@ async_stacktrace async_stacktrace::of(std::coroutine_handle<> coroutine) noexcep
         break;
       }
       const detail::continuation next = reader.continuation_of(frame);
-      found.entries_[found.size_++] = {detail::pointer_to_code(memory.word(frame)),
-                                       detail::pointer_to_code(next.through)};
+      // With g++ a frame has no resume function any more while an exception leaves its body.
+      const std::uintptr_t resumes = memory.word(frame);
+      const std::uintptr_t function = resumes ? resumes : memory.word(frame + sizeof(void*));
+      found.entries_[found.size_++] = {detail::pointer_to(function), detail::pointer_to(frame),
+                                       detail::pointer_to(next.through)};
       frame = next.parent;
     }
   });

@@ -7,7 +7,10 @@
 #include <unwind.h>
 
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/check.hpp>
 #include <coracle/inspect/crash_handler.hpp>
+#include <coracle/inspect/exception_trace.hpp>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <typeinfo>
@@ -225,6 +228,17 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   if (signal == SIGABRT || info->si_code <= 0) ::raise(signal);
 }
 
+/// Prints what trace_exceptions() has recorded of the uncaught exception. The program is not in a signal
+/// handler here, but another thread may hold any lock.
+void write_awaits_of_exception() noexcept {
+  const async_stacktrace trace = trace_of(std::current_exception());
+  if (trace.empty()) return;
+  line text;
+  text.add("it came through these awaits, innermost first:\n").write_to(STDERR_FILENO);
+  CORACLE_TRY() { std::fputs(trace.to_string().c_str(), stderr); }
+  CORACLE_CATCH_ALL() {}  // without memory they are not printed
+}
+
 [[noreturn]] void on_terminate() {
   if (begin_report()) {
     line text;
@@ -241,6 +255,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 #endif
     }
     text.add("\n").write_to(STDERR_FILENO);
+    write_awaits_of_exception();
     report(0);
   }
   ::signal(SIGABRT, SIG_DFL);

@@ -93,7 +93,9 @@ role role_of(const char* symbol) noexcept {
   const std::size_t length = length_without_suffix(symbol);
   if (ends_with(symbol, length, ".resume") || ends_with(symbol, length, ".actor")) return role::resume;
   if (ends_with(symbol, length, ".destroy") || ends_with(symbol, length, ".cleanup")) return role::destroy;
-  return std::strstr(symbol, "basic_callback_frameI") ? role::callback : role::none;
+  if (std::strstr(symbol, "basic_callback_frameI")) return role::callback;
+  const bool is_stop = std::strstr(symbol, "14stoppable_waitI") && std::strstr(symbol, "E14stop_requestedI");
+  return is_stop ? role::stop : role::none;
 }
 
 symbols::symbols(pid_t process) noexcept {
@@ -138,6 +140,17 @@ const symbols::known& symbols::look_up(std::uintptr_t address, const module& in)
 function_symbol symbols::at(std::uintptr_t address) noexcept {
   const module* const in = containing(address);
   return in ? look_up(address, *in).symbol : function_symbol{};
+}
+function_symbol symbols::variable_at(std::uintptr_t address) const noexcept {
+  for (const module& in : *this) {
+    for (std::size_t i = 0; i != in.count; ++i) {
+      const Elf64_Sym& each = in.table[i];
+      const std::uintptr_t begin = each.st_value + in.bias;
+      if (address - begin < each.st_size && ELF64_ST_TYPE(each.st_info) == STT_OBJECT)
+        return {in.name_of(each), begin, &in};
+    }
+  }
+  return {};
 }
 role symbols::role_at(std::uintptr_t address) noexcept {
   const module* const in = containing(address);

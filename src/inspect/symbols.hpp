@@ -9,9 +9,10 @@ namespace coracle::detail {
 /// The role of a function in coroutines, by its name.
 enum class role : std::uint8_t {
   none,
-  resume,   ///< of a coroutine: `.resume` with clang, `.actor` with g++
-  destroy,  ///< of a coroutine: `.destroy` or `.cleanup`
-  callback  ///< called when a callback frame is resumed
+  resume,    ///< of a coroutine: `.resume` with clang, `.actor` with g++
+  destroy,   ///< of a coroutine: `.destroy` or `.cleanup`
+  callback,  ///< called when a callback frame is resumed
+  stop       ///< called when a coroutine that waits in a queue is to stop
 };
 [[nodiscard]] role role_of(const char* symbol) noexcept;
 
@@ -35,6 +36,7 @@ struct module {
   }
 };
 
+/// A function, or a variable.
 struct function_symbol {
   const char* name = nullptr;  ///< the linker's name; null if unknown
   std::uintptr_t begin = 0;
@@ -52,6 +54,8 @@ class symbols {
 
   /// Returns the function that contains the address.
   [[nodiscard]] function_symbol at(std::uintptr_t address) noexcept;
+  /// Returns the variable of the program that contains the address.
+  [[nodiscard]] function_symbol variable_at(std::uintptr_t address) const noexcept;
   /// Returns the role of the function that begins at the address.
   [[nodiscard]] role role_at(std::uintptr_t address) noexcept;
   /// Returns false if no file has a symbol table: coroutines cannot then be distinguished from other memory.

@@ -7,6 +7,7 @@ expected/SCENARIO.txt is what every build is to print, unless there is expected/
 """
 import concurrent.futures
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -21,18 +22,20 @@ GDB = ["gdb", "-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex
 LONGEST = 60  # seconds, of one run of gdb
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
 TYPED = {
-    "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2"],
-    "event": ["coracle tasks", "coracle why 2", "print *$object"],
+    "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
+    "event": ["coracle tasks", "coracle why 2", "print *$object", "coracle deadlocks"],
     "slow_child": ["coracle bt", "coracle why 0", "coracle frame 0"],
     "leak": ["coracle tasks", "coracle why 0", "print *$object", "coracle bt"],
+    "twice": ["coracle tasks", "coracle deadlocks"],
+    "half_stuck": ["coracle why", "coracle deadlocks"],
     "exception": ["coracle bt", "coracle frame 1"],
     "early_exception": ["coracle bt", "coracle tasks"],
     "crash": ["coracle bt", "coracle tasks"],
     "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2"],
-    "misuse": ["coracle why", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],
+    "misuse": ["coracle frame", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],
 }
 
 
@@ -106,16 +109,63 @@ def look(program, scenario, folder):
     return recorded(attach(stripped, "mutexes", TYPED[scenario]))
 
 
-def listed_by_coracle_ps(program, scenario):
-    """As `coracle tasks` prints it."""
+def run_coracle_ps(program, scenario, *options):
+    """Of the program while it hangs: the exit code, and what is printed."""
     with subprocess.Popen([program, scenario], stdout=subprocess.PIPE, text=True) as process:
         try:
             process.stdout.readline()
             wait_until_asleep(process.pid)
-            command = [sys.executable, COMMANDS.with_name("coracle_ps.py"), str(process.pid)]
-            return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=True).stdout
+            command = [sys.executable, COMMANDS.with_name("coracle_ps.py"), *options, str(process.pid)]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+            return run.returncode, run.stdout
         finally:
             process.kill()
+
+
+def complaints_about_coracle_ps(program, build):
+    """What its options print wrongly."""
+    if run_coracle_ps(program, "event") != (0, printed_by("coracle tasks", "event", build)):
+        yield "coracle-ps lists something else than `coracle tasks`"
+    if run_coracle_ps(program, "event", "--deadlocks") != (3, printed_by("coracle deadlocks", "event", build)):
+        yield "coracle-ps --deadlocks finds something else than `coracle deadlocks`"
+    code, text = run_coracle_ps(program, "mutexes", "--json")
+    found = json.loads(text)
+    coroutines = {each["frame"]: each for each in found["coroutines"]}
+    objects = {each["address"]: each for each in found["objects"]}
+    documented = set(re.findall(r"^\| `(\w+)` +\|", documentation(), flags=re.M))
+    used = {key for row in (found, *found["coroutines"], *found["objects"]) for key in row}
+    if code != 0 or found["schema"] != 1 or used != documented:
+        yield f"coracle-ps --json: the keys are {sorted(used)}, and docs/debugging.md has {sorted(documented)}"
+    if sorted(each["name"] for each in objects.values()) != ["checking", "savings"]:
+        yield f"coracle-ps --json: the objects are {objects}"
+    for first, second in zip(*found["deadlocks"], reversed(*found["deadlocks"])):
+        held = objects[coroutines[first]["waits_for"]]
+        if coroutines[first]["line"] != 30 or held["waiters"] != [first] or held["held_by"][0]["frame"] != second:
+            yield f"coracle-ps --json: {first} is to wait for what {second} holds:\n{text}"
+    if len(found["deadlocks"]) != 1 or sorted(found["stuck"]) != sorted(found["deadlocks"][0]):
+        yield f"coracle-ps --json: not one deadlock:\n{text}"
+    leaf = coroutines[found["deadlocks"][0][0]]
+    names = [leaf["function"], *(coroutines[each]["function"] for each in awaiting(coroutines, leaf))]
+    if names[0::2] != ["transfer", "bank"]:
+        yield f"coracle-ps --json: the awaits are {names}"
+
+
+def awaiting(coroutines, each):
+    """The frames of those that await one, innermost first."""
+    while each["awaited_by"]:
+        yield each["awaited_by"]
+        each = coroutines[each["awaited_by"]]
+
+
+def printed_by(command, scenario, build):
+    """What a command is to print."""
+    parts = commands_in(expected_file(scenario, build).read_text())
+    return next(part.partition("\n")[2] for part in parts if part.startswith(f"(gdb) {command}\n"))
+
+
+def documentation():
+    """The page with the sessions and the schema."""
+    return (HERE.parent.parent / "docs" / "debugging.md").read_text()
 
 
 def expected_file(scenario, build):
@@ -143,8 +193,7 @@ def commands_in(text):
 def unknown_sessions():
     """What docs/debugging.md shows and no build prints."""
     known = {part for file in (HERE / "expected").glob("*.txt") for part in commands_in(file.read_text())}
-    page = (HERE.parent.parent / "docs" / "debugging.md").read_text()
-    blocks = re.findall(r"^```gdb\n(.*?)^```", page, flags=re.M | re.S)
+    blocks = re.findall(r"^```gdb\n(.*?)^```", documentation(), flags=re.M | re.S)
     return [part for block in blocks for part in commands_in(recorded(block)) if part not in known]
 
 
@@ -164,10 +213,9 @@ def main():
             difference = list(difflib.unified_diff(lines, text.splitlines(), str(file), scenario, lineterm=""))
             failed += bool(difference)
             print("\n".join(difference) if difference else f"{scenario}: as in {file.name}")
-    listed = "(gdb) coracle tasks\n" + listed_by_coracle_ps(program, "event")
-    if listed != commands_in(expected_file("event", build).read_text())[0]:
+    for complaint in complaints_about_coracle_ps(program, build):
         failed += 1
-        print(f"coracle-ps lists something else than `coracle tasks`:\n{listed}")
+        print(complaint)
     for part in unknown_sessions():
         failed += 1
         print(f"docs/debugging.md shows what no build prints:\n{part}")

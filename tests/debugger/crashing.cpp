@@ -29,6 +29,7 @@ volatile int zero = 0;
   if (how == "check") coracle::detail::fail("a precondition is violated");
   if (how == "terminate") give_up();
   if (how == "overflow") return overflow_stack(0);
+  if (how == "uncaught") refuse();
   return 0;
 }
 
@@ -59,6 +60,7 @@ int main(int count, char** arguments) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   install_crash_handler();
+  trace_exceptions();
   if (how == "outside") return fail("segmentation");
   static_thread_pool pool(1);
   if (how == "overflow") {  // on the thread that has a stack for signals

@@ -164,6 +164,43 @@ task<> refresh_early(const char* text) {
   std::printf("%d\n", co_await load(text));
 }
 void throw_before_suspended() { sync_wait(refresh_early("a=?")); }
+
+// ---- of two events, one that nobody sets while others go on ----
+
+task<> wait_for(async_manual_reset_event& event) { co_await event; }
+task<> close_tomorrow(async_manual_reset_event& closed) {
+  using namespace std::chrono_literals;
+  co_await sleep_for(24h);
+  closed.set();
+}
+task<> session(static_thread_pool& pool, async_manual_reset_event& ready, async_manual_reset_event& closed) {
+  co_await pool.schedule();
+  co_await when_all(wait_for(ready), wait_for(closed), close_tomorrow(closed), tell_that_it_hangs());
+}
+void forget_one() {
+  static_thread_pool pool(1);
+  async_manual_reset_event ready, closed;
+  sync_wait(session(pool, ready, closed));
+}
+
+// ---- a lock that is taken again below the one that holds it ----
+
+async_mutex balances;
+
+task<> add(int& to, int amount) {
+  const auto lock = co_await balances.scoped_lock_async();
+  to += amount;
+}
+task<> add_interest(static_thread_pool& pool, int& to) {
+  co_await pool.schedule();
+  const auto lock = co_await balances.scoped_lock_async();
+  co_await when_all(add(to, to / 50), tell_that_it_hangs());
+}
+void lock_twice() {
+  static_thread_pool pool(1);
+  int balance = 700;
+  sync_wait(add_interest(pool, balance));
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -183,8 +220,14 @@ int main(int count, char** arguments) {
     crash();
   } else if (what == "early_exception") {
     throw_before_suspended();
+  } else if (what == "half_stuck") {
+    forget_one();
+  } else if (what == "twice") {
+    lock_twice();
   } else {
-    std::fputs("usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception\n", stderr);
+    std::fputs(
+        "usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception|half_stuck|twice\n",
+        stderr);
     return 2;
   }
 }

@@ -191,11 +191,11 @@ TEST_CASE("virtual_time_loop: waiting for what never comes ends the program and 
           virtual_time_loop loop;
           coracle::async_manual_reset_event never;
           loop.run(never);
-        }) == message);
+        }).starts_with(message));
   CHECK(coracle_test::abort_message([] {
           virtual_time_loop loop;
           loop.run(sleep_for(std::chrono::hours::max()));
-        }) == message);
+        }).starts_with(message));
 }
 
 TEST_CASE("virtual_time_loop: use from another thread ends the program and says so" *

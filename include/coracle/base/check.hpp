@@ -14,6 +14,14 @@ CORACLE_COLD() inline void tell(const char* message) noexcept {
   std::fputs(message, stderr);
   std::fputs("\n", stderr);
 }
+/// Prints every coroutine and what it waits for; null in a program that does not link
+/// inspect/live_coroutines.hpp.
+[[gnu::weak]] void tell_live_coroutines() noexcept;
+/// Prints the message, and then what each coroutine waits for.
+CORACLE_COLD() inline void tell_deadlock(const char* message) noexcept {
+  tell(message);
+  if (tell_live_coroutines) tell_live_coroutines();
+}
 /// Prints the message and ends the program.
 CORACLE_FAILS() inline void fail(const char* message) noexcept {
 #if defined(CORACLE_MODEL)

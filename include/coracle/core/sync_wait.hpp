@@ -24,7 +24,7 @@ class waiting_thread : public callback_frame {
   CORACLE_COLD() void tell_if_long() noexcept {
     const timespec second{1, 0};
     if (event_.wait(&second)) return;
-    tell(
+    tell_deadlock(
         "sync_wait() has blocked a scheduler's thread for a second: a deadlock, if it awaits something that "
         "must run there");
   }

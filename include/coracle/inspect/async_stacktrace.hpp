@@ -25,7 +25,8 @@ class async_stacktrace {
 
   /// A coroutine, and the combinator between it and the next one.
   struct entry {
-    const void* function = nullptr;  ///< its resume function, for a symbolizer
+    const void* function = nullptr;  ///< its resume or destroy function, for a symbolizer
+    const void* frame = nullptr;     ///< its frame, for a debugger; it may have ended
     const void* through =
         nullptr;  ///< the function that its end calls, as when_all()'s; null: none in between
   };

@@ -6,6 +6,7 @@
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/nested_starts.hpp>
 #include <coracle/core/schedule.hpp>
+#include <coracle/inspect/live_coroutines.hpp>
 #include <coracle/testing/virtual_clock.hpp>
 
 namespace coracle::testing {
@@ -41,7 +42,7 @@ class virtual_time_loop final : public executor {
 
   /// Awaits an awaitable from plain code: runs everything here until it has completed, and returns its
   /// result. Other coroutines stay suspended where they are. A deadlock (nothing is runnable and no timer is
-  /// armed) ends the program with a message.
+  /// armed) ends the program with a message and a list of all coroutines.
   template <awaitable Awaitable>
   await_result_t<Awaitable> run(Awaitable&& value);
 
@@ -115,7 +116,9 @@ await_result_t<Awaitable> virtual_time_loop::run(Awaitable&& value) {
   }
   while (!end.reached) {
     if (run_pending() == 0 && !fire_next(time_point::max())) {
-      detail::fail("deadlock in virtual_time_loop::run(): nothing is runnable and no timer is armed");
+      detail::tell("deadlock in virtual_time_loop::run(): nothing is runnable and no timer is armed");
+      std::fputs(live_coroutines().c_str(), stderr);
+      __builtin_abort();
     }
   }
   return a.await_resume();

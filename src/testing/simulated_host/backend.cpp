@@ -2,6 +2,7 @@
 #include "backend.hpp"
 
 #include <cerrno>
+#include <coracle/inspect/live_coroutines.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <cstdio>
@@ -207,8 +208,9 @@ io_backend::signals simulated_backend::poll(bool wait) noexcept {
   const executor_scope outside{nullptr};
   while (wait && !seen_.woken && !seen_.timer) {
     if (!host_.sim().step()) {
-      fail(
-          host_.sim().report("deadlock in an io_service: nothing is runnable and no timer is armed").c_str());
+      fail((host_.sim().report("deadlock in an io_service: nothing is runnable and no timer is armed") +
+            live_coroutines())
+               .c_str());
     }
   }
   return std::exchange(seen_, {});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <coracle/inspect/live_coroutines.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <cstdio>
@@ -144,7 +145,7 @@ bool simulation::step() {
 
 void simulation::run_until(const end_of_run& end) {
   while (!end.reached) {
-    if (!step()) return unwind(end, "deadlock: nothing is runnable and no timer is armed");
+    if (!step()) return unwind(end, "deadlock: nothing is runnable and no timer is armed", live_coroutines());
     if (step_ - first_step_ > options_.most_steps)
       return unwind(end, "livelock: run() has not ended after most_steps steps");
   }
@@ -156,8 +157,8 @@ void simulation::run_until(const end_of_run& end) {
 }
 
 /// Requests a stop, so that what is awaited can be destroyed, and throws.
-void simulation::unwind(const end_of_run& end, const char* why) {
-  const std::string text = report(why);
+void simulation::unwind(const end_of_run& end, const char* why, const std::string& details) {
+  const std::string text = report(why) + details;
   stop_.request_stop();
   for (std::uint64_t steps = 0; !end.reached; ++steps) {
     if (steps == steps_to_unwind || !step())

@@ -1,9 +1,9 @@
-"""gdb's commands: coracle bt, tasks, why, frame."""
+"""gdb's commands: coracle bt, tasks, why, deadlocks, frame, json."""
 import gc
 
 import gdb
 
-from . import names, process, report
+from . import as_json, names, process, report, waits
 
 
 class _State:
@@ -24,6 +24,7 @@ def snapshot():
         gc.disable()  # it would look at each coroutine many times, and all of them stay
         try:
             _State.snapshot = process.Process()
+            _State.snapshot.graph = waits.Graph(_State.snapshot)
             gc.freeze()
         finally:
             gc.enable()
@@ -88,7 +89,7 @@ coracle bt FRAME    of a frame's address, or of a std::coroutine_handle"""
             return
         waiting = [root for root in taken.roots()
                    if root.via and getattr(taken.stacks.thread_of(root.via.address), "num", None) == thread.num]
-        leaves = [leaf for root in waiting for leaf in report.below(root) if not leaf.children]
+        leaves = [leaf for root in waiting for leaf in waits.below(root) if not leaf.children]
         if not leaves:
             gdb.write(f"no coroutine runs on thread {thread.num}, and it waits for none: `coracle tasks` lists them all\n")
             return
@@ -112,17 +113,20 @@ coracle tasks all    everything"""
 
 
 class Why(gdb.Command):
-    """What a coroutine waits for, who holds that, and who else waits. Afterwards `$object` points to what it waits for.
+    """What coroutines wait for, who holds that, who else waits, and deadlocks.
 
-coracle why N        of #N of the last listing
+coracle why          every object that is waited for; at most fifty
+coracle why all      the same, without a limit
+coracle why N        of #N of the last listing. Afterwards `$object` points to what it waits for
 coracle why FRAME    of a frame's address, or of a std::coroutine_handle"""
 
     def __init__(self):
         super().__init__("coracle why", gdb.COMMAND_STACK)
 
     def invoke(self, argument, _from_tty):
-        if not argument:
-            raise gdb.GdbError("coracle why takes the number of a coroutine in the last listing, or its frame")
+        if argument in ("", "all"):
+            gdb.write(report.wait_graph(snapshot(), argument == "all"))
+            return
         coroutine = _named(argument)
         gdb.write(report.why(snapshot(), coroutine))
         for wait in coroutine.waits[:1]:
@@ -132,7 +136,7 @@ coracle why FRAME    of a frame's address, or of a std::coroutine_handle"""
     @staticmethod
     def _name_object(wait):
         try:
-            kind = gdb.lookup_type(wait.type_name.rsplit("::", 1)[0]).pointer()
+            kind = gdb.lookup_type(wait.operation.type_name.rsplit("::", 1)[0]).pointer()
         except gdb.error:
             return
         gdb.set_convenience_variable("object", gdb.Value(wait.object).cast(kind))
@@ -167,9 +171,29 @@ coracle frame FRAME    of a frame's address, or of a std::coroutine_handle"""
             gdb.write("  its debug information names no parameter and no local in the frame\n")
 
 
+class Deadlocks(gdb.Command):
+    """Circles of coroutines that wait for locks of one another, and waits that nothing can end."""
+
+    def __init__(self):
+        super().__init__("coracle deadlocks", gdb.COMMAND_STACK)
+
+    def invoke(self, _argument, _from_tty):
+        gdb.write(report.all_deadlocks(snapshot()))
+
+
+class Json(gdb.Command):
+    """Every coroutine, what it waits for, and deadlocks, for programs: docs/debugging.md has the schema."""
+
+    def __init__(self):
+        super().__init__("coracle json", gdb.COMMAND_STACK)
+
+    def invoke(self, _argument, _from_tty):
+        gdb.write(as_json.text_of(snapshot()))
+
+
 def register():
     """Adds the commands to gdb."""
-    for command in (Prefix, Backtrace, Tasks, Why, Frame):
+    for command in (Prefix, Backtrace, Tasks, Why, Deadlocks, Frame, Json):
         command()
     for event in (gdb.events.cont, gdb.events.memory_changed, gdb.events.exited, gdb.events.inferior_call,
                   gdb.events.register_changed):

@@ -1,4 +1,5 @@
 """What debug information says of a coroutine's function: its frame, its promise, its places."""
+import bisect
 import re
 
 import gdb
@@ -58,6 +59,7 @@ class Function:
         self.labels = {}
         self.initial_state = None  # that of a frame that was not started; None if it starts at once
         self._places = {}
+        self._parts = None
         self.block = function_block(address)
         if self.block is not None:
             self._read_types(self.block)
@@ -140,6 +142,14 @@ class Function:
             if field.name and not _INTERNAL.match(field.name) and (field.name != "this" or "this" in named):
                 found.append((re.sub(r"(_\d+)+$", "", field.name) if self.is_gcc else field.name, field))
         return found
+
+    def part_at(self, offset):
+        """(begin, end) of the part of the frame that has this offset: a variable, a temporary, the promise."""
+        if self._parts is None:
+            fields = self.frame_type.fields() if self.has_types else []
+            self._parts = sorted((field.bitpos // 8, field.bitpos // 8 + field.type.sizeof) for field in fields)
+        at = bisect.bisect_right(self._parts, (offset, 1 << 64)) - 1
+        return self._parts[at] if at >= 0 and offset < self._parts[at][1] else None
 
     def locks(self):
         """(name or None, offset) of each lock or permit that the frame may keep."""

@@ -1,11 +1,13 @@
 """The memory of the process, live or in a core: which parts are writable, and words in them."""
 import bisect
+import operator
 import re
 import struct
 
 import gdb
 
 WORD = 8
+_START = operator.methodcaller("start")  # of a match
 SYSTEM_LIBRARIES = re.compile(r"^system-supplied DSO|/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
 
 
@@ -120,6 +122,7 @@ class Stacks:
 
     def __init__(self, ranges):
         self.used = []  # (stack pointer, end, thread)
+        self._unused = []  # (begin, stack pointer)
         selected, level = gdb.selected_thread(), gdb.selected_frame().level()
         for thread in sorted(gdb.selected_inferior().threads(), key=lambda each: each.num):
             thread.switch()
@@ -127,6 +130,7 @@ class Stacks:
             for start, end in ranges:
                 if start <= pointer < end:
                     self.used.append((pointer, end, thread))
+                    self._unused.append((start, pointer))
         selected.switch()
         gdb.execute(f"frame level {level}", to_string=True)
         self.used.sort(key=lambda each: each[0])
@@ -137,6 +141,10 @@ class Stacks:
             if pointer <= address < end:
                 return thread
         return None
+
+    def is_unused(self, address):
+        """Whether the address is on a stack, but below its stack pointer."""
+        return any(begin <= address < pointer for begin, pointer in self._unused)
 
     def cut_unused(self, start, end):
         """The part of a range that is not below a stack pointer."""
@@ -154,6 +162,13 @@ def pointers_into(code, stacks):
             yield copy.start, copy.words, [place for place in _words_between(copy, low, high) if place * WORD >= used]
 
 
+def pointers_between(low, high):
+    """(address, word) of each word in memory that points there."""
+    for copy in _copies:
+        for place in _words_between(copy, low, high):
+            yield copy.start + place * WORD, copy.words[place]
+
+
 def _words_between(copy, low, high):
     """The places of such words, in order. All have the same upper bytes, which a regular expression finds fastest."""
     first, last = low.to_bytes(WORD, "little"), (high - 1).to_bytes(WORD, "little")
@@ -163,5 +178,5 @@ def _words_between(copy, low, high):
         return [place for place, value in enumerate(copy.words) if low <= value < high]
     bounds = b"-".join(re.escape(bytes([byte])) for byte in (first[differs], last[differs]))
     found = re.finditer(b"[" + bounds + b"]" + re.escape(upper), copy.content)
-    aligned = [match.start() >> 3 for match in found if match.start() & (WORD - 1) == differs]
-    return [place for place in aligned if low <= copy.words[place] < high]
+    words = copy.words
+    return [at >> 3 for at in map(_START, found) if at & (WORD - 1) == differs and low <= words[at >> 3] < high]

@@ -5,6 +5,7 @@ writable memory; the library keeps no list. A frame that has ended has no resume
 first word of those it has freed.
 """
 import bisect
+import collections
 import functools
 import re
 
@@ -41,6 +42,13 @@ class Coroutine:
     @property
     def is_started(self):
         return self.thread is not None or self.state is None or self.state != self.function.initial_state
+
+    @property
+    def awaited(self):
+        """The coroutines for which it waits; none while it waits for something else, though it has spawned some."""
+        if all(each.via is not None and each.via.text == "async_scope" for each in self.children):
+            return self.children if self.children and self.children[0].via.is_joined_by(self) else []
+        return [each for each in self.children if each.via is None or each.via.text != "async_scope"]
 
     def place(self):
         """(file, line) where it is, or None."""
@@ -79,6 +87,12 @@ class Continuation:
         """The address of the async_scope that has spawned it."""
         return self._word_of_child("scope")
 
+    def is_joined_by(self, coroutine):
+        """Whether the coroutine waits for all children of that scope. Always false without debug information."""
+        scope, place = self.scope(), _place_of_joiner()
+        joiner = memory.word(scope + place) if scope and place is not None else None
+        return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
+
     def spawned_at(self):
         """file:line of the spawn()."""
         return _source_location(self._word_of_child("spawned_at"))
@@ -97,6 +111,17 @@ def _place_in_child(member):
 
 
 @functools.cache
+def _place_of_joiner():
+    """Where an async_scope keeps who joins it; None without debug information."""
+    try:
+        joiner = functions.find_field(gdb.lookup_type("coracle::detail::scope_state"), "joiner_")
+        handle = functions.find_field(joiner[1], "handle")
+        return joiner[0] + handle[0]
+    except (gdb.error, TypeError):
+        return None
+
+
+@functools.cache
 def _source_location(address):
     """file:line of what a std::source_location refers to; None if it is not known, or in a header of the library's."""
     try:
@@ -108,28 +133,43 @@ def _source_location(address):
         return None
 
 
+class Operation:
+    """What a waiter does, by its stop_requested()."""
+
+    def __init__(self, name, kind, type_name):
+        self.name = name  # as async_mutex::lock_operation
+        self.type_name = type_name  # the same as debug information has it
+        self.primitive = re.sub(r"::[a-z_]*_operation$", "", name)  # as async_mutex
+        self.is_contender = kind == "async_mutex::contender"
+        self.place_of_object = _place_of_object(type_name, kind)
+
+
 class Wait:
     """A waiter in a coroutine's frame, and the object in whose queue it is."""
 
-    __slots__ = ("node", "operation", "type_name", "kind", "executor", "object", "is_sure")
+    __slots__ = ("node", "operation", "object", "is_sure")
 
-    def __init__(self, node, operation, kind, type_name):
+    def __init__(self, node, operation):
         self.node = node
-        self.operation = operation  # as async_mutex::lock_operation
-        self.type_name = type_name  # the same as debug information has it
-        self.kind = kind
-        self.executor = memory.word(node + 16)
-        self.object = self._find_object()
+        self.operation = operation
+        place = operation.place_of_object
+        self.object = memory.word(node + place) if place is not None else None
         self.is_sure = False
+
+    @property
+    def executor(self):
+        """The address of that on which it suspended."""
+        return memory.word(self.node + 16)
 
     @property
     def primitive(self):
         """As async_mutex."""
-        return re.sub(r"::[a-z_]*_operation$", "", self.operation)
+        return self.operation.primitive
 
-    def _find_object(self):
-        place = _place_of_object(self.type_name, self.kind)
-        return memory.word(self.node + place) if place is not None else None
+    @property
+    def points_from(self):
+        """The address of its pointer to the object."""
+        return self.node + (self.operation.place_of_object or 0)
 
     def check(self):
         """Whether it waits now. A frame keeps what is left of waits that have ended."""
@@ -148,7 +188,6 @@ class Wait:
         return True
 
 
-@functools.cache
 def _place_of_object(operation, kind):
     """Where an operation keeps the address of the object for which it waits, or None."""
     try:
@@ -185,6 +224,9 @@ class Process:
         memory.keep(ranges)
         self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
+        self._whereabouts = {}
+        self.graph = None  # a waits.Graph
+        self._holders = None  # of each lockable object; collected when first asked for
         self._find()
         self._addresses = sorted(self.coroutines)
         self._find_running()
@@ -194,37 +236,41 @@ class Process:
             if any(child.via is None for child in each.children):
                 # A thread that is still in an earlier await_suspend() is about to leave it.
                 each.thread = each.runs_at = None
-            each.waits.sort(key=lambda wait: not wait.is_sure)
+            if len(each.waits) > 1:
+                each.waits.sort(key=lambda wait: not wait.is_sure)
 
     def _find(self):
         waits, kinds, begun = [], {}, {}
         for start, words, places in memory.pointers_into(memory.code_ranges(), self.stacks):
             for value in {words[place] for place in places} - kinds.keys():
                 kinds[value] = self._kind_of(value)
+            end = len(words) - 1
             for place in places:
                 value = words[place]
                 kind = kinds[value]
+                if kind is None:
+                    continue
+                address = start + place * memory.WORD
                 if kind == "resume":
-                    address = start + place * memory.WORD
-                    pair = value, memory.word(address + memory.WORD)
+                    pair = value, words[place + 1] if place < end else None
                     if pair not in begun:
                         begun[pair] = self._function_of(*pair)
                     if begun[pair] is not None:
                         self.coroutines[address] = Coroutine(address, begun[pair])
-                elif kind is not None:
-                    waits.append((start + place * memory.WORD - _RUN_OF_LISTENER, kind))
-        for node, (operation, node_kind, type_name) in waits:
+                else:
+                    waits.append((address - _RUN_OF_LISTENER, kind))
+        for node, operation in waits:
             coroutine = self.coroutines.get(memory.word(node))
-            if coroutine is None and node_kind == "async_mutex::contender":
+            if coroutine is None and operation.is_contender:
                 coroutine = self.coroutines.get(memory.word(node + _COROUTINE_OF_CONTENDER))
             if coroutine is not None:
-                wait = Wait(node, operation, node_kind, type_name)
+                wait = Wait(node, operation)
                 if wait.check():
                     coroutine.waits.append(wait)
 
     @staticmethod
     def _kind_of(value):
-        """`resume` of a resume function; the operation, of the stop_requested() of its waiters; None of others."""
+        """`resume` of a resume function; the Operation, of the stop_requested() of its waiters; None of others."""
         symbol = names.symbol_at(value)
         if symbol is None:
             return None
@@ -233,7 +279,7 @@ class Process:
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
-                return *arguments, names.template_arguments(symbol, "stoppable_wait")[0]
+                return Operation(*arguments, names.template_arguments(symbol, "stoppable_wait")[0])
         return None
 
     def _function_of(self, address, destroy):
@@ -263,26 +309,26 @@ class Process:
     # ---- who awaits whom ----
 
     def _link(self, coroutine):
-        for address in self._parent_words(coroutine):
-            if self._link_to(coroutine, address):
-                return
-
-    def _parent_words(self, coroutine):
         function = coroutine.function
         if function.parent:
             if coroutine.is_started:
-                yield memory.word(coroutine.address + function.parent)
+                self._link_to(coroutine, memory.word(coroutine.address + function.parent))
         elif not function.has_types:
-            # The parent is one of the first words of the promise: behind an environment and perhaps a result.
-            for offset in range(functions.PROMISE, functions.PROMISE + 64, 8):
-                address = memory.word(coroutine.address + offset)
-                if address and (address & ~7) in self.coroutines:
-                    if self._refers_to(self.coroutines[address & ~7], coroutine):
-                        yield address
-                elif address and self._continuation(address & ~7):
+            any(self._link_to(coroutine, address) for address in self._parent_words(coroutine))
+
+    def _parent_words(self, coroutine):
+        """The parent is one of the first words of the promise: behind an environment and perhaps a result."""
+        for offset in range(functions.PROMISE, functions.PROMISE + 64, 8):
+            address = memory.word(coroutine.address + offset)
+            if not address:
+                continue
+            if (address & ~7) in self.coroutines:
+                if self._refers_to(self.coroutines[address & ~7], coroutine):
                     yield address
-                elif address and address & 4 and self.owner_of(address & ~7) not in (None, coroutine):
-                    yield address
+            elif self._continuation(address & ~7):
+                yield address
+            elif address & 4 and self.owner_of(address & ~7) not in (None, coroutine):
+                yield address
 
     def _refers_to(self, parent, child):
         try:
@@ -294,7 +340,7 @@ class Process:
         function = memory.word(address)
         symbol = names.symbol_at(function) if function else None
         # It looks like a frame: a resume function, then one that refuses to destroy it.
-        if symbol and "basic_callback_frame<" in symbol or (symbol and "callback_frame" in symbol):
+        if symbol and "callback_frame" in symbol:
             return Continuation(address, symbol)
         return None
 
@@ -335,26 +381,46 @@ class Process:
 
     def where_is(self, address):
         """An object as a person would name it: `bank`, or where it is."""
+        return self.whereabouts(address).text
+
+    def whereabouts(self, address):
+        """The variable that an object is, or is part of."""
+        if address not in self._whereabouts:
+            self._whereabouts[address] = self._find_whereabouts(address)
+        return self._whereabouts[address]
+
+    def _find_whereabouts(self, address):
         owner = self.owner_of(address)
         if owner is not None:
             for name, field in owner.function.variables():
                 begin = owner.address + field.bitpos // 8
-                if begin <= address < begin + max(field.type.sizeof, 1) and field.type.code != gdb.TYPE_CODE_REF:
-                    return f"{name}{functions.member_at(field.type, address - begin)} in {owner.function.name}"
-            return f"in the frame of {owner.function.name}"
-        thread = self.stacks.thread_of(address)
-        if thread is not None:
-            return local_of_thread(thread, address) or f"on the stack of thread {thread.num}"
-        return names.object_at(address) or f"at {address:#x}"
+                end = begin + max(field.type.sizeof, 1)
+                if begin <= address < end:
+                    member = functions.member_at(field.type, address - begin)
+                    return Whereabouts(f"{name}{member} in {owner.function.name}", owner, begin, end, True)
+            # A pointer to the frame itself is a handle, and says nothing of what lies in it.
+            begin, end = owner.function.part_at(address - owner.address) or (1, owner.size)
+            return Whereabouts(f"in the frame of {owner.function.name}", owner, owner.address + begin, owner.address + end, False)
+        for begin, end, thread in self.stacks.used:
+            if begin <= address < end:
+                found = local_of_thread(thread, address)
+                return found or Whereabouts(f"on the stack of thread {thread.num}", thread, begin, end, False)
+        return Whereabouts(names.object_at(address) or f"at {address:#x}", None, address, address + 1, False)
 
-    def holders(self, mutex):
+    def holders(self, lockable):
         """(coroutine, name of the lock) of each frame that keeps a lock of that object."""
-        found = []
-        for each in self.coroutines.values():
-            for name, offset in each.function.locks():
-                if memory.word(each.address + offset) == mutex:
-                    found.append((each, name))
-        return found
+        if self._holders is None:
+            self._holders = {}
+            for each in self.coroutines.values():
+                for name, offset in each.function.locks():
+                    held = memory.word(each.address + offset)
+                    if held:
+                        self._holders.setdefault(held, []).append((each, name))
+        return self._holders.get(lockable, [])
+
+
+Whereabouts = collections.namedtuple("Whereabouts", "text owner begin end is_named")
+Whereabouts.__doc__ = """Where an object is: in a part of a coroutine's frame or of a thread's stack; else it has no owner."""
 
 
 def _is_below(coroutine, other):
@@ -370,7 +436,7 @@ def _is_below(coroutine, other):
 
 def forget():
     """After symbols were loaded."""
-    for cached in (_place_in_child, _source_location, _place_of_object):
+    for cached in (_place_in_child, _place_of_joiner, _source_location):
         cached.cache_clear()
 
 
@@ -387,10 +453,10 @@ def _on_thread(thread, function):
 
 def local_of_thread(thread, address):
     """The variable of a function on that stack, as `queue in main`, or None."""
-    return _on_thread(thread, lambda innermost: _local_at(innermost, address))
+    return _on_thread(thread, lambda innermost: _local_at(innermost, address, thread))
 
 
-def _local_at(frame, address):
+def _local_at(frame, address, thread):
     for _ in range(_MOST_FRAMES):
         if frame is None:
             return None
@@ -406,14 +472,32 @@ def _local_at(frame, address):
                         begin = int(value.address) if value.address is not None else 0
                     except (gdb.error, RuntimeError):
                         continue
-                    if begin <= address < begin + value.type.sizeof:
+                    end = begin + value.type.sizeof
+                    if begin <= address < end:
                         member = functions.member_at(value.type, address - begin)
-                        return f"{symbol.name}{member} in {names.without_parameters(names.tidy(frame.name()))}"
+                        function = names.without_parameters(names.tidy(frame.name()))
+                        return Whereabouts(f"{symbol.name}{member} in {function}", thread, begin, end, True)
             if block.function is not None:
                 break
             block = block.superblock
         frame = frame.older()
     return None
+
+
+def is_blocked_by_coracle(thread):
+    """Whether a thread is inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
+    return _on_thread(thread, _is_called_by_coracle)
+
+
+def _is_called_by_coracle(frame):
+    for _ in range(_MOST_FRAMES):
+        if frame is None or not frame.is_valid():
+            return False
+        file = gdb.solib_name(frame.pc())
+        if frame.name() and not (file and memory.SYSTEM_LIBRARIES.search(file)):
+            return re.search(r"^(void |bool )?coracle::", frame.name()) is not None
+        frame = frame.older()
+    return False
 
 
 def _running_on(thread, coroutines):

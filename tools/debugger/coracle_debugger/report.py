@@ -1,7 +1,9 @@
 """The text that the commands print."""
+import collections
+import itertools
 import re
 
-from . import names, process
+from . import names, waits
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
@@ -9,6 +11,7 @@ _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acqu
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
             "arrive": "waits for the others at"}
 MOST_LINES = 100
+MOST_OBJECTS = 50
 
 
 def place_of(coroutine):
@@ -33,8 +36,8 @@ def primitive_text(wait):
 
 def wait_text(snapshot, wait):
     """As `waits to lock async_mutex accounts`."""
-    operation = wait.operation.rsplit("::", 1)[-1]
-    if wait.operation == "sleep_operation":
+    operation = wait.operation.name.rsplit("::", 1)[-1]
+    if operation == "sleep_operation":
         return "sleeps"
     action = _ACTIONS.get(operation[: -len("_operation")] if operation.endswith("_operation") else operation, "waits:")
     text = f"{action} {primitive_text(wait)}"
@@ -47,16 +50,16 @@ def state_text(snapshot, coroutine):
         return f"runs on thread {coroutine.thread.num}"
     if not coroutine.is_started:
         return "not started"
-    awaited = [each for each in coroutine.children if each.via is None or each.via.text != "async_scope"]
-    if awaited:
+    spawned = [each for each in coroutine.children if each.via is not None and each.via.text == "async_scope"]
+    if len(spawned) != len(coroutine.children):
+        awaited = coroutine.awaited
         through = {each.via.text for each in awaited if each.via is not None}
         called = ", ".join(dict.fromkeys(each.function.name for each in awaited))
         return f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
-    if coroutine.children:
-        number = len(coroutine.children)
-        return f"its async_scope has {number:,} child{'ren' if number != 1 else ''}"
     if coroutine.waits:
         return wait_text(snapshot, coroutine.waits[0])
+    if spawned:
+        return f"its async_scope has {len(spawned):,} child{'ren' if len(spawned) != 1 else ''}"
     awaiter = coroutine.function.awaiter(coroutine.state)
     if awaiter:
         return "suspended in " + names.tidy(awaiter)
@@ -112,7 +115,7 @@ class Listing:
     def look_of(self, coroutine):
         """Equal for trees that look the same."""
         if coroutine not in self._looks:
-            for each in reversed(list(below(coroutine))):  # those below first
+            for each in reversed(list(waits.below(coroutine))):  # those below first
                 wait = each.waits[0] if each.waits else None
                 look = (each.function.address, each.state, each.runs_at, wait and (wait.operation, wait.object),
                         each.via and each.via.spawned_at(), tuple(sorted({self._looks[child] for child in each.children})))
@@ -166,7 +169,7 @@ def tasks(snapshot, shows_all=False):
             else:
                 listing.tree(root, depth, not shows_all)
     text, numbered = listing.write(10**9 if shows_all else MOST_LINES)
-    waiting = sum(1 for each in snapshot.coroutines.values() if each.waits and not each.children)
+    waiting = len(snapshot.graph.waiting)
     running = sum(1 for each in snapshot.coroutines.values() if each.thread is not None)
     count = len(snapshot.coroutines)
     head = f"{count:,} coroutine{'s' if count != 1 else ''}: {running:,} running, {waiting:,} waiting for an object\n"
@@ -191,58 +194,56 @@ def backtraces(snapshot, coroutines):
 # ---- who waits for whom ----
 
 
-def blockers(snapshot, coroutine):
-    """(coroutine, name of the lock) of each that holds a lock that the coroutine waits for."""
-    for wait in coroutine.waits[:1]:
-        if wait.primitive in ("async_mutex", "async_semaphore", "async_shared_mutex") and wait.object:
-            return [(each, name) for each, name in snapshot.holders(wait.object) if name is None or lives(each, name)]
-    return []
-
-
-def lives(coroutine, name):
-    """Whether a local is in scope where the coroutine is suspended, as far as anybody can tell."""
-    visible = coroutine.function.visible_at(coroutine.address, coroutine.state)
-    return visible is None or name in visible
-
-
-def below(coroutine):
-    """A coroutine and those that it awaits."""
-    pending = [coroutine]
-    while pending:
-        each = pending.pop()
-        yield each
-        pending.extend(each.children)
+def in_line(coroutine):
+    """As `transfer at stuck.cpp:30`."""
+    return coroutine.function.name + at_place(coroutine)
 
 
 def deadlocks(snapshot):
     """The circles of coroutines that wait for locks of one another."""
-    text, reported = "", set()
-    for start in snapshot.coroutines.values():
-        path, each = [], start
-        while each is not None and each.waits and not each.children and each not in [step[0] for step in path]:
-            path.append((each, each.waits[0]))
-            holder = next(iter(blockers(snapshot, each)), (None, None))[0]
-            each = next((leaf for leaf in below(holder) if leaf.waits and not leaf.children), None) if holder else None
-        if each is None or not path or each is not path[0][0]:
-            continue
-        circle = frozenset(step[0].address for step in path)
-        if circle in reported:
-            continue
-        reported.add(circle)
-        text += "DEADLOCK: each of these waits for a lock that the next one holds\n"
-        for step, wait in path:
-            text += f"    {step.function.name}{at_place(step)} {wait_text(snapshot, wait)}\n"
+    return "".join(_circle_text(snapshot, circle) for circle in snapshot.graph.circles())
+
+
+def _circle_text(snapshot, circle):
+    if len(circle) == 1:
+        (holder, name), *_ = snapshot.graph.holders(circle[0].waits[0])
+        where = f", in {name}" if name else ""
+        text = f"DEADLOCK: this waits for a lock that is held above it, by {in_line(holder)}{where}\n"
+        if holder is circle[0]:
+            text = f"DEADLOCK: this waits for a lock that it holds itself{where}\n"
+    else:
+        text = "DEADLOCK: each of these waits for a lock that the next one holds\n"
+    for each in circle:
+        text += f"    {in_line(each)} {wait_text(snapshot, each.waits[0])}\n"
     return text
 
 
+def stuck(snapshot):
+    """The waits that nothing can end, and that are in no circle."""
+    in_circles = {each.address for circle in snapshot.graph.circles() for each in circle}
+    counts = _counted(f"{in_line(each)} {wait_text(snapshot, each.waits[0])}"
+                      for each in snapshot.graph.endless() if each.address not in in_circles)
+    if not counts:
+        return ""
+    head = "STUCK: nothing that can go on has the address of what these wait for; only a stop request could end the waits\n"
+    return head + "".join(f"    {each}\n" for each in counts)
+
+
+def all_deadlocks(snapshot):
+    """`coracle deadlocks`."""
+    if not snapshot.coroutines:
+        return empty_text(snapshot)
+    return deadlocks(snapshot) + stuck(snapshot) or "no deadlock was found\n"
+
+
 def why(snapshot, coroutine):
-    """`coracle why`."""
-    text = f"{coroutine.function.name}{at_place(coroutine)}, frame {coroutine.address:#x}\n"
+    """`coracle why N`."""
+    text = f"{in_line(coroutine)}, frame {coroutine.address:#x}\n"
     text += f"  {state_text(snapshot, coroutine)}\n"
     if coroutine.children:
-        for leaf in below(coroutine):
+        for leaf in waits.below(coroutine):
             if not leaf.children:
-                text += f"  at the bottom of that, {leaf.function.name}{at_place(leaf)} {state_text(snapshot, leaf)}\n"
+                text += f"  at the bottom of that, {in_line(leaf)} {state_text(snapshot, leaf)}\n"
         return text
     for wait in coroutine.waits[:1]:
         executor = snapshot.executor(wait.executor)
@@ -251,43 +252,62 @@ def why(snapshot, coroutine):
             text += f"  {primitive_text(wait)} at {wait.object:#x}\n"
         if wait.object and not wait.is_sure:
             text += "  (it may have been woken already: nothing in the object refers to it)\n"
-        others = [each for each in snapshot.coroutines.values()
-                  if each is not coroutine and any(other.object == wait.object for other in each.waits) and wait.object]
+        others = [each for each in snapshot.graph.waiters(wait.object) if each is not coroutine]
         text += grouped("  also waiting for it: {}\n", others)
-        holding = blockers(snapshot, coroutine)
-        for each, name in holding:
-            text += f"  held by {each.function.name}{at_place(each)}{f', in {name}' if name else ''}\n"
-            for leaf in below(each):
-                if not leaf.children:
-                    text += f"    {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
-        if not holding and wait.object:
-            text += referring(snapshot, coroutine, wait.object)
+        text += wakers_text(snapshot, wait, "  ")
     return text + deadlocks_of(snapshot, coroutine)
 
 
-def referring(snapshot, coroutine, address):
-    """Frames that have the address of the object: one of them may be the one that is to wake the waiter."""
-    pattern, found = address.to_bytes(8, "little"), []
+def wakers_text(snapshot, wait, indentation):
+    """Who holds what is waited for, or has its address."""
+    text, holding = "", snapshot.graph.holders(wait)
+    for each, name in holding:
+        text += f"{indentation}held by {in_line(each)}{f', in {name}' if name else ''}\n"
+        for leaf in waits.below(each):
+            if not leaf.children:
+                text += f"{indentation}  {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
+    if holding or not wait.object:
+        return text
+    found = grouped(indentation + "its address is in the frame of {}\n", snapshot.graph.referring(wait.object))
+    return found or f"{indentation}no other coroutine has its address\n"
+
+
+def wait_graph(snapshot, shows_all=False):
+    """`coracle why`: each object that is waited for, who waits, and who holds it or could wake them."""
+    if not snapshot.coroutines:
+        return empty_text(snapshot)
+    objects = snapshot.graph.objects.values()
+    texts = []
+    for each in objects if shows_all else itertools.islice(objects, MOST_OBJECTS):
+        text = f"{primitive_text(each.wait)} {snapshot.where_is(each.wait.object)}\n"
+        text += grouped("    {} waits\n", each.waiters, "    {} wait\n")
+        texts.append(text + wakers_text(snapshot, each.wait, "    "))
+    if len(texts) < len(objects):
+        texts.append(f"({len(objects) - len(texts):,} more objects: `coracle why all`)\n")
+    others = {}  # those that wait for something else, by what that is
     for each in snapshot.coroutines.values():
-        if each is not coroutine and not any(wait.object == address for wait in each.waits):
-            try:
-                if pattern in process.memory.read(each.address, each.size):
-                    found.append(each)
-            except process.gdb.MemoryError:
-                continue
-    return grouped("  its address is in the frame of {}\n", found) or "  no other coroutine has its address\n"
+        if not each.awaited and each.thread is None and each.is_started and not (each.waits and each.waits[0].object):
+            others.setdefault(state_text(snapshot, each), []).append(each)
+    texts += [f"{what}\n" + grouped("    {}\n", alike) for what, alike in others.items()]
+    return "".join(sorted(texts)) + deadlocks(snapshot) + stuck(snapshot)
 
 
-def grouped(line, coroutines):
+def _counted(texts):
+    """Each text once, with how often it came if that was more than once."""
+    return [text if count == 1 else f"{text} ({count:,} of them)" for text, count in sorted(collections.Counter(texts).items())]
+
+
+def grouped(line, coroutines, line_of_several=None):
     """The line with each function and place once, and how many there are."""
-    counts = {}
-    for each in coroutines:
-        text = each.function.name + at_place(each)
-        counts[text] = counts.get(text, 0) + 1
-    return "".join(line.format(text if count == 1 else f"{text} ({count:,} of them)") for text, count in sorted(counts.items()))
+    counts = sorted(collections.Counter(map(in_line, coroutines)).items())
+    return "".join(line.format(text) if count == 1 else (line_of_several or line).format(f"{text} ({count:,} of them)")
+                   for text, count in counts)
 
 
 def deadlocks_of(snapshot, coroutine):
-    """The same as deadlocks(), if the coroutine is in one."""
-    text = deadlocks(snapshot)
-    return text if f"    {coroutine.function.name}{at_place(coroutine)} " in text else ""
+    """Why the wait of a coroutine does not end, if that is certain."""
+    for circle in snapshot.graph.circles():
+        if coroutine in circle:
+            return _circle_text(snapshot, circle)
+    is_stuck = coroutine in snapshot.graph.endless()
+    return "STUCK: nothing that can go on has its address; only a stop request could end the wait\n" if is_stuck else ""

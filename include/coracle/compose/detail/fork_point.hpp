@@ -119,7 +119,7 @@ class fork_point : waiter {
   }
 
   CORACLE_COLD() static void tell_that_it_blocks() noexcept {
-    tell(
+    tell_deadlock(
         "a coroutine has left the scope of a forked child without joining it, by an exception or a return, "
         "and has blocked the thread for a second: a deadlock, if the child must run there");
   }

@@ -127,7 +127,7 @@ class simulation final : public executor {
 
   const environment& begin_run();
   void run_until(const end_of_run& end);
-  void unwind(const end_of_run& end, const char* why);
+  void unwind(const end_of_run& end, const char* why, const std::string& details = {});
   bool resume_one();
   bool fire_one() noexcept;
   ready take_ready() noexcept;

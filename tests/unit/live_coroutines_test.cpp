@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/yield.hpp>
+#include <coracle/inspect/live_coroutines.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/testing/poll.hpp>
+#include <coracle/testing/simulation/simulation.hpp>
+#include <coracle/testing/virtual_time_loop.hpp>
+#include <string>
+#include <vector>
+
+#include "../support/abort_message.hpp"
+
+using namespace coracle;
+
+namespace {
+/// Without the namespace that this file has when several are compiled as one.
+std::string without_namespace(std::string text) {
+  const std::string name = "live_coroutines_test::";
+  for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.erase(at, name.size());
+  return text;
+}
+/// Returns true if the lines contain the parts, one after the other, each deeper than the one before.
+bool has_tree(const std::string& text, std::initializer_list<const char*> parts) {
+  std::size_t at = 0;
+  std::size_t depth = 0;
+  for (const char* part : parts) {
+    at = text.find(part, at);
+    if (at == std::string::npos) return false;
+    const std::size_t line = text.rfind('\n', at) + 1;
+    const std::size_t found = text.find_first_not_of(' ', line) - line;
+    if (found <= depth) return false;
+    depth = found;
+  }
+  return true;
+}
+
+async_mutex kitchen;
+async_mutex bathroom;
+
+task<> clean(async_mutex& first, async_mutex& second) {
+  const auto one = co_await first.scoped_lock_async();
+  co_await this_task::yield();
+  const auto other = co_await second.scoped_lock_async();
+}
+task<> housework() { co_await when_all(clean(kitchen, bathroom), clean(bathroom, kitchen)); }
+
+task<> await_forever(async_manual_reset_event& event) { co_await event; }
+task<> await_below(async_manual_reset_event& event) { co_await await_forever(event); }
+
+constexpr bool is_searched = !CORACLE_ADDRESS_SANITIZER() && !CORACLE_HAS_FEATURE(thread_sanitizer);
+}  // namespace
+
+TEST_CASE("live_coroutines: a tree of awaits, and what its last one waits for" *
+          doctest::skip(!is_searched)) {
+  static async_manual_reset_event door;
+  {
+    auto polled = testing::poll(await_below(door));
+    REQUIRE(!polled.run());
+    const std::string text = without_namespace(live_coroutines());
+    CAPTURE(text);
+    CHECK(has_tree(text, {"await_below  (", "await_forever  ("}));
+    CHECK(text.find("waits for async_manual_reset_event ") != std::string::npos);
+    CHECK(text.find("await_below has its address") != std::string::npos);
+    CHECK(text.find("testing::poll()\n") != std::string::npos);
+    door.set();
+    CHECK(polled.run());
+  }
+  CHECK(live_coroutines().find("await_forever") == std::string::npos);
+}
+
+TEST_CASE("live_coroutines: too many for trees are counted" * doctest::skip(!is_searched)) {
+  static async_manual_reset_event door;
+  std::vector<task<>> many;
+  for (int i = 0; i != 10'001; ++i) many.push_back(await_forever(door));  // none of them has started
+  const std::string text = without_namespace(live_coroutines());
+  CHECK(text.find("  10001 of await_forever\n") != std::string::npos);
+}
+
+TEST_CASE("live_coroutines: a deadlock in a virtual_time_loop is shown" * doctest::skip(!is_searched)) {
+  const std::string message = without_namespace(coracle_test::abort_message([] {
+    testing::virtual_time_loop loop;
+    loop.run(housework());
+  }));
+  CAPTURE(message);
+  CHECK(message.starts_with("coracle: deadlock in virtual_time_loop::run(): nothing is runnable"));
+  CHECK(has_tree(message, {"housework  (", "clean  ("}));
+  CHECK(message.find("waits to lock async_mutex bathroom; clean has its address") != std::string::npos);
+  CHECK(message.find("waits to lock async_mutex kitchen; clean has its address") != std::string::npos);
+}
+
+TEST_CASE("live_coroutines: a deadlock in a simulation is shown" * doctest::skip(!is_searched)) {
+  testing::simulation sim{3};
+  static async_manual_reset_event door;
+  std::string message;
+  try {
+    sim.run(await_below(door));
+  } catch (const testing::simulation_failure& failure) {
+    message = failure.what();
+  }
+  CAPTURE(message);
+  CHECK(has_tree(message, {"await_below  (", "await_forever  ("}));
+}
+
+TEST_CASE("live_coroutines: those that are left at the end of the program are reported" *
+          doctest::skip(!is_searched)) {
+  const std::string message = coracle_test::abort_message([] {
+    static async_manual_reset_event door;
+    static auto polled = testing::poll(await_below(door));
+    polled.run();
+    report_live_coroutines_at_exit();  // before `polled` is destroyed
+    std::exit(0);
+  });
+  CAPTURE(message);
+  CHECK(message.starts_with("coracle: the program ends, and nobody will resume\n"));
+  CHECK(has_tree(message, {"await_below  (", "await_forever  ("}));
+}

@@ -1,0 +1,275 @@
+"""The wait graph: which object each coroutine waits for, who holds it or could wake it, and which waits nothing can end."""
+import bisect
+
+from . import memory, process
+
+_LOCKABLE = ("async_mutex", "async_semaphore", "async_shared_mutex")
+_ALL_HAVE_TO_END = ("when_all()", "async_scope")
+_MOST_ROUNDS = 8  # of pointers to pointers
+_MOST_PLACES = 20_000
+_CLUSTER = 32  # bits: addresses that differ only in these are searched for at once
+
+
+class Awaited:
+    """An object, and the coroutines that wait for it."""
+
+    __slots__ = ("wait", "waiters")
+
+    def __init__(self, wait):
+        self.wait = wait  # one of theirs
+        self.waiters = []
+
+
+def below(coroutine):
+    """A coroutine and those that it awaits."""
+    pending = [coroutine]
+    while pending:
+        each = pending.pop()
+        yield each
+        pending.extend(each.children)
+
+
+def lives(coroutine, name):
+    """Whether a local is in scope where the coroutine is suspended, as far as anybody can tell."""
+    visible = coroutine.function.visible_at(coroutine.address, coroutine.state)
+    return visible is None or name in visible
+
+
+class Graph:
+    """Of a process.Process."""
+
+    def __init__(self, snapshot):
+        self.snapshot = snapshot
+        self.objects = {}  # Awaited, by address
+        self.waiting = set()  # the addresses of those that wait themselves, and not for one another
+        self._circles = self._endless = None  # found when first asked for
+        for each in snapshot.coroutines.values():
+            if each.waits and each.thread is None and not (each.children and each.awaited):
+                self.waiting.add(each.address)
+                wait = each.waits[0]
+                if wait.object:
+                    if wait.object not in self.objects:
+                        self.objects[wait.object] = Awaited(wait)
+                    self.objects[wait.object].waiters.append(each)
+
+    def is_waiting(self, coroutine):
+        """Whether it waits itself, and is no parent of one that does."""
+        return coroutine.address in self.waiting
+
+    def holders(self, wait):
+        """(coroutine, name of the lock) of each that holds the lock that is waited for."""
+        if wait.primitive not in _LOCKABLE or not wait.object:
+            return []
+        return [(each, name) for each, name in self.snapshot.holders(wait.object) if name is None or lives(each, name)]
+
+    def referring(self, address):
+        """Coroutines that do not wait for the object, and have its address: one of them may be the one that is to wake."""
+        found, waiters = {}, {id(each) for each in self.waiters(address)}
+        for place, _ in memory.pointers_between(address, address + 1):
+            owner = self.snapshot.owner_of(place)
+            if owner is not None and id(owner) not in waiters:
+                found[owner.address] = owner
+        return list(found.values())
+
+    def waiters(self, address):
+        """Coroutines that wait for the object."""
+        return self.objects[address].waiters if address in self.objects else []
+
+    # ---- what cannot go on ----
+
+    def circles(self):
+        """Lists of coroutines; each waits for a lock that the next one holds, and the last for one of the first's."""
+        if self._circles is None:
+            self._circles = self._find_circles()
+        return self._circles
+
+    def _find_circles(self):
+        found, reported = [], set()
+        for start in self._waiting_for_locks():
+            path, each = {}, start
+            while each is not None and each.address not in path and self.is_waiting(each):
+                path[each.address] = each
+                each = self._waiting_holder(each)
+            if each is None or each is not start or not path:
+                continue
+            circle = frozenset(path)
+            if circle not in reported:
+                reported.add(circle)
+                found.append(list(path.values()))
+        return found
+
+    def _waiting_for_locks(self):
+        for awaited in self.objects.values():
+            if self.holders(awaited.wait):
+                yield from awaited.waiters
+
+    def _waiting_holder(self, coroutine):
+        """The one that has to go on before the lock that the coroutine waits for is released, if it waits, too."""
+        holder = next(iter(self.holders(coroutine.waits[0])), (None, None))[0]
+        return next((leaf for leaf in below(holder) if self.is_waiting(leaf)), None) if holder is not None else None
+
+    def endless(self):
+        """The waiting coroutines that nothing can wake which can go on itself. Only a stop request could end their waits.
+
+        What can go on: threads outside the library, coroutines that run, sleep, are queued at an executor, or wait for what is
+        unknown. From there, as a garbage collector does: an object of which they have an address can be set, so its waiters
+        can go on, and what awaits these. Memory without an owner can be reached by everything that can go on."""
+        if self._endless is None:
+            self._endless = self._find_endless()
+        return self._endless
+
+    def _find_endless(self):
+        reached = _Reached(self)
+        return [each for awaited in self.objects.values() for each in awaited.waiters if each.address not in reached.coroutines]
+
+
+class _Reached:
+    """The coroutines that can go on, or may have to later.
+
+    A party is a coroutine (by its frame's address) or a thread (by its number, negated). A place is a range of memory, that of
+    a variable where it is known. Who has a pointer into a place reaches what is there, and what the pointers there lead to."""
+
+    def __init__(self, graph):
+        self.graph = graph
+        self.coroutines = set()  # the parties that can go on
+        self._pending = []
+        self._awaiting = {}  # the address of the coroutine that awaits a child, by the child's
+        self._unfinished = {}  # how many of its children have to end before a coroutine goes on
+        self._leads_to = {}  # places, by the party or the place that has a pointer into them; None: by memory without an owner
+        self._found_at = {}  # objects and coroutines that were not started, by their place
+        self._begin()
+        if self._pending:
+            self._find_pointers()
+            self._reach(None)
+            self._spread()
+
+    def _begin(self):
+        for _, _, thread in self.graph.snapshot.stacks.used:
+            if not process.is_blocked_by_coracle(thread):
+                self._go_on(-thread.num)
+        for each in self.graph.snapshot.coroutines.values():
+            awaited = each.awaited
+            self._awaiting.update((child.address, each.address) for child in awaited)
+            waits_for_all = all(child.via is None or child.via.text in _ALL_HAVE_TO_END for child in awaited)
+            self._unfinished[each.address] = len(awaited) if waits_for_all else 1
+            if each.thread is not None:
+                self._go_on(-each.thread.num)
+            if not awaited and each.is_started and not self._waits_for_known_object(each):
+                self._go_on(each.address)
+
+    def _waits_for_known_object(self, coroutine):
+        return self.graph.is_waiting(coroutine) and bool(coroutine.waits[0].object) and coroutine.waits[0].is_sure
+
+    # ---- who has pointers to what ----
+
+    def _find_pointers(self):
+        snapshot = self.graph.snapshot
+        for address in self.graph.objects:
+            self._add_target(address, snapshot.whereabouts(address))
+        for each in snapshot.coroutines.values():
+            if not each.is_started:
+                self._found_at.setdefault((each.address, each.address + 1), []).append(each.address)
+        searched, places = set(), set(self._found_at)
+        for _ in range(_MOST_ROUNDS):
+            if not places or len(places) > _MOST_PLACES:
+                break
+            searched |= places
+            places = self._find_pointers_into(sorted(places)) - searched
+        for place in places:  # to be on the safe side
+            self._lead(None, place)
+
+    def _add_target(self, address, at):
+        self._found_at.setdefault((at.begin, at.end), []).append(address)
+        holders = self._sure_holders(address)
+        for each in holders:
+            self._lead(each, (at.begin, at.end))
+        if not holders:
+            self._lead(self._party(at.owner), (at.begin, at.end))
+
+    def _sure_holders(self, address):
+        """Of a lock whose holders are known for sure, only they matter."""
+        holders = self.graph.holders(self.graph.objects[address].wait)
+        if all(name and each.function.visible_at(each.address, each.state) for each, name in holders):
+            return [each.address for each, _ in holders]
+        return []
+
+    def _find_pointers_into(self, places):
+        """The places that have pointers into these, and an owner that cannot go on."""
+        found, clusters = set(), {}
+        for place in places:
+            clusters.setdefault(place[0] >> _CLUSTER, []).append(place)
+        for cluster in clusters.values():
+            begins, longest = [begin for begin, _ in cluster], max(end - begin for begin, end in cluster)
+            for address, word in memory.pointers_between(begins[0], max(end for _, end in cluster)):
+                at = bisect.bisect_right(begins, word) - 1
+                while at >= 0 and begins[at] > word - longest:
+                    if word < cluster[at][1]:
+                        found |= self._add_pointer(address, cluster[at])
+                    at -= 1
+        return found
+
+    def _add_pointer(self, address, to):
+        """Returns the place of the pointer, if it has an owner."""
+        snapshot = self.graph.snapshot
+        owner = snapshot.owner_of(address) or snapshot.stacks.thread_of(address)
+        if owner is None:
+            if not snapshot.stacks.is_unused(address):
+                self._lead(None, to)
+            return set()
+        if isinstance(owner, process.Coroutine) and any(address == wait.points_from for wait in owner.waits):
+            return set()  # the waiter's own pointer to what it waits for
+        self._lead(self._party(owner), to)
+        at = snapshot.whereabouts(address)
+        is_temporary = not (at.is_named or isinstance(owner, process.Coroutine))  # of plain code
+        place = (address, address + memory.WORD) if is_temporary else (at.begin, at.end)
+        self._lead(place, to)
+        return {place}
+
+    def _lead(self, key, place):
+        if key != place:
+            self._leads_to.setdefault(key, set()).add(place)
+
+    @staticmethod
+    def _party(owner):
+        return None if owner is None else owner.address if isinstance(owner, process.Coroutine) else -owner.num
+
+    # ---- who goes on ----
+
+    def _go_on(self, party):
+        if party not in self.coroutines:
+            self.coroutines.add(party)
+            self._pending.append(party)
+
+    def _spread(self):
+        coroutines = self.graph.snapshot.coroutines
+        while self._pending:
+            party = self._pending.pop()
+            self._reach(party)
+            if party in coroutines:
+                self._go_on_after(coroutines[party])
+
+    def _reach(self, key):
+        places = [key]
+        while places:
+            place = places.pop()
+            for address in self._found_at.pop(place, []):
+                self._wake(address)
+            places.extend(self._leads_to.pop(place, ()))
+
+    def _wake(self, address):
+        if address in self.graph.snapshot.coroutines:
+            self._go_on(address)
+        for each in self.graph.waiters(address):
+            self._go_on(each.address)
+
+    def _go_on_after(self, coroutine):
+        """What awaits it: a coroutine, or a thread."""
+        if coroutine.address in self._awaiting:
+            awaiting = self._awaiting[coroutine.address]
+            self._unfinished[awaiting] -= 1
+            if self._unfinished[awaiting] == 0:
+                self._go_on(awaiting)
+        elif coroutine.parent is None and coroutine.via is not None:
+            thread = self.graph.snapshot.stacks.thread_of(coroutine.via.address)
+            if thread is not None:
+                self._go_on(-thread.num)
