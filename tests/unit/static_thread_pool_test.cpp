@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/forked.hpp>
@@ -199,10 +200,10 @@ TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule th
   CHECK(log.find("bbb") == std::string::npos);
 }
 
-/// A tree whose every call begins with schedule(), and the maximum number of active calls.
+/// A tree whose every call goes through the pool, and the maximum number of active calls.
 struct scheduled_tree {
   static_thread_pool& pool;
-  std::atomic<int> calls{0}, most_calls{0};
+  std::atomic<int> calls{0}, most_calls{0}, leaves{0};
 
   struct counted {
     explicit counted(scheduled_tree& its_tree) : tree(its_tree) {
@@ -216,23 +217,39 @@ struct scheduled_tree {
     ~counted() { --tree.calls; }
     scheduled_tree& tree;
   };
+  /// One leaf in 16 gives way to others, as any coroutine does once its turn has been long. The pool then runs
+  /// what is on the stack: the start of the leaf's sibling.
+  task<int> leaf() {
+    if (++leaves % 16 == 0) co_await coracle::this_task::yield();
+    co_return 1;
+  }
   task<int> leaves_by_schedule(int depth) {
     const counted me{*this};
     co_await pool.schedule();
-    if (depth == 0) co_return 1;
+    if (depth == 0) co_return co_await leaf();
     auto [a, b] = co_await when_all(leaves_by_schedule(depth - 1), leaves_by_schedule(depth - 1));
     co_return a + b;
   }
   task<int> leaves_by_schedule_on(int depth) {
     const counted me{*this};
-    if (depth == 0) co_return 1;
+    if (depth == 0) co_return co_await leaf();
     auto [a, b] = co_await when_all(coracle::schedule_on(leaves_by_schedule_on(depth - 1), pool),
                                     coracle::schedule_on(leaves_by_schedule_on(depth - 1), pool));
     co_return a + b;
   }
+  task<int> leaves_by_fork(int depth) {
+    const counted me{*this};
+    co_await pool.schedule();
+    if (depth == 0) co_return co_await leaf();
+    coracle::forked a{leaves_by_fork(depth - 1)}, b{leaves_by_fork(depth - 1)};
+    co_await a.fork();
+    co_await b.fork();
+    const int left = co_await a.join();
+    co_return left + co_await b.join();
+  }
   task<int> leaves_by_spawn(int depth) {
     const counted me{*this};
-    if (depth == 0) co_return 1;
+    if (depth == 0) co_return co_await leaf();
     coracle::async_scope scope;
     int sum = 0;
     const auto add = [&]() -> task<> { sum += co_await leaves_by_spawn(depth - 1); };
@@ -243,33 +260,87 @@ struct scheduled_tree {
   }
 };
 TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds depth first") {
-  constexpr int depth = 12, leaves = 1 << depth;
-  static_thread_pool pool{1};
-  for (const auto walk : {&scheduled_tree::leaves_by_schedule, &scheduled_tree::leaves_by_schedule_on,
-                          &scheduled_tree::leaves_by_spawn}) {
-    scheduled_tree tree{pool};
-    CHECK(sync_wait(coracle::schedule_on((tree.*walk)(depth), pool)) == leaves);
-    // Breadth first, it would be all of them. On a busy machine it is a few hundred, because the oldest entry
-    // ages.
-    CHECK(tree.most_calls <= leaves / 4);
+  constexpr int depth = 14, leaves = 1 << depth;
+  for (const std::size_t threads : {1u, 2u}) {
+    static_thread_pool pool{threads};
+    for (const auto walk : {&scheduled_tree::leaves_by_schedule, &scheduled_tree::leaves_by_schedule_on,
+                            &scheduled_tree::leaves_by_fork, &scheduled_tree::leaves_by_spawn}) {
+      scheduled_tree tree{pool};
+      CHECK(sync_wait(coracle::schedule_on((tree.*walk)(depth), pool)) == leaves);
+      // Some 50 per thread. Breadth first, it would be all of them; a busy machine adds one path of 14 calls
+      // every 10 ms, because the oldest entry ages.
+      CHECK(tree.most_calls <= leaves / 64);
+    }
   }
 }
 
-TEST_CASE(
-    "static_thread_pool: a coroutine that reschedules itself 10000 times lets in another of its thread") {
+TEST_CASE("static_thread_pool: each child that schedules itself ends before the next is started") {
   static_thread_pool pool{1};
-  int turns_before_other = -1, turns = 0;
+  int started = 0, ended = 0, too_early = 0;
+  const auto child = [&]() -> task<> {
+    too_early += ended != started++;
+    co_await pool.schedule();
+    ++ended;
+  };
+  const auto work = [&]() -> task<> {
+    co_await pool.schedule();
+    for (int round = 0; round != 300; ++round) {
+      std::vector<task<>> children;
+      for (int i = 0; i != 10; ++i) children.push_back(child());
+      co_await when_all(std::move(children));
+    }
+  };
+  sync_wait(work());
+  CHECK(ended == 3000);
+  CHECK(too_early == 0);
+}
+
+// A slice of the queue is some 20 us, thousands of turns; the oldest entry of the stack ages for 10 ms.
+TEST_CASE("static_thread_pool: a coroutine that reschedules itself lets in another of its thread") {
+  static_thread_pool pool{1};
+  bool let_in = false;
+  int turns = 0;
   const auto other = [&]() -> detached {
     co_await pool.schedule();
-    turns_before_other = turns;
+    let_in = true;
   };
   const auto work = [&]() -> task<> {
     co_await pool.schedule();
     other();
-    for (; turns != 10000; ++turns) co_await pool.schedule();
+    for (; turns != 100'000 && !let_in; ++turns) co_await pool.schedule();
   };
   sync_wait(work());
-  CHECK(turns_before_other == 0);
+  CHECK(turns < 10'000);
+}
+TEST_CASE("static_thread_pool: so does a loop that awaits one that schedules itself after another") {
+  static_thread_pool pool{1};
+  bool let_in = false;
+  int most_turns = 0;
+  const auto other = [&]() -> detached {
+    co_await pool.schedule();
+    let_in = true;
+  };
+  const auto hop = [&]() -> task<> { co_await pool.schedule(); };
+  const auto hop_with_locals = [&]() -> task<> {  // its frame is elsewhere
+    char locals[400] = {};
+    co_await pool.schedule();
+    most_turns += locals[0];
+  };
+  const auto work = [&]() -> task<> {
+    co_await pool.schedule();
+    for (int round = 0; round != 5; ++round) {  // in the first, the other is old enough after 256 turns
+      let_in = false;
+      other();
+      int turns = 0;
+      for (; turns < 100'000 && !let_in; turns += 2) {
+        co_await hop();
+        co_await hop_with_locals();
+      }
+      most_turns = std::max(most_turns, turns);
+    }
+  };
+  sync_wait(work());
+  CHECK(most_turns < 10'000);
 }
 
 TEST_CASE("static_thread_pool: a coroutine that reschedules itself lets in those from outside") {
