@@ -141,8 +141,8 @@ class static_thread_pool::shared_state {
 
   static_thread_pool& pool_;
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
-  // A post from outside and a thread that has just woken share three cache lines: this one, that of letters_,
-  // and the first of sleepers_ after it.
+  // A post from outside and a thread that has just woken share four cache lines: the two of shared_, that of
+  // letters_, and the first of sleepers_ after it.
   detail::shared_queues shared_;
   detail::letterbox letters_;  // at normal priority, to a searching worker
 
