@@ -61,18 +61,6 @@ class static_thread_pool::shared_state {
           pool(its_pool),
           index(its_index) {}
     bool run_other_work(level mark) noexcept override { return pool.run_other_work(*this, mark); }
-    /// Returns true if the coroutine that calls schedule() goes behind the others: its turn began with its
-    /// previous schedule(), and it has started nothing since. If another coroutine began the turn, this one is
-    /// most likely a child whose parent was taken off the stack, or the next in a loop that awaits one after
-    /// the other; so every 16th such turn in a row counts as that of a loop.
-    CORACLE_ALWAYS_INLINE() bool is_loop(const resumption& scheduled) noexcept {
-      constexpr unsigned turns_of_a_loop = 16;
-      if (depth() != depth_of_turn || detail::this_thread().starts.depth != 0) {
-        level_turns = 0;
-        return false;
-      }
-      return scheduled.handle == resumed || ++level_turns % turns_of_a_loop == 0;
-    }
 
     shared_state& pool;
     const std::size_t index;
@@ -80,9 +68,7 @@ class static_thread_pool::shared_state {
     /// The kind of the current turn. Unless it is `stack`, none of the entries that were in the fork queue
     /// when the turn began is a parent of the running coroutine.
     kind turn = kind::stack;
-    std::size_t depth_of_turn = 0;    ///< the depth of the fork queue when the turn began
-    std::coroutine_handle<> resumed;  ///< the coroutine with which the turn began
-    unsigned level_turns = 0;  ///< turns in a row that another coroutine's schedule() ended at that depth
+    std::size_t depth_of_turn = 0;  ///< the depth of the fork queue when the turn began
     detail::turn_order order;
     detail::stack_aging aging;
     detail::search_patience patience;
@@ -216,12 +202,12 @@ void static_thread_pool::shared_state::post_own_behind(worker& me, resumption& i
   if (sleepers_.should_wake_one()) sleepers_.wake_one(me.queue.has_one());
 }
 
-/// Pushes onto the stack, so that a tree that schedules each of its calls unfolds depth first; but a loop goes
-/// behind the others.
+/// Pushes onto the stack, so that a tree that schedules each of its calls unfolds depth first. But a
+/// coroutine that has started nothing since its turn began goes behind the others.
 void static_thread_pool::shared_state::post_scheduled(resumption& item) noexcept {
   worker* const me = this_worker();
   if (!me) return post_shared(item, priority::normal);
-  if (me->is_loop(item)) return post_own(*me, item);
+  if (!me->has_started_work() && detail::this_thread().starts.depth == 0) return post_own(*me, item);
   if (!me->push_if_room(item)) post_shared(item, priority::normal);
 }
 
@@ -251,9 +237,8 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
       sleepers_.end_search(static_cast<std::uint32_t>(workers_.size() - 1), [&] { return needs_help(me); });
     }
     here.thread.current = next.place;
-    me.depth_of_turn = me.depth();
-    me.resumed = next.item->handle;
-    here.drain(me.resumed);
+    me.depth_of_turn = me.begin_turn();
+    here.drain(next.item->handle);
   }
 }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/forked.hpp>
@@ -23,6 +22,7 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../support/abort_message.hpp"
@@ -274,73 +274,66 @@ TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds d
   }
 }
 
-TEST_CASE("static_thread_pool: each child that schedules itself ends before the next is started") {
-  static_thread_pool pool{1};
+/// Children that schedule themselves, and how many of them are started before the previous one has ended.
+struct children_in_order {
+  static_thread_pool& pool;
   int started = 0, ended = 0, too_early = 0;
-  const auto child = [&]() -> task<> {
+
+  task<> child() {
     too_early += ended != started++;
     co_await pool.schedule();
     ++ended;
-  };
-  const auto work = [&]() -> task<> {
-    co_await pool.schedule();
-    for (int round = 0; round != 300; ++round) {
-      std::vector<task<>> children;
-      for (int i = 0; i != 10; ++i) children.push_back(child());
-      co_await when_all(std::move(children));
-    }
-  };
-  sync_wait(work());
-  CHECK(ended == 3000);
-  CHECK(too_early == 0);
+  }
+  task<> await_all(int count) {
+    std::vector<task<>> children;
+    for (int i = 0; i != count; ++i) children.push_back(child());
+    co_await when_all(std::move(children));
+  }
+  task<> fork_all(int count) {
+    coracle::forked first{child()};
+    co_await first.fork();
+    if (count != 1) co_await fork_all(count - 1);
+    co_await first.join();
+  }
+};
+TEST_CASE("static_thread_pool: each child that schedules itself ends before the next is started") {
+  for (const auto start : {&children_in_order::await_all, &children_in_order::fork_all}) {
+    static_thread_pool pool{1};
+    children_in_order children{pool};
+    const auto work = [&]() -> task<> {
+      co_await pool.schedule();
+      for (int round = 0; round != 300; ++round) co_await (children.*start)(10);
+    };
+    sync_wait(work());
+    CHECK(children.ended == 3000);
+    CHECK(children.too_early == 0);
+  }
 }
 
-// A slice of the queue is some 20 us, thousands of turns; the oldest entry of the stack ages for 10 ms.
-TEST_CASE("static_thread_pool: a coroutine that reschedules itself lets in another of its thread") {
+TEST_CASE(
+    "static_thread_pool: a coroutine that reschedules itself 10000 times lets in another of its thread") {
   static_thread_pool pool{1};
-  bool let_in = false;
-  int turns = 0;
+  int turns_before_other = -1, turns = 0;
   const auto other = [&]() -> detached {
     co_await pool.schedule();
-    let_in = true;
+    turns_before_other = turns;
   };
-  const auto work = [&]() -> task<> {
+  const auto reschedule = [&]() -> task<> { co_await pool.schedule(); };
+  const auto work = [&](bool by_child) -> task<> {
     co_await pool.schedule();
     other();
-    for (; turns != 100'000 && !let_in; ++turns) co_await pool.schedule();
-  };
-  sync_wait(work());
-  CHECK(turns < 10'000);
-}
-TEST_CASE("static_thread_pool: so does a loop that awaits one that schedules itself after another") {
-  static_thread_pool pool{1};
-  bool let_in = false;
-  int most_turns = 0;
-  const auto other = [&]() -> detached {
-    co_await pool.schedule();
-    let_in = true;
-  };
-  const auto hop = [&]() -> task<> { co_await pool.schedule(); };
-  const auto hop_with_locals = [&]() -> task<> {  // its frame is elsewhere
-    char locals[400] = {};
-    co_await pool.schedule();
-    most_turns += locals[0];
-  };
-  const auto work = [&]() -> task<> {
-    co_await pool.schedule();
-    for (int round = 0; round != 5; ++round) {  // in the first, the other is old enough after 256 turns
-      let_in = false;
-      other();
-      int turns = 0;
-      for (; turns < 100'000 && !let_in; turns += 2) {
-        co_await hop();
-        co_await hop_with_locals();
+    for (turns = 0; turns != 10000; ++turns) {
+      if (by_child) {
+        co_await reschedule();
+      } else {
+        co_await pool.schedule();
       }
-      most_turns = std::max(most_turns, turns);
     }
   };
-  sync_wait(work());
-  CHECK(most_turns < 10'000);
+  for (const bool by_child : {false, true}) {
+    sync_wait(work(by_child));
+    CHECK(std::exchange(turns_before_other, -1) == 0);
+  }
 }
 
 TEST_CASE("static_thread_pool: a coroutine that reschedules itself lets in those from outside") {
