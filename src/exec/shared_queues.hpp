@@ -20,8 +20,9 @@ class alignas(64) shared_queues {
     const small_mutex_lock lock{mutex_};
     (target.head ? target.tail->next : target.head) = &item;
     target.tail = &item;
-    if (target.size == 0) mark(at, true);
-    target.size = target.size + 1;
+    plain<std::uint32_t>& size = sizes_[index_of(at)];
+    if (size == 0) mark(at, true);
+    size = size + 1;
     then();
   }
   /// Returns the oldest entry, or null. Passes `share(size) - 1` more entries to `put(item)`, until that
@@ -31,17 +32,17 @@ class alignas(64) shared_queues {
     if (!has(from)) return nullptr;
     queue& source = queues_[index_of(from)];
     const small_mutex_lock lock{mutex_};
-    const std::size_t size = source.size;
+    const std::uint32_t size = sizes_[index_of(from)];
     if (size == 0) return nullptr;
     resumption* const first = source.head;
     source.head = first->next;
-    std::size_t taken = 1;
+    std::uint32_t taken = 1;
     for (const std::size_t limit = share(size); taken < limit && source.head; ++taken) {
       resumption* const next = source.head->next;
       if (!put(*source.head)) break;
       source.head = next;
     }
-    source.size = size - taken;
+    sizes_[index_of(from)] = size - taken;
     if (size == taken) mark(from, false);
     return first;
   }
@@ -65,7 +66,6 @@ class alignas(64) shared_queues {
   struct queue {
     plain<resumption*> head = nullptr;
     plain<resumption*> tail = nullptr;
-    plain<std::size_t> size = 0;
   };
   static constexpr std::size_t index_of(priority which) noexcept { return static_cast<std::size_t>(which); }
   static constexpr std::uint32_t bit_of(priority which) noexcept { return 1u << index_of(which); }
@@ -76,8 +76,11 @@ class alignas(64) shared_queues {
 
   // mutex_ guards everything below.
   //   [W1] which queues are not empty  relaxed  changed under mutex_; read as a hint, or after a heavy fence
+  // Each push writes the first cache line. Each worker reads waiting_ at every turn, so it has a line of its
+  // own, written only when a queue becomes empty, or is no longer empty.
   small_mutex mutex_;
-  atomic<std::uint32_t> waiting_{0};
-  queue queues_[3];  // by priority
+  plain<std::uint32_t> sizes_[3] = {};
+  queue queues_[3];  // by priority, like sizes_
+  alignas(64) atomic<std::uint32_t> waiting_{0};
 };
 }  // namespace coracle::detail

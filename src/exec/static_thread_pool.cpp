@@ -128,8 +128,8 @@ class static_thread_pool::shared_state {
 
   static_thread_pool& pool_;
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
-  // A post from outside and a thread that has just woken share three cache lines: this one, that of letters_,
-  // and the first of sleepers_ after it.
+  // A post from outside and a thread that has just woken share four cache lines: the two of shared_, that of
+  // letters_, and the first of sleepers_ after it.
   detail::shared_queues shared_;
   detail::letterbox letters_;  // at normal priority, to a searching worker
 
@@ -208,7 +208,7 @@ void static_thread_pool::shared_state::post_own_behind(worker& me, resumption& i
 void static_thread_pool::shared_state::post_scheduled(resumption& item) noexcept {
   worker* const me = this_worker();
   if (!me) return post_shared(item, priority::normal);
-  if (me->depth() == me->depth_of_turn && detail::this_thread().starts.depth == 0) return post_own(*me, item);
+  if (!me->has_started_work() && detail::this_thread().starts.depth == 0) return post_own(*me, item);
   if (!me->push_if_room(item)) post_shared(item, priority::normal);
 }
 
@@ -238,7 +238,7 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
       sleepers_.end_search(static_cast<std::uint32_t>(workers_.size() - 1), [&] { return needs_help(me); });
     }
     here.thread.current = next.place;
-    me.depth_of_turn = me.depth();
+    me.depth_of_turn = me.begin_turn();
     here.drain(next.item->handle);
   }
 }

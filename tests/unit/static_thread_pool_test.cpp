@@ -22,6 +22,7 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../support/abort_message.hpp"
@@ -199,10 +200,10 @@ TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule th
   CHECK(log.find("bbb") == std::string::npos);
 }
 
-/// A tree whose every call begins with schedule(), and the maximum number of active calls.
+/// A tree whose every call goes through the pool, and the maximum number of active calls.
 struct scheduled_tree {
   static_thread_pool& pool;
-  std::atomic<int> calls{0}, most_calls{0};
+  std::atomic<int> calls{0}, most_calls{0}, leaves{0};
 
   struct counted {
     explicit counted(scheduled_tree& its_tree) : tree(its_tree) {
@@ -216,23 +217,39 @@ struct scheduled_tree {
     ~counted() { --tree.calls; }
     scheduled_tree& tree;
   };
+  /// One leaf in 16 gives way to others, as any coroutine does once its turn has been long. The pool then runs
+  /// what is on the stack: the start of the leaf's sibling.
+  task<int> leaf() {
+    if (++leaves % 16 == 0) co_await coracle::this_task::yield();
+    co_return 1;
+  }
   task<int> leaves_by_schedule(int depth) {
     const counted me{*this};
     co_await pool.schedule();
-    if (depth == 0) co_return 1;
+    if (depth == 0) co_return co_await leaf();
     auto [a, b] = co_await when_all(leaves_by_schedule(depth - 1), leaves_by_schedule(depth - 1));
     co_return a + b;
   }
   task<int> leaves_by_schedule_on(int depth) {
     const counted me{*this};
-    if (depth == 0) co_return 1;
+    if (depth == 0) co_return co_await leaf();
     auto [a, b] = co_await when_all(coracle::schedule_on(leaves_by_schedule_on(depth - 1), pool),
                                     coracle::schedule_on(leaves_by_schedule_on(depth - 1), pool));
     co_return a + b;
   }
+  task<int> leaves_by_fork(int depth) {
+    const counted me{*this};
+    co_await pool.schedule();
+    if (depth == 0) co_return co_await leaf();
+    coracle::forked a{leaves_by_fork(depth - 1)}, b{leaves_by_fork(depth - 1)};
+    co_await a.fork();
+    co_await b.fork();
+    const int left = co_await a.join();
+    co_return left + co_await b.join();
+  }
   task<int> leaves_by_spawn(int depth) {
     const counted me{*this};
-    if (depth == 0) co_return 1;
+    if (depth == 0) co_return co_await leaf();
     coracle::async_scope scope;
     int sum = 0;
     const auto add = [&]() -> task<> { sum += co_await leaves_by_spawn(depth - 1); };
@@ -243,15 +260,53 @@ struct scheduled_tree {
   }
 };
 TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds depth first") {
-  constexpr int depth = 12, leaves = 1 << depth;
-  static_thread_pool pool{1};
-  for (const auto walk : {&scheduled_tree::leaves_by_schedule, &scheduled_tree::leaves_by_schedule_on,
-                          &scheduled_tree::leaves_by_spawn}) {
-    scheduled_tree tree{pool};
-    CHECK(sync_wait(coracle::schedule_on((tree.*walk)(depth), pool)) == leaves);
-    // Breadth first, it would be all of them. On a busy machine it is a few hundred, because the oldest entry
-    // ages.
-    CHECK(tree.most_calls <= leaves / 4);
+  constexpr int depth = 14, leaves = 1 << depth;
+  for (const std::size_t threads : {1u, 2u}) {
+    static_thread_pool pool{threads};
+    for (const auto walk : {&scheduled_tree::leaves_by_schedule, &scheduled_tree::leaves_by_schedule_on,
+                            &scheduled_tree::leaves_by_fork, &scheduled_tree::leaves_by_spawn}) {
+      scheduled_tree tree{pool};
+      CHECK(sync_wait(coracle::schedule_on((tree.*walk)(depth), pool)) == leaves);
+      // Some 50 per thread. Breadth first, it would be all of them; a busy machine adds one path of 14 calls
+      // every 10 ms, because the oldest entry ages.
+      CHECK(tree.most_calls <= leaves / 64);
+    }
+  }
+}
+
+/// Children that schedule themselves, and how many of them are started before the previous one has ended.
+struct children_in_order {
+  static_thread_pool& pool;
+  int started = 0, ended = 0, too_early = 0;
+
+  task<> child() {
+    too_early += ended != started++;
+    co_await pool.schedule();
+    ++ended;
+  }
+  task<> await_all(int count) {
+    std::vector<task<>> children;
+    for (int i = 0; i != count; ++i) children.push_back(child());
+    co_await when_all(std::move(children));
+  }
+  task<> fork_all(int count) {
+    coracle::forked first{child()};
+    co_await first.fork();
+    if (count != 1) co_await fork_all(count - 1);
+    co_await first.join();
+  }
+};
+TEST_CASE("static_thread_pool: each child that schedules itself ends before the next is started") {
+  for (const auto start : {&children_in_order::await_all, &children_in_order::fork_all}) {
+    static_thread_pool pool{1};
+    children_in_order children{pool};
+    const auto work = [&]() -> task<> {
+      co_await pool.schedule();
+      for (int round = 0; round != 300; ++round) co_await (children.*start)(10);
+    };
+    sync_wait(work());
+    CHECK(children.ended == 3000);
+    CHECK(children.too_early == 0);
   }
 }
 
@@ -263,13 +318,22 @@ TEST_CASE(
     co_await pool.schedule();
     turns_before_other = turns;
   };
-  const auto work = [&]() -> task<> {
+  const auto reschedule = [&]() -> task<> { co_await pool.schedule(); };
+  const auto work = [&](bool by_child) -> task<> {
     co_await pool.schedule();
     other();
-    for (; turns != 10000; ++turns) co_await pool.schedule();
+    for (turns = 0; turns != 10000; ++turns) {
+      if (by_child) {
+        co_await reschedule();
+      } else {
+        co_await pool.schedule();
+      }
+    }
   };
-  sync_wait(work());
-  CHECK(turns_before_other == 0);
+  for (const bool by_child : {false, true}) {
+    sync_wait(work(by_child));
+    CHECK(std::exchange(turns_before_other, -1) == 0);
+  }
 }
 
 TEST_CASE("static_thread_pool: a coroutine that reschedules itself lets in those from outside") {

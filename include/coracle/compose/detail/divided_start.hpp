@@ -92,7 +92,10 @@ class divided_start {
   }
   /// The previous child was still running when the rest went on, so it counts itself; or, as it turns out, it
   /// was not.
-  void one_apart() noexcept { ++apart_; }
+  void one_apart() noexcept {
+    ++apart_;
+    this_thread().forks->note_start();
+  }
   void one_less_apart() noexcept { --apart_; }
   [[nodiscard]] std::coroutine_handle<> rest() noexcept { return frame_.handle(); }
 

@@ -44,6 +44,7 @@ class fork_point : waiter {
     thread_state& thread = this_thread();
     if (thread.may_fork()) [[likely]] {
       thread.forks->push(*this);  // state_ says so already
+      thread.forks->note_start();
     } else if (thread.current) {
       state_.store(runs_beside_parent, memory_order_relaxed); /*J5*/
       thread.current->post(*this);

@@ -65,7 +65,10 @@ class fork_queue {
     return newest;
   }
   /// Pushes the entry that was taken back from `where` again. Requires: the queue has not been used since.
-  CORACLE_ALWAYS_INLINE() void push_again(std::size_t where) noexcept { publish(where + 1); }
+  CORACLE_ALWAYS_INLINE() void push_again(std::size_t where) noexcept {
+    note_start();
+    publish(where + 1);
+  }
   /// As push(), but returns false if the ring is full.
   CORACLE_ALWAYS_INLINE() bool push_if_room(resumption& item) noexcept {
     if (bottom_.load(memory_order_relaxed) >= fast_below_ && is_full()) [[unlikely]] /*F7*/
@@ -75,6 +78,12 @@ class fork_queue {
   }
   /// The position of the next entry; changes with each push and each take_back().
   [[nodiscard]] std::size_t depth() const noexcept { return bottom_.load(memory_order_relaxed); } /*F7*/
+  /// The owner begins a turn: it resumes a coroutine. Returns depth().
+  std::size_t begin_turn() noexcept { return idle_at_ = depth(); }
+  /// Work is started, although depth() may be what it was when the turn began.
+  CORACLE_ALWAYS_INLINE() void note_start() noexcept { idle_at_ = not_idle; }
+  /// Returns true if work has been started in the current turn, or taken back.
+  [[nodiscard]] bool has_started_work() const noexcept { return depth() != idle_at_; }
   /// Returns true if nothing has been pushed since seems_empty() or take_back() found the queue empty, or all
   /// of it is gone.
   [[nodiscard]] bool is_known_empty() const noexcept { return depth() == empty_at_; }
@@ -267,6 +276,9 @@ class fork_queue {
   // Nothing was left when bottom_ had this value, and so whenever it has it again: all later entries have
   // been taken.
   std::size_t empty_at_ = 0;
+  // No work has been started in the current turn while bottom_ has this value.
+  static constexpr std::size_t not_idle = ~std::size_t{0};
+  std::size_t idle_at_ = 0;
   atomic<std::size_t> bottom_{0};
   atomic<resumption*> slots_[capacity] = {};
   alignas(64) atomic<std::size_t> top_{0};
