@@ -13,7 +13,8 @@ import gdb
 from . import functions, memory, names
 
 _RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
-_NODE_SIZES = {"queued_waiter": 64, "async_mutex::contender": 104}
+_CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
+_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS}
 _COROUTINE_OF_CONTENDER = 80
 _MOST_FRAMES = 100  # of a machine's stack
 _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
@@ -144,7 +145,7 @@ class Wait:
         if self.object is not None:
             value = memory.word(self.object) or 0
             self.is_sure = value == self.node
-            return self.is_sure or (self.primitive == "async_mutex" and value & 4 != 0)
+            return self.is_sure or (self.kind in _CONTENDERS and value & 4 != 0)
         return True
 
 
@@ -215,7 +216,7 @@ class Process:
                     waits.append((start + place * memory.WORD - _RUN_OF_LISTENER, kind))
         for node, (operation, node_kind, type_name) in waits:
             coroutine = self.coroutines.get(memory.word(node))
-            if coroutine is None and node_kind == "async_mutex::contender":
+            if coroutine is None and node_kind in _CONTENDERS:
                 coroutine = self.coroutines.get(memory.word(node + _COROUTINE_OF_CONTENDER))
             if coroutine is not None:
                 wait = Wait(node, operation, node_kind, type_name)
