@@ -91,23 +91,52 @@ void woken_against_one_that_waits() {
   model_expect(at.entered == 2, "both have had it");
   expect_free(at);
 }
-/// In the model four overtake a waiter that is on its way; then the lock is kept for it.
+/// No other is woken, nor handed the lock, while one is on its way.
 template <class Lock>
-void overtaken_four_times() {
+void one_after_the_other() {
+  guarded<Lock> at;
+  model_executor place;
+  int first = 0, second = 0;
+  model_expect(at.try_lock(), "it is free");
+  start_on(place, [&] { enter(at, first); });
+  start_on(place, [&] { enter(at, second); });
+  model_thread holder{[&] { at.unlock(); }};
+  holder.join();
+  model_expect(place.run_posted() == 1 && first == 1 && second == 0, "the first");
+  model_expect(place.run_posted() == 1 && second == 1, "then the second");
+  expect_free(at);
+}
+/// In the model four overtake a waiter that is on its way: `left` of them after `meanwhile()`, and then the
+/// lock is kept for it.
+template <class Lock, class Meanwhile>
+void overtaken_so_often(int left, Meanwhile meanwhile) {
   guarded<Lock> at;
   model_executor place;
   int woken = 0, tried = 0;
   model_expect(at.try_lock(), "it is free");
   start_on(place, [&] { enter(at, woken); });
   at.unlock();
+  meanwhile(at, place);
   model_thread other{[&] {
     for (int i = 0; i != 6; ++i) try_to_enter(at, tried);
   }};
   other.join();
-  model_expect(tried == 4, "then it is kept");
+  model_expect(tried == left, "then it is kept");
   run_until(place, [&] { return woken == 1; });
-  model_expect(at.entered == 5, "it has had it");
+  model_expect(at.entered == 1 + left, "it has had it");
   expect_free(at);
+}
+template <class Lock>
+void overtaken_four_times() {
+  overtaken_so_often<Lock>(4, [](guarded<Lock>&, model_executor&) {});
+}
+template <class Lock>
+void overtaken_less_after_a_loss() {
+  overtaken_so_often<Lock>(2, [](guarded<Lock>& at, model_executor& place) {
+    model_expect(at.try_lock(), "overtaken once");
+    model_expect(place.run_posted() == 1, "in vain, which counts as another one");
+    at.unlock();
+  });
 }
 /// Comes too late for a holder that lets go while the waiter goes back into the queue.
 template <class Lock>
@@ -269,7 +298,10 @@ void check_all(model_test& run, const std::string& name) {
   run.check((name + ": two woken waiters against an attempt").c_str(), 4, woken_against_try<Lock, 2>);
   run.check((name + ": a woken waiter against one that waits").c_str(), run.all,
             woken_against_one_that_waits<Lock>);
+  run.check((name + ": one after the other").c_str(), run.all, one_after_the_other<Lock>);
   run.check((name + ": overtaken so often").c_str(), run.all, overtaken_four_times<Lock>);
+  run.check((name + ": overtaken less often after a loss").c_str(), run.all,
+            overtaken_less_after_a_loss<Lock>);
   run.check((name + ": woken in vain").c_str(), run.all, woken_in_vain<Lock>);
   run.check((name + ": stop on the way").c_str(), run.all, stop_on_the_way<Lock>);
   run.check((name + ": stopped before it runs").c_str(), run.all, stopped_before_it_runs<Lock>);
