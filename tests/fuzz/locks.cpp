@@ -16,9 +16,9 @@ using coracle_test::must;
 enum class end { acquired, cancelled };
 using party = coracle_test::party<end>;
 
-/// A mutex is a semaphore with one permit that only its holder releases. Another thread may take it between
-/// unlock() and the resumption of the woken waiter (ADR 28). Here each woken waiter runs immediately, so the
-/// order is that of arrival. tests/model/mutex.cpp and the unit tests check the other case.
+/// A mutex is a semaphore with one permit that only its holder releases. Another coroutine may take a lock or
+/// a permit between its release and the resumption of the woken waiter (ADR 28). Here each woken waiter runs
+/// immediately, so the order is that of arrival. The models and the unit tests check the other case.
 struct mutex {
   explicit mutex(int) {}
   static constexpr bool is_exclusive = true;
@@ -79,7 +79,7 @@ class game {
   void play(fuzz_input& input) {
     while (!input.empty() && parties_.has_room()) {
       move(input);
-      settle_mutex();
+      parties_.settle();
     }
     while (!model_.waiting.empty()) release(1);
     parties_.check_all();
@@ -117,10 +117,7 @@ class game {
   void release(int permits) {
     lock_.release(permits);
     model_.release(permits);
-    settle_mutex();
-  }
-  void settle_mutex() {
-    if (Lock::is_exclusive) parties_.settle();
+    parties_.settle();
   }
 
   Lock lock_;

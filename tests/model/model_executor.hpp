@@ -63,4 +63,18 @@ class model_executor final : public coracle::executor {
   }
   coracle::detail::atomic<coracle::resumption*> posted_{nullptr};
 };
+
+/// Starts a coroutine that waits in the queue of `place` until it is run.
+template <class Start>
+void start_on(model_executor& place, Start start) {
+  const coracle::detail::executor_scope here{&place};
+  start();
+}
+/// Runs what is posted to `place` until `over()`, of which only the calling thread knows.
+template <class Predicate>
+void run_until(model_executor& place, Predicate over) {
+  while (!over()) {
+    if (place.run_posted() == 0) coracle::testing::model_yield();
+  }
+}
 }  // namespace coracle_test

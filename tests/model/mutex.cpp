@@ -18,6 +18,8 @@ using coracle_test::model_test;
 using coracle_test::model_thread;
 using coracle_test::note_end;
 using coracle_test::plain_int;
+using coracle_test::run_until;
+using coracle_test::start_on;
 using coracle_test::stoppable_place;
 using coracle_test::together;
 using coracle_test::wait_end;
@@ -234,19 +236,6 @@ void a_lost_one_takes_nothing() {
   expect_free(at.mutex);
 }
 
-/// Starts a coroutine that waits in the queue of `place` until it is run.
-template <class Start>
-void start_on(model_executor& place, Start start) {
-  const coracle::detail::executor_scope here{&place};
-  start();
-}
-/// Runs what is posted to `place` until `over()`, of which only the calling thread knows.
-template <class Predicate>
-void run_until(model_executor& place, Predicate over) {
-  while (!over()) {
-    if (place.run_posted() == 0) coracle::testing::model_yield();
-  }
-}
 detached enter_and_count(guarded& at, int& mine) {
   co_await at.mutex.lock_async();
   ++at.entered;

@@ -103,19 +103,6 @@ TEST_CASE("async_semaphore: release(0) changes nothing") {
   CHECK(drain(semaphore) == 0);
 }
 
-TEST_CASE("async_semaphore: a permit is handed over, try_acquire cannot barge in between") {
-  coracle::run_loop loop;
-  async_semaphore semaphore{0};
-  std::vector<int> log;
-  acquire_on(loop, semaphore, log, 1);
-  CHECK(loop.run_one());
-  semaphore.release();
-  CHECK(log.empty());
-  CHECK_FALSE(semaphore.try_acquire());
-  CHECK(loop.run_one());
-  CHECK(log == std::vector{1});
-}
-
 TEST_CASE("async_semaphore: a permit is held across an await and given back at the end of its scope") {
   async_semaphore semaphore{1};
   coracle::async_manual_reset_event inside;
@@ -295,7 +282,7 @@ TEST_CASE("async_semaphore: when the only waiter is cancelled the next release()
   CHECK(drain(semaphore) == 1);
 }
 
-TEST_CASE("async_semaphore: a stop request after the permit was handed over has no effect") {
+TEST_CASE("async_semaphore: a stop request after the permit was taken has no effect") {
   coracle::run_loop loop;
   async_semaphore semaphore{0};
   coracle::stop_source stop;
@@ -303,8 +290,8 @@ TEST_CASE("async_semaphore: a stop request after the permit was handed over has 
   run_stoppable_on(stop.get_token(), loop, semaphore.acquire(), log, 1);
   CHECK(loop.run_one());
   semaphore.release();
-  stop.request_stop();
   CHECK(loop.run_one());
+  stop.request_stop();
   CHECK(log == std::vector{1});
   CHECK(drain(semaphore) == 0);
 }

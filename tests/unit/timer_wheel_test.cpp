@@ -5,7 +5,9 @@
 #include <coracle/testing/allocations.hpp>
 #include <coracle/time/detail/timer_wheel.hpp>
 #include <cstdint>
+#include <cstring>
 #include <map>
+#include <new>
 #include <random>
 #include <vector>
 
@@ -221,6 +223,22 @@ TEST_CASE("timer_wheel: without removals whoever looks when next() says so finds
   }
   CHECK(fired == nodes.size());
   CHECK(looks <= 1000);  // nothing was removed: next() was exact each time
+}
+
+TEST_CASE("timer_wheel: made in used memory, it has only what is inserted") {
+  for (const int left : {0, 0x55, 0xff}) {
+    alignas(timer_wheel) unsigned char memory[sizeof(timer_wheel)];
+    std::memset(memory, left, sizeof memory);
+    timer_wheel& wheel = *::new (memory) timer_wheel{5};
+    named near{1}, far{2};
+    wheel.insert(far, 1'000'000);
+    CHECK(wheel.next() == 1'000'000);
+    wheel.insert(near, 6);
+    CHECK(wheel.next() == 6);
+    CHECK(names_due(wheel, 999'999) == std::vector{1});
+    CHECK(names_due(wheel, 1'000'000) == std::vector{2});
+    CHECK(wheel.empty());
+  }
 }
 
 TEST_CASE("timer_wheel: nothing allocates" * doctest::skip(!coracle::testing::allocations_are_counted)) {

@@ -113,7 +113,7 @@ class async_condition_variable::sleep_operation : public detail::stoppable_wait<
   }
   /// Returns false if stop is requested. Otherwise this object may be destroyed already.
   bool fall_asleep() noexcept {
-    this->node().mutex = mutex_;
+    this->node().lock = mutex_;
     if (changed_.fall_asleep(this->node())) return true;
     cancelled_ = true;
     return false;
@@ -226,7 +226,7 @@ async_condition_variable::wait_until_operation<Predicate> async_condition_variab
 
 /// Unlocks the mutex as its last step. Returns false if it must stop, and keeps the mutex.
 inline bool async_condition_variable::fall_asleep(sleeper& self) noexcept {
-  async_mutex& mutex = *self.mutex;
+  async_mutex& mutex = *self.lock;
   const std::uint32_t seen = state_.lock();
   if (self.stopped) {
     state_.unlock(seen);
@@ -244,7 +244,7 @@ inline void async_condition_variable::rouse(sleeper& self) noexcept {
   self.leave_choice();
   self.asleep = false;
 }
-inline void async_condition_variable::lock_and_wake(sleeper& self) noexcept { self.mutex->lock_for(self); }
+inline void async_condition_variable::lock_and_wake(sleeper& self) noexcept { self.lock->lock_for(self); }
 /// From now on it is its coroutine's only wait; returns the choice that it belonged to. Takes the lock,
 /// because its listener may run.
 inline detail::choice* async_condition_variable::leave_choice(sleeper& self) noexcept {

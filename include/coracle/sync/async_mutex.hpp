@@ -1,9 +1,9 @@
 // coracle/sync/async_mutex.hpp -- mutual exclusion that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/waited_word.hpp>
+#include <coracle/sync/detail/contended_lock.hpp>
 #include <cstdint>
 #include <utility>
 
@@ -45,11 +45,9 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
 /// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
 /// Threads       all members are thread-safe; any thread may unlock.
 /// Cost          24 bytes; no allocation; uncontended, one atomic operation to lock and one to unlock.
-class async_mutex {
+class async_mutex : detail::contended_lock<async_mutex> {
  public:
   async_mutex() noexcept = default;
-  async_mutex(const async_mutex&) = delete;
-  async_mutex& operator=(const async_mutex&) = delete;
   /// Requires: not held.
   ~async_mutex() {
     CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == is_free,
@@ -75,33 +73,26 @@ class async_mutex {
 
  private:
   friend class async_condition_variable;
-  struct no_promise {};
-  /// A waiter. On an executor it does not get the lock before it runs there, because otherwise the lock would
-  /// be held while the waiter is in the executor's queue: this frame is posted in place of the coroutine, and
-  /// tries again.
-  struct contender : detail::queued_waiter, detail::basic_callback_frame<no_promise> {
-    contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
-        : queued_waiter(suspended, on_stop), basic_callback_frame(&try_again) {}
-    static void try_again(basic_callback_frame* frame) {
-      auto& self = static_cast<contender&>(*frame);
-      const std::coroutine_handle<> coroutine = self.coroutine;
-      self.queued_waiter::handle = coroutine;
-      if (self.mutex->arrive(self)) detail::resume_on_return(coroutine);
-    }
-    detail::plain<std::coroutine_handle<>> coroutine;  // while `handle` is this frame's
-    detail::plain<async_mutex*> mutex = nullptr;
-    detail::plain<std::uintptr_t> overtaken = 0;  // how often, in the unit of the word
-  };
+  friend contended_lock;
+  friend detail::contender<async_mutex>;
+  using contender = detail::contender<async_mutex>;
 
-  static constexpr bool may_be_taken(std::uintptr_t word) noexcept {
-    return word == is_free || ((word & (is_held | one_comes)) == one_comes && word < overtaken_enough);
+  static constexpr bool may_be_taken(word seen) noexcept {
+    return seen == is_free ||
+           ((seen & (is_held | one_comes)) == one_comes && detail::overtaking::is_allowed(seen));
   }
   /// Requires: it may be taken.
-  static constexpr std::uintptr_t taken(std::uintptr_t word) noexcept {
-    return word == is_free ? is_held : (word | is_held) + one_overtaking;
+  static constexpr word taken(word seen) noexcept {
+    return seen == is_free ? is_held : (seen | is_held) + detail::overtaking::once;
   }
-  [[nodiscard]] std::uintptr_t held() const noexcept {
-    return state_.queue.empty() ? is_held : state_.waited_for;
+  // For contended_lock.
+  detail::wait_queue& queue() noexcept { return state_.queue; }
+  static constexpr word holders(word seen) noexcept { return seen & is_held; }
+  static constexpr bool lets_in(word seen, const contender&) noexcept { return seen == is_free; }
+  static constexpr bool may_wake(word) noexcept { return true; }
+  static constexpr word with(word, const contender&) noexcept { return is_held; }
+  static constexpr word waited_for(word seen) noexcept {
+    return seen == is_held ? decltype(state_)::waited_for : seen;
   }
   CORACLE_SAVES_REGISTERS() bool try_lock_contended() noexcept {
     const std::uintptr_t seen = state_.lock();
@@ -112,32 +103,17 @@ class async_mutex {
   bool enqueue(contender& arriving) noexcept;
   bool wait(contender& arriving, std::uintptr_t seen) noexcept;
   bool withdraw(contender& waiting) noexcept;
-  bool arrive(contender& woken) noexcept;
   void lock_for(contender& suspended) noexcept;
   void unlock_contended(std::uintptr_t seen) noexcept;
   void unlock_queue() noexcept;
-  void let_next_in() noexcept;
 
   // is_free: not held; is_held: held, no waiters; waited_for, or the address of the only waiter, which has no
-  // executor: held, with waiters. With `one_comes` a waiter was woken and has yet to try again; it is
-  // `queued`, but not linked, and unlock() wakes no other. Then `is_held` tells whether the mutex is held,
-  // and the bits above `one_comes` count how often the waiter was overtaken. The lock of the word is not the
-  // lock that users hold. Without waiters the queue may still hold waiters whose choice was lost.
-  //   free, nobody waits        lock, try_lock            -> held
-  //   held, nobody waits        unlock                    -> free
-  //   held, waited for          unlock, no executor or overtaken enough      -> held, by the first waiter
-  //                             unlock, else                                 -> free, one comes
-  //   free, one comes           lock, try_lock, unless overtaken enough      -> held, one comes, one more
-  //                             the waiter tries                             -> held
-  //   held, one comes           unlock                                       -> free, one comes
-  //                             the waiter tries, and is the first again     -> held, waited for
+  // executor: held, with waiters. With `one_comes`, `is_held` tells whether the mutex is held, and
+  // contended_lock says the rest. The lock of the word is not the lock that users hold. Without waiters the
+  // queue may still hold waiters whose choice was lost.
   //   [M1] is_free -> is_held  acquire  see the last holder's writes   pairs with B2
   //   [M2] load                relaxed  a load before B3: a lone waiter is served without the lock
-  static constexpr std::uintptr_t is_free = 0, is_held = 2, one_comes = 4, one_overtaking = 8;
-  static constexpr std::uintptr_t most_overtakings = detail::is_modelled ? 4 : 1024;
-  static constexpr std::uintptr_t overtaken_enough = most_overtakings * one_overtaking;
-  /// How many overtakings a waiter's failed attempt counts as.
-  static constexpr std::uintptr_t overtakings_of_a_loss = most_overtakings / 4;
+  static constexpr word is_free = 0, is_held = 2, one_comes = detail::overtaking::one_comes;
   detail::waited_word<detail::exchanged_word<std::uintptr_t>> state_{is_free};
 };
 
@@ -184,7 +160,6 @@ inline bool async_mutex::enqueue(contender& arriving) noexcept {
 }
 /// Called with the lock of the word held, which it releases. Returns false if stop is requested.
 inline bool async_mutex::wait(contender& arriving, std::uintptr_t seen) noexcept {
-  arriving.mutex = this;
   if ((seen & one_comes) == 0) return state_.wait(arriving, seen, arriving.home ? is_free : is_held);
   const bool waits = state_.queue.push(arriving);
   state_.unlock(seen);
@@ -194,46 +169,9 @@ inline bool async_mutex::wait(contender& arriving, std::uintptr_t seen) noexcept
 inline bool async_mutex::withdraw(contender& waiting) noexcept {
   const std::uintptr_t seen = state_.lock();
   if ((seen & one_comes) == 0) return state_.withdraw(waiting, seen, is_held);
-  const bool comes = waiting.is_queued_alone();
-  const bool waited = comes ? waiting.cancel() : state_.queue.withdraw(waiting);
+  const bool must_wake = cancel(waiting);
   state_.unlock(seen);
-  return waited && !comes;
-}
-
-/// A woken waiter tries to take the lock. Returns false if it keeps waiting; it may be destroyed by then.
-inline bool async_mutex::arrive(contender& woken) noexcept {
-  const std::uintptr_t seen = state_.lock();
-  const bool is_taken = (seen & is_held) != 0;
-  const bool is_cancelled = woken.progress() == detail::queued_waiter::cancelled;
-  if (is_taken && !is_cancelled) {
-    woken.overtaken = (seen & ~(is_held | one_comes)) + overtakings_of_a_loss * one_overtaking;
-    state_.queue.put_in_front(woken);
-    state_.unlock(state_.waited_for);
-    return false;
-  }
-  const bool takes = !is_cancelled && woken.leave();
-  is_taken || takes ? state_.unlock(held()) : let_next_in();
-  return true;
-}
-
-/// Called with the lock of the word held, which it releases, by the holder or by a woken waiter that does not
-/// take the mutex. Wakes the first in the queue, or hands it the lock; if there is none the mutex is free.
-CORACLE_NOINLINE() inline void async_mutex::let_next_in() noexcept {
-  while (detail::queued_waiter* const first = state_.queue.first_to_serve()) {
-    contender& next = static_cast<contender&>(*first);
-    const bool comes = next.home && next.overtaken < overtaken_enough;
-    if (comes) {
-      state_.queue.detach(next);
-      next.coroutine = std::exchange(next.queued_waiter::handle, next.basic_callback_frame::handle());
-      state_.unlock(one_comes | next.overtaken);
-    } else {
-      if (!next.claim()) continue;
-      state_.queue.take(next);
-      state_.unlock(held());
-    }
-    return next.wake();
-  }
-  state_.unlock(is_free);
+  return must_wake;
 }
 
 /// Wakes a coroutine once it has the lock: now, or in its turn. Not cancellable in between.
@@ -242,9 +180,8 @@ inline void async_mutex::lock_for(contender& suspended) noexcept {
   if (suspended.home ? seen != is_free : !may_be_taken(seen)) {
     static_cast<void>(wait(suspended, seen));
   } else if (suspended.home) {
-    suspended.mutex = this;
     static_cast<void>(state_.queue.push(suspended));
-    let_next_in();
+    let_in(is_free);
   } else {
     static_cast<void>(state_.queue.serve_at_once(suspended));
     state_.unlock(taken(seen));
@@ -254,7 +191,7 @@ inline void async_mutex::lock_for(contender& suspended) noexcept {
 
 inline void async_mutex::unlock() noexcept {
   const std::uintptr_t seen = state_.load(detail::memory_order_relaxed); /*M2*/
-  const auto nobody_waits = [](std::uintptr_t word) { return word == is_held; };
+  const auto nobody_waits = [](word each) { return each == is_held; };
   if (!nobody_waits(seen) || !state_.change_if(nobody_waits, is_free)) unlock_contended(seen);
 }
 
@@ -268,6 +205,6 @@ CORACLE_NOINLINE() inline void async_mutex::unlock_queue() noexcept {
                   "unlock() of an async_mutex that is not held: lock it first, and unlock it once");
   if ((seen & one_comes) != 0) return state_.unlock(seen - is_held);
   state_.queue_up(seen);
-  let_next_in();
+  let_in(is_free);
 }
 }  // namespace coracle

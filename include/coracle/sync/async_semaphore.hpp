@@ -1,8 +1,10 @@
 // coracle/sync/async_semaphore.hpp -- a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/locked_word.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
+#include <coracle/sync/detail/contended_lock.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,35 +34,38 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
 ///     co_await fetch(url);  // in at most eight coroutines at a time
 ///
 /// Prefer async_mutex for a single permit that its holder releases: it checks more.
-/// Order         first come, first served: permits are handed over, without barging; none is lost.
+/// Order         first come, first served, with the bounded exception of async_mutex: a permit that is
+///               released is not held for a waiter while that is in its executor's queue. At most 1024
+///               coroutines overtake the first waiter, and at most four of its attempts fail, without losing
+///               its place; then the permit is reserved for it. Of several permits that are released
+///               together, only one can be overtaken; the others are handed over, and so is each outside any
+///               executor.
 /// Resumes on    the executor on which the waiter suspended; outside any executor, inside release(), on its
 ///               thread.
 /// Cancellation  a stop request ends the wait; no permit is taken.
 /// Exceptions    the await: operation_cancelled, without a permit. The members are noexcept.
 /// Threads       all members are thread-safe. The last waiter to be woken may destroy it.
 /// Cost          24 bytes; no allocation; without waiters, one atomic operation to acquire, one to release.
-class async_semaphore {
+class async_semaphore : detail::contended_lock<async_semaphore> {
  public:
-  /// The maximum number of free permits.
-  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max() / 4; }
+  /// The maximum number of free permits, about 5 x 10^14.
+  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max() >> 14; }
 
   /// Requires: 0 <= permits <= max().
   explicit async_semaphore(std::ptrdiff_t permits) noexcept
-      : state_(static_cast<std::uint64_t>(permits) * one_permit) {
+      : state_(static_cast<word>(permits) * one_permit) {
     CORACLE_REQUIRE(permits >= 0,
                     "an async_semaphore was made with a negative number of permits: begin with 0 or more");
     CORACLE_REQUIRE(permits <= max(),
                     "an async_semaphore was made with more than max() permits: begin with fewer");
   }
-  async_semaphore(const async_semaphore&) = delete;
-  async_semaphore& operator=(const async_semaphore&) = delete;
   /// Requires: no coroutine is waiting.
   ~async_semaphore() {
-    CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) != waited_for,
+    CORACLE_REQUIRE((state_.load(detail::memory_order_relaxed) & (others_wait | one_comes)) == 0,
                     "an async_semaphore was destroyed while coroutines wait for it");
   }
 
-  /// Acquires a permit if one is free and no coroutine is queued. If it returns true, the caller must
+  /// Acquires a permit if one is free and not reserved for a waiter. If it returns true, the caller must
   /// release(). Never suspends.
   [[nodiscard("if it returns true there is a permit to release")]] bool try_acquire() noexcept;
 
@@ -70,26 +75,49 @@ class async_semaphore {
   acquire_operation acquire() noexcept;
   /// Awaitable of an async_semaphore_permit.
   scoped_acquire_operation scoped_acquire() noexcept;
-  /// Releases `n` permits, to the first waiters first. Requires: n >= 0, and max() is not exceeded.
+  /// Releases `n` permits, and wakes as many of the first waiters. Requires: n >= 0, and max() is not exceeded.
   void release(std::ptrdiff_t n = 1) noexcept;
 
  private:
-  bool enqueue(detail::queued_waiter& arriving) noexcept;
-  bool withdraw(detail::queued_waiter& waiting) noexcept;
-  void hand_over(std::uint64_t permits, std::uint64_t begun) noexcept;
+  friend contended_lock;
+  friend detail::contender<async_semaphore>;
+  using contender = detail::contender<async_semaphore>;
 
-  // The number of free permits, in units of one_permit; or waited_for: none is free, and queue_ has waiters.
-  // It changes only under its lock. While permits are free, queue_ holds only waiters whose choice was lost.
+  static constexpr bool may_be_taken(word seen) noexcept {
+    return seen >= one_permit && ((seen & one_comes) == 0 || detail::overtaking::is_allowed(seen));
+  }
+  /// Requires: one may be taken.
+  static constexpr word taken(word seen) noexcept {
+    return seen - one_permit + ((seen & one_comes) != 0 ? detail::overtaking::once : 0);
+  }
+  // For contended_lock. While one comes, a single free permit is meant for it.
+  detail::wait_queue& queue() noexcept { return queue_; }
+  static constexpr word holders(word seen) noexcept { return seen & ~(one_permit - 1); }
+  static constexpr bool lets_in(word seen, const contender&) noexcept {
+    return seen >= ((seen & one_comes) == 0 ? one_permit : 2 * one_permit);
+  }
+  static constexpr bool may_wake(word seen) noexcept { return (seen & one_comes) == 0; }
+  static constexpr word with(word seen, const contender&) noexcept { return seen - one_permit; }
+  static constexpr word waited_for(word seen) noexcept { return seen | others_wait; }
+
+  bool enqueue(contender& arriving) noexcept;
+  bool withdraw(contender& waiting) noexcept;
+  void release_contended(word permits, word begun) noexcept;
+
+  // The number of free permits, in units of one_permit; others_wait: queue_ has waiters; one_comes, as
+  // contended_lock says. It changes only under its lock. While others wait, no permit is free, except one if
+  // one comes. Without others_wait, queue_ may hold waiters whose choice was lost.
   //   [P1] load  relaxed  a load before B3, to avoid taking the lock if there is no permit
-  static constexpr std::uint64_t waited_for = 2, one_permit = 4, too_many = std::uint64_t{1} << 63;
+  static constexpr word others_wait = 2, one_comes = detail::overtaking::one_comes;
+  static constexpr word one_permit = detail::overtaking::free_for_others, too_many = word{1} << 63;
   static constexpr const char* exceeded =
       "release() of more permits than an async_semaphore can have: release each that was acquired once";
-  detail::exchanged_word<std::uint64_t> state_;
+  detail::exchanged_word<word> state_;
   detail::wait_queue queue_;
 };
 
 class [[nodiscard("no permit is taken until this is awaited")]] async_semaphore::acquire_operation
-    : public detail::stoppable_wait<acquire_operation> {
+    : public detail::stoppable_wait<acquire_operation, contender> {
  public:
   explicit acquire_operation(async_semaphore& semaphore) noexcept : semaphore_(semaphore) {}
   using stoppable_wait::try_at_once;
@@ -126,53 +154,47 @@ inline async_semaphore::scoped_acquire_operation async_semaphore::scoped_acquire
 
 inline bool async_semaphore::try_acquire() noexcept {
   if (state_.load_unlocked(detail::memory_order_relaxed) < one_permit) return false; /*P1*/
-  const std::uint64_t seen = state_.lock();
-  const bool has_one = seen >= one_permit;
-  state_.unlock(has_one ? seen - one_permit : seen);
+  const word seen = state_.lock();
+  const bool has_one = may_be_taken(seen);
+  state_.unlock(has_one ? taken(seen) : seen);
   return has_one;
 }
 
 /// Returns false if it took a permit instead, or if stop is requested.
-inline bool async_semaphore::enqueue(detail::queued_waiter& arriving) noexcept {
-  const std::uint64_t seen = state_.lock();
-  if (seen >= one_permit) {
-    state_.unlock(queue_.serve_at_once(arriving) ? seen - one_permit : seen);
+inline bool async_semaphore::enqueue(contender& arriving) noexcept {
+  const word seen = state_.lock();
+  if (may_be_taken(seen)) {
+    state_.unlock(queue_.serve_at_once(arriving) ? taken(seen) : seen);
     return false;
   }
   const bool waits = queue_.push(arriving);
-  state_.unlock(waits ? waited_for : seen);
+  state_.unlock(waits ? seen | others_wait : seen);
   return waits;
 }
 
-inline bool async_semaphore::withdraw(detail::queued_waiter& waiting) noexcept {
-  const std::uint64_t seen = state_.lock();
-  const bool waited = queue_.withdraw(waiting);
-  state_.unlock(seen == waited_for && queue_.empty() ? 0 : seen);
-  return waited;
+inline bool async_semaphore::withdraw(contender& waiting) noexcept {
+  const word seen = state_.lock();
+  const bool must_wake = cancel(waiting);
+  state_.unlock(queue_.empty() ? seen & ~others_wait : seen);
+  return must_wake;
 }
 
 inline void async_semaphore::release(std::ptrdiff_t n) noexcept {
   CORACLE_REQUIRE(n >= 0,
                   "release() of a negative number of permits of an async_semaphore: release 0 or more");
   CORACLE_REQUIRE(n <= max(), exceeded);
-  const std::uint64_t permits = static_cast<std::uint64_t>(n) * one_permit;
-  const std::uint64_t seen = state_.begin_lock();
+  const word permits = static_cast<word>(n) * one_permit;
+  const word seen = state_.begin_lock();
   // One test, which includes the bit that is set only above max() permits.
-  if (((seen + permits) & (state_.lock_bit | waited_for | too_many)) != 0) return hand_over(permits, seen);
+  if (((seen + permits) & (state_.lock_bit | others_wait | too_many)) != 0)
+    return release_contended(permits, seen);
   state_.unlock(seen + permits);
 }
 
 CORACLE_NOINLINE()
-inline void async_semaphore::hand_over(std::uint64_t permits, std::uint64_t begun) noexcept {
-  permits += state_.end_lock(begun) & ~waited_for;
-  CORACLE_REQUIRE(permits < too_many, exceeded);
-  detail::wake_list served;
-  for (; permits >= one_permit; permits -= one_permit) {
-    detail::queued_waiter* const each = queue_.claim();
-    if (!each) break;
-    served.add(*each);
-  }
-  state_.unlock(permits != 0 || queue_.empty() ? permits : waited_for);
-  served.wake();
+inline void async_semaphore::release_contended(word permits, word begun) noexcept {
+  const word sum = (state_.end_lock(begun) & ~others_wait) + permits;
+  CORACLE_REQUIRE(sum < too_many, exceeded);
+  let_in(sum);
 }
 }  // namespace coracle

@@ -1,8 +1,10 @@
 // coracle/sync/async_shared_mutex.hpp -- many readers or one writer, held across co_await; fair to writers.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/locked_word.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
+#include <coracle/sync/detail/contended_lock.hpp>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -44,27 +46,31 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
 ///     const auto lock = co_await mutex.scoped_lock_async();           // elsewhere: exclusive
 ///
 /// Prefer async_mutex unless readers hold the lock for long: across an await, or during a search.
-/// Order         first come, first served, writers and readers alike: nobody overtakes a waiter. Adjacent
-///               readers in the queue enter together. A reader must not lock a second time: if a writer has
-///               queued in between, that is a deadlock.
+/// Order         first come, first served, writers and readers alike, with the bounded exception of
+///               async_mutex: a free lock is not held for a waiter while that is in its executor's queue. At
+///               most 1024 coroutines overtake the first waiter, and at most four of its attempts fail,
+///               without losing its place; then the lock is reserved for it. Adjacent readers in the queue
+///               enter together. A reader must not lock a second time: if a writer has queued in between,
+///               that is a deadlock.
 /// Resumes on    the executor on which the waiter suspended; outside any executor, inside unlock() or
 ///               unlock_shared(), on its thread.
 /// Cancellation  a stop request ends the wait. Readers blocked only by a cancelled writer enter immediately.
 /// Exceptions    the await: operation_cancelled, without the lock. The members are noexcept.
 /// Threads       all members are thread-safe; any thread may unlock.
 /// Cost          24 bytes; no allocation; without waiters, one atomic operation to lock and one to unlock.
-class async_shared_mutex {
+class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
  public:
   async_shared_mutex() noexcept = default;
-  async_shared_mutex(const async_shared_mutex&) = delete;
-  async_shared_mutex& operator=(const async_shared_mutex&) = delete;
   /// Requires: not held.
   ~async_shared_mutex() {
     CORACLE_REQUIRE(state_.load(detail::memory_order_relaxed) == 0,
                     "an async_shared_mutex was destroyed while it was held: unlock it first");
   }
 
-  enum entrant : std::uint64_t { one_writer = 4, one_reader = 8 };
+  enum entrant : std::uint64_t {
+    one_writer = detail::overtaking::free_for_others,
+    one_reader = 2 * one_writer
+  };
   template <entrant Who, class Lock>
   class enter_operation;
   using lock_operation = enter_operation<one_writer, void>;
@@ -80,11 +86,11 @@ class async_shared_mutex {
   lock_operation lock_async() noexcept;
   /// Awaitable of an async_shared_mutex_lock.
   scoped_lock_operation scoped_lock_async() noexcept;
-  /// Admits the first waiter and, if that is a reader, the readers directly behind it. Requires: held
+  /// Wakes the first waiter; if that is a reader, it admits the readers directly behind it. Requires: held
   /// exclusively.
   void unlock() noexcept { leave(one_writer); }
 
-  /// Locks shared if possible; fails also if a writer waits. If it returns true, the caller must
+  /// Locks shared if possible; fails also if the lock is reserved for a waiter. If it returns true, the caller must
   /// unlock_shared(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock_shared() noexcept {
     return try_enter(one_reader);
@@ -93,42 +99,66 @@ class async_shared_mutex {
   lock_shared_operation lock_shared_async() noexcept;
   /// Awaitable of an async_shared_mutex_shared_lock.
   scoped_lock_shared_operation scoped_lock_shared_async() noexcept;
-  /// The last reader admits the first waiter. Requires: the caller holds a shared lock.
+  /// The last reader wakes the first waiter. Requires: the caller holds a shared lock.
   void unlock_shared() noexcept { leave(one_reader); }
 
  private:
+  friend contended_lock;
+  friend detail::contender<async_shared_mutex>;
+  using contender = detail::contender<async_shared_mutex>;
   /// A waiter, as a reader or a writer.
-  struct request : detail::queued_waiter {
-    using queued_waiter::queued_waiter;
+  struct request : contender {
+    using contender::contender;
     entrant who = one_reader;
   };
 
-  static bool admits(std::uint64_t state, entrant who) noexcept {
-    return who == one_writer ? state == 0 : (state & (queued | one_writer)) == 0;
+  static constexpr bool is_free_for(word seen, entrant who) noexcept {
+    return who == one_writer ? seen < one_writer : (seen & one_writer) == 0;
   }
+  static constexpr bool admits(word seen, entrant who) noexcept {
+    const bool is_reserved =
+        (seen & one_comes) == 0 ? (seen & queued) != 0 : !detail::overtaking::is_allowed(seen);
+    return is_free_for(seen, who) && !is_reserved;
+  }
+  /// Requires: it admits `who`.
+  static constexpr word entered(word seen, entrant who) noexcept {
+    return seen + who + ((seen & one_comes) != 0 ? detail::overtaking::once : 0);
+  }
+  // For contended_lock.
+  detail::wait_queue& queue() noexcept { return queue_; }
+  static constexpr word holders(word seen) noexcept { return seen & ~(word{one_writer} - 1); }
+  static bool lets_in(word seen, const contender& first) noexcept {
+    return (seen & one_comes) == 0 && is_free_for(seen, static_cast<const request&>(first).who);
+  }
+  static constexpr bool may_wake(word seen) noexcept { return seen < one_writer; }
+  static word with(word seen, const contender& first) noexcept {
+    return seen + static_cast<const request&>(first).who;
+  }
+  static constexpr word waited_for(word seen) noexcept { return seen | queued; }
+
   bool try_enter(entrant who) noexcept;
   /// Called if the lock is held although the state admits the caller, and may still do so afterwards.
   CORACLE_SAVES_REGISTERS() bool try_enter_contended(entrant who) noexcept {
-    const std::uint64_t seen = state_.lock();
+    const word seen = state_.lock();
     const bool enters = admits(seen, who);
-    state_.unlock(enters ? seen + who : seen);
+    state_.unlock(enters ? entered(seen, who) : seen);
     return enters;
   }
   bool enqueue(request& arriving) noexcept;
   bool withdraw(request& waiting) noexcept;
   void leave(entrant who) noexcept;
   void leave_slowly(entrant who) noexcept;
-  void let_waiters_in(std::uint64_t state) noexcept;
 
-  // Readers in units of one_reader; one_writer; queued: queue_ has waiters. Nobody enters past `queued`,
-  // which changes only under the lock. The thread that makes the first waiter admissible admits it.
+  // Readers in units of one_reader; one_writer; queued: queue_ has waiters; one_comes, as contended_lock says.
+  // Nobody enters past `queued` unless one comes. Both change only under the lock. The thread that makes the
+  // first waiter admissible wakes or admits it.
   //   [S1] enter   acquire  see the writes of previous holders            pairs with S2, B2
   //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
-  static constexpr std::uint64_t queued = 2;
+  static constexpr word queued = 2, one_comes = detail::overtaking::one_comes;
   // A leaving writer clears one_writer, and a leaving reader finds it clear; anything else is an unlock
   // without a lock.
-  static constexpr std::uint64_t nobody_was_in = (std::uint64_t{1} << 63) | one_writer;
-  detail::locked_word<std::uint64_t> state_{0};
+  static constexpr word nobody_was_in = (word{1} << 63) | one_writer;
+  detail::locked_word<word> state_{0};
   detail::wait_queue queue_;
 };
 
@@ -175,19 +205,19 @@ async_shared_mutex::scoped_lock_shared_async() noexcept {
 }
 
 inline bool async_shared_mutex::try_enter(entrant who) noexcept {
-  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
+  word seen = state_.load(detail::memory_order_relaxed);
   while (admits(seen & ~state_.lock_bit, who)) {
     if ((seen & state_.lock_bit) != 0) return try_enter_contended(who);
-    if (state_.change(seen, seen + who, detail::memory_order_acquire)) return true; /*S1*/
+    if (state_.change(seen, entered(seen, who), detail::memory_order_acquire)) return true; /*S1*/
   }
   return false;
 }
 
 /// Returns false if it could enter after all, or if stop is requested.
 inline bool async_shared_mutex::enqueue(request& arriving) noexcept {
-  const std::uint64_t seen = state_.lock();
+  const word seen = state_.lock();
   if (admits(seen, arriving.who)) {
-    state_.unlock(queue_.serve_at_once(arriving) ? seen + arriving.who : seen);
+    state_.unlock(queue_.serve_at_once(arriving) ? entered(seen, arriving.who) : seen);
     return false;
   }
   const bool waits = queue_.push(arriving);
@@ -196,14 +226,14 @@ inline bool async_shared_mutex::enqueue(request& arriving) noexcept {
 }
 
 inline bool async_shared_mutex::withdraw(request& waiting) noexcept {
-  const std::uint64_t seen = state_.lock();
-  const bool waited = queue_.withdraw(waiting);
-  let_waiters_in(seen);
-  return waited;
+  const word seen = state_.lock();
+  const bool must_wake = cancel(waiting);
+  let_in(seen & ~queued);
+  return must_wake;
 }
 
 inline void async_shared_mutex::leave(entrant who) noexcept {
-  std::uint64_t seen = state_.load(detail::memory_order_relaxed);
+  word seen = state_.load(detail::memory_order_relaxed);
   // One test, which includes states that no valid unlock leaves.
   while (((seen - who) & (state_.lock_bit | nobody_was_in)) == 0 && seen != (queued | who)) {
     if (state_.change(seen, seen - who, detail::memory_order_release)) return; /*S2*/
@@ -211,32 +241,12 @@ inline void async_shared_mutex::leave(entrant who) noexcept {
   leave_slowly(who);
 }
 CORACLE_NOINLINE() inline void async_shared_mutex::leave_slowly(entrant who) noexcept {
-  const std::uint64_t left = state_.lock() - who;
+  const word left = state_.lock() - who;
   CORACLE_REQUIRE(
       (left & nobody_was_in) == 0,
       who == one_writer
           ? "unlock() of an async_shared_mutex that no writer holds: readers call unlock_shared()"
           : "unlock_shared() of an async_shared_mutex that no reader holds: writers call unlock()");
-  let_waiters_in(left);
-}
-
-/// Called with the lock held; releases it, and wakes the waiters that `state` admits. Touches nothing
-/// afterwards.
-CORACLE_NOINLINE() inline void async_shared_mutex::let_waiters_in(std::uint64_t state) noexcept {
-  state &= ~queued;
-  detail::wake_list entering;
-  for (auto* each = static_cast<request*>(queue_.front()); each && (state & queued) == 0;) {
-    request& next = *std::exchange(each, static_cast<request*>(each->next));
-    if (next.is_lost()) continue;
-    if (!admits(state, next.who)) {
-      state |= queued;
-    } else if (next.claim()) {
-      queue_.take(next);
-      state += next.who;
-      entering.add(next);
-    }
-  }
-  state_.unlock(state);
-  entering.wake();
+  let_in(left & ~queued);
 }
 }  // namespace coracle

@@ -14,7 +14,8 @@ import gdb
 from . import functions, memory, names
 
 _RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
-_NODE_SIZES = {"queued_waiter": 64, "async_mutex::contender": 104}
+_CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
+_NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS}
 _COROUTINE_OF_CONTENDER = 80
 _MOST_FRAMES = 100  # of a machine's stack
 _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
@@ -140,7 +141,7 @@ class Operation:
         self.name = name  # as async_mutex::lock_operation
         self.type_name = type_name  # the same as debug information has it
         self.primitive = re.sub(r"::[a-z_]*_operation$", "", name)  # as async_mutex
-        self.is_contender = kind == "async_mutex::contender"
+        self.is_contender = kind in _CONTENDERS
         self.place_of_object = _place_of_object(type_name, kind)
 
 
@@ -184,7 +185,7 @@ class Wait:
         if self.object is not None:
             value = memory.word(self.object) or 0
             self.is_sure = value == self.node
-            return self.is_sure or (self.primitive == "async_mutex" and value & 4 != 0)
+            return self.is_sure or (self.operation.is_contender and value & 4 != 0)
         return True
 
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <coracle/core/timer_service.hpp>
 #include <cstdint>
+#include <new>
 
 namespace coracle::detail {
 /// A queue of deadlines in which adding and removing one costs the same however many there are: a
@@ -26,7 +27,7 @@ class timer_wheel {
  public:
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
-  explicit timer_wheel(std::uint64_t now) noexcept;
+  explicit timer_wheel(std::uint64_t now) noexcept : now_(now) {}
   timer_wheel(const timer_wheel&) = delete;
   timer_wheel& operator=(const timer_wheel&) = delete;
 
@@ -55,8 +56,8 @@ class timer_wheel {
   // follows from the deadline alone.
   static constexpr unsigned digit_bits = 6, slots_per_level = 1u << digit_bits, levels = 11;
   struct slot {
-    timer_link nodes;            // a ring
-    std::uint64_t earliest = 0;  // not after the first deadline in the ring; means nothing if that is empty
+    timer_link nodes;        // a ring
+    std::uint64_t earliest;  // not after the first deadline in the ring
   };
   struct position {
     unsigned level, index;
@@ -87,19 +88,20 @@ class timer_wheel {
   std::uint64_t now_;
   plain<unsigned> used_levels_ = 0;  // bit l: some slot of level l is used
   std::uint64_t used_slots_[levels] = {};
-  slot slots_[levels][slots_per_level];
+  // Initialised when first used: clearing 17 KB would take longer than the life of a short io_service.
+  union {
+    slot slots_[levels][slots_per_level];
+  };
 };
-
-inline timer_wheel::timer_wheel(std::uint64_t now) noexcept : now_(now) {
-  for (auto& level : slots_) {
-    for (slot& each : level) each.nodes.next = each.nodes.previous = &each.nodes;
-  }
-}
 
 inline void timer_wheel::place(timer_node& node) noexcept {
   const position p = position_of(node.deadline);
   slot& its = slots_[p.level][p.index];
-  if (its.nodes.next == &its.nodes || node.deadline < its.earliest) its.earliest = node.deadline;
+  if ((used_slots_[p.level] >> p.index & 1) == 0) {
+    ::new (static_cast<void*>(&its)) slot{{&its.nodes, &its.nodes}, node.deadline};
+  } else if (node.deadline < its.earliest) {
+    its.earliest = node.deadline;
+  }
   node.next = &its.nodes;
   node.previous = its.nodes.previous;
   its.nodes.previous->next = &node;
@@ -140,7 +142,6 @@ inline void timer_wheel::move_down(position p) noexcept {
   timer_link& ring = slots_[p.level][p.index].nodes;
   timer_link* each = ring.next;
   timer_link* from_end = ring.previous;
-  ring.next = ring.previous = &ring;
   mark_empty(p);
   for (bool met = false; each != &ring;) {
     timer_link* const next = each->next;

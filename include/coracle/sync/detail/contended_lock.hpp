@@ -1,0 +1,126 @@
+// coracle/sync/detail/contended_lock.hpp -- a lock that a woken waiter takes itself, with bounded overtaking.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/queued_waiter.hpp>
+#include <coracle/core/detail/wait_queue.hpp>
+#include <cstdint>
+#include <utility>
+
+namespace coracle::detail {
+/// The bits of a lock's word that say that a waiter was woken, and how often it has been overtaken. The others
+/// belong to the lock: `free_for_others`, and those below `one_comes`.
+struct overtaking {
+  static constexpr std::uint64_t one_comes = 4, once = 8, free_for_others = 1 << 14;
+  static constexpr std::uint64_t most = is_modelled ? 4 : 1024, enough = most * once;
+  /// What a failed attempt of the waiter adds.
+  static constexpr std::uint64_t of_a_loss = most / 4 * once;
+  static constexpr std::uint64_t count = free_for_others - once;
+  static_assert(enough <= count);
+
+  /// Requires: one comes.
+  static constexpr bool is_allowed(std::uint64_t word) noexcept { return (word & count) < enough; }
+};
+
+struct no_promise {};
+/// A waiter. On an executor it does not get the lock before it runs there, because otherwise the lock would be
+/// held while the waiter is in the executor's queue: this frame is posted in place of the coroutine, and tries
+/// again.
+template <class Lock>
+struct contender : queued_waiter, basic_callback_frame<no_promise> {
+  contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
+      : queued_waiter(suspended, on_stop), basic_callback_frame(&try_again) {}
+  static void try_again(basic_callback_frame* frame) {
+    auto& self = static_cast<contender&>(*frame);
+    const std::coroutine_handle<> suspended = self.coroutine;
+    self.queued_waiter::handle = suspended;
+    if (self.lock->arrive(self)) resume_on_return(suspended);
+  }
+  [[nodiscard]] bool may_be_overtaken() const noexcept { return home && overtaken < overtaking::enough; }
+  /// Requires: detached from the queue. The caller wakes it.
+  void set_out(Lock& wanted) noexcept {
+    lock = &wanted;
+    coroutine = std::exchange(queued_waiter::handle, basic_callback_frame::handle());
+  }
+
+  plain<std::coroutine_handle<>> coroutine;  // while `handle` is this frame's
+  plain<Lock*> lock = nullptr;
+  plain<std::uint64_t> overtaken = 0;  // how often, in the unit of the word
+};
+
+/// Base of a lock whose first waiter is woken when the lock becomes free, and takes it once it runs. Until
+/// then others may take it, `overtaking::most` times; then it is reserved for this waiter. One waiter at a
+/// time is on its way: it is `queued`, but not linked. `Lock` has the word `state_`, with its own lock, the
+/// wait_queue queue(), and
+///
+///     static word holders(word);       // the word without what it says of waiters
+///     static bool lets_in(word, const contender<Lock>&);  // whether it can enter, being the first
+///     static bool may_wake(word);      // whether a waiter may be woken to try; if not, the lock is handed over
+///     static word with(word, const contender<Lock>&);     // the word once it has entered
+///     static word waited_for(word);    // the same, while others wait
+//
+//   free, nobody comes     unlock, no executor or overtaken enough   -> entered by the first waiter
+//                          unlock, else                              -> one comes
+//   free, one comes        a newcomer, unless overtaken enough       -> entered, one comes, one more
+//                          the waiter tries                          -> entered by it
+//   not free, one comes    unlock                                    -> one comes
+//                          the waiter tries, and is the first again  -> waited for
+template <class Lock>
+class contended_lock {
+ public:
+  contended_lock(const contended_lock&) = delete;
+  contended_lock& operator=(const contended_lock&) = delete;
+
+ protected:
+  using word = std::uint64_t;
+  contended_lock() noexcept = default;
+  ~contended_lock() = default;
+
+  /// A woken waiter tries to enter. Returns false if it keeps waiting; it may be destroyed by then.
+  bool arrive(contender<Lock>& woken) noexcept {
+    const word seen = self().state_.lock(), inside = Lock::holders(seen);
+    const bool is_cancelled = woken.progress() == queued_waiter::cancelled;
+    if (!is_cancelled && !Lock::lets_in(inside, woken)) {
+      woken.overtaken = (seen & overtaking::count) + overtaking::of_a_loss;
+      self().queue().put_in_front(woken);
+      self().state_.unlock(Lock::waited_for(inside));
+      return false;
+    }
+    let_in(!is_cancelled && woken.leave() ? Lock::with(inside, woken) : inside);
+    return true;
+  }
+  /// Called with the lock of the word held, which it releases; `state` does not say that others wait. Wakes
+  /// the first in the queue, or hands it the lock, and all that `state` still lets in. Touches nothing
+  /// afterwards.
+  CORACLE_NOINLINE() void let_in(word state) noexcept {
+    wait_queue& queue = self().queue();
+    wake_list woken;
+    contender<Lock>* first;
+    while ((first = static_cast<contender<Lock>*>(queue.first_to_serve())) && Lock::lets_in(state, *first)) {
+      if (Lock::may_wake(state) && first->may_be_overtaken()) {
+        queue.detach(*first);
+        first->set_out(self());
+        state |= overtaking::one_comes | first->overtaken;
+      } else {
+        if (!first->claim()) continue;
+        queue.take(*first);
+        state = Lock::with(state, *first);
+      }
+      woken.add(*first);
+    }
+    self().state_.unlock(first ? Lock::waited_for(state) : state);
+    woken.wake();
+  }
+  /// As wait_queue::withdraw(), with the lock of the word held, except that a waiter on its way is cancelled
+  /// and not woken again.
+  [[nodiscard]] bool cancel(contender<Lock>& waiting) noexcept {
+    const bool comes = waiting.is_queued_alone();
+    const bool waited = comes ? waiting.cancel() : self().queue().withdraw(waiting);
+    return waited && !comes;
+  }
+
+ private:
+  friend contender<Lock>;
+  Lock& self() noexcept { return static_cast<Lock&>(*this); }
+};
+}  // namespace coracle::detail
