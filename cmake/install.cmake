@@ -7,24 +7,22 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/coracle)
 # The headers named <cppcoro/...> get a folder of their own: a user asks for them or never meets them.
 set(cppcoro_dir ${CMAKE_INSTALL_INCLUDEDIR}/coracle-cppcoro)
 
-set_target_properties(coracle_core PROPERTIES EXPORT_NAME core)
 set_target_properties(coracle_testing PROPERTIES EXPORT_NAME testing)
 set_target_properties(coracle_io PROPERTIES EXPORT_NAME io)
 set_target_properties(coracle_testing_io PROPERTIES EXPORT_NAME testing_io)
 set_target_properties(coracle_cppcoro PROPERTIES EXPORT_NAME cppcoro)
 set_target_properties(coracle_model PROPERTIES EXPORT_NAME model)
-install(TARGETS coracle_core EXPORT coracle-core INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS coracle EXPORT coracle-coracle)
+install(TARGETS coracle EXPORT coracle-coracle INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS coracle_testing EXPORT coracle-testing)
 install(TARGETS coracle_io EXPORT coracle-io)
 install(TARGETS coracle_testing_io EXPORT coracle-testing_io)
 install(TARGETS coracle_cppcoro EXPORT coracle-cppcoro INCLUDES DESTINATION ${cppcoro_dir})
-install(TARGETS coracle_model EXPORT coracle-model)
+install(TARGETS coracle_model EXPORT coracle-model INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/coracle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY compat/cppcoro DESTINATION ${cppcoro_dir})
 
-# One export set a component: `core` alone needs no thread library.
-foreach(component IN ITEMS core coracle testing io testing_io cppcoro model)
+# One export set a component.
+foreach(component IN ITEMS coracle testing io testing_io cppcoro model)
   install(EXPORT coracle-${component} FILE coracle-${component}.cmake NAMESPACE coracle:: DESTINATION ${package_dir})
 endforeach()
 

@@ -3,8 +3,8 @@
 
 usage: single_header.py FILE
 
-One source file of the program defines CORACLE_IMPLEMENTATION before it includes FILE, as the thread pools and timers are
-compiled there. Everything else about the header is as with <coracle/coracle.hpp>.
+One source file of the program defines CORACLE_IMPLEMENTATION before it includes FILE, as what is in
+src/ is compiled there. Everything else about the header is as with <coracle/coracle.hpp>.
 """
 import re
 import sys
@@ -43,8 +43,9 @@ def main():
     writer = Writer()
     writer.add(ROOT / "include/coracle/coracle.hpp")
     declarations, writer.lines = writer.lines, []
-    for path in [*sorted((ROOT / "src/exec").glob("*.cpp")), *sorted((ROOT / "src/time").glob("*.cpp"))]:
-        writer.add(path)
+    for folder in ("core", "sync", "compose", "exec", "time"):
+        for path in sorted((ROOT / "src" / folder).glob("*.cpp")):
+            writer.add(path)
     licence = "".join(f"// {line}".rstrip() + "\n" for line in (ROOT / "LICENSE").read_text().splitlines())
     Path(sys.argv[1]).write_text(
         f"// coracle {version} in one header, without I/O: made by tools/single_header.py from the files named below.\n"

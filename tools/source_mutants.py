@@ -22,7 +22,7 @@ SECONDS = 300
 
 # header below include/coracle, or source that the program includes; program; what is wrong then; text; text instead
 MUTANTS = [
-    ("core/shared_task.hpp", "shared_task", "nothing", "    if (starts) add_handle();\n", "    if (starts) add_handle();\n"),
+    ("src/core/shared_task.cpp", "shared_task", "nothing", "  if (starts) add_handle();\n", "  if (starts) add_handle();\n"),
     ("core/detail/stoppable_wait.hpp", "events", "the end of a wait does not wait for its stop listener",
      "      return true;\n    node_.remove();\n", "      return true;\n"),
     ("core/detail/queued_waiter.hpp", "semaphore", "a wait that was stopped on the way into the queue is queued",
@@ -45,22 +45,22 @@ MUTANTS = [
     ("compose/detail/scope_state.hpp", "scope", "that a child was cancelled is noted after the lock is released",
      "    if (was_cancelled) any_cancelled_ = true;\n    leave(seen);\n",
      "    leave(seen);\n    if (was_cancelled) any_cancelled_ = true;\n"),
-    ("core/detail/stop_state.hpp", "stop", "remove() does not wait for the callback that runs",
+    ("src/core/stop_state.cpp", "stop", "remove() does not wait for the callback that runs",
      "  if (waits) waits_for_it_ = &returned;\n  unlock();\n  if (waits) returned.wait();\n",
      "  static_cast<void>(waits);\n  unlock();\n"),
-    ("core/detail/stop_state.hpp", "stop", "a callback that removes itself waits for itself",
+    ("src/core/stop_state.cpp", "stop", "a callback that removes itself waits for itself",
      "running_ == &listener && requester_ != &this_thread()", "running_ == &listener"),
-    ("core/detail/stop_state.hpp", "stop", "callbacks run before the reason is there",
+    ("src/core/stop_state.cpp", "stop", "callbacks run before the reason is there",
      "  reason_.store(why, memory_order_release); /*R2*/\n  requester_ = &this_thread();\n"
      "  while (!listeners_.empty()) run_next();\n",
      "  requester_ = &this_thread();\n  while (!listeners_.empty()) run_next();\n"
      "  reason_.store(why, memory_order_release); /*R2*/\n"),
-    ("core/shared_task.hpp", "shared_task", "the body has no handle of its own",
-     "    if (starts) add_handle();\n", ""),
+    ("src/core/shared_task.cpp", "shared_task", "the body has no handle of its own",
+     "  if (starts) add_handle();\n", ""),
     ("sync/detail/contended_lock.hpp", "mutex", "the next holder is woken before the lock of the queue is released",
      "    self().state_.unlock(first ? Lock::waited_for(state) : state);\n    woken.wake();\n",
      "    woken.wake();\n    self().state_.unlock(first ? Lock::waited_for(state) : state);\n"),
-    ("sync/async_mutex.hpp", "mutex", "a waiter that was stopped on the way holds it",
+    ("src/sync/async_mutex.cpp", "mutex", "a waiter that was stopped on the way holds it",
      "state_.unlock(state_.queue.serve_at_once(arriving) ? taken(seen) : seen);",
      "static_cast<void>(state_.queue.serve_at_once(arriving));\n  state_.unlock(taken(seen));"),
     ("sync/detail/contended_lock.hpp", "mutex", "a woken waiter that runs in vain does not wait again",
@@ -75,7 +75,7 @@ MUTANTS = [
      "return waited && !comes;", "return waited;"),
     ("sync/detail/contended_lock.hpp", "mutex", "a woken waiter does not claim its choice",
      "!is_cancelled && woken.leave() ?", "!is_cancelled && (woken.set_progress(queued_waiter::served), true) ?"),
-    ("sync/async_mutex.hpp", "mutex", "two waiters are woken",
+    ("src/sync/async_mutex.cpp", "mutex", "two waiters are woken",
      "  if ((seen & one_comes) != 0) return state_.unlock(seen - is_held);\n", ""),
     ("sync/async_semaphore.hpp", "contended_lock", "a permit that a waiter is coming for is handed to the next",
      "    return seen >= ((seen & one_comes) == 0 ? one_permit : 2 * one_permit);\n", "    return seen >= one_permit;\n"),
@@ -86,11 +86,11 @@ MUTANTS = [
     ("sync/detail/contended_lock.hpp", "contended_lock", "the overtakings of a woken waiter are not counted on",
      "      woken.overtaken = (seen & overtaking::count) + overtaking::of_a_loss;\n", ""),
     ("sync/detail/contended_lock.hpp", "mutex", "a woken waiter stays in the queue", "        queue.detach(*first);\n", ""),
-    ("sync/detail/event_state.hpp", "events", "who was stopped on the way uses the event up",
-     "    const bool passes = word_.queue.serve_at_once(arriving);\n"
-     "    word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);\n",
-     "    static_cast<void>(word_.queue.serve_at_once(arriving));\n"
-     "    word_.unlock(closes ? word_.not_set : word_.is_set_now);\n"),
+    ("src/sync/event_state.cpp", "events", "who was stopped on the way uses the event up",
+     "  const bool passes = word_.queue.serve_at_once(arriving);\n"
+     "  word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);\n",
+     "  static_cast<void>(word_.queue.serve_at_once(arriving));\n"
+     "  word_.unlock(closes ? word_.not_set : word_.is_set_now);\n"),
     ("core/detail/waited_word.hpp", "events", "a stop request withdraws one that was served while it waited alone",
      "const bool is_served = !is_alone && waiting.is_queued_alone();", "const bool is_served = false;"),
     ("sync/sequence_barrier.hpp", "sequencers", "the look for waiters comes before the number",
@@ -151,7 +151,11 @@ def run(mutant, library, folder):
     for part in ("include", "src", "tests/model", "tests/support"):
         shutil.copytree(ROOT / part, copy / part)
     (copy / path).write_text(text.replace(old, new))
-    command = [*COMPILE, f"-I{copy}/include", f"{copy}/tests/model/{program}.cpp", library, "-o", f"{copy}/program"]
+    # What the program compiles itself the linker does not take from the library, where nothing is changed.
+    (copy / "core.cpp").write_text("".join(f'#include "{source}"\n' for folder in ("core", "sync", "compose")
+                                           for source in sorted((copy / "src" / folder).glob("*.cpp"))))
+    command = [*COMPILE, f"-I{copy}/include", f"{copy}/tests/model/{program}.cpp", f"{copy}/core.cpp", library,
+               "-o", f"{copy}/program"]
     built = subprocess.run(command, capture_output=True, text=True)
     if built.returncode != 0:
         return f"does not compile:\n{built.stderr[:2000]}"

@@ -47,7 +47,7 @@ COPIED = ["include", "src", "tests", "compat", "cmake", "tour", "tools/statement
 TAG = re.compile(r"/\*[A-Z]\w?\d+\*/")
 UNITS = ["tests/unit", "tests/cancellation", "tests/compat"]
 FOLDERS = [f"include/coracle/{layer}" for layer in ("base", "core", "generators", "sync", "channels", "compose", "streams", "time", "exec")]
-FOLDERS += ["src/exec", "src/io", "src/time"]
+FOLDERS += ["src/core", "src/sync", "src/compose", "src/exec", "src/io", "src/time"]
 # Of protocols, too, though none of their own accesses is atomic.
 MORE = """core/detail/wait_queue core/detail/queued_waiter core/detail/stoppable_wait core/detail/listener_list
 core/detail/choice core/stop core/detail/linked_stop_source sync/single_consumer_event sync/single_producer_sequencer
@@ -82,7 +82,8 @@ ORDERS = [("taken_ = 0;", "fast_below_ = 0;", False), ("taken_ = 0;", "first_ = 
 
 def protocol_files():
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.[hc]pp") if TAG.search(path.read_text())]
-    files += [ROOT / f"include/coracle/{name}.hpp" for name in MORE.split()] + [ROOT / "src/io/io_loop.cpp"]
+    files += [ROOT / f"include/coracle/{name}.hpp" for name in MORE.split()]
+    files += [ROOT / f"src/{name}.cpp" for name in ("io/io_loop", "sync/async_mutex", "sync/event_state")]
     return sorted({str(path.relative_to(ROOT)) for path in files })
 
 

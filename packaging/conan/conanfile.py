@@ -67,11 +67,7 @@ class CoracleRecipe(ConanFile):
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "coracle")
-        self._component("core", None, [])
-        # As the exported targets say: g++ makes tail calls at -O1 and -Og only with this flag.
-        if str(self.settings.compiler) == "gcc" and str(self.settings.build_type) != "Debug":
-            self.cpp_info.components["core"].cxxflags = ["-foptimize-sibling-calls"]
-        self._component("coracle", "coracle", ["core"])
+        self._component("coracle", "coracle", [])
         self.cpp_info.components["coracle"].system_libs = ["pthread"]
         self._component("io", "coracle-io", ["coracle"])
         self._component("testing", "coracle-testing", ["coracle"])
@@ -80,6 +76,10 @@ class CoracleRecipe(ConanFile):
         self.cpp_info.components["cppcoro"].includedirs.append("include/coracle-cppcoro")
         self._component("model", "coracle-model", [])
         self.cpp_info.components["model"].defines = ["CORACLE_MODEL", "CORACLE_ENABLE_CHECKS=1"]
+        # As the exported targets say: g++ makes tail calls at -O1 and -Og only with this flag.
+        if str(self.settings.compiler) == "gcc" and str(self.settings.build_type) != "Debug":
+            for name in ("coracle", "model"):
+                self.cpp_info.components[name].cxxflags = ["-foptimize-sibling-calls"]
 
     def _component(self, name, package, requires, has_library=True):
         part = self.cpp_info.components[name]

@@ -35,7 +35,6 @@ find_package_static() { build_and_run "$work/a" -DCORACLE_BY=find_package -DCMAK
 find_package_component() {
   build_and_run "$work/b-$1" -DCORACLE_BY=find_package -DCORACLE_COMPONENTS="$1" -DCMAKE_PREFIX_PATH="$work/static"
 }
-find_package_core() { find_package_component core; }
 find_package_testing() { find_package_component testing; }
 find_package_io() { find_package_component io; }
 # What g++ has built is good for clang too, and so are the tasks that it gives.
@@ -59,7 +58,7 @@ unknown_component() {
   echo "$output"
   # On one line: CMake breaks long messages.
   output=$(tr -s '[:space:]' ' ' <<<"$output")
-  [[ $(grep -o "coracle has no component 'oar'; it has: core, coracle, testing, io, testing_io, cppcoro, model" \
+  [[ $(grep -o "coracle has no component 'oar'; it has: coracle, testing, io, testing_io, cppcoro, model" \
     <<<"$output" | wc -l) == 1 ]]
 }
 
@@ -187,7 +186,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/instal
   echo "0 passed, 1 failed"
   exit 1
 fi
-cases=(find_package_static find_package_core find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
+cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
   unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model
   vcpkg_port conan_recipe gdb_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0

@@ -28,15 +28,15 @@ configurations() {
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The schedulers as one unit: what they include is parsed once.
-printf '#include "%s"\n' "$PWD"/src/exec/*.cpp "$PWD"/src/time/*.cpp >"$work/exec.cpp"
+# The library as one unit: what its files include is parsed once.
+printf '#include "%s"\n' "$PWD"/src/{core,sync,compose,exec,time}/*.cpp >"$work/library.cpp"
 
 run_one() {
   local index=$1 configuration=$2 program=$work/$1 log=$work/$1.log reason="" command
   read -ra command <<<"$configuration"
   # As the CMake target does: at these levels g++ makes no tail calls by itself.
   [[ $configuration =~ ^g\+\+.*\ -O[1g] ]] && command+=(-foptimize-sibling-calls)
-  command+=(-std=c++20 -Iinclude -pthread tests/stack/bounded_stack.cpp "$work/exec.cpp" -o "$program")
+  command+=(-std=c++20 -Iinclude -pthread tests/stack/bounded_stack.cpp "$work/library.cpp" -o "$program")
   if ! command -v "${command[0]}" >"$log" 2>&1; then
     reason="compiler not installed"
   elif ! "${command[@]}" >"$log" 2>&1; then

@@ -49,12 +49,7 @@ inline bool has_to_give_way() noexcept { return this_thread().budget.spend_await
 inline void others_have_run() noexcept { this_thread().budget.begin(); }
 /// Posts `self`, which need not wait, behind the other runnable coroutines of its executor. Returns false if
 /// it has none.
-CORACLE_COLD() inline bool give_way(resumption& self) noexcept {
-  this_thread().budget.renew();
-  executor* const here = current_executor();
-  if (here) here->post(self);
-  return here != nullptr;
-}
+CORACLE_COLD() bool give_way(resumption& self) noexcept;
 
 /// Awaited by a coroutine of the library that may have nothing to wait for: counts as a ready await.
 class [[nodiscard]] counted_as_ready : resumption {
@@ -82,55 +77,20 @@ class executor_scope {
   executor* outer_;
 };
 
-CORACLE_NOINLINE() inline void run_late_wakeups_now(thread_state& thread) noexcept {
-  while (resumption* late = thread.late_head) {
-    thread.late_head = late->next;
-    resume(late->handle);
-  }
-}
+CORACLE_NOINLINE() void run_late_wakeups_now(thread_state& thread) noexcept;
 inline void run_late_wakeups(thread_state& thread) noexcept {
   if (thread.late_head) [[unlikely]]
     run_late_wakeups_now(thread);
 }
 /// Called by resume_here() when the nesting depth is used up.
-CORACLE_COLD() inline void wake_later(resumption& item) noexcept {
-  thread_state& thread = this_thread();
-  thread.wakes_left = 0;
-  item.next = nullptr;
-  if (thread.late_head) {
-    thread.late_tail->next = &item;
-  } else {
-    thread.late_head = &item;
-  }
-  thread.late_tail = &item;
-}
-CORACLE_NOINLINE() inline void resume_outside(std::coroutine_handle<> suspended) noexcept {
-  const executor_scope outside{nullptr};
-  resume(suspended);
-}
+CORACLE_COLD() void wake_later(resumption& item) noexcept;
+CORACLE_NOINLINE() void resume_outside(std::coroutine_handle<> suspended) noexcept;
 
 /// Runs what a coroutine that was resumed here has left for this thread to run.
-CORACLE_NOINLINE() inline void run_what_is_left() noexcept {
-  thread_state& thread = this_thread();
-  if (const std::coroutine_handle<> next = std::exchange(thread.next, nullptr)) resume_outside(next);
-  run_late_wakeups(thread);
-}
-
+CORACLE_NOINLINE() void run_what_is_left() noexcept;
 /// Resumes `item` on this thread outside any scheduler. Wake-ups nested deeper than `max_wake_depth` wait in
 /// the thread's list until the innermost has returned, so a chain of any length runs on a bounded stack.
-CORACLE_NOINLINE() inline void resume_here(resumption& item) noexcept {
-  if (this_thread().wakes_left-- == 0) [[unlikely]]
-    return wake_later(item);
-  const std::coroutine_handle<> suspended = item.handle;
-  if (this_thread().current || !this_thread().draining) [[unlikely]] {
-    resume_outside(suspended);
-  } else {  // where the waker runs outside any scheduler there is nothing to note, and nothing to restore
-    suspended.resume();
-  }
-  if (this_thread().has_something_left()) [[unlikely]]
-    run_what_is_left();
-  ++this_thread().wakes_left;
-}
+CORACLE_NOINLINE() void resume_here(resumption& item) noexcept;
 }  // namespace detail
 
 /// Resumes an entry posted to `place`, on this thread. Everything that runs until this returns belongs to
@@ -178,13 +138,7 @@ inline waiter* oldest_first(waiter* newest) noexcept {
   return oldest;
 }
 /// Wakes a queue of waiters in order. Reads each link before the wake-up that may end the waiter's lifetime.
-CORACLE_NOINLINE() inline void wake_several(waiter* first) noexcept {
-  while (first) {
-    waiter* const next = static_cast<waiter*>(first->next);
-    first->wake();
-    first = next;
-  }
-}
+CORACLE_NOINLINE() void wake_several(waiter* first) noexcept;
 /// As above; saves no registers for one waiter or none.
 inline void wake_all(waiter* first) noexcept {
   if (!first) return;

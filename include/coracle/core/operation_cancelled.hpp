@@ -27,20 +27,7 @@ class operation_cancelled : public std::exception {
   operation_cancelled() noexcept = default;
   explicit operation_cancelled(stop_reason why) noexcept : reason_(why) {}
   [[nodiscard]] stop_reason reason() const noexcept { return reason_; }
-  [[nodiscard]] const char* what() const noexcept override {
-    switch (reason_) {
-      case stop_reason::timed_out:
-        return "operation cancelled: its deadline has passed";
-      case stop_reason::lost_race:
-        return "operation cancelled: another has won the race";
-      case stop_reason::sibling_failed:
-        return "operation cancelled: a sibling has failed";
-      case stop_reason::shutting_down:
-        return "operation cancelled: shutting down";
-      default:
-        return "operation cancelled";
-    }
-  }
+  [[nodiscard]] const char* what() const noexcept override;
 
  private:
   stop_reason reason_ = stop_reason::requested;

@@ -32,21 +32,8 @@ class shared_end {
   /// Returns what the coroutine behind `self` does now: it runs the body, which has not been started; or it
   /// waits, and is woken at the end of the body; or it goes on, since the body has ended or stop was
   /// requested. If it waits, `self` may be gone.
-  arrival enqueue(queued_waiter& self) noexcept {
-    const std::uint32_t seen = state_.lock();
-    const bool waits = seen != ended && waiters_.push(self);
-    if (seen == ended) static_cast<void>(waiters_.serve_at_once(self));
-    const bool starts = waits && seen == unstarted;
-    if (starts) add_handle();
-    state_.unlock(starts ? running : seen);
-    return starts ? arrival::starts : waits ? arrival::waits : arrival::goes_on;
-  }
-  bool withdraw(queued_waiter& waiting) noexcept {
-    const std::uint32_t seen = state_.lock();
-    const bool waited = waiters_.withdraw(waiting);
-    state_.unlock(seen);
-    return waited;
-  }
+  arrival enqueue(queued_waiter& self) noexcept;
+  bool withdraw(queued_waiter& waiting) noexcept;
 
   void add_handle() noexcept { handles_.fetch_add(1, memory_order_relaxed); } /*H3*/
   /// If it returns true, this was the last handle: what the others did is visible to the caller, which must
@@ -58,44 +45,20 @@ class shared_end {
   }
   /// Destroys the frame, at once or after the frames in whose destruction this is called, so a chain of any
   /// length takes a bounded stack. Requires: no handle is left.
-  void destroy_frame() noexcept {
-    shared_destructions& thread = this_thread().destructions;
-    if (thread.depth == shared_destructions::most) [[unlikely]]
-      return destroy_later(thread);
-    ++thread.depth;
-    frame().destroy();
-    if (thread.depth == 1 && thread.first) [[unlikely]]
-      destroy_those_put_off(thread);
-    --thread.depth;
-  }
+  void destroy_frame() noexcept;
 
  protected:
-  /// Wakes the waiters. Returns the one to continue at once, if there is one. The body's own handle still
+  /// Wakes the waiters. Returns the one to continue at once; null if there is none. The body's own handle still
   /// keeps the frame alive.
-  std::coroutine_handle<> end() noexcept {
-    static_cast<void>(state_.lock());
-    waiter* const first = waiters_.take_all();
-    state_.unlock(ended);
-    if (first && !first->next && first->home == current_executor()) return first->handle;
-    wake_all(first);
-    return std::noop_coroutine();
-  }
+  std::coroutine_handle<> end() noexcept;
 
  private:
   /// Every promise begins with this class, so its distance from the frame is the same for each.
   [[nodiscard]] std::coroutine_handle<> frame() noexcept {
     return std::coroutine_handle<shared_end>::from_promise(*this);
   }
-  CORACLE_COLD() void destroy_later(shared_destructions& thread) noexcept {
-    handles_.store(count_or_next(std::exchange(thread.first, this)).bits(), memory_order_relaxed); /*H4*/
-  }
-  CORACLE_COLD() static void destroy_those_put_off(shared_destructions& thread) noexcept {
-    while (shared_end* const each = thread.first) {
-      const std::uintptr_t next = each->handles_.load(memory_order_relaxed); /*H4*/
-      thread.first = count_or_next::from_bits(next).pointer();
-      each->frame().destroy();
-    }
-  }
+  CORACLE_COLD() void destroy_later(shared_destructions& thread) noexcept;
+  CORACLE_COLD() static void destroy_those_put_off(shared_destructions& thread) noexcept;
 
   // The result belongs to the body until it has ended, then to every coroutine that has seen the end.
   //   [S1] load    acquire  see what the body wrote     pairs with B2 of the end
@@ -136,7 +99,7 @@ struct shared_task_promise : shared_end,
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> end() noexcept {
     const std::coroutine_handle<> next = shared_end::end();
     if (this->drop_handle()) this->destroy_frame();
-    return next == std::noop_coroutine() ? next : transfer_to(next);
+    return next ? transfer_to(next) : std::noop_coroutine();
   }
 };
 }  // namespace detail

@@ -104,8 +104,8 @@ class async_mutex : detail::contended_lock<async_mutex> {
   bool wait(contender& arriving, std::uintptr_t seen) noexcept;
   bool withdraw(contender& waiting) noexcept;
   void lock_for(contender& suspended) noexcept;
-  void unlock_contended(std::uintptr_t seen) noexcept;
-  void unlock_queue() noexcept;
+  CORACLE_NOINLINE() void unlock_contended(std::uintptr_t seen) noexcept;
+  CORACLE_NOINLINE() void unlock_queue() noexcept;
 
   // is_free: not held; is_held: held, no waiters; waited_for, or the address of the only waiter, which has no
   // executor: held, with waiters. With `one_comes`, `is_held` tells whether the mutex is held, and
@@ -151,60 +151,9 @@ inline async_mutex::scoped_lock_operation async_mutex::scoped_lock_async() noexc
   return scoped_lock_operation{*this};
 }
 
-/// Returns false if it took the lock instead, or stop is requested.
-inline bool async_mutex::enqueue(contender& arriving) noexcept {
-  const std::uintptr_t seen = state_.lock();
-  if (!may_be_taken(seen)) return wait(arriving, seen);
-  state_.unlock(state_.queue.serve_at_once(arriving) ? taken(seen) : seen);
-  return false;
-}
-/// Called with the lock of the word held, which it releases. Returns false if stop is requested.
-inline bool async_mutex::wait(contender& arriving, std::uintptr_t seen) noexcept {
-  if ((seen & one_comes) == 0) return state_.wait(arriving, seen, arriving.home ? is_free : is_held);
-  const bool waits = state_.queue.push(arriving);
-  state_.unlock(seen);
-  return waits;
-}
-
-inline bool async_mutex::withdraw(contender& waiting) noexcept {
-  const std::uintptr_t seen = state_.lock();
-  if ((seen & one_comes) == 0) return state_.withdraw(waiting, seen, is_held);
-  const bool must_wake = cancel(waiting);
-  state_.unlock(seen);
-  return must_wake;
-}
-
-/// Wakes a coroutine once it has the lock: now, or in its turn. Not cancellable in between.
-inline void async_mutex::lock_for(contender& suspended) noexcept {
-  const std::uintptr_t seen = state_.lock();
-  if (suspended.home ? seen != is_free : !may_be_taken(seen)) {
-    static_cast<void>(wait(suspended, seen));
-  } else if (suspended.home) {
-    static_cast<void>(state_.queue.push(suspended));
-    let_in(is_free);
-  } else {
-    static_cast<void>(state_.queue.serve_at_once(suspended));
-    state_.unlock(taken(seen));
-    suspended.wake();
-  }
-}
-
 inline void async_mutex::unlock() noexcept {
   const std::uintptr_t seen = state_.load(detail::memory_order_relaxed); /*M2*/
   const auto nobody_waits = [](word each) { return each == is_held; };
   if (!nobody_waits(seen) || !state_.change_if(nobody_waits, is_free)) unlock_contended(seen);
-}
-
-CORACLE_NOINLINE() inline void async_mutex::unlock_contended(std::uintptr_t seen) noexcept {
-  waiter* const only = (seen & one_comes) == 0 ? state_.take_alone(seen, is_held) : nullptr;
-  only ? only->wake() : unlock_queue();
-}
-CORACLE_NOINLINE() inline void async_mutex::unlock_queue() noexcept {
-  const std::uintptr_t seen = state_.lock();
-  CORACLE_REQUIRE(seen != is_free && (seen & (is_held | one_comes)) != one_comes,
-                  "unlock() of an async_mutex that is not held: lock it first, and unlock it once");
-  if ((seen & one_comes) != 0) return state_.unlock(seen - is_held);
-  state_.queue_up(seen);
-  let_in(is_free);
 }
 }  // namespace coracle

@@ -8,22 +8,8 @@ namespace coracle::detail {
 // one thread are counted; those nested too deep are put off until the outermost is about to return.
 
 /// Has the outermost of the calls on this thread resume `late` on its executor.
-inline void put_off(nested_starts& starts, waiter& late) noexcept {
-  late.next = nullptr;
-  if (starts.first) {
-    starts.last->next = &late;
-  } else {
-    starts.first = &late;
-  }
-  starts.last = &late;
-}
-CORACLE_NOINLINE() inline void run_late_starts(nested_starts& starts) noexcept {
-  while (const auto* const late = static_cast<waiter*>(starts.first)) {
-    starts.first = late->next;
-    const executor_scope at{late->home};
-    resume(late->handle);
-  }
-}
+void put_off(nested_starts& starts, waiter& late) noexcept;
+CORACLE_NOINLINE() void run_late_starts(nested_starts& starts) noexcept;
 
 /// While it exists, the thread is one start deeper.
 class nested_start {

@@ -110,8 +110,8 @@ class stop_point {
   bool learn(stop_word& seen, stop_word next) noexcept {
     return word_.compare_exchange_strong(seen, next, memory_order_acq_rel, memory_order_acquire); /*P2*/
   }
-  stop_reason reason_now() noexcept;
-  stop_state& make_state() noexcept;
+  CORACLE_NOINLINE() stop_reason reason_now() noexcept;
+  CORACLE_COLD() stop_state& make_state() noexcept;
   // The rare paths are out of line and save registers themselves.
   CORACLE_SAVES_REGISTERS() static void have_state_ended(stop_word word) noexcept { end_state(word); }
   CORACLE_SAVES_REGISTERS() void have_row_begun() noexcept { begin_row(); }

@@ -14,6 +14,28 @@
 #include <type_traits>
 
 namespace coracle::detail {
+/// Posted in place of a coroutine; starts its operation when its turn comes. Starting it earlier would keep
+/// other coroutines out meanwhile: waiters would queue up for a mutex, and every later one would find it
+/// held.
+class late_start : resumption, callback_frame {
+ public:
+  /// Returns true if the operation waits. `operation` begins with the memory of the late_start.
+  using start_function = bool(void* operation, std::coroutine_handle<> suspended,
+                              const environment* inherited) noexcept;
+  /// Posts `suspended` behind the other coroutines of its executor. Without an executor there is nothing to
+  /// give way to: starts the operation at once.
+  CORACLE_COLD()
+  static bool after_others(void* operation, start_function* start, std::coroutine_handle<> suspended,
+                           const environment* inherited) noexcept;
+
+ private:
+  late_start(start_function* start, std::coroutine_handle<> suspended, const environment* inherited) noexcept;
+  static void run(callback_frame* self);
+
+  start_function* const start_;
+  const std::coroutine_handle<> coroutine_;
+};
+
 /// Base of an awaiter that waits in a wait_queue and obeys the cancellation contract. `Operation` has
 ///
 ///     bool try_now() noexcept;    // returns true if it was carried out without waiting
@@ -144,13 +166,10 @@ class stoppable_wait {
     others_have_run();
     return node_.listen(stops, one_of) ? operation().enqueue() : refuse<false>(suspended, *inherited);
   }
-  /// As start(). Without an executor there is nothing to give way to.
+  /// As start().
   template <bool Ends = false>
-  CORACLE_COLD()
   bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    constexpr auto run = &late_start::template run<Ends>;
-    return give_way(*::new (static_cast<void*>(&late_)) late_start(run, *this, suspended, inherited)) ||
-           start<Ends>(suspended, inherited);
+    return late_start::after_others(this, &start_or_refuse<Ends>, suspended, inherited);
   }
   /// Returns true if the coroutine is ended instead of being resumed.
   template <bool Ends = false>
@@ -164,39 +183,22 @@ class stoppable_wait {
   }
 
  private:
-  /// Posted in place of the coroutine; starts the operation when its turn comes. Starting it earlier would
-  /// keep other coroutines out meanwhile: waiters would queue up for a mutex, and every later one would find
-  /// it held.
-  struct late_start : resumption, callback_frame {
-    late_start(callback_frame::function* on_turn, stoppable_wait& its_operation,
-               std::coroutine_handle<> suspended, const environment* inherited) noexcept
-        : callback_frame(on_turn, inherited), operation(its_operation), coroutine(suspended) {
-      resumption::handle = callback_frame::handle();
-    }
-    template <bool Ends>
-    static void run(callback_frame* self) {
-      const auto& late = static_cast<late_start&>(*self);
-      const std::coroutine_handle<> coroutine = late.coroutine;
-      if (!late.operation.template start<Ends>(coroutine, late.promise().get_environment()))
-        resume_on_return(coroutine);
-    }
-    stoppable_wait& operation;
-    const std::coroutine_handle<> coroutine;
-  };
-
   /// Returns true if the operation waits.
   template <bool Ends>
   CORACLE_ALWAYS_INLINE()
   bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
     if (inherited && stop_registration::may_be_late(inherited->stop)) [[unlikely]]
-      return start_or_refuse<Ends>(suspended, *inherited);
+      return start_or_refuse<Ends>(this, suspended, inherited);
     return !operation().try_now() && wait<Ends>(suspended, inherited);
   }
   template <bool Ends>
   CORACLE_COLD()
-  bool start_or_refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
-    if (inherited.stop.stop_requested()) return refuse<Ends>(suspended, inherited);
-    return !operation().try_now() && wait<Ends>(suspended, &inherited);
+  static bool start_or_refuse(void* operation, std::coroutine_handle<> suspended,
+                              const environment* inherited) noexcept {
+    auto& self = *static_cast<stoppable_wait*>(operation);
+    if (inherited && inherited->stop.stop_requested())
+      return self.template refuse<Ends>(suspended, *inherited);
+    return !self.operation().try_now() && self.template wait<Ends>(suspended, inherited);
   }
   template <bool Ends>
   static void stop_requested(stop_listener& listener) noexcept {
@@ -209,10 +211,9 @@ class stoppable_wait {
   // First, so that operation_of() finds the object. Each member is constructed when it is needed: node_ when
   // the operation has to wait or is refused.
   static_assert(sizeof(late_start) <= sizeof(queued_waiter) - sizeof(queued_waiter::link),
-                "late_ leaves link alone");
+                "a late_start in place of node_ leaves link alone");
   union {
     Node node_;
-    late_start late_;
   };
 };
 }  // namespace coracle::detail

@@ -55,15 +55,9 @@ class event_state {
   /// and returns true if no coroutine waits; otherwise changes nothing.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
   /// Sets the event and wakes every waiter.
-  CORACLE_NOINLINE() void set_for_all() noexcept {
-    waiter* const only = word_.take_alone(word_.is_set_now);
-    only ? only->wake() : set_for_several();
-  }
+  CORACLE_NOINLINE() void set_for_all() noexcept;
   /// Wakes the first waiter, which consumes the set(); without a waiter the event becomes set.
-  CORACLE_NOINLINE() void set_for_one() noexcept {
-    waiter* const only = word_.take_alone(word_.not_set);
-    only ? only->wake() : set_for_first();
-  }
+  CORACLE_NOINLINE() void set_for_one() noexcept;
   /// Returns true if `arriving` waits. Returns false if the event was set (it is then reset if it `closes`
   /// behind each waiter) or stop was requested.
   bool enqueue(queued_waiter& arriving, bool closes) noexcept {
@@ -71,29 +65,13 @@ class event_state {
     return seen == word_.not_set ? word_.wait(arriving, word_.not_set, word_.not_set)
                                  : enqueue_after_others(arriving, seen, closes);
   }
-  bool withdraw(queued_waiter& waiting) noexcept { return word_.withdraw(waiting, word_.not_set); }
+  bool withdraw(queued_waiter& waiting) noexcept;
 
  private:
-  CORACLE_NOINLINE() void set_for_several() noexcept {
-    word_.lock_queue();
-    queued_waiter* const first = word_.queue.take_all();
-    word_.unlock(word_.is_set_now);
-    wake_all(first);
-  }
-  CORACLE_NOINLINE() void set_for_first() noexcept {
-    word_.lock_queue();
-    queued_waiter* const first = word_.queue.claim();
-    word_.unlock(!first ? word_.is_set_now : word_.queue.empty() ? word_.not_set : word_.waited_for);
-    if (first) first->wake();
-  }
+  CORACLE_NOINLINE() void set_for_several() noexcept;
+  CORACLE_NOINLINE() void set_for_first() noexcept;
   CORACLE_NOINLINE()
-  bool enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun, bool closes) noexcept {
-    const std::uintptr_t seen = word_.end_lock(begun);
-    if (seen != word_.is_set_now) return word_.wait(arriving, seen, word_.not_set);
-    const bool passes = word_.queue.serve_at_once(arriving);
-    word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
-    return false;
-  }
+  bool enqueue_after_others(queued_waiter& arriving, std::uintptr_t begun, bool closes) noexcept;
 
   waited_word<event_word<std::uintptr_t>> word_;
 };
@@ -112,32 +90,10 @@ class single_waiter_event_state {
   bool reset_if_set() noexcept { return word_.reset_if_set(); }
   /// Both as event_state's; an event that `closes` behind its waiter stays unset if the waiter waits.
   bool set_unless_waited_for() noexcept { return word_.set_unless_waited_for(); }
-  waiter* set_for_waiter(bool closes) noexcept {
-    const std::uintptr_t seen = word_.lock();
-    queued_waiter* const waiting = waiter_or_value::from_bits(seen).pointer_above(word_.is_set_now);
-    const bool served = waiting && waiting->leave();
-    word_.unlock(served && closes ? word_.not_set : word_.is_set_now);
-    return waiting;
-  }
+  waiter* set_for_waiter(bool closes) noexcept;
   /// As event_state's. Requires: no coroutine is waiting; else the program ends with `misuse`.
-  bool enqueue(queued_waiter& arriving, bool closes, [[maybe_unused]] const char* misuse) noexcept {
-    const std::uintptr_t seen = word_.lock();
-    CORACLE_REQUIRE(seen <= word_.is_set_now, misuse);
-    if (seen == word_.is_set_now) {
-      const bool passes = arriving.arrive(queued_waiter::served);
-      word_.unlock(passes && closes ? word_.not_set : word_.is_set_now);
-      return false;
-    }
-    const bool waits = arriving.arrive(queued_waiter::queued);
-    word_.unlock(waits ? waiter_or_value(&arriving).bits() : seen);
-    return waits;
-  }
-  bool withdraw(queued_waiter& waiting) noexcept {
-    const std::uintptr_t seen = word_.lock();
-    const bool waited = waiting.cancel();
-    word_.unlock(waited ? word_.not_set : seen);
-    return waited;
-  }
+  bool enqueue(queued_waiter& arriving, bool closes, const char* misuse) noexcept;
+  bool withdraw(queued_waiter& waiting) noexcept;
 
  private:
   event_word<std::uintptr_t> word_;

@@ -1,0 +1,64 @@
+// src/core/executor.cpp -- wake-ups outside any executor, on a bounded stack.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/executor.hpp>
+
+namespace coracle::detail {
+bool give_way(resumption& self) noexcept {
+  this_thread().budget.renew();
+  executor* const here = current_executor();
+  if (here) here->post(self);
+  return here != nullptr;
+}
+
+void run_late_wakeups_now(thread_state& thread) noexcept {
+  while (resumption* late = thread.late_head) {
+    thread.late_head = late->next;
+    resume(late->handle);
+  }
+}
+
+void wake_later(resumption& item) noexcept {
+  thread_state& thread = this_thread();
+  thread.wakes_left = 0;
+  item.next = nullptr;
+  if (thread.late_head) {
+    thread.late_tail->next = &item;
+  } else {
+    thread.late_head = &item;
+  }
+  thread.late_tail = &item;
+}
+
+void resume_outside(std::coroutine_handle<> suspended) noexcept {
+  const executor_scope outside{nullptr};
+  resume(suspended);
+}
+
+void run_what_is_left() noexcept {
+  thread_state& thread = this_thread();
+  if (const std::coroutine_handle<> next = std::exchange(thread.next, nullptr)) resume_outside(next);
+  run_late_wakeups(thread);
+}
+
+void resume_here(resumption& item) noexcept {
+  if (this_thread().wakes_left-- == 0) [[unlikely]]
+    return wake_later(item);
+  const std::coroutine_handle<> suspended = item.handle;
+  if (this_thread().current || !this_thread().draining) [[unlikely]] {
+    resume_outside(suspended);
+  } else {  // where the waker runs outside any scheduler there is nothing to note, and nothing to restore
+    suspended.resume();
+  }
+  if (this_thread().has_something_left()) [[unlikely]]
+    run_what_is_left();
+  ++this_thread().wakes_left;
+}
+
+void wake_several(waiter* first) noexcept {
+  while (first) {
+    waiter* const next = static_cast<waiter*>(first->next);
+    first->wake();
+    first = next;
+  }
+}
+}  // namespace coracle::detail

@@ -1,0 +1,20 @@
+// src/core/operation_cancelled.cpp -- the text of each reason.
+// SPDX-License-Identifier: MIT
+#include <coracle/core/operation_cancelled.hpp>
+
+namespace coracle {
+const char* operation_cancelled::what() const noexcept {
+  switch (reason_) {
+    case stop_reason::timed_out:
+      return "operation cancelled: its deadline has passed";
+    case stop_reason::lost_race:
+      return "operation cancelled: another has won the race";
+    case stop_reason::sibling_failed:
+      return "operation cancelled: a sibling has failed";
+    case stop_reason::shutting_down:
+      return "operation cancelled: shutting down";
+    default:
+      return "operation cancelled";
+  }
+}
+}  // namespace coracle
