@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "model_children.hpp"
+#include "model_executor.hpp"
 #include "model_waits.hpp"
 
 namespace {
@@ -160,6 +161,73 @@ void stop_against_child_of_scope() {
   model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
   model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task that joins");
 }
+/// The body runs it.
+class place final : public coracle::executor {
+ public:
+  void post(coracle::resumption& item) noexcept override { queue_.post(item); }
+  template <class Start>
+  void begin(Start start) {
+    const coracle::detail::executor_scope here{this};
+    start();
+  }
+  void run_until(const int& ended) {
+    while (ended == 0) {
+      if (queue_.run_posted(*this) == 0) coracle::testing::model_yield();
+    }
+  }
+
+ private:
+  model_executor queue_;
+};
+/// The child and the joiner end on their executor while the stop request still runs on another thread.
+void stop_of_joiner_elsewhere() {
+  place at;
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child, around;
+  char end = ' ';
+  int ended = 0;
+  const auto joins = [&]() -> task<> {
+    const counts_destruction local(around);
+    coracle::async_scope scope;
+    scope.spawn(waits(child, never));
+    co_await scope.join();
+    ++around.went_on;
+  };
+  at.begin([&] { end_of(joins(), source.get_token(), end, ended); });
+  model_thread stopper{[&] { source.request_stop(); }};
+  at.run_until(ended);
+  stopper.join();
+  model_expect(ended == 1 && end == 'c', "it ends once, as stopped");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
+  model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task that joins");
+}
+/// The child is stopped through the scope's environment while a request to the joiner begins: the joiner may end
+/// before its listener has run.
+void stop_of_scope_and_of_joiner() {
+  place at;
+  const async_manual_reset_event never;
+  coracle::stop_source around_scope, around_joiner;
+  coracle::environment inherited;
+  inherited.stop = around_scope.get_token();
+  child_log child, around;
+  char end = ' ';
+  int ended = 0;
+  const auto joins = [&]() -> task<> {
+    const counts_destruction local(around);
+    coracle::async_scope scope{coracle::scope_policy::fail_fast(), inherited};
+    scope.spawn(waits(child, never));
+    co_await scope.join();
+    ++around.went_on;
+  };
+  at.begin([&] { end_of(joins(), around_joiner.get_token(), end, ended); });
+  model_thread stopper{[&] { around_joiner.request_stop(); }};
+  around_scope.request_stop();
+  at.run_until(ended);
+  stopper.join();
+  model_expect(ended == 1 && end == (around.went_on == 1 ? 'v' : 'c'), "it ends once");
+  model_expect(child.destroyed == 1 && around.destroyed == 1, "each is destroyed once");
+}
 /// The end of the scope's work, and a request from outside.
 void stop_against_with_scope() {
   async_manual_reset_event event;
@@ -188,6 +256,8 @@ int main(int argc, char** argv) {
   run.check("stopped: a loser against a request from outside", 3, loser_against_stop);
   run.check("stopped: a loser", run.all, loser_alone);
   run.check("stopped: a joiner against a child of its scope", 3, stop_against_child_of_scope);
+  run.check("stopped: a joiner on another thread", 3, stop_of_joiner_elsewhere);
+  run.check("stopped: a scope and its joiner", 3, stop_of_scope_and_of_joiner);
   run.check("stopped: with_scope against a request", 3, stop_against_with_scope);
   return run.finish();
 }
