@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 coracle::task<std::string> ask(unsigned replica) {
   static constexpr std::chrono::milliseconds answer_time[] = {500ms, 20ms, 1ms};
   try {
-    co_await coracle::sleep_for(answer_time[replica]);
+    co_await coracle::throwing(coracle::sleep_for(answer_time[replica]));  // else a loser is destroyed here
   } catch (const coracle::operation_cancelled& stopped) {
     std::printf("  replica %u: %s\n", replica, stopped.what());
     throw;

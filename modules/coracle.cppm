@@ -10,6 +10,7 @@ export module coracle;
 
 export namespace coracle {
 using coracle::as_completed;
+using coracle::as_expected;
 using coracle::as_io_result;
 using coracle::as_optional;
 using coracle::as_outcome;
@@ -106,6 +107,7 @@ using coracle::make_task;
 using coracle::missed_tick;
 using coracle::mpsc_channel;
 using coracle::multi_producer_sequencer;
+using coracle::no_result;
 using coracle::offers_choice;
 using coracle::on_scope_exit;
 using coracle::on_scope_failure;

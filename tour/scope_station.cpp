@@ -1,5 +1,6 @@
 // tour/scope_station.cpp -- structured concurrency: a failing child, its siblings, and where the error goes.
 // SPDX-License-Identifier: MIT
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
@@ -46,7 +47,7 @@ task<> load(shop& at, lane mine, std::chrono::nanoseconds takes) {
   const alive counted(at);
   at.seen.note(mine, "starts", lane_state::waiting);
   try {
-    co_await coracle::sleep_for(takes);
+    co_await coracle::throwing(coracle::sleep_for(takes));
   } catch (const coracle::operation_cancelled&) {
     ++at.stopped;
     at.seen.note(mine, "is stopped", lane_state::stopped);

@@ -34,18 +34,46 @@ using coracle_bench::need;
 }
 
 /// A race of two, whose loser is a task that waits.
-task<long> races(long n) {
+template <class Loser>
+task<long> races(long n, Loser loser) {
   const async_manual_reset_event not_set;
   long sum = 0;
   for (long i = 0; i != n; ++i) {
-    const auto first = co_await coracle::when_any(as_outcome(wait(not_set)), one());
+    const auto first = co_await coracle::when_any(loser(not_set), one());
     sum += static_cast<long>(first.index());
   }
   co_return sum;
 }
 void stopped_loser(benchmark::State& state) {
-  measure(state, 1'000'000, [](long n) { need(coracle::sync_wait(races(n))); });
+  measure(state, 1'000'000, [](long n) { need(coracle::sync_wait(races(n, &wait))); });
 }
+/// The same with an exception, which its handlers would see.
+void stopped_loser_throwing(benchmark::State& state) {
+  const auto loser = [](const async_manual_reset_event& event) { return coracle::throwing(wait(event)); };
+  measure(state, 100'000, [&](long n) { need(coracle::sync_wait(races(n, loser))); });
+}
+
+/// One race with so many losers, for each of them.
+template <long Count>
+task<long> wide_race(long n) {
+  const async_manual_reset_event not_set;
+  long sum = 0;
+  for (long done = 0; done < n; done += Count) {
+    std::vector<task<int>> children;
+    children.reserve(Count + 1);
+    for (long i = 0; i != Count; ++i) children.push_back(wait(not_set));
+    children.push_back(one());
+    const auto first = co_await coracle::when_any(std::move(children));
+    sum += first.value;
+  }
+  co_return sum;
+}
+template <long Count>
+void stopped_losers(benchmark::State& state) {
+  measure(state, 1'000'000, [](long n) { need(coracle::sync_wait(wide_race<Count>(n))); });
+}
+void stopped_losers_1000(benchmark::State& state) { stopped_losers<1000>(state); }
+void stopped_losers_100000(benchmark::State& state) { stopped_losers<100'000>(state); }
 
 /// So many children of one when_all_ready(), each a task that waits; `Stops`, or all are let through.
 template <bool Stops, class Child>
@@ -84,7 +112,7 @@ task<long> chains(long n) {
   constexpr int depth = 1000;
   long sum = 0;
   for (long i = 0; i < n; i += depth) {
-    const auto first = co_await coracle::when_any(as_outcome(wait_deep(not_set, depth - 1)), one());
+    const auto first = co_await coracle::when_any(wait_deep(not_set, depth - 1), one());
     sum += static_cast<long>(first.index());
   }
   co_return sum;
@@ -128,6 +156,9 @@ void stopped_mutex_waiters_1000(benchmark::State& state) {
 }
 
 CORACLE_BENCH(stopped_loser);
+CORACLE_BENCH(stopped_loser_throwing);
+CORACLE_BENCH(stopped_losers_1000);
+CORACLE_BENCH(stopped_losers_100000);
 CORACLE_BENCH(stopped_children_1000);
 CORACLE_BENCH(floor_stopped_children_1000);
 CORACLE_BENCH(stopped_children_100000);

@@ -7,6 +7,7 @@
 #include <coracle/channels/unbounded_channel.hpp>
 #include <coracle/channels/watched_value.hpp>
 #include <coracle/compose/as_completed.hpp>
+#include <coracle/compose/as_expected.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/fmap.hpp>

@@ -1,6 +1,7 @@
 // tests/simulation/scopes.cpp -- every child is joined and no error is lost, under each policy.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/error_group.hpp>
@@ -40,7 +41,7 @@ class family {
     const life mine{*this};
     try {
       for (unsigned i = w.below(5); i != 0; --i) {
-        co_await w.pause();
+        co_await coracle::throwing(w.pause());
         if (depth != 0 && w.one_in(3)) scope.spawn(w.place(), child(scope, depth - 1));
       }
     } catch (const coracle::operation_cancelled&) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <coracle/compose/as_completed.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/fmap.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
@@ -19,6 +20,7 @@
 #include <coracle/streams/stages.hpp>
 #include <coracle/streams/stream.hpp>
 #include <coracle/time/async_finally.hpp>
+#include <coracle/time/hedge.hpp>
 #include <coracle/time/retry.hpp>
 #include <coracle/time/timeout.hpp>
 #include <string>
@@ -95,6 +97,17 @@ class forest {
     forest& trees;
   };
 
+  /// A child that a stop request ends may be destroyed where it waits.
+  struct running {
+    explicit running(record& its_own) noexcept : own(its_own) { own.now = record::runs; }
+    running(const running&) = delete;
+    running& operator=(const running&) = delete;
+    ~running() {
+      if (own.now == record::runs) own.now = record::cancelled;
+    }
+    record& own;
+  };
+
   task<int> leaf(spot here) {
     const counted meanwhile{*this};
     if (w.one_in(16)) drop_unstarted(here);
@@ -111,12 +124,11 @@ class forest {
   template <class T>
   task<T> child(spot here, record& own) {
     const counted meanwhile{*this};
-    own.now = record::runs;
+    const running until_destroyed{own};
     try {
       own.value = co_await node(here);
       own.now = record::ended;
     } catch (const coracle::operation_cancelled&) {
-      own.now = record::cancelled;
       throw;
     } catch (...) {
       own.now = record::failed;
@@ -225,7 +237,7 @@ class forest {
       co_await right.fork();
       std::exception_ptr error;
       try {
-        const int mine = co_await child<int>(here, of[2]);
+        const int mine = co_await coracle::throwing(child<int>(here, of[2]));
         expect_value(mine, of[2]);
       } catch (...) {
         error = std::current_exception();
@@ -294,6 +306,49 @@ class forest {
       co_return first + second;
     };
     co_return co_await over(family(), of, true);
+  }
+  task<int> as_outcome(spot here) {
+    records of;
+    const auto family = [&]() -> task<int> {
+      auto end = co_await coracle::as_outcome(child<std::string>(here, of[0]));
+      w.expect(end.has_value() == (of[0].now == record::ended), "a value is there if the child's is");
+      w.expect(end.has_error() == (of[0].now == record::failed), "an error is the child's");
+      const auto present = co_await coracle::as_optional(child<int>(here, of[1]));
+      w.expect(present.has_value() == (of[1].now == record::ended), "it is empty if the child was stopped");
+      co_return 1;
+    };
+    co_return co_await over(family(), of, false);
+  }
+  task<int> throwing(spot here) {
+    records of;
+    bool handled = false;
+    const auto family = [&]() -> task<int> {
+      try {
+        co_return co_await coracle::throwing(child<int>(here, of[0]));
+      } catch (const coracle::operation_cancelled&) {
+        handled = true;
+        throw;
+      }
+    };
+    auto result = over(family(), of, true);
+    co_await result.when_ready();
+    w.expect(handled || of[0].now != record::cancelled, "the handler runs");
+    co_return co_await std::move(result);
+  }
+  task<int> hedge(spot here) {
+    records of;
+    const auto attempt = [&](unsigned number) { return child<std::string>(here, of[number]); };
+    const auto family = [&]() -> task<int> {
+      const std::string text = co_await coracle::hedge(w.a_while(), attempt, 3);
+      w.expect(std::ranges::any_of(of,
+                                   [&](const record& each) {
+                                     return each.now == record::ended &&
+                                            text.starts_with(std::to_string(each.value) + ",");
+                                   }),
+               "the result is that of an attempt");
+      co_return 1;
+    };
+    co_return co_await over(family(), of, false);
   }
   task<int> shielded(spot here) {
     records of;
@@ -430,6 +485,9 @@ class forest {
                                        &forest::scope,
                                        &forest::timeout,
                                        &forest::stopped_by_a_sibling,
+                                       &forest::as_outcome,
+                                       &forest::throwing,
+                                       &forest::hedge,
                                        &forest::shielded,
                                        &forest::async_finally,
                                        &forest::retry,

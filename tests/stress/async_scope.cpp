@@ -1,5 +1,6 @@
 // tests/stress/async_scope.cpp -- children spawn, end and fail on many threads while the scope is joined.
 // SPDX-License-Identifier: MIT
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -144,7 +145,7 @@ task<> fail_somewhere(static_thread_pool& pool, coracle::async_manual_reset_even
   if (number % 3 == 0) throw counted_error();
   bool stopped = false;
   try {
-    co_await never;
+    co_await coracle::throwing(never);
   } catch (const coracle::operation_cancelled&) {
     stopped = true;
   }

@@ -1,6 +1,7 @@
 // tests/stress/when_any.cpp -- races on several threads: one winner, every loser joined.
 // SPDX-License-Identifier: MIT
 #include <atomic>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -33,7 +34,7 @@ struct own_error {};
 /// Waits for its event, and returns how it ended. Occasionally it responds to a stop request with an error.
 task<int> run(totals& all, async_manual_reset_event& event, int number) {
   try {
-    co_await event;
+    co_await coracle::throwing(event);
   } catch (const operation_cancelled&) {
     ++all.losers;
     if (number % 16 == 3) throw own_error{};

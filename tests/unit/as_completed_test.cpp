@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/as_completed.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -76,7 +77,7 @@ TEST_CASE("as_completed: an error of one that is stopped is not lost") {
   std::vector<task<int>> tasks = delayed({10});
   const auto stubborn = []() -> task<int> {
     try {
-      co_await sleep_for(1s);
+      co_await coracle::throwing(sleep_for(1s));
     } catch (const coracle::operation_cancelled& e) {
       CHECK(e.reason() == coracle::stop_reason::lost_race);
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -167,7 +168,7 @@ TEST_CASE("async_scope: the first error stops the siblings, and join() throws it
   async_scope scope;
   const auto clean_up_slowly = [&]() -> task<> {
     try {
-      co_await never;
+      co_await coracle::throwing(never);
     } catch (const operation_cancelled& cancelled) {
       seen = cancelled.reason();
     }

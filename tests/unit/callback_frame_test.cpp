@@ -160,7 +160,7 @@ struct recording_frame : shared_frame {
     mine.stopped_for = stopped_for;
     mine.ends_before = mine.ends;
   }
-  static coracle::detail::awaiting_frame above(shared_promise&) noexcept { return {}; }
+  static coracle::detail::awaiting_frame above(shared_promise&, coracle::stop_reason) noexcept { return {}; }
   static constexpr shared_promise::functions functions{&failed, &above};
 
   int ends = 0;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -37,7 +38,7 @@ struct crowd {
     ++begun;
     most = std::max(most, ++now);
     try {
-      co_await sleep_for(time);
+      co_await coracle::throwing(sleep_for(time));
       ++ended;
     } catch (const coracle::operation_cancelled&) {
       ++cancelled;
@@ -164,7 +165,7 @@ TEST_CASE("for_each_concurrent: several errors come as an error_group, the first
   virtual_time_loop loop;
   const auto work = [&](int number) -> task<> {
     try {
-      co_await sleep_for(std::chrono::milliseconds(number));
+      co_await coracle::throwing(sleep_for(std::chrono::milliseconds(number)));
     } catch (const coracle::operation_cancelled&) {  // and fails all the same
     }
     throw std::runtime_error(std::to_string(number));
@@ -347,7 +348,7 @@ TEST_CASE("for_each_concurrent: what a child holds is gone once it has ended, th
 TEST_CASE("child_group: without children it ends the program when it is waited for, and says so") {
   CHECK(coracle_test::abort_message([] {
           const coracle::environment outside;
-          coracle::detail::child_group none{outside};
+          coracle::detail::child_group none{coracle::detail::parent_of_children(outside)};
           static_cast<void>(none.next());
         }).find("coracle: a child_group without children was waited for") == 0);
 }

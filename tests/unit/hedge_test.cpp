@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/virtual_time_loop.hpp>
@@ -31,7 +32,7 @@ struct servers {
       log.push_back(std::to_string(n) + "@" + std::to_string(now()));
       const int time = times[n];
       try {
-        co_await coracle::sleep_for(std::chrono::milliseconds(time < 0 ? -time : time));
+        co_await coracle::throwing(coracle::sleep_for(std::chrono::milliseconds(time < 0 ? -time : time)));
       } catch (const coracle::operation_cancelled& e) {
         if (e.reason() == coracle::stop_reason::lost_race) log.push_back(std::to_string(n) + " lost");
         throw;

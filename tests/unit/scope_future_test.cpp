@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -109,7 +110,7 @@ TEST_CASE(
     async_scope scope;
     const auto wait = [&]() -> task<> {
       try {
-        co_await never;
+        co_await coracle::throwing(never);
       } catch (const operation_cancelled& cancelled) {
         sibling = cancelled.reason();
       }
@@ -231,7 +232,7 @@ TEST_CASE("scope_future: dropping one that has failed stops a sibling, which may
   bool cancelled = false;
   const auto sibling = [&]() -> task<> {
     try {
-      co_await never;
+      co_await coracle::throwing(never);
     } catch (const operation_cancelled&) {
       cancelled = true;
     }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <coracle/channels/channel.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/detail/choice.hpp>
@@ -222,7 +223,8 @@ TEST_CASE("select: a task that loses is stopped and joined; one that wins leaves
   bool was_stopped = false;
   const auto wait = [&]() -> task<int> {
     try {
-      co_return (co_await never.recv()).value_or(0);
+      const std::optional<int> value = co_await coracle::throwing(never.recv());
+      co_return value.value_or(0);
     } catch (const coracle::operation_cancelled& e) {
       was_stopped = e.reason() == coracle::stop_reason::lost_race;
       throw;

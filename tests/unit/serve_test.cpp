@@ -104,6 +104,20 @@ TEST_CASE("serve: has no more connections at a time than it is allowed, and the 
   CHECK(answers.ended == 5);
 }
 
+TEST_CASE("serve: a loser of a race that waits for a place still joins its connections") {
+  world its;
+  slow_answers answers;
+  const auto handler = [&](socket client) { return answers(std::move(client)); };
+  const auto ask_and_leave = [&]() -> task<char> {
+    const auto first = co_await coracle::when_any(coracle::sleep_for(500ms), its.ask('a'), its.ask('b'));
+    co_return first.index() == 0 ? '-' : '+';
+  };
+  const auto first = its.sim.run(
+      coracle::when_any(ask_and_leave(), its.serve_here(handler, {.connections = 1, .drain = 9s})));
+  CHECK(std::get<0>(first) == '-');
+  CHECK(answers.most == 1);
+}
+
 TEST_CASE("serve: an error of one connection ends that one, and is told") {
   world its;
   slow_answers answers;

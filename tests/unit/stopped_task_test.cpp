@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <coracle/compose/as_expected.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
+#include <coracle/compose/for_each_concurrent.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
@@ -15,6 +18,8 @@
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/hedge.hpp>
+#include <coracle/time/timeout.hpp>
 #include <coracle/utility/on_scope_exit.hpp>
 #include <memory>
 #include <stdexcept>
@@ -89,6 +94,7 @@ task<int> wait_below_named(trace& t, const async_manual_reset_event& event) {
   co_return 5;
 }
 const std::vector innermost_first{1, 2, 3, 4, 5};
+task<> wait_for(const async_manual_reset_event& event) { co_await event; }
 
 // ---- as_outcome --------------------------------------------------------------------------------------
 
@@ -135,6 +141,40 @@ TEST_CASE("as_optional: is empty if the work was stopped, and throws its error")
     co_return 0;
   };
   CHECK_THROWS_AS(sync_wait(as_optional(fail())), std::runtime_error);
+}
+
+TEST_CASE("as_expected: gives a value, or why there is none") {
+  async_manual_reset_event never;
+  int number = 7;
+  const auto give = []() -> task<int> { co_return 3; };
+  const auto refer = [&]() -> task<int&> { co_return number; };
+  const auto nothing = []() -> task<> { co_return; };
+  const auto fail = []() -> task<int> {
+    throw std::runtime_error("broken");
+    co_return 0;
+  };
+  CHECK(sync_wait(coracle::as_expected(give())).value() == 3);
+  CHECK(&sync_wait(coracle::as_expected(refer)).value().get() == &number);
+  CHECK(sync_wait(coracle::as_expected(nothing())).has_value());
+  const auto failed = sync_wait(coracle::as_expected(fail()));
+  REQUIRE_FALSE(failed.has_value());
+  CHECK_FALSE(failed.error().is_cancelled());
+  CHECK(failed.error().error() != nullptr);
+  CHECK_THROWS_AS(failed.error().rethrow(), std::runtime_error);
+  trace t;
+  stop_source source;
+  auto waiting = poll(with_stop(coracle::as_expected(wait_below_named(t, never)), source.get_token()));
+  source.request_stop(stop_reason::timed_out);
+  CHECK(waiting.run());
+  const auto stopped = waiting.get();
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(stopped.error().reason() == stop_reason::timed_out);
+  CHECK(stopped.error().error() == nullptr);
+  CHECK_THROWS_AS(stopped.error().rethrow(), operation_cancelled);
+  CHECK(t.log.destroyed == innermost_first);
+  CHECK(t.is_untouched());
+  static_assert(noexcept(std::declval<decltype(as_outcome(give()))&>().await_resume()));
+  static_assert(noexcept(std::declval<decltype(coracle::as_expected(give()))&>().await_resume()));
 }
 
 // ---- tasks below it ------------------------------------------------------------------------------------
@@ -383,7 +423,7 @@ TEST_CASE("stopped task: guards take its end for a failure") {
 
 // ---- combinators ---------------------------------------------------------------------------------------
 
-TEST_CASE("stopped task: a loser of when_any whose outcome is wanted is destroyed where it waits") {
+TEST_CASE("stopped task: a loser of when_any whose outcome is taken is destroyed where it waits") {
   trace t;
   async_manual_reset_event never;
   const auto race = [&]() -> task<> {
@@ -524,6 +564,229 @@ TEST_CASE("stopped task: below a when_all without as_outcome, or below throwing(
   const auto throws = [&]() -> task<> { co_await throwing(both(below)); };
   stop_quietly(throws());
   CHECK(below.handled);
+}
+
+TEST_CASE("stopped task: below a timeout, a hedge and a concurrent loop they are destroyed where they wait") {
+  using namespace std::chrono_literals;
+  trace timed, hedged, looped;
+  async_manual_reset_event never;
+  const auto in_time = [&]() -> task<> {
+    co_await coracle::timeout(wait_below_named(timed, never), 1h);
+    timed.went_on = true;
+  };
+  stop_quietly(in_time());
+  CHECK(timed.log.destroyed == innermost_first);
+  CHECK(timed.is_untouched());
+
+  const auto attempt = [&] { return wait_below_named(hedged, never); };
+  const auto with_hedge = [&]() -> task<> {
+    co_await coracle::hedge(1h, attempt);
+    hedged.went_on = true;
+  };
+  stop_quietly(with_hedge());
+  CHECK(hedged.log.destroyed == innermost_first);
+  CHECK(hedged.is_untouched());
+
+  const std::vector<int> numbers{1, 2, 3};
+  const auto one = [&](int) -> task<> { co_await wait_below_named(looped, never); };
+  const auto loop = [&]() -> task<> {
+    co_await coracle::for_each_concurrent(numbers, 2, one);
+    looped.went_on = true;
+  };
+  stop_quietly(loop());
+  CHECK(looped.log.alive == 0);
+  CHECK(looped.log.destroyed.size() == 10);
+  CHECK(looped.is_untouched());
+}
+
+TEST_CASE("stopped task: below with_scope the body and the children are destroyed, then the task around") {
+  trace body_trace, child, outer;
+  async_manual_reset_event never;
+  const auto body = [&](coracle::async_scope& scope) -> task<int> {
+    scope.spawn(wait_below_named(child, never));
+    co_return co_await wait_below_named(body_trace, never);
+  };
+  const auto around = [&]() -> task<> {
+    const lifetime_probe local(outer.log, 1);
+    try {
+      co_await coracle::with_scope(body);
+    } catch (...) {
+      outer.handled = true;
+    }
+    outer.went_on = true;
+  };
+  stop_quietly(around());
+  CHECK(body_trace.log.destroyed == innermost_first);
+  CHECK(child.log.destroyed == innermost_first);
+  CHECK(outer.log.alive == 0);
+  CHECK(body_trace.is_untouched());
+  CHECK(child.is_untouched());
+  CHECK(outer.is_untouched());
+}
+
+TEST_CASE("stopped task: one that joins a scope is destroyed once the children are") {
+  trace child, outer;
+  async_manual_reset_event never;
+  const auto around = [&]() -> task<> {
+    const lifetime_probe local(outer.log, 1);
+    coracle::async_scope scope;
+    scope.spawn(wait_below_named(child, never));
+    co_await scope.join();
+    outer.went_on = true;
+  };
+  stop_quietly(around());
+  CHECK(child.log.destroyed == innermost_first);
+  CHECK(child.is_untouched());
+  CHECK(outer.log.alive == 0);
+  CHECK(outer.is_untouched());
+
+  stop_source source;
+  source.request_stop();
+  const auto late = [&]() -> task<> {
+    const lifetime_probe local(outer.log, 2);
+    coracle::async_scope scope;
+    co_await scope.join();
+    outer.went_on = true;
+  };
+  CHECK(sync_wait(with_stop(as_outcome(late()), source.get_token())).is_cancelled());
+  CHECK(outer.log.alive == 0);
+  CHECK(outer.is_untouched());
+}
+
+TEST_CASE("stopped task: in a scope, handlers run where the request comes from outside") {
+  trace child, joined;
+  async_manual_reset_event never;
+  const auto around = [&]() -> task<> {
+    coracle::async_scope scope;
+    scope.spawn(wait_below_named(child, never));
+    co_await scope.join();
+  };
+  stop_source source;
+  auto waiting = poll(with_stop(around(), source.get_token()));
+  source.request_stop();
+  CHECK(waiting.run());
+  CHECK_THROWS_AS(waiting.get(), operation_cancelled);
+  CHECK(child.handled);
+
+  const auto body = [&](coracle::async_scope&) -> task<> { co_await wait_below_named(joined, never); };
+  const auto scoped = [&]() -> task<> { co_await throwing(coracle::with_scope(body)); };
+  stop_quietly(scoped());
+  CHECK(joined.handled);
+}
+
+// ---- stopped by what has started them ------------------------------------------------------------------
+
+TEST_CASE("stopped task: losers, and the siblings of a failure, are destroyed where they wait") {
+  using namespace std::chrono_literals;
+  trace loser, sibling, attempted, in_scope, looped;
+  async_manual_reset_event never;
+  const auto give = []() -> task<int> { co_return 1; };
+  const auto fail = []() -> task<> {
+    throw std::runtime_error("broken");
+    co_return;
+  };
+  CHECK(sync_wait(when_any(wait_below_named(loser, never), give())).index() == 1);
+  CHECK(loser.log.destroyed == innermost_first);
+  CHECK(loser.is_untouched());
+
+  CHECK_THROWS_AS(sync_wait(coracle::when_all(wait_below_named(sibling, never), fail())), std::runtime_error);
+  CHECK(sibling.log.destroyed == innermost_first);
+  CHECK(sibling.is_untouched());
+
+  const auto attempt = [&](unsigned n) -> task<int> {
+    if (n == 0) co_return co_await wait_below_named(attempted, never);
+    co_return 2;
+  };
+  CHECK(sync_wait(coracle::hedge(0s, attempt)) == 2);
+  CHECK(attempted.log.destroyed == innermost_first);
+  CHECK(attempted.is_untouched());
+
+  const auto body = [&](coracle::async_scope& scope) -> task<> {
+    scope.spawn(wait_below_named(in_scope, never));
+    scope.spawn(fail());
+    co_return;
+  };
+  CHECK_THROWS_AS(sync_wait(coracle::with_scope(body)), std::runtime_error);
+  CHECK(in_scope.log.destroyed == innermost_first);
+  CHECK(in_scope.is_untouched());
+
+  const std::vector<int> numbers{1, 2};
+  const auto one = [&](int n) -> task<> {
+    if (n == 2) throw std::runtime_error("broken");
+    co_await wait_below_named(looped, never);
+  };
+  CHECK_THROWS_AS(sync_wait(coracle::for_each_concurrent(numbers, 2, one)), std::runtime_error);
+  CHECK(looped.log.destroyed == innermost_first);
+  CHECK(looped.is_untouched());
+}
+
+TEST_CASE("stopped task: a loser that asks for the exception runs its handlers") {
+  trace t;
+  async_manual_reset_event never;
+  const auto give = []() -> task<int> { co_return 1; };
+  CHECK(sync_wait(when_any(throwing(wait_below_named(t, never)), give())).index() == 1);
+  CHECK(t.handled);
+  CHECK(t.log.destroyed == innermost_first);
+}
+
+TEST_CASE("stopped task: what a race has not stopped itself sees an exception") {
+  trace outside, deeper;
+  async_manual_reset_event never;
+  stop_source source;
+  auto waiting = poll(with_stop(when_any(wait_below_named(outside, never), never), source.get_token()));
+  source.request_stop();
+  CHECK(waiting.run());
+  CHECK_THROWS_AS(waiting.get(), operation_cancelled);
+  CHECK(outside.handled);
+
+  // The inner race is stopped by the outer one, below a coroutine that wants its handler run.
+  const auto give = []() -> task<int> { co_return 1; };
+  const auto inner = [&]() -> task<> { co_await throwing(when_any(wait_below_named(deeper, never), never)); };
+  CHECK(sync_wait(when_any(inner(), give())).index() == 1);
+  CHECK(deeper.handled);
+}
+
+TEST_CASE("stopped task: a loser that has been stopped by a request of its own sees an exception") {
+  async_manual_reset_event never;
+  stop_source own;
+  bool handled = false;
+  const auto loser = [&]() -> task<> {
+    try {
+      co_await with_stop(wait_for(never), own.get_token());  // the race cannot stop this
+    } catch (const operation_cancelled& cancelled) {
+      handled = cancelled.reason() == stop_reason::requested;
+    }
+  };
+  const auto give = []() -> task<int> { co_return 1; };
+  auto waiting = poll(when_any(loser(), give()));
+  CHECK_FALSE(waiting.ready());
+  own.request_stop();
+  CHECK(waiting.run());
+  CHECK(waiting.get().index() == 1);
+  CHECK(handled);
+}
+
+TEST_CASE(
+    "stopped task: handlers run where the result is still wanted: at a timeout, in a scope that is stopped") {
+  trace plain, quiet, in_scope;
+  async_manual_reset_event never;
+  const auto limited = [&](trace& t) -> task<> {
+    co_await coracle::timeout(wait_below_named(t, never), std::chrono::hours(0));
+  };
+  CHECK_THROWS_AS(sync_wait(limited(plain)), coracle::timed_out);
+  CHECK(plain.handled);
+  auto end = sync_wait(as_outcome(limited(quiet)));
+  CHECK_THROWS_AS(std::move(end).get(), coracle::timed_out);
+  CHECK(quiet.log.destroyed == innermost_first);
+  CHECK(quiet.is_untouched());
+
+  const auto body = [&](coracle::async_scope& scope) -> task<> {
+    scope.spawn(wait_below_named(in_scope, never));
+    scope.request_stop();
+    co_return;
+  };
+  sync_wait(coracle::with_scope(body));
+  CHECK(in_scope.handled);
 }
 
 TEST_CASE("stopped task: a mutex that it waits for is not locked") {

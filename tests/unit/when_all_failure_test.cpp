@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -34,7 +35,7 @@ TEST_CASE("when_all: the first error in time stops the others, and is thrown onc
   std::vector<std::string> log;
   const auto end_slowly = [&](async_manual_reset_event& event) -> task<int> {
     try {
-      co_await event;
+      co_await coracle::throwing(event);
     } catch (const coracle::operation_cancelled& e) {
       log.push_back(e.what());
     }
@@ -59,7 +60,7 @@ TEST_CASE("when_all: several errors are thrown together, the first in time first
   std::vector<std::string> errors;
   const auto fail_when_stopped = [](async_manual_reset_event& event, const char* what) -> task<> {
     try {
-      co_await event;
+      co_await coracle::throwing(event);
     } catch (const coracle::operation_cancelled&) {
       throw std::runtime_error(what);
     }
@@ -102,7 +103,7 @@ TEST_CASE("when_all: a task that was left out has no error, whatever was in its 
   async_manual_reset_event never;
   const auto fail_when_stopped = [&]() -> task<> {
     try {
-      co_await never;
+      co_await coracle::throwing(never);
     } catch (const coracle::operation_cancelled&) {
       throw std::runtime_error("first");
     }
@@ -153,7 +154,7 @@ TEST_CASE("when_all: an awaitable that is no task and a task fail together") {
   std::vector<std::string> errors;
   const auto fail_when_stopped = [](async_manual_reset_event& waits) -> task<> {
     try {
-      co_await waits;
+      co_await coracle::throwing(waits);
     } catch (const coracle::operation_cancelled&) {
       throw std::runtime_error("task");
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -32,7 +33,7 @@ using coracle_test::give;
 /// Fails rather than being cancelled.
 task<int> fail_when_stopped(async_manual_reset_event& event, const char* what) {
   try {
-    co_await event;
+    co_await coracle::throwing(event);
   } catch (const operation_cancelled&) {
     throw std::runtime_error(what);
   }
@@ -40,7 +41,7 @@ task<int> fail_when_stopped(async_manual_reset_event& event, const char* what) {
 }
 task<int> note_reason(async_manual_reset_event& event, stop_reason& seen) {
   try {
-    co_await event;
+    co_await coracle::throwing(event);
   } catch (const operation_cancelled& cancelled) {
     seen = cancelled.reason();
     throw;
@@ -56,7 +57,7 @@ TEST_CASE("when_any: losers are stopped because they lost the race, and joined b
   std::vector<std::string> log;
   const auto clean_up_slowly = [&]() -> task<> {
     try {
-      co_await never;
+      co_await coracle::throwing(never);
     } catch (const operation_cancelled&) {
       log.emplace_back("stopped");
     }
@@ -161,7 +162,7 @@ TEST_CASE("when_any: a stop request that a child answers with a value is answere
   int value = 0;
   const auto finish_when_stopped = [&]() -> task<int> {
     try {
-      co_await never;
+      co_await coracle::throwing(never);
     } catch (const operation_cancelled&) {
     }
     co_return 8;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/channels/channel.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -34,7 +35,7 @@ task<int> gives_up() {
 }
 task<int> fail_when_stopped(async_manual_reset_event& event, stop_reason& seen) {
   try {
-    co_await event;
+    co_await coracle::throwing(event);
   } catch (const operation_cancelled& cancelled) {
     seen = cancelled.reason();
   }

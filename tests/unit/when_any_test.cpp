@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -152,7 +153,7 @@ TEST_CASE("when_any: what a loser gives all the same is destroyed, once, when it
   async_manual_reset_event never;
   const auto give_when_stopped = [&]() -> task<coracle::testing::lifetime_probe> {
     try {
-      co_await never;
+      co_await coracle::throwing(never);
     } catch (const operation_cancelled&) {
     }
     co_return coracle::testing::lifetime_probe(log, 1);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -32,7 +33,7 @@ using coracle_test::fail_at_once;
 
 task<> wait_and_log(async_manual_reset_event& event, std::vector<std::string>& log, std::string name) {
   try {
-    co_await event;
+    co_await coracle::throwing(event);
     log.push_back(name + " ends");
   } catch (const operation_cancelled&) {
     log.push_back(name + " is stopped");

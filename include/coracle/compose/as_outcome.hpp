@@ -3,33 +3,39 @@
 #pragma once
 #include <coracle/compose/detail/child.hpp>
 #include <coracle/compose/detail/gathered_results.hpp>
-#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/invoke.hpp>
 #include <optional>
 
 namespace coracle {
 namespace detail {
-/// Awaits the work and keeps its end for the awaiting coroutine. `Frame` tells the tasks below in which form
-/// that coroutine takes it: core/detail/stopped_tasks.hpp.
-template <class Frame, class Awaitable>
-class ended_work : Frame {
+/// Whether taking the end of the work throws nothing.
+template <class Awaitable>
+constexpr bool keeps_end = std::is_nothrow_move_constructible_v<outcome<await_result_t<Awaitable>>>;
+
+/// Awaits the work and keeps its end for the awaiting coroutine. `Operation`, which derives from it, has a
+/// static function above(), which says in which form that coroutine takes it: shared_promise.
+template <class Operation, class Awaitable>
+class ended_work : shared_frame {
  public:
-  explicit ended_work(Awaitable&& work) : Frame(&over, nullptr), work_(static_cast<Awaitable&&>(work)) {}
+  explicit ended_work(Awaitable&& work)
+      : shared_frame(&over, &functions), work_(static_cast<Awaitable&&>(work)) {}
   /// Requires: not awaited yet.
-  ended_work(ended_work&& other) : Frame(&over, nullptr), work_(std::move(other.work_)) {}
+  ended_work(ended_work&& other) : shared_frame(&over, &functions), work_(std::move(other.work_)) {}
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    Frame::promise() = callback_promise(environment_of(suspended));
+    shared_frame::promise().set_environment(environment_of(suspended));
     suspended_ = suspended;
-    const std::coroutine_handle<> next = work_.begin(Frame::handle());
+    const std::coroutine_handle<> next = work_.begin(shared_frame::handle());
     return next ? next : transfer_to(suspended);
   }
 
  protected:
+  [[nodiscard]] void* suspended() const noexcept { return suspended_.address(); }
   /// Called when the await is over.
   child<Awaitable>& finished() noexcept {
     static_cast<void>(work_.finish());
@@ -37,10 +43,15 @@ class ended_work : Frame {
   }
 
  private:
-  CORACLE_TRANSFER_ABI() static void over(callback_frame* self) {
-    const std::coroutine_handle<> next = transfer_to(static_cast<ended_work*>(self)->suspended_);
+  CORACLE_TRANSFER_ABI() static void over(basic_callback_frame<shared_promise>* self) {
+    auto& mine = static_cast<ended_work&>(static_cast<shared_frame&>(*self));
+    const std::coroutine_handle<> next = transfer_to(mine.suspended_);
     CORACLE_RETURN_TO(self, next);
   }
+  static awaiting_frame above(shared_promise& self, stop_reason why) noexcept {
+    return static_cast<Operation&>(static_cast<ended_work&>(shared_frame::from(self))).above(why);
+  }
+  static constexpr shared_promise::functions functions{&shared_promise::ignore_failure, &above};
 
   child<Awaitable> work_;
   std::coroutine_handle<> suspended_;
@@ -48,19 +59,23 @@ class ended_work : Frame {
 
 template <class Awaitable>
 class [[nodiscard("as_outcome does nothing until it is awaited")]] as_outcome_operation
-    : public ended_work<outcome_frame, Awaitable> {
+    : public ended_work<as_outcome_operation<Awaitable>, Awaitable> {
  public:
-  using ended_work<outcome_frame, Awaitable>::ended_work;
-  outcome<await_result_t<Awaitable>> await_resume() { return this->finished().take_outcome(); }
+  using ended_work<as_outcome_operation, Awaitable>::ended_work;
+  static awaiting_frame above(stop_reason) noexcept { return {nullptr, awaiting_frame::kind::quiet}; }
+  outcome<await_result_t<Awaitable>> await_resume() noexcept(keeps_end<Awaitable>) {
+    return this->finished().take_outcome();
+  }
 };
 
 template <class Awaitable>
 class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_operation
-    : public ended_work<outcome_frame, Awaitable> {
+    : public ended_work<as_optional_operation<Awaitable>, Awaitable> {
   using value = element_t<await_result_t<Awaitable>>;
 
  public:
-  using ended_work<outcome_frame, Awaitable>::ended_work;
+  using ended_work<as_optional_operation, Awaitable>::ended_work;
+  static awaiting_frame above(stop_reason) noexcept { return {nullptr, awaiting_frame::kind::quiet}; }
   std::optional<value> await_resume() {
     auto end = this->finished().take_outcome();
     if (end.is_cancelled()) return std::nullopt;
@@ -72,11 +87,22 @@ class [[nodiscard("as_optional does nothing until it is awaited")]] as_optional_
     }
   }
 };
+/// For a combinator that is a task: as as_outcome(), but what awaits the combinator decides whether the tasks
+/// below end without an exception. If the end is a stop, the combinator ends with ends_as_stopped.
+template <class Awaitable>
+class [[nodiscard]] passing_operation : public ended_work<passing_operation<Awaitable>, Awaitable> {
+ public:
+  using ended_work<passing_operation, Awaitable>::ended_work;
+  awaiting_frame above(stop_reason) const noexcept { return {this->suspended(), awaiting_frame::kind::task}; }
+  outcome<await_result_t<Awaitable>> await_resume() { return this->finished().take_outcome(); }
+};
+
 template <class Awaitable>
 class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operation
-    : public ended_work<callback_frame, Awaitable> {
+    : public ended_work<throwing_operation<Awaitable>, Awaitable> {
  public:
-  using ended_work<callback_frame, Awaitable>::ended_work;
+  using ended_work<throwing_operation, Awaitable>::ended_work;
+  static awaiting_frame above(stop_reason) noexcept { return {}; }
   await_result_t<Awaitable> await_resume() { return this->finished().result(); }
 };
 }  // namespace detail
@@ -95,7 +121,7 @@ class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operat
 /// Resumes on    where `work` does.
 /// Cancellation  passed on to `work`. Where a task in it waits, all tasks from there up to this await are
 ///               destroyed where they are suspended, the innermost first: their handlers do not run. So are
-///               the children of a when_all() or when_any() in it. See docs/cancellation.md.
+///               the children of combinators in it. See docs/cancellation.md.
 /// Exceptions    those of moving `work` in and its value out.
 /// Cost          no frame; two transfers.
 template <detail::work Work>

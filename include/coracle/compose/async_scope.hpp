@@ -32,7 +32,8 @@ concept call_of_child =
 ///               request to that environment, and a stop request to the coroutine that awaits join(), which
 ///               still waits for all. After a request from outside, join() throws operation_cancelled if a
 ///               child was cancelled, or if stop was requested before join() was awaited. Otherwise a
-///               cancelled child counts as ended. A child spawned into a stopped scope is started all the
+///               cancelled child counts as ended. One that a failed sibling stops is destroyed where it
+///               waits, as by when_all. A child spawned into a stopped scope is started all the
 ///               same.
 /// Exceptions    join() throws the error that left a child; if several did, an error_group; std::bad_alloc if
 ///               a child waited and the stop source could not be allocated. spawn(): std::bad_alloc, and what
@@ -55,9 +56,12 @@ class async_scope {
   using result_t = await_result_t<kept_t<T>>;
 
  public:
-  async_scope() : state_(scope_policy::fail_fast(), environment{}) {}
+  async_scope() : async_scope(scope_policy::fail_fast()) {}
   explicit async_scope(scope_policy policy, const environment& inherited = {})
-      : state_(std::move(policy), inherited) {}
+      : state_(std::move(policy), detail::parent_of_children(inherited)) {}
+  /// For with_scope(), whose coroutine joins the scope on every way out.
+  async_scope(scope_policy policy, const detail::parent_of_children& parent)
+      : state_(std::move(policy), parent) {}
 
   /// Starts `work`, an awaitable or a function that returns one; it is moved in, or copied, and kept until
   /// the child has ended. Drops the result.
@@ -145,7 +149,7 @@ class async_scope {
 
   /// Requests a stop of all children, including those spawned later. Returns true for the first request.
   bool request_stop(stop_reason why = stop_reason::requested) noexcept { return state_.request_stop(why); }
-  [[nodiscard]] stop_token get_token() const noexcept { return state_.children_inherit().stop; }
+  [[nodiscard]] stop_token get_token() const noexcept { return state_.stop_of_children(); }
 
   class join_operation;
   /// Awaitable of nothing: waits until all children have ended.
@@ -164,22 +168,19 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
   join_operation(const join_operation& other) noexcept
       : stop_registration(&stop_requested), scope_(other.scope_) {}
   join_operation& operator=(const join_operation&) = delete;
+  ~join_operation() { remove(); }
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    if (const environment* const mine = detail::environment_of(suspended)) {
-      outer_ = &mine->stop;
-      const bool linked = mine->stop == scope_.outer_stop();
-      too_late_ = mine->stop.stop_requested() || !(linked || add_to(mine->stop));
-      if (too_late_) scope_.request_stop(mine->stop.reason());
-    }
-    return scope_.join(suspended);
+    const stop_token* const mine = scope_.begin_join(suspended);
+    if (mine && (mine->stop_requested() || !(scope_.inherits(*mine) || add_to(*mine))))
+      scope_.joined_too_late();
+    return scope_.join();
   }
   [[nodiscard]] stop_reason await_cancelled() noexcept {
     remove();
-    if (scope_.has_errors() || !(too_late_ || scope_.any_cancelled())) return stop_reason::none;
-    return outer_->reason();
+    return scope_.join_cancelled();
   }
   void await_resume() {
     const stop_reason why = await_cancelled();
@@ -195,8 +196,6 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
     mine.scope_.joiner_stopped(mine.why());
   }
   detail::scope_state& scope_;
-  const stop_token* outer_ = &scope_.outer_stop();
-  bool too_late_ = false;  // stop was requested before the await
 };
 inline async_scope::join_operation async_scope::join() noexcept { return join_operation{*this}; }
 }  // namespace coracle

@@ -32,9 +32,10 @@ namespace coracle {
 ///               a deadlock if the child waits for its parent; if the work run meanwhile is an ancestor that
 ///               also leaves before join(), since it then waits on top of this wait; and on an executor other
 ///               than a pool, such as a strand, an io_service or a run_loop, if the child waits for anything,
-///               since it would have to resume on the blocked thread. Where that can happen, keep the
-///               exception (std::current_exception()), leave the handler, which cannot co_await, join, and
-///               rethrow it; or use when_all(), which never blocks. A checked build reports such a wait on
+///               since it would have to resume on the blocked thread. Where that can happen, put throwing()
+///               around what is awaited between, as the coroutine may otherwise be destroyed there when it is
+///               stopped; keep the exception (std::current_exception()), leave the handler, which cannot
+///               co_await, join, and rethrow it; or use when_all(), which never blocks. A checked build reports such a wait on
 ///               stderr after a second. The child's exception is dropped if the parent leaves by an
 ///               exception; otherwise the parent has a bug, which ends a checked build. Destroying a parent
 ///               that is suspended between fork() and join() blocks in the same way, until another thread has
@@ -42,8 +43,6 @@ namespace coracle {
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation besides the child's frame. On a pool no atomic read-modify-write and no fence,
 ///               unless another thread has taken the rest, or what was in this thread's queue before it.
-/// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
-///               multithreaded language", PLDI 1998.
 /// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
 ///               multithreaded language", PLDI 1998.
 template <class T>

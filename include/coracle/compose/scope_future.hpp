@@ -25,14 +25,14 @@ class promised_child : public scope_future_child {
   }
   void drop_future() noexcept {
     if (!over_.is_set() || (end_.has_error() && !is_settled)) [[unlikely]]
-      scope.drop_future(*this);
+      this->scope().drop_future(*this);
     release();
   }
 
  protected:
   /// `end_` is set, and everything else that the child held is destroyed.
   void deliver() noexcept {
-    scope_state& owner = scope;
+    scope_state& owner = this->scope();
     if (end_.has_error()) [[unlikely]]
       return deliver_error();
     over_.set();
@@ -43,7 +43,7 @@ class promised_child : public scope_future_child {
 
  private:
   CORACLE_COLD() void deliver_error() noexcept {
-    scope_state& owner = scope;
+    scope_state& owner = this->scope();
     error = end_.error();
     set_function(&dispose_of);
     keep();  // the list's reference
@@ -58,9 +58,9 @@ class promised_child : public scope_future_child {
   CORACLE_COLD() void take_error() {
     if (std::exchange(is_settled, true))
       throw_cancelled(stop_reason::sibling_failed);  // join() has thrown the error
-    scope.give_up(*this);
+    this->scope().give_up(*this);
   }
-  static void dispose_of(callback_frame* self) { static_cast<promised_child*>(self)->release(); }
+  static void dispose_of(scope_frame* self) { static_cast<promised_child*>(self)->release(); }
 
   void keep() noexcept { references_.fetch_add(1, memory_order_relaxed); } /*F1*/
   void release() noexcept {
@@ -84,9 +84,9 @@ class promised_work final : public promised_child<await_result_t<Awaitable>> {
   ~promised_work() {}
 
   void run() noexcept {
-    if (!work_.start(this->callback_frame::handle())) over(this);
+    if (!work_.start(this->scope_frame::handle())) over(this);
   }
-  static void over(callback_frame* self) noexcept {
+  static void over(scope_frame* self) noexcept {
     auto& mine = static_cast<promised_work&>(*self);
     if (mine.work_.finish()) [[likely]] {
       mine.end_.emplace_from([&mine]() -> await_result_t<Awaitable> { return mine.work_.result(); });

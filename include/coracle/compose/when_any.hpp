@@ -101,15 +101,15 @@ auto make_race_of_range(Range&& range) {
 ///               has ended, the rest is not started. Where more than 16 such starts are nested, the children
 ///               start before the outermost of them returns.
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
-/// Cancellation  losers are stopped for the reason lost_race. If a loser still produces a result, it is
+/// Cancellation  losers are stopped for the reason lost_race. One that waits is destroyed there: destructors
+///               run, handlers do not, unless it is below throwing(). If a loser still produces a result, it is
 ///               destroyed. A stop request from outside stops all; if then none of them produces a result,
 ///               operation_cancelled.
 /// Exceptions    an error ends the race as a value does, and is thrown. An error of a loser is thrown, too,
 ///               in place of the winner's result; several, as an error_group. std::bad_alloc as when_all; for
 ///               a range also for its vector, before any child is started.
 /// Threads       children may end on any threads.
-/// Cost          a stop source, if a child waits; one vector for a range; two atomic operations a child. A
-///               loser that directly awaits an operation of this library is stopped without an exception.
+/// Cost          a stop source, if a child waits; one vector for a range; two atomic operations a child.
 ///               Leading children that are an event, a channel's recv(), the acquisition of async_semaphore
 ///               permits or rate_limiter tokens, or the lock of an async_mutex, are tried first, in order: if
 ///               one need not wait, nothing is started.

@@ -18,26 +18,32 @@ concept scope_body = std::is_invocable_v<Body&, async_scope&, Args...> &&
 /// kept here.
 template <class T, class Body, class... Args>
 task<> run_body(outcome<T>& end, async_scope& scope, Body& body, Args&... args) {
+  using called = std::invoke_result_t<Body&, async_scope&, Args...>;
   CORACLE_TRY() {
-    if constexpr (std::is_void_v<T>) {
-      co_await throwing(detail::call(body, scope, static_cast<Args&&>(args)...));
+    auto own = co_await passing_operation<called>(detail::call(body, scope, static_cast<Args&&>(args)...));
+    if (own.is_cancelled()) {
+      end.emplace_cancelled(own.reason());
+    } else if constexpr (std::is_void_v<T>) {
+      std::move(own).get();
       end.emplace();
     } else {
-      end.emplace(co_await throwing(detail::call(body, scope, static_cast<Args&&>(args)...)));
+      end.emplace(std::move(own).get());
     }
   }
   CORACLE_CATCH(const operation_cancelled&, cancelled) { end.emplace_cancelled(cancelled.reason()); }
 }
 template <class T, class Body, class... Args>
 task<T> run_in_scope(scope_policy policy, Body body, Args... args) {
-  const environment* const around = co_await read_environment([](const environment& here) { return &here; });
-  if (around->stop.stop_requested()) throw_cancelled(around->stop.reason());
-  async_scope scope{std::move(policy), *around};
+  const parent_of_children parent = co_await parent_of_children();
+  if (const stop_reason why = parent.inherited().stop.reason(); why != stop_reason::none)
+    co_await ends_as_stopped(why);
+  async_scope scope{std::move(policy), parent};
   outcome<T> end;
   outcome<void> spawned;
   spawned.emplace_from([&] { scope.spawn(run_body<T>(end, scope, body, args...)); });
   co_await scope.join();
   std::move(spawned).get();
+  if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
   co_return std::move(end).get();
 }
 }  // namespace detail

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <concepts>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
@@ -80,10 +81,11 @@ template <connection_listener Listener, detail::connection_handler<accepted_from
   std::exception_ptr end;
   CORACLE_TRY() {
     detail::refusals refused{std::move(on_error)};
-    co_await detail::accept_all(listener, handler, clients, permits, std::move(refused));
+    // serve() must not be destroyed while connections run.
+    co_await throwing(detail::accept_all(listener, handler, clients, permits, std::move(refused)));
   }
   CORACLE_CATCH_ALL() { end = std::current_exception(); }
-  CORACLE_TRY() { co_await shielded(stop_after(clients.join(), limits.drain)); }
+  CORACLE_TRY() { co_await throwing(shielded(stop_after(clients.join(), limits.drain))); }
   CORACLE_CATCH(const operation_cancelled&, ignored) {  // some connections did not end in time
   }
   std::rethrow_exception(end);

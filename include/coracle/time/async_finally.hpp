@@ -15,7 +15,10 @@ template <class Function>
 task<> clean_up(Function& function, subtree_until& here) {
   co_await replace_environment(here);
   CORACLE_TRY() { static_cast<void>(co_await throwing(function())); }
-  CORACLE_CATCH(const operation_cancelled&, cancelled) { here.rethrow(cancelled); }
+  CORACLE_CATCH(const operation_cancelled&, cancelled) {
+    here.throw_if_expired(cancelled.reason());
+    rethrow_current();
+  }
 }
 
 // `Body` is a reference if the caller passed an lvalue.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/child_group.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/time/sleep.hpp>
 #include <deque>
 
@@ -40,8 +41,8 @@ class hedged_attempts {
   };
 
  public:
-  hedged_attempts(const environment& outer, Attempt& attempt, duration delay, unsigned most)
-      : group(outer), delay_(delay), timer_place_(group) {
+  hedged_attempts(const parent_of_children& parent, Attempt& attempt, duration delay, unsigned most)
+      : group(parent), delay_(delay), timer_place_(group) {
     for (unsigned number = 0; number != most; ++number)
       places_.emplace_back(group, await_attempt(attempt, number));
     start_next();
@@ -67,13 +68,15 @@ class hedged_attempts {
     }
     set_timer();
   }
-  /// Call once all have ended.
+  /// Returns why there is neither a result nor an error, or none if there is one. Call once all have ended.
+  [[nodiscard]] stop_reason stopped_for() const noexcept {
+    return winner_ || all_have_failed_ ? stop_reason::none : group.stop_of_children().reason();
+  }
+  /// Requires: not stopped.
   result take() {
     if (winner_) return winner_->work.result();
-    if (group.is_stopping() && !all_have_failed_) throw_cancelled(group.inherited().stop.reason());
     for (place& each : places_) group.keep(each.work.failure());
-    group.finish();
-    fail("unreachable");
+    throw_cancelled(group.finish());
   }
 
   child_group group;
@@ -105,15 +108,16 @@ class hedged_attempts {
 template <class Attempt>
 task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Attempt attempt, unsigned most) {
   CORACLE_REQUIRE(most != 0, "hedge() with 0 attempts: allow at least one");
-  co_await this_task::throw_if_stopped();
-  const environment& outer =
-      co_await read_environment([](const environment& here) -> const environment& { return here; });
+  const parent_of_children parent = co_await parent_of_children();
+  if (const stop_reason why = parent.inherited().stop.reason(); why != stop_reason::none)
+    co_await ends_as_stopped(why);
   co_await child_group::stack_for_starts();
-  hedged_attempts<Attempt> attempts{outer, attempt, delay, most};
+  hedged_attempts<Attempt> attempts{parent, attempt, delay, most};
   while (attempts.group.running() != 0) {
     group_child& one = co_await attempts.group.next();
     attempts.ended(one);
   }
+  if (const stop_reason why = attempts.stopped_for(); why != stop_reason::none) co_await ends_as_stopped(why);
   co_return attempts.take();
 }
 }  // namespace detail
@@ -132,7 +136,7 @@ task<hedged_t<Attempt>> run_hedge(std::chrono::steady_clock::duration delay, Att
 /// Resumes on    the executor of the awaiting coroutine; outside any executor, where an attempt or the timer
 ///               ended.
 /// Cancellation  the attempts are stopped and joined; operation_cancelled, unless one has succeeded. Losing
-///               attempts are stopped with reason lost_race, and joined.
+///               attempts are stopped with reason lost_race, as those of when_any, and joined.
 /// Exceptions    if all attempts failed, the attempt's, or an error_group if there were several. If one
 ///               succeeds the errors of the others are dropped.
 /// Cost          a stop source, a frame, and per attempt a frame and 100 bytes.

@@ -35,13 +35,11 @@ class subtree_until : public subtree, timer {
   subtree_until& operator=(const subtree_until&) = delete;
   ~subtree_until() { disarm(); }
 
-  /// Call in a catch block with the handled exception: throws timed_out if the deadline was the first to
-  /// request the stop, otherwise rethrows.
-  CORACLE_FAILS() void rethrow(const operation_cancelled& cancelled) {
+  /// Call when the work was stopped for `why`: throws timed_out if the deadline was the first to request it.
+  CORACLE_COLD() void throw_if_expired(stop_reason why) {
     disarm();
-    if (cancelled.reason() == stop_reason::timed_out && expired_)
+    if (CORACLE_EXCEPTIONS() && why == stop_reason::timed_out && expired_)
       CORACLE_THROW(timed_out{}, "the operation timed out");
-    rethrow_current();
   }
 
  private:
@@ -77,9 +75,13 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
       static_cast<Awaitable&&>(child);  // destroyed before `mine`, also if destroyed while suspended
   mine.begin(moment(time));
   co_await replace_environment(mine);
-  if constexpr (Throws && CORACLE_EXCEPTIONS()) {
-    CORACLE_TRY() { co_return co_await throwing(static_cast<Awaitable&&>(below)); }
-    CORACLE_CATCH(const operation_cancelled&, cancelled) { mine.rethrow(cancelled); }
+  if constexpr (Throws) {
+    auto end = co_await passing_operation<Awaitable>(static_cast<Awaitable&&>(below));
+    if (end.is_cancelled()) {
+      mine.throw_if_expired(end.reason());
+      co_await ends_as_stopped(end.reason());
+    }
+    co_return std::move(end).get();
   } else {
     co_return co_await static_cast<Awaitable&&>(below);
   }

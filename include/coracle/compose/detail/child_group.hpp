@@ -3,7 +3,7 @@
 #pragma once
 #include <coracle/base/atomic.hpp>
 #include <coracle/compose/detail/child.hpp>
-#include <coracle/core/detail/callback_frame.hpp>
+#include <coracle/compose/detail/parent_of_children.hpp>
 #include <coracle/core/detail/nested_starts.hpp>
 #include <coracle/core/detail/subtree.hpp>
 #include <coracle/core/error_group.hpp>
@@ -15,15 +15,15 @@ namespace coracle::detail {
 class child_group;
 
 /// A child's place in its group, and the frame that the child continues at its end.
-class group_child : public callback_frame {
+using group_frame = basic_callback_frame<member_promise<child_group>>;
+class group_child : public group_frame {
  public:
-  explicit group_child(child_group& group) noexcept;
+  explicit group_child(child_group& group) noexcept : group_frame(&child_ended, &group) {}
 
  private:
   friend child_group;
-  static void child_ended(callback_frame* self);
+  static void child_ended(group_frame* self);
 
-  child_group& group_;
   plain<group_child*> next_ = nullptr;
 };
 
@@ -39,15 +39,17 @@ class group_child : public callback_frame {
 //   [S2] push a child              acq_rel  publish its result; see parent_    pairs with S3; S1
 //   [S3] take all                  acquire  see the results                    pairs with S2
 //   [S4] load                      relaxed  a hint: S3 follows
-class child_group {
+class child_group : shared_frame {
  public:
-  /// Requires: `outer` lives longer.
-  explicit child_group(const environment& outer) : inherited_(outer) {}
+  explicit child_group(const parent_of_children& parent)
+      : shared_frame(&never_resumed, &functions), inherited_(parent.inherited()), above_(parent.frame()) {
+    promise().set_environment(&inherited_);
+  }
   child_group(const child_group&) = delete;
   child_group& operator=(const child_group&) = delete;
 
-  /// The environment that the children inherit.
-  [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }
+  using shared_frame::inherited_by_children;
+  [[nodiscard]] const stop_token& stop_of_children() const noexcept { return inherited_.stop; }
   /// The number of children that have been started and not been taken.
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
   /// Returns true if the children are to stop; no more must be started then.
@@ -79,9 +81,9 @@ class child_group {
   /// Called in a catch block: keeps the exception that the parent has caught.
   void keep_current_exception() noexcept;
   [[nodiscard]] bool has_failed() const noexcept { return first_error_ || cancelled_ != stop_reason::none; }
-  /// Throws the errors, or operation_cancelled if there are none and something was cancelled. Requires:
+  /// Throws the errors. If there are none, returns why something was cancelled, or none. Requires:
   /// running() == 0.
-  void finish();
+  [[nodiscard]] stop_reason finish();
 
  private:
   friend group_child;
@@ -97,6 +99,12 @@ class child_group {
   };
   waiter* push(group_child& ended) noexcept;
   void take_all() noexcept;
+  static awaiting_frame above(shared_promise& self, stop_reason why) noexcept {
+    auto& mine = static_cast<child_group&>(from(self));
+    if (mine.inherited_.has_dropped(why)) return {nullptr, awaiting_frame::kind::quiet};
+    return mine.above_;
+  }
+  static constexpr shared_promise::functions functions{&shared_promise::ignore_failure, &above};
 
   static constexpr std::uintptr_t empty = 0, parent_waits = 1;
   atomic<std::uintptr_t> ended_{empty};
@@ -104,6 +112,7 @@ class child_group {
   group_child* taken_ = nullptr;  // the oldest
   std::size_t running_ = 0;
   subtree inherited_;
+  const awaiting_frame above_;
   stop_reason cancelled_ = stop_reason::none;
   std::exception_ptr first_error_;
   std::vector<std::exception_ptr> other_errors_;
@@ -137,11 +146,9 @@ inline child_group::next_operation child_group::next() noexcept {
   return next_operation{*this};
 }
 
-inline group_child::group_child(child_group& group) noexcept
-    : callback_frame(&child_ended, &group.inherited()), group_(group) {}
-inline void group_child::child_ended(callback_frame* self) {
-  auto* const child = static_cast<group_child*>(self);
-  waiter* const parent = child->group_.push(*child);
+inline void group_child::child_ended(group_frame* self) {
+  auto& child = static_cast<group_child&>(*self);
+  waiter* const parent = child.promise().together->push(child);
   if (!parent) return;
   if (parent->home == current_executor()) {
     resume_on_return(parent->handle);
@@ -194,13 +201,12 @@ inline void child_group::keep_current_exception() noexcept {
   keep(failure);
 #endif
 }
-inline void child_group::finish() {
+inline stop_reason child_group::finish() {
   if (first_error_) [[unlikely]] {
     throw_together(first_error_, 1 + other_errors_.size(), [this](std::vector<std::exception_ptr>& errors) {
       errors.insert(errors.end(), other_errors_.begin(), other_errors_.end());
     });
   }
-  if (cancelled_ != stop_reason::none) [[unlikely]]
-    throw_cancelled(cancelled_);
+  return cancelled_;
 }
 }  // namespace coracle::detail

@@ -59,8 +59,8 @@ class range_children {
     one* next_free = nullptr;
   };
 
-  range_children(Range& range, Function& function, const environment& outer)
-      : group(outer), function_(function), at_(std::begin(range)), end_(std::end(range)) {}
+  range_children(Range& range, Function& function, const parent_of_children& parent)
+      : group(parent), function_(function), at_(std::begin(range)), end_(std::end(range)) {}
 
   /// The iterator advances only here, when the next element is needed.
   [[nodiscard]] bool at_end() {
@@ -160,12 +160,12 @@ task<bool> take_and_wait([[maybe_unused]] Child& ended, Take& take) {
 template <class Range, class Function, class Take>
 task<> run_children(Range range, std::size_t limit, Function function, Take take) {
   CORACLE_REQUIRE(limit != 0, "a concurrency limit of 0 never starts a child: it has to be at least 1");
-  co_await this_task::throw_if_stopped();
-  const environment& outer =
-      co_await read_environment([](const environment& here) -> const environment& { return here; });
   using children_type = range_children<Range, Function>;
   using taken = taking_t<typename children_type::result_type, Take>;
-  children_type children{range, function, outer};
+  const parent_of_children parent = co_await parent_of_children();
+  if (const stop_reason why = parent.inherited().stop.reason(); why != stop_reason::none)
+    co_await ends_as_stopped(why);
+  children_type children{range, function, parent};
   child_group& group = children.group;
   bool enough = false;
   for (;;) {
@@ -195,6 +195,6 @@ task<> run_children(Range range, std::size_t limit, Function function, Take take
     children.drop(ended);
   }
   if (!enough && !group.has_failed() && !children.at_end()) group.keep_stop();
-  group.finish();
+  if (const stop_reason why = group.finish(); why != stop_reason::none) co_await ends_as_stopped(why);
 }
 }  // namespace coracle::detail

@@ -3,9 +3,10 @@
 #pragma once
 #include <coracle/base/intrusive_list.hpp>
 #include <coracle/base/locked_word.hpp>
+#include <coracle/compose/detail/parent_of_children.hpp>
 #include <coracle/compose/scope_policy.hpp>
-#include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/nested_starts.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/detail/subtree.hpp>
 #include <coracle/core/error_group.hpp>
 #include <coracle/core/executor.hpp>
@@ -20,15 +21,17 @@ class scope_state;
 
 /// A child, from its spawn() to its end or, if it has failed, until its error has been taken. It is the
 /// continuation of the work that it runs; resumed at the end of that work, it destroys itself.
-struct scope_child : callback_frame, waiter, recycled_frames {
-  scope_child(function* on_resume, scope_state& owner, std::source_location where) noexcept;
+using scope_frame = basic_callback_frame<member_promise<scope_state>>;
+struct scope_child : scope_frame, waiter, recycled_frames {
+  scope_child(function* on_resume, scope_state& owner, std::source_location where) noexcept
+      : scope_frame(on_resume, &owner), spawned_at(where) {}
+  [[nodiscard]] scope_state& scope() noexcept { return *promise().together; }
 
   plain<plain<resumption*>*> link;  // the pointer to this child in a list of the scope
-  scope_state& scope;
   std::source_location spawned_at;
   std::exception_ptr error;
 };
-inline void dispose(scope_child& ended) { ended.callback_frame::handle().resume(); }
+inline void dispose(scope_child& ended) { ended.scope_frame::handle().resume(); }
 
 /// A child whose error belongs to a future, until the future is dropped or the scope is joined.
 struct scope_future_child : scope_child {
@@ -40,18 +43,23 @@ struct scope_future_child : scope_child {
   plain<bool> is_settled = false;
 };
 
-class scope_state {
+class scope_state : shared_frame {
  public:
-  scope_state(scope_policy policy, const environment& inherited)
-      : policy_(std::move(policy)), outer_(inherited), children_inherit_(outer_) {}
+  scope_state(scope_policy policy, const parent_of_children& parent)
+      : shared_frame(&never_resumed, &functions),
+        policy_(std::move(policy)),
+        outer_(parent.inherited()),
+        children_inherit_(outer_),
+        above_(parent.frame()) {
+    promise().set_environment(&children_inherit_);
+  }
   scope_state(const scope_state&) = delete;
   scope_state& operator=(const scope_state&) = delete;
   ~scope_state();
 
-  [[nodiscard]] const environment& children_inherit() const noexcept { return children_inherit_; }
-  [[nodiscard]] const stop_token& outer_stop() const noexcept { return outer_.stop; }
+  using shared_frame::inherited_by_children;
+  [[nodiscard]] const stop_token& stop_of_children() const noexcept { return children_inherit_.stop; }
   bool request_stop(stop_reason why) noexcept { return children_inherit_.request_stop(why); }
-  void joiner_stopped(stop_reason why) noexcept { children_inherit_.request_linked(why); }
 
   // ---- children ----
 
@@ -125,16 +133,44 @@ class scope_state {
 
   // ---- the joiner ----
 
-  /// Returns false if there are no children; the joiner then continues at once.
-  bool join(std::coroutine_handle<> suspended) noexcept {
+  /// Returns the stop token of `joiner`, which its join observes, or null; join() follows.
+  template <class Promise>
+  const stop_token* begin_join(std::coroutine_handle<Promise> joiner) noexcept {
     CORACLE_REQUIRE(!joiner_.handle, "join() of an async_scope was awaited twice: await it once");
-    joiner_.suspend(suspended);
+    joiner_.suspend(joiner);
+    joiner_is_ = awaiting_frame::kind_of<Promise>;
+    const environment* const its = environment_of(joiner);
+    if (its) joined_under_ = &its->stop;
+    return its ? &its->stop : nullptr;
+  }
+  [[nodiscard]] bool inherits(const stop_token& stop) const noexcept { return stop == outer_.stop; }
+  /// Stop was requested before the join.
+  void joined_too_late() noexcept {
+    too_late_ = true;
+    stopped_by_joiner_.store(true, memory_order_release); /*C2*/
+    request_stop(joined_under_->reason());
+  }
+  void joiner_stopped(stop_reason why) noexcept {
+    stopped_by_joiner_.store(true, memory_order_release); /*C2*/
+    children_inherit_.request_linked(why);
+  }
+  /// Returns false if there are no children and the joiner continues at once.
+  bool join() noexcept {
     const std::size_t seen = word_.lock();
     word_.unlock(seen - one);
-    return seen != one || (has_to_give_way() && give_way(joiner_));
+    if (seen != one) return true;
+    if (joiner_ends_stopped()) {
+      resume_on_return(joiner_.handle);
+      return true;
+    }
+    return has_to_give_way() && give_way(joiner_);
   }
   [[nodiscard]] bool has_errors() const noexcept { return !(failed_.empty() && held_.empty()); }
-  [[nodiscard]] bool any_cancelled() const noexcept { return any_cancelled_; }
+  /// Returns the reason of the request from outside that has cancelled the join, or none.
+  [[nodiscard]] stop_reason join_cancelled() const noexcept {
+    if (has_errors() || !(too_late_ || any_cancelled_)) return stop_reason::none;
+    return joined_under_->reason();
+  }
   [[noreturn]] void throw_errors();
 
  private:
@@ -144,12 +180,33 @@ class scope_state {
   void leave(std::size_t seen) noexcept {
     word_.unlock(seen - one);
     if (seen != one) return;
+    static_cast<void>(joiner_ends_stopped());
     if (joiner_.home == current_executor()) {
       resume_on_return(joiner_.handle);
     } else {
       joiner_.wake();
     }
   }
+  /// If the join was cancelled and the joiner is a task, has it ended when it is resumed, unless it must
+  /// throw. Called when no child is left.
+  [[nodiscard]] bool joiner_ends_stopped() noexcept {
+    if (!(too_late_ || any_cancelled_)) [[likely]]
+      return false;
+    return joiner_is_ == awaiting_frame::kind::task && end_stopped_joiner();
+  }
+  CORACLE_COLD() bool end_stopped_joiner() noexcept {
+    const stop_reason why = join_cancelled();
+    return why != stop_reason::none && stopped_parent::note(joiner_.handle, why);
+  }
+  static awaiting_frame above(shared_promise& self, stop_reason why) noexcept {
+    auto& mine = static_cast<scope_state&>(from(self));
+    if (mine.stopped_by_joiner_.load(memory_order_acquire)) /*C3*/
+      return {std::coroutine_handle<>(mine.joiner_.handle).address(), mine.joiner_is_};
+    if (mine.children_inherit_.has_dropped(why)) return {nullptr, awaiting_frame::kind::quiet};
+    return mine.above_;
+  }
+  static constexpr shared_promise::functions functions{&shared_promise::ignore_failure, &above};
+
   void report(scope_child& child) noexcept {
     if (policy_.on_error()) {
       policy_.on_error()(child.error);
@@ -168,14 +225,21 @@ class scope_state {
   // belongs to join() until it releases the lock, then to the thread that takes the word to zero. The lists
   // and any_cancelled_ are guarded by the lock, then belong to the joiner.
   //   [C1] load   relaxed  for a check in the destructor
+  //   [C2] store  release  publishes joiner_ to the children that the joiner stops   pairs with C3
+  //   [C3] load   acquire  sees joiner_, if it is set                                pairs with C2
   const scope_policy policy_;
   const environment outer_;
   subtree children_inherit_;
+  const awaiting_frame above_;
   locked_word<std::size_t> word_{one};
   intrusive_list<scope_child> running_;
   intrusive_list<scope_child> failed_;       // oldest error first
   intrusive_list<scope_future_child> held_;  // errors that belong to a future
   waiter joiner_;
+  plain<awaiting_frame::kind> joiner_is_ = awaiting_frame::kind::other;
+  plain<const stop_token*> joined_under_ = &outer_.stop;  // the joiner's own, if it has one
+  atomic<bool> stopped_by_joiner_{false};
+  plain<bool> too_late_ = false;
   plain<bool> any_cancelled_ = false;
   bool reported_ = false;
 };
@@ -186,21 +250,18 @@ template <class Work>
 void start_in_scope(Work& child) noexcept {
   nested_start nested;
   const bool now = !nested.too_deep();
-  child.scope.add(child, now);
+  child.scope().add(child, now);
   if (now) [[likely]]
     return child.run();
-  child.set_function([](callback_frame* self) {
+  child.set_function([](scope_frame* self) {
     auto& late = static_cast<Work&>(*self);
     late.set_function(&Work::over);
-    late.scope.started(late);
+    late.scope().started(late);
     late.run();
   });
-  child.suspend(child.callback_frame::handle());
+  child.suspend(child.scope_frame::handle());
   nested.put_off(child);
 }
-
-inline scope_child::scope_child(function* on_resume, scope_state& owner, std::source_location where) noexcept
-    : callback_frame(on_resume, &owner.children_inherit()), scope(owner), spawned_at(where) {}
 
 inline scope_state::~scope_state() {
   if (running() != 0) report_running();

@@ -12,15 +12,11 @@ namespace coracle::detail {
 class siblings;
 
 /// The promise of the frame that a child resumes at its end, where it has a continuation of its own.
-class sibling_promise {
+class sibling_promise : public member_promise<siblings> {
  public:
-  static constexpr bool is_of_callback = true;
-  [[nodiscard]] const environment* get_environment() const noexcept;
   /// For an operation that is the child itself, which claims the choice before it ends. Not passed on.
   [[nodiscard]] choice* get_choice() noexcept;
 
-  static constexpr bool continues_a_member = true;
-  siblings* together = nullptr;  // first: callback_mark::refuse_destroy_of_member
   bool claims_before_its_end = false;
 };
 using sibling_base = basic_callback_frame<sibling_promise>;
@@ -50,9 +46,7 @@ class siblings : protected shared_frame {
   [[nodiscard]] std::coroutine_handle<shared_promise> continuation() noexcept {
     return shared_frame::handle();
   }
-  [[nodiscard]] const environment* environment_of_children() const noexcept {
-    return shared_frame::promise().get_environment();
-  }
+  using shared_frame::inherited_by_children;
   [[nodiscard]] choice* get_choice() noexcept {
     return rule_ == rule::any ? &race_.shared_choice() : nullptr;
   }
@@ -117,13 +111,18 @@ class siblings : protected shared_frame {
     return why == stop_reason::none || failures_.first_failed() || race_.winner() ? stop_reason::none : why;
   }
   [[nodiscard]] const void* winner() const noexcept { return race_.winner(); }
+
+  // ---- called where a stop request has ended a wait of a child ----
+
+  /// Returns true if the end of that child is kept as an outcome, or dropped.
+  [[nodiscard]] bool ends_unseen(stop_reason why) noexcept {
+    return rule_ == rule::collect || (has_subtree_ && subtree_.has_dropped(why));
+  }
   [[nodiscard]] const failure_notes& failures() const noexcept { return failures_; }
 
  protected:
   static siblings& from(shared_promise& self) noexcept {
-    const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
-    auto& frame = *static_cast<basic_callback_frame<shared_promise>*>(handle.address());
-    return static_cast<siblings&>(static_cast<shared_frame&>(frame));
+    return static_cast<siblings&>(shared_frame::from(self));
   }
   /// Called by a task that ends without a result.
   static void task_failed(shared_promise& self, const void* task, stop_reason stopped_for) noexcept {
@@ -164,9 +163,6 @@ class siblings : protected shared_frame {
     subtree subtree_;
   };
 };
-inline const environment* sibling_promise::get_environment() const noexcept {
-  return together->environment_of_children();
-}
 inline choice* sibling_promise::get_choice() noexcept {
   choice* const one_of = together->get_choice();
   claims_before_its_end = one_of != nullptr;
@@ -221,11 +217,12 @@ class sibling : public sibling_base {
     CORACLE_RETURN_TO(self, next);
   }
   void note_end() noexcept {
-    const auto [together, has_claimed] = promise();
-    if (work_.finish() || together->keeps_every_end()) [[likely]] {
-      together->note_value(name(), has_claimed);
+    siblings& all = *promise().together;
+    const bool has_claimed = promise().claims_before_its_end;
+    if (work_.finish() || all.keeps_every_end()) [[likely]] {
+      all.note_value(name(), has_claimed);
     } else {
-      together->note_no_value(name(), has_claimed, work_.failure());
+      all.note_no_value(name(), has_claimed, work_.failure());
     }
   }
   child<Awaitable> work_;

@@ -199,8 +199,9 @@ class siblings_operation : public siblings {
     if (const stop_reason why = this->cancelled(); why != stop_reason::none)
       static_cast<void>(stopped_parent::note(parent, why));
   }
-  static awaiting_frame above(shared_promise& self) noexcept {
+  static awaiting_frame above(shared_promise& self, stop_reason why) noexcept {
     auto& mine = static_cast<siblings_operation&>(siblings::from(self));
+    if (mine.ends_unseen(why)) return {nullptr, awaiting_frame::kind::quiet};
     return {mine.running_.parent().address(), mine.awaited_by_};
   }
   static constexpr shared_promise::functions functions{&siblings::task_failed, &above};

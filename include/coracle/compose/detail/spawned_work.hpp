@@ -10,7 +10,7 @@ namespace coracle::detail {
 template <class Whole, class Awaitable>
 class dropped_work : public scope_child {
  public:
-  static void over(callback_frame* self) noexcept {
+  static void over(scope_frame* self) noexcept {
     auto& mine = static_cast<Whole&>(*self);
     const bool well = mine.work_.finish();
     outcome<void> end;
@@ -27,16 +27,16 @@ class dropped_work : public scope_child {
 
   /// Requires: `work_` is destroyed.
   void end_well() noexcept {
-    scope.ended(*this, false);
+    this->scope().ended(*this, false);
     delete static_cast<Whole*>(this);
   }
   CORACLE_COLD() void end_badly(const outcome<void>& end) noexcept {
     error = end.error();
     if (error) {
-      set_function([](callback_frame* self) { delete static_cast<Whole*>(self); });
-      return scope.failed(*this);
+      set_function([](scope_frame* self) { delete static_cast<Whole*>(self); });
+      return this->scope().failed(*this);
     }
-    scope.ended(*this, true);
+    this->scope().ended(*this, true);
     delete static_cast<Whole*>(this);
   }
 
@@ -53,7 +53,7 @@ class spawned_work final : public dropped_work<spawned_work<Awaitable>, Awaitabl
       : dropped_work<spawned_work, Awaitable>(&spawned_work::over, owner, where,
                                               static_cast<Awaitable&&>(value)) {}
   void run() noexcept {
-    if (!this->work_.start(this->callback_frame::handle())) this->over(this);
+    if (!this->work_.start(this->scope_frame::handle())) this->over(this);
   }
 };
 
@@ -78,15 +78,15 @@ class work_spawned_on final : public dropped_work<work_spawned_on<Scheduler, Awa
 
   void run() noexcept {
     this->set_function(&arrived);
-    if (hop_.start(this->callback_frame::handle())) return;
-    if (leave_hop() && !this->work_.start(this->callback_frame::handle())) this->over(this);
+    if (hop_.start(this->scope_frame::handle())) return;
+    if (leave_hop() && !this->work_.start(this->scope_frame::handle())) this->over(this);
   }
 
  private:
-  CORACLE_TRANSFER_ABI() static void arrived(callback_frame* self) {
+  CORACLE_TRANSFER_ABI() static void arrived(scope_frame* self) {
     auto& mine = static_cast<work_spawned_on&>(*self);
     if (!mine.leave_hop()) return;
-    const std::coroutine_handle<> next = mine.work_.begin(mine.callback_frame::handle());
+    const std::coroutine_handle<> next = mine.work_.begin(mine.scope_frame::handle());
     if (!next) return mine.over(self);
     CORACLE_RETURN_TO(self, next);
   }

@@ -18,19 +18,12 @@ class callback_mark {
   CORACLE_VISIBLE() static void refuse_destroy(void*) {
     fail("plain code that waits for a coroutine was destroyed");
   }
-  /// The mark of an outcome_frame.
-  CORACLE_VISIBLE() static void refuse_destroy_of_outcome(void*) {
-    fail("a coroutine that waits for an outcome was destroyed as if it were what it waits for");
-  }
   /// The mark of a frame that continues a shared_frame, whose address its promise begins with.
   CORACLE_VISIBLE() static void refuse_destroy_of_member(void*) {
     fail("the continuation of one of several children was destroyed");
   }
   [[nodiscard]] static bool is_of_member(std::coroutine_handle<> handle) noexcept {
     return at(handle) == &refuse_destroy_of_member;
-  }
-  [[nodiscard]] static bool is_of_outcome(std::coroutine_handle<> handle) noexcept {
-    return at(handle) == &refuse_destroy_of_outcome;
   }
   /// The mark of a frame with such a promise, unless the frame sets another.
   template <class Promise>
@@ -40,7 +33,7 @@ class callback_mark {
   }
   /// Returns true for a callback_frame that is not a shared_frame.
   [[nodiscard]] static bool is_at(std::coroutine_handle<> handle) noexcept {
-    return at(handle) == &refuse_destroy || is_of_outcome(handle) || is_of_member(handle);
+    return at(handle) == &refuse_destroy || is_of_member(handle);
   }
 
  private:
@@ -55,9 +48,10 @@ concept promise_of_callback = requires { requires Promise::is_of_callback; };
 /// The frame that awaits a combinator, for which the combinator awaits other work.
 struct awaiting_frame {
   enum class kind : std::uint8_t {
-    other,    ///< a coroutine of another type, which sees an exception
-    task,     ///< begins with a task_frame
-    callback  ///< no coroutine
+    other,     ///< a coroutine of another type, which sees an exception
+    task,      ///< begins with a task_frame
+    callback,  ///< no coroutine
+    quiet      ///< takes the end of the work as a value, or drops it: no exception will be seen
   };
   template <class Promise>
   static constexpr kind kind_of = ends_stopped<Promise>          ? kind::task
@@ -118,26 +112,22 @@ class basic_callback_frame {
 /// A callback frame that passes an environment on.
 using callback_frame = basic_callback_frame<callback_promise>;
 
-/// A callback frame that awaits on behalf of a coroutine that takes the end of what it awaits as a value.
-class outcome_frame : public callback_frame {
- protected:
-  outcome_frame(function* on_resume, const environment* inherited) noexcept
-      : callback_frame(on_resume, inherited) {
-    set_destroy_function(&callback_mark::refuse_destroy_of_outcome);
-  }
-};
-
-/// The promise of a frame that is the continuation of many tasks and cannot tell which of them has ended.
-/// Each task that ends with an exception therefore notifies it, while the exception is being handled, before
-/// it resumes the frame; so does a task that is stopped.
+/// The promise of a frame that awaits on behalf of another one, and knows which: the parent of children.
+///
+/// It may be the continuation of many tasks, and cannot tell which of them has ended. Each task that ends
+/// with an exception therefore notifies it, while the exception is being handled, before it resumes the
+/// frame; so does a task that is stopped.
 class shared_promise {
  public:
   /// `task` is the address of the task's frame; if `stopped_for` is none, the task has failed.
   using failure = void(shared_promise& self, const void* task, stop_reason stopped_for) noexcept;
   struct functions {
     failure* on_failure;
-    awaiting_frame (*above)(shared_promise& self) noexcept;  ///< what awaits them all; a task must be waiting
+    /// Returns what awaits the children, for one whose wait was stopped for `why`: if that is a task, it must
+    /// not end meanwhile.
+    awaiting_frame (*above)(shared_promise& self, stop_reason why) noexcept;
   };
+  static void ignore_failure(shared_promise&, const void*, stop_reason) noexcept {}
   static constexpr bool is_of_callback = true;
   explicit shared_promise(const functions* its_functions) noexcept : functions_(its_functions) {}
 
@@ -164,9 +154,23 @@ class shared_frame : public basic_callback_frame<shared_promise> {
     return static_cast<callback_mark::function* const*>(handle.address())[1] == mark;
   }
   /// Requires: is_one().
-  [[nodiscard]] static awaiting_frame above(std::coroutine_handle<> handle) noexcept {
+  [[nodiscard]] static awaiting_frame above(std::coroutine_handle<> handle, stop_reason why) noexcept {
     auto& promise = std::coroutine_handle<shared_promise>::from_address(handle.address()).promise();
-    return promise.functions_->above(promise);
+    return promise.functions_->above(promise, why);
+  }
+  /// For a frame whose children have frames of their own.
+  static void never_resumed(basic_callback_frame*) {
+    fail("a frame was resumed that only stands for the parent of its children");
+  }
+  [[nodiscard]] const environment* inherited_by_children() const noexcept {
+    return promise().get_environment();
+  }
+
+ protected:
+  /// Returns the frame that `self` is the promise of.
+  static shared_frame& from(shared_promise& self) noexcept {
+    const auto handle = std::coroutine_handle<shared_promise>::from_promise(self);
+    return static_cast<shared_frame&>(*static_cast<basic_callback_frame*>(handle.address()));
   }
 
  private:
@@ -175,6 +179,21 @@ class shared_frame : public basic_callback_frame<shared_promise> {
   // A shared library may have its own copy of a function of the program, but not of such a variable.
   CORACLE_VISIBLE() static inline constinit callback_mark::function* mark = &refuse_destroy;
 };
+/// The promise of a frame that continues one of several children. They share `Parent`, which begins with a
+/// shared_frame: it knows their environment, and what awaits them.
+template <class Parent>
+class member_promise {
+ public:
+  static constexpr bool is_of_callback = true;
+  static constexpr bool continues_a_member = true;
+  explicit member_promise(Parent* shared = nullptr) noexcept : together(shared) {}
+  [[nodiscard]] const environment* get_environment() const noexcept {
+    return together->inherited_by_children();
+  }
+
+  Parent* together;  // first: callback_mark::refuse_destroy_of_member
+};
+
 inline void shared_promise::tell(std::coroutine_handle<> parent, const void* task,
                                  stop_reason stopped_for) noexcept {
   if (!shared_frame::is_one(parent)) return;

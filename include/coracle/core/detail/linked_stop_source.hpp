@@ -28,5 +28,6 @@ class linked_stop_source : stop_point {
   using stop_point::may_be_requested;
   using stop_point::reason;
   using stop_point::request_linked;
+  using stop_point::requested_here;
 };
 }  // namespace coracle::detail

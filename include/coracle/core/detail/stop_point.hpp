@@ -61,6 +61,10 @@ class stop_point {
   [[nodiscard]] stop_reason reason() noexcept {
     return may_be_requested() ? reason_now() : stop_reason::none;
   }
+  /// Returns true if stop was requested for `why` here, and not at a place further out.
+  [[nodiscard]] bool requested_here(stop_reason why) noexcept {
+    return reason() == why && !(outer_ && outer_->requested());
+  }
   [[nodiscard]] inline bool possible() noexcept;
   /// Creates the state if there is none. A failed allocation counts as a reason to stop.
   [[nodiscard]] stop_state& state() noexcept {

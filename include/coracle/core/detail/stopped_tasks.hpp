@@ -23,7 +23,8 @@
 // ended_frame, which looks like a failed task and whose destroy function frees the memory.
 //
 // Where children are awaited together, the walk up leads through the frame that they continue to what awaits
-// them all. After the last child, its operation does the same with the task that awaits it: stopped_parent.
+// them all. It ends there if the children were stopped by what started them, since their end is then dropped.
+// After the last child, its operation does the same with the task that awaits it: stopped_parent.
 //
 // All frames on the way are suspended, and nothing else resumes them: they belong to the thread that removed
 // the wait from its queue until it posts the coroutine, and then to the executor. Nothing here is therefore
@@ -82,11 +83,12 @@ class task_above {
   [[nodiscard]] std::coroutine_handle<> handle() const noexcept {
     return std::coroutine_handle<>::from_address(frame_);
   }
-  /// Returns the frame on whose behalf this one waits. Requires: is_told().
-  [[nodiscard]] awaiting_frame passes_on_to() const noexcept {
-    if (shared_frame::is_one(handle())) return shared_frame::above(handle());
+  /// Returns the frame on whose behalf this one waits, for a wait that was stopped for `why`. Requires:
+  /// is_told().
+  [[nodiscard]] awaiting_frame passes_on_to(stop_reason why) const noexcept {
+    if (shared_frame::is_one(handle())) return shared_frame::above(handle(), why);
     if (!callback_mark::is_of_member(handle())) return {};
-    return shared_frame::above(std::coroutine_handle<>::from_address(static_cast<void**>(frame_)[2]));
+    return shared_frame::above(std::coroutine_handle<>::from_address(static_cast<void**>(frame_)[2]), why);
   }
   /// Requires: not is_told().
   [[nodiscard]] task_frame& task() const noexcept { return *static_cast<task_frame*>(frame_); }
@@ -96,21 +98,21 @@ class task_above {
   bool is_told_ = false;
 };
 
-/// Returns true if the end of `body` is taken as a value, so that no exception will be seen, or if exceptions
-/// are disabled. A failed allocation is an error, not a stop.
+/// Returns true if the end of `body` is taken as a value or dropped, so that no exception will be seen, or if
+/// exceptions are disabled. A failed allocation is an error, not a stop.
 inline bool ends_quietly(const task_frame& body, stop_reason why) noexcept {
   if (!CORACLE_EXCEPTIONS()) return true;
   if (why == stop_reason::out_of_memory) return false;
-  for (task_above above(body); !callback_mark::is_of_outcome(above.handle());) {
+  for (task_above above(body);;) {
     if (!above.is_told()) {
       above = task_above(above.task());
-    } else if (const awaiting_frame next = above.passes_on_to(); next.is != awaiting_frame::kind::other) {
-      above = task_above(next);
-    } else {
-      return false;
+      continue;
     }
+    const awaiting_frame next = above.passes_on_to(why);
+    if (next.is == awaiting_frame::kind::quiet) return true;
+    if (next.is == awaiting_frame::kind::other) return false;
+    above = task_above(next);
   }
-  return true;
 }
 
 /// Ends `body`, which is suspended, and the tasks that await it. Returns the coroutine to resume next.
@@ -151,6 +153,25 @@ class stopped_parent {
     const std::coroutine_handle<> next = end_tasks(*body, stopped_outcome::reason(body->outcome));
     CORACLE_RETURN_TO(body, next);
   }
+};
+
+/// Awaited by a combinator that is a task: ends it as a stop request that ends a wait does. Throws
+/// operation_cancelled where that must be an exception.
+class [[nodiscard]] ends_as_stopped {
+ public:
+  explicit ends_as_stopped(stop_reason why) noexcept : why_(why) {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  CORACLE_TRANSFER_ABI()
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> task) const noexcept {
+    static_assert(ends_stopped<Promise>, "the combinator that awaits it must be a task");
+    static_cast<void>(stopped_parent::note(task, why_));
+    return transfer_to(task);
+  }
+  [[noreturn]] void await_resume() const { throw_cancelled(why_); }
+
+ private:
+  stop_reason why_;
 };
 
 /// A task that waits, and that a stop request ends when it is resumed.

@@ -21,9 +21,14 @@ class subtree : linked_stop_source, public environment {
     static_cast<void>(stop_registration::state_of(stop));
     if (stop.reason() == stop_reason::out_of_memory) throw_cancelled(stop_reason::out_of_memory);
   }
+  /// Returns true if work below was stopped here, for `why`, because its result is not needed any more.
+  [[nodiscard]] bool has_dropped(stop_reason why) noexcept {
+    return (why == stop_reason::lost_race || why == stop_reason::sibling_failed) && requested_here(why);
+  }
   ~subtree() { linked_stop_source::take_back(stop); }
   using linked_stop_source::may_be_requested;
   using linked_stop_source::request_linked;
   using linked_stop_source::request_stop;
+  using linked_stop_source::requested_here;
 };
 }  // namespace coracle::detail

@@ -1,0 +1,263 @@
+// tests/model/stopped.cpp -- tasks that stop requests end where they wait, while their siblings end on other threads.
+// SPDX-License-Identifier: MIT
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/compose/with_scope.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <stdexcept>
+
+#include "model_children.hpp"
+#include "model_executor.hpp"
+#include "model_waits.hpp"
+
+namespace {
+using coracle::as_outcome;
+using coracle::async_manual_reset_event;
+using coracle::task;
+using namespace coracle_test;
+
+/// What has happened to a child that waits.
+struct child_log {
+  plain_int destroyed = 0, handled = 0, went_on = 0;
+};
+struct counts_destruction {
+  explicit counts_destruction(child_log& its_log) noexcept : log(its_log) {}
+  counts_destruction(const counts_destruction&) = delete;
+  counts_destruction& operator=(const counts_destruction&) = delete;
+  ~counts_destruction() { ++log.destroyed; }
+  child_log& log;
+};
+task<int> waits(child_log& log, const async_manual_reset_event& event) {
+  const counts_destruction local(log);
+  try {
+    co_await event;
+  } catch (const coracle::operation_cancelled&) {
+    ++log.handled;
+    throw;
+  }
+  ++log.went_on;
+  co_return 1;
+}
+
+/// Takes the end of `work` as a value, and records it: v, e, or c.
+template <class Work>
+detached end_of(Work work, coracle::stop_token token, char& end, int& ended) {
+  auto outcome = co_await coracle::with_stop(as_outcome(std::move(work)), std::move(token));
+  end = outcome.has_value() ? 'v' : outcome.has_error() ? 'e' : 'c';
+  ++ended;
+}
+
+/// A stop request passes through the when_all while another child throws.
+void stop_against_failure() {
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child;
+  std::coroutine_handle<> failing;
+  char end = ' ';
+  int ended = 0;
+  end_of(coracle::when_all(waits(child, never), fails(failing)), source.get_token(), end, ended);
+  model_thread stopper{[&] { source.request_stop(); }};
+  coracle::resume(failing);
+  stopper.join();
+  model_expect(ended == 1 && end == 'e', "it ends once, with the error");
+  model_expect(child.destroyed == 1 && child.handled == 0 && child.went_on == 0,
+               "the child is destroyed once");
+}
+/// The same, where the task between is destroyed, too, if there is no error.
+void stop_against_end_of_sibling() {
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child, around;
+  std::coroutine_handle<> other;
+  plain_int data = 0;
+  char end = ' ';
+  int ended = 0;
+  const auto both = [&]() -> task<> {
+    const counts_destruction local(around);
+    co_await coracle::when_all(waits(child, never), later(other, data, 1));
+    ++around.went_on;
+  };
+  end_of(both(), source.get_token(), end, ended);
+  model_thread stopper{[&] { source.request_stop(); }};
+  coracle::resume(other);
+  stopper.join();
+  model_expect(ended == 1 && end == 'c', "it ends once, as stopped");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
+  model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task around it");
+}
+/// The child's wait ends while a sibling fails: it goes on, or is destroyed.
+void event_against_failure() {
+  async_manual_reset_event event;
+  child_log child;
+  std::coroutine_handle<> failing;
+  char end = ' ';
+  int ended = 0;
+  end_of(coracle::when_all(waits(child, event), fails(failing)), {}, end, ended);
+  model_thread setter{[&] { event.set(); }};
+  coracle::resume(failing);
+  setter.join();
+  model_expect(ended == 1 && end == 'e', "it ends once, with the error");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
+}
+/// Nothing takes the end as a value: the handler runs if the request came from outside, and then only if the race
+/// had not dropped the result before.
+void loser_against_stop() {
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child;
+  std::coroutine_handle<> winning;
+  plain_int data = 0;
+  int won = 0;
+  const auto race = [&]() -> detached {
+    const auto first = co_await coracle::with_stop(
+        coracle::when_any(waits(child, never), later(winning, data, 1)), source.get_token());
+    won += static_cast<int>(first.index());
+  };
+  race();
+  model_thread stopper{[&] { source.request_stop(); }};
+  coracle::resume(winning);
+  stopper.join();
+  model_expect(won == 1, "it goes on once, with the value");
+  model_expect(child.destroyed == 1 && child.went_on == 0, "the loser is destroyed once");
+}
+void loser_alone() {
+  const async_manual_reset_event never;
+  child_log child;
+  std::coroutine_handle<> first, second;
+  plain_int data = 0, more = 0;
+  int ended = 0;
+  const auto race = [&]() -> detached {
+    co_await coracle::when_any(waits(child, never), later(first, data, 1), later(second, more, 2));
+    ++ended;
+  };
+  race();
+  resume_both(first, second);
+  model_expect(ended == 1, "it goes on once");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the loser is destroyed once, without a throw");
+}
+/// A scope whose joiner is stopped while a child ends.
+void stop_against_child_of_scope() {
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child, around;
+  std::coroutine_handle<> other;
+  plain_int data = 0;
+  char end = ' ';
+  int ended = 0;
+  const auto joins = [&]() -> task<> {
+    const counts_destruction local(around);
+    coracle::async_scope scope;
+    scope.spawn(waits(child, never));
+    scope.spawn(later(other, data, 1));
+    co_await scope.join();
+    ++around.went_on;
+  };
+  end_of(joins(), source.get_token(), end, ended);
+  model_thread stopper{[&] { source.request_stop(); }};
+  coracle::resume(other);
+  stopper.join();
+  model_expect(ended == 1 && end == 'c', "it ends once, as stopped");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
+  model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task that joins");
+}
+/// The body runs it.
+class place final : public coracle::executor {
+ public:
+  void post(coracle::resumption& item) noexcept override { queue_.post(item); }
+  template <class Start>
+  void begin(Start start) {
+    const coracle::detail::executor_scope here{this};
+    start();
+  }
+  void run_until(const int& ended) {
+    while (ended == 0) {
+      if (queue_.run_posted(*this) == 0) coracle::testing::model_yield();
+    }
+  }
+
+ private:
+  model_executor queue_;
+};
+/// The child and the joiner end on their executor while the stop request still runs on another thread.
+void stop_of_joiner_elsewhere() {
+  place at;
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child, around;
+  char end = ' ';
+  int ended = 0;
+  const auto joins = [&]() -> task<> {
+    const counts_destruction local(around);
+    coracle::async_scope scope;
+    scope.spawn(waits(child, never));
+    co_await scope.join();
+    ++around.went_on;
+  };
+  at.begin([&] { end_of(joins(), source.get_token(), end, ended); });
+  model_thread stopper{[&] { source.request_stop(); }};
+  at.run_until(ended);
+  stopper.join();
+  model_expect(ended == 1 && end == 'c', "it ends once, as stopped");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
+  model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task that joins");
+}
+/// The child is stopped through the scope's environment while a request to the joiner begins: the joiner may end
+/// before its listener has run.
+void stop_of_scope_and_of_joiner() {
+  place at;
+  const async_manual_reset_event never;
+  coracle::stop_source around_scope, around_joiner;
+  coracle::environment inherited;
+  inherited.stop = around_scope.get_token();
+  child_log child, around;
+  char end = ' ';
+  int ended = 0;
+  const auto joins = [&]() -> task<> {
+    const counts_destruction local(around);
+    coracle::async_scope scope{coracle::scope_policy::fail_fast(), inherited};
+    scope.spawn(waits(child, never));
+    co_await scope.join();
+    ++around.went_on;
+  };
+  at.begin([&] { end_of(joins(), around_joiner.get_token(), end, ended); });
+  model_thread stopper{[&] { around_joiner.request_stop(); }};
+  around_scope.request_stop();
+  at.run_until(ended);
+  stopper.join();
+  model_expect(ended == 1 && end == (around.went_on == 1 ? 'v' : 'c'), "it ends once");
+  model_expect(child.destroyed == 1 && around.destroyed == 1, "each is destroyed once");
+}
+/// The end of the scope's work, and a request from outside.
+void stop_against_with_scope() {
+  async_manual_reset_event event;
+  coracle::stop_source source;
+  child_log child;
+  char end = ' ';
+  int ended = 0;
+  const auto body = [&](coracle::async_scope& scope) -> task<> {
+    scope.spawn(waits(child, event));
+    co_return;
+  };
+  end_of(coracle::with_scope(body), source.get_token(), end, ended);
+  model_thread stopper{[&] { source.request_stop(); }};
+  event.set();
+  stopper.join();
+  model_expect(ended == 1 && end == (child.went_on == 1 ? 'v' : 'c'), "it ends once, as the child did");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  model_test run(argc, argv);
+  run.check("stopped: a request through when_all against a failure", 3, stop_against_failure);
+  run.check("stopped: a request through when_all against the end of a child", 3, stop_against_end_of_sibling);
+  run.check("stopped: an event against a failure", 3, event_against_failure);
+  run.check("stopped: a loser against a request from outside", 3, loser_against_stop);
+  run.check("stopped: a loser", run.all, loser_alone);
+  run.check("stopped: a joiner against a child of its scope", 3, stop_against_child_of_scope);
+  run.check("stopped: a joiner on another thread", 3, stop_of_joiner_elsewhere);
+  run.check("stopped: a scope and its joiner", 3, stop_of_scope_and_of_joiner);
+  run.check("stopped: with_scope against a request", 3, stop_against_with_scope);
+  return run.finish();
+}
