@@ -72,16 +72,16 @@ class rate_limiter {
   }
   /// Returns zero if the tokens were taken, otherwise the time until enough are available. Under the lock.
   duration take(std::int64_t n, time_point now) noexcept;
-  /// A waiter, also on its way into or out of the queue.
-  class place {
+  /// Counts a waiter in `waiting_`, from before it joins the queue until after it has left.
+  class counted_waiter {
    public:
-    explicit place(rate_limiter& limiter) noexcept : limiter_(limiter) {
+    explicit counted_waiter(rate_limiter& limiter) noexcept : limiter_(limiter) {
       const detail::small_mutex_lock locked{limiter.guard_};
       ++limiter.waiting_;
     }
-    place(const place&) = delete;
-    place& operator=(const place&) = delete;
-    ~place() {
+    counted_waiter(const counted_waiter&) = delete;
+    counted_waiter& operator=(const counted_waiter&) = delete;
+    ~counted_waiter() {
       const detail::small_mutex_lock locked{limiter_.guard_};
       --limiter_.waiting_;
     }
@@ -90,16 +90,17 @@ class rate_limiter {
     rate_limiter& limiter_;
   };
 
-  // A token is `price_` units; a nanosecond adds `refill_` units, up to the capacity.
-  const std::int64_t burst_;
-  const std::int64_t price_;
-  const std::int64_t full_;
-  const std::int64_t refill_;
+  // The level is counted in units that make both a token and what a nanosecond adds whole numbers.
+  const std::int64_t burst_;   // tokens at most
+  const std::int64_t price_;   // units of a token
+  const std::int64_t full_;    // units of a full burst
+  const std::int64_t refill_;  // units that a nanosecond adds
   detail::small_mutex guard_;
-  detail::plain<std::int64_t> level_;       // at looked_at_; guard_
-  time_point looked_at_ = time_point{};     // guard_
-  detail::plain<std::size_t> waiting_ = 0;  // guard_
-  async_mutex turn_;                        // held by the first waiter
+  // Guarded by guard_:
+  detail::plain<std::int64_t> level_;  // units, at looked_at_
+  time_point looked_at_ = time_point{};
+  detail::plain<std::size_t> waiting_ = 0;
+  async_mutex turn_;  // held by the first waiter
 };
 
 class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::acquire_operation
@@ -185,7 +186,7 @@ inline rate_limiter::duration rate_limiter::acquire_operation::take(time_point n
 
 inline task<> rate_limiter::acquire_operation::wait() {
   CORACLE_TRY() {
-    const place mine{limiter_};
+    const counted_waiter here{limiter_};
     const async_mutex_lock first = co_await limiter_.turn_.scoped_lock_async();
     for (;;) {
       const time_point now = steady_now();

@@ -27,6 +27,8 @@ union slot {
 template <class T>
 class ring_buffer {
  public:
+  using value_type = T;
+
   /// Throws std::bad_alloc.
   explicit ring_buffer(std::size_t capacity)
       : slots_(capacity ? new slot<T>[capacity] : nullptr), capacity_(capacity) {}
@@ -68,6 +70,7 @@ class ring_buffer {
 template <class T>
 class chunk_buffer {
  public:
+  using value_type = T;
   static constexpr std::size_t chunk_size = sizeof(T) < 256 ? 2048 / sizeof(T) : 8;
   struct chunk {
     chunk* next = nullptr;

@@ -24,13 +24,15 @@ class channel_word : public locked_word<std::uint32_t> {
 };
 
 /// The buffer of a channel behind the lock of its word. It is used in two ways:
-///   - one element, and nobody waits: enter_back() or enter_front(). If it returns 0, the caller may use that
-///     end once, and then leaves it. Otherwise the channel is locked, and the word is returned.
-///   - everything else: lock(), whatever it takes, unlock().
+///   - To send or receive one element while nobody waits: enter_back() or enter_front(). If it returns 0, the
+///     caller may use that end once, and leaves it. Otherwise the channel is locked, as by lock(), and its
+///     word is returned.
+///   - For everything else: lock(), any number of uses, unlock().
 template <class Buffer>
 class guarded_buffer {
  public:
   using word = channel_word::bits;
+  using value_type = typename Buffer::value_type;
 
   explicit guarded_buffer(std::size_t capacity) : buffer_(capacity) {}
 
@@ -46,13 +48,12 @@ class guarded_buffer {
   [[nodiscard]] word enter_front() noexcept { return state_.lock(); }
   void leave_back() noexcept { state_.unlock(0); }
   void leave_front() noexcept { state_.unlock(0); }
-  template <class T>
-  void push_and_leave(T&& value) noexcept {
+  void push_and_leave(value_type&& value) noexcept {
     buffer_.push(std::move(value));
     leave_back();
   }
-  auto pop_and_leave() noexcept {
-    auto taken = buffer_.pop();
+  value_type pop_and_leave() noexcept {
+    value_type taken = buffer_.pop();
     leave_front();
     return taken;
   }
