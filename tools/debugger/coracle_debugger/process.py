@@ -68,13 +68,17 @@ class Continuation:
               (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
               (r"spawned|scope", "async_scope"))
 
-    def __init__(self, address, symbol):
+    def __init__(self, address, text):
         self.address = address
-        self.text = self._text_of(symbol)
+        self.text = text
 
     @classmethod
-    @functools.cache
-    def _text_of(cls, symbol):
+    def text_of(cls, function):
+        """By the function that is called; None if it is not that of such a frame."""
+        symbol = names.symbol_at(function)
+        # It looks like a coroutine's frame: a resume function, then one that refuses to destroy it.
+        if not symbol or "callback_frame" not in symbol:
+            return None
         found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
         return found or names.without_parameters(names.tidy(symbol))
 
@@ -225,6 +229,8 @@ class Process:
         self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
         self._whereabouts = {}
+        self._texts = {}  # of Continuations, by their functions
+        self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._find()
@@ -245,11 +251,10 @@ class Process:
             for value in {words[place] for place in places} - kinds.keys():
                 kinds[value] = self._kind_of(value)
             end = len(words) - 1
-            for place in places:
+            known = {value for value, kind in kinds.items() if kind is not None}
+            for place in [place for place in places if words[place] in known]:
                 value = words[place]
                 kind = kinds[value]
-                if kind is None:
-                    continue
                 address = start + place * memory.WORD
                 if kind == "resume":
                     pair = value, words[place + 1] if place < end else None
@@ -338,11 +343,12 @@ class Process:
 
     def _continuation(self, address):
         function = memory.word(address)
-        symbol = names.symbol_at(function) if function else None
-        # It looks like a frame: a resume function, then one that refuses to destroy it.
-        if symbol and "callback_frame" in symbol:
-            return Continuation(address, symbol)
-        return None
+        if not function:
+            return None
+        if function not in self._texts:
+            self._texts[function] = Continuation.text_of(function)
+        text = self._texts[function]
+        return Continuation(address, text) if text else None
 
     def _link_to(self, coroutine, address):
         if not address:
@@ -355,8 +361,14 @@ class Process:
             coroutine.via = self._continuation(address)
             if coroutine.via is None:
                 return False
-            parent = self.owner_of(coroutine.via.scope() or address)
-        if parent is not None and not _is_below(parent, coroutine):
+            scope = coroutine.via.scope()
+            if scope:  # many have the same
+                if scope not in self._scopes:
+                    self._scopes[scope] = self.owner_of(scope)
+                parent = self._scopes[scope]
+            else:
+                parent = self.owner_of(address)
+        if parent is not None and not (parent is coroutine or coroutine.children and _is_below(parent, coroutine)):
             coroutine.parent = parent
             parent.children.append(coroutine)
         return True
