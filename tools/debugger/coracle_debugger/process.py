@@ -16,6 +16,7 @@ from . import functions, memory, names
 _RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
 _NODE_SIZES = {"queued_waiter": 64, "async_mutex::contender": 104}
 _COROUTINE_OF_CONTENDER = 80
+_MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
 _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 
@@ -229,6 +230,7 @@ class Process:
         self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
         self._whereabouts = {}
+        self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
         self._texts = {}  # of Continuations, by their functions
         self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
         self.graph = None  # a waits.Graph
@@ -417,7 +419,30 @@ class Process:
             if begin <= address < end:
                 found = local_of_thread(thread, address)
                 return found or Whereabouts(f"on the stack of thread {thread.num}", thread, begin, end, False)
-        return Whereabouts(names.object_at(address) or f"at {address:#x}", None, address, address + 1, False)
+        text = names.object_at(address) or self._member_of_referred(address) or f"at {address:#x}"
+        return Whereabouts(text, None, address, address + 1, False)
+
+    def _member_of_referred(self, address):
+        """As `jobs of state`, if a coroutine has a reference to the object of which it is a member."""
+        for begin, kind, _ in self.wholes_of(address):
+            member = functions.member_at(kind, address - begin)
+            if member:
+                return f"{member[1:]} of {names.short_type(str(kind))}"
+        return None
+
+    def wholes_of(self, address):
+        """(address, type, coroutines) of each object of which it may be a member, and to which these coroutines refer."""
+        if self._referred is None:
+            self._referred = {}
+            for each in self.coroutines.values():
+                for _, offset, kind in each.function.references():
+                    begin = memory.word(each.address + offset)
+                    if begin:
+                        self._referred.setdefault(begin, (begin, kind, []))[2].append(each)
+            self._begins = sorted(self._referred)
+        after = bisect.bisect_left(self._begins, address)
+        candidates = (self._referred[begin] for begin in self._begins[max(0, after - _MOST_NESTED):after])
+        return [whole for whole in candidates if address < whole[0] + whole[1].sizeof]
 
     def holders(self, lockable):
         """(coroutine, name of the lock) of each frame that keeps a lock of that object."""

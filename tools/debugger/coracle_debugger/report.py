@@ -270,6 +270,8 @@ def wakers_text(snapshot, wait, indentation):
     if holding or not wait.object:
         return text
     found = grouped(indentation + "its address is in the frame of {}\n", snapshot.graph.referring(wait.object))
+    found += grouped(indentation + "a member of what {} refers to\n", snapshot.graph.referring_to_whole(wait.object),
+                     indentation + "a member of what {} refer to\n")
     return found or f"{indentation}no other coroutine has its address\n"
 
 

@@ -75,6 +75,12 @@ class Graph:
                 found[owner.address] = owner
         return list(found.values())
 
+    def referring_to_whole(self, address):
+        """Coroutines that do not wait for the object, and have a reference to one of which it is a member."""
+        waiters = {each.address for each in self.waiters(address)}
+        found = {each.address: each for _, _, referring in self.snapshot.wholes_of(address) for each in referring}
+        return [each for each in found.values() if each.address not in waiters]
+
     def waiters(self, address):
         """Coroutines that wait for the object."""
         return self.objects[address].waiters if address in self.objects else []
