@@ -22,7 +22,7 @@ GDB = ["gdb", "-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex
 LONGEST = 60  # seconds, of one run of gdb
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
@@ -30,6 +30,7 @@ TYPED = {
     "slow_child": ["coracle bt", "coracle why 0", "coracle frame 0"],
     "leak": ["coracle tasks", "coracle why 0", "print *$object", "coracle bt"],
     "twice": ["coracle tasks", "coracle deadlocks"],
+    "member": ["coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
     "exception": ["coracle bt", "coracle frame 1"],
     "early_exception": ["coracle bt", "coracle tasks"],

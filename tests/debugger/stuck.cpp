@@ -201,6 +201,30 @@ void lock_twice() {
   int balance = 700;
   sync_wait(add_interest(pool, balance));
 }
+
+// ---- a member of an object on the heap ----
+
+struct printer {
+  int pages = 0;
+  channel<int> jobs{2};
+};
+task<> print_all(printer& on) {
+  while (std::optional<int> pages = co_await on.jobs.recv()) on.pages += *pages;
+}
+task<> print_tomorrow(printer& on) {
+  using namespace std::chrono_literals;
+  co_await sleep_for(24h);
+  co_await on.jobs.send(1);
+}
+task<> run_printer(static_thread_pool& pool, printer& on) {
+  co_await pool.schedule();
+  co_await when_all(print_all(on), print_tomorrow(on), tell_that_it_hangs());
+}
+void print_nothing_yet() {
+  static_thread_pool pool(1);
+  const auto on = std::make_unique<printer>();
+  sync_wait(run_printer(pool, *on));
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -224,10 +248,10 @@ int main(int count, char** arguments) {
     forget_one();
   } else if (what == "twice") {
     lock_twice();
+  } else if (what == "member") {
+    print_nothing_yet();
   } else {
-    std::fputs(
-        "usage: stuck mutexes|event|slow_child|leak|exception|crash|early_exception|half_stuck|twice\n",
-        stderr);
+    std::fputs("usage: stuck SCENARIO, one of those in tests/debugger/check.py\n", stderr);
     return 2;
   }
 }

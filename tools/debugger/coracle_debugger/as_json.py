@@ -37,6 +37,7 @@ def _object(snapshot, address, awaited):
         "waiters": [_address(each) for each in awaited.waiters],
         "held_by": [{"frame": _address(each), "variable": name} for each, name in holders],
         "address_in": [] if holders else [_address(each) for each in snapshot.graph.referring(address)],
+        "member_in": [] if holders else [_address(each) for each in snapshot.graph.referring_to_whole(address)],
     }
 
 

@@ -59,7 +59,7 @@ class Function:
         self.labels = {}
         self.initial_state = None  # that of a frame that was not started; None if it starts at once
         self._places = {}
-        self._parts = None
+        self._parts = self._references = None  # found when first asked for
         self.block = function_block(address)
         if self.block is not None:
             self._read_types(self.block)
@@ -142,6 +142,19 @@ class Function:
             if field.name and not _INTERNAL.match(field.name) and (field.name != "this" or "this" in named):
                 found.append((re.sub(r"(_\d+)+$", "", field.name) if self.is_gcc else field.name, field))
         return found
+
+    def references(self):
+        """(name, offset, type of the object) of each variable that refers or points to an object of a class of the program's."""
+        if self._references is None:
+            self._references = []
+            for name, field in self.variables():
+                kind = field.type.strip_typedefs()
+                if kind.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
+                    target = kind.target().strip_typedefs().unqualified()
+                    is_of_program = target.code == gdb.TYPE_CODE_STRUCT and not str(target).startswith(("coracle::", "std::"))
+                    if is_of_program and target.sizeof:
+                        self._references.append((name, field.bitpos // 8, target))
+        return self._references
 
     def part_at(self, offset):
         """(begin, end) of the part of the frame that has this offset: a variable, a temporary, the promise."""

@@ -89,6 +89,11 @@ def short(name):
     return name
 
 
+def short_type(name):
+    """Without what the library adds, and without template arguments."""
+    return re.sub(r"<.*>$", "", tidy(name))
+
+
 def template_arguments(name, template):
     """The arguments of the first `template<...>` in a name."""
     begin = name.find(template + "<")

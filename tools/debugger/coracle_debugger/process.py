@@ -17,6 +17,7 @@ _RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and th
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
 _NODE_SIZES = {"queued_waiter": 64, **_CONTENDERS}
 _COROUTINE_OF_CONTENDER = 80
+_MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
 _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 
@@ -69,13 +70,17 @@ class Continuation:
               (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
               (r"spawned|scope", "async_scope"))
 
-    def __init__(self, address, symbol):
+    def __init__(self, address, text):
         self.address = address
-        self.text = self._text_of(symbol)
+        self.text = text
 
     @classmethod
-    @functools.cache
-    def _text_of(cls, symbol):
+    def text_of(cls, function):
+        """By the function that is called; None if it is not that of such a frame."""
+        symbol = names.symbol_at(function)
+        # It looks like a coroutine's frame: a resume function, then one that refuses to destroy it.
+        if not symbol or "callback_frame" not in symbol:
+            return None
         found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
         return found or names.without_parameters(names.tidy(symbol))
 
@@ -226,6 +231,9 @@ class Process:
         self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
         self._whereabouts = {}
+        self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
+        self._texts = {}  # of Continuations, by their functions
+        self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._find()
@@ -246,11 +254,10 @@ class Process:
             for value in {words[place] for place in places} - kinds.keys():
                 kinds[value] = self._kind_of(value)
             end = len(words) - 1
-            for place in places:
+            known = {value for value, kind in kinds.items() if kind is not None}
+            for place in [place for place in places if words[place] in known]:
                 value = words[place]
                 kind = kinds[value]
-                if kind is None:
-                    continue
                 address = start + place * memory.WORD
                 if kind == "resume":
                     pair = value, words[place + 1] if place < end else None
@@ -339,11 +346,12 @@ class Process:
 
     def _continuation(self, address):
         function = memory.word(address)
-        symbol = names.symbol_at(function) if function else None
-        # It looks like a frame: a resume function, then one that refuses to destroy it.
-        if symbol and "callback_frame" in symbol:
-            return Continuation(address, symbol)
-        return None
+        if not function:
+            return None
+        if function not in self._texts:
+            self._texts[function] = Continuation.text_of(function)
+        text = self._texts[function]
+        return Continuation(address, text) if text else None
 
     def _link_to(self, coroutine, address):
         if not address:
@@ -356,8 +364,14 @@ class Process:
             coroutine.via = self._continuation(address)
             if coroutine.via is None:
                 return False
-            parent = self.owner_of(coroutine.via.scope() or address)
-        if parent is not None and not _is_below(parent, coroutine):
+            scope = coroutine.via.scope()
+            if scope:  # many have the same
+                if scope not in self._scopes:
+                    self._scopes[scope] = self.owner_of(scope)
+                parent = self._scopes[scope]
+            else:
+                parent = self.owner_of(address)
+        if parent is not None and not (parent is coroutine or coroutine.children and _is_below(parent, coroutine)):
             coroutine.parent = parent
             parent.children.append(coroutine)
         return True
@@ -406,7 +420,30 @@ class Process:
             if begin <= address < end:
                 found = local_of_thread(thread, address)
                 return found or Whereabouts(f"on the stack of thread {thread.num}", thread, begin, end, False)
-        return Whereabouts(names.object_at(address) or f"at {address:#x}", None, address, address + 1, False)
+        text = names.object_at(address) or self._member_of_referred(address) or f"at {address:#x}"
+        return Whereabouts(text, None, address, address + 1, False)
+
+    def _member_of_referred(self, address):
+        """As `jobs of state`, if a coroutine has a reference to the object of which it is a member."""
+        for begin, kind, _ in self.wholes_of(address):
+            member = functions.member_at(kind, address - begin)
+            if member:
+                return f"{member[1:]} of {names.short_type(str(kind))}"
+        return None
+
+    def wholes_of(self, address):
+        """(address, type, coroutines) of each object of which it may be a member, and to which these coroutines refer."""
+        if self._referred is None:
+            self._referred = {}
+            for each in self.coroutines.values():
+                for _, offset, kind in each.function.references():
+                    begin = memory.word(each.address + offset)
+                    if begin:
+                        self._referred.setdefault(begin, (begin, kind, []))[2].append(each)
+            self._begins = sorted(self._referred)
+        after = bisect.bisect_left(self._begins, address)
+        candidates = (self._referred[begin] for begin in self._begins[max(0, after - _MOST_NESTED):after])
+        return [whole for whole in candidates if address < whole[0] + whole[1].sizeof]
 
     def holders(self, lockable):
         """(coroutine, name of the lock) of each frame that keeps a lock of that object."""

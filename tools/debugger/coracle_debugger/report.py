@@ -115,10 +115,11 @@ class Listing:
     def look_of(self, coroutine):
         """Equal for trees that look the same."""
         if coroutine not in self._looks:
-            for each in reversed(list(waits.below(coroutine))):  # those below first
+            for each in reversed(list(waits.below(coroutine))) if coroutine.children else [coroutine]:  # those below first
                 wait = each.waits[0] if each.waits else None
-                look = (each.function.address, each.state, each.runs_at, wait and (wait.operation, wait.object),
-                        each.via and each.via.spawned_at(), tuple(sorted({self._looks[child] for child in each.children})))
+                look = (each.function.address, each.state, each.runs_at, wait and (wait.operation.name, wait.object),
+                        each.via and each.via.spawned_at(),
+                        tuple(sorted({self._looks[child] for child in each.children})) if each.children else ())
                 self._looks[each] = self._numbers.setdefault(look, len(self._numbers))
         return self._looks[coroutine]
 
@@ -269,6 +270,8 @@ def wakers_text(snapshot, wait, indentation):
     if holding or not wait.object:
         return text
     found = grouped(indentation + "its address is in the frame of {}\n", snapshot.graph.referring(wait.object))
+    found += grouped(indentation + "a member of what {} refers to\n", snapshot.graph.referring_to_whole(wait.object),
+                     indentation + "a member of what {} refer to\n")
     return found or f"{indentation}no other coroutine has its address\n"
 
 

@@ -42,6 +42,7 @@ class Graph:
         self.snapshot = snapshot
         self.objects = {}  # Awaited, by address
         self.waiting = set()  # the addresses of those that wait themselves, and not for one another
+        self._holders = {}  # by the address of what they hold
         self._circles = self._endless = None  # found when first asked for
         for each in snapshot.coroutines.values():
             if each.waits and each.thread is None and not (each.children and each.awaited):
@@ -60,7 +61,10 @@ class Graph:
         """(coroutine, name of the lock) of each that holds the lock that is waited for."""
         if wait.primitive not in _LOCKABLE or not wait.object:
             return []
-        return [(each, name) for each, name in self.snapshot.holders(wait.object) if name is None or lives(each, name)]
+        if wait.object not in self._holders:
+            self._holders[wait.object] = [(each, name) for each, name in self.snapshot.holders(wait.object)
+                                          if name is None or lives(each, name)]
+        return self._holders[wait.object]
 
     def referring(self, address):
         """Coroutines that do not wait for the object, and have its address: one of them may be the one that is to wake."""
@@ -70,6 +74,12 @@ class Graph:
             if owner is not None and id(owner) not in waiters:
                 found[owner.address] = owner
         return list(found.values())
+
+    def referring_to_whole(self, address):
+        """Coroutines that do not wait for the object, and have a reference to one of which it is a member."""
+        waiters = {each.address for each in self.waiters(address)}
+        found = {each.address: each for _, _, referring in self.snapshot.wholes_of(address) for each in referring}
+        return [each for each in found.values() if each.address not in waiters]
 
     def waiters(self, address):
         """Coroutines that wait for the object."""
@@ -84,18 +94,16 @@ class Graph:
         return self._circles
 
     def _find_circles(self):
-        found, reported = [], set()
+        found, seen = [], set()
         for start in self._waiting_for_locks():
             path, each = {}, start
-            while each is not None and each.address not in path and self.is_waiting(each):
+            while each is not None and each.address not in seen and self.is_waiting(each):
+                seen.add(each.address)
                 path[each.address] = each
                 each = self._waiting_holder(each)
-            if each is None or each is not start or not path:
-                continue
-            circle = frozenset(path)
-            if circle not in reported:
-                reported.add(circle)
-                found.append(list(path.values()))
+            if each is not None and each.address in path:
+                walked = list(path.values())
+                found.append(walked[walked.index(each):])
         return found
 
     def _waiting_for_locks(self):
