@@ -5,6 +5,7 @@
 #include <atomic>
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
+#include <thread>
 #include <vector>
 
 #include "scenario.hpp"
@@ -100,4 +101,26 @@ void crawl_on_loop(scenario& run) {
 }
 CORACLE_SCENARIO(crawl_on_pool);
 CORACLE_SCENARIO(crawl_on_loop);
+
+task<> sleep_until(steady::time_point due, long& woken) {
+  co_await coracle::sleep_until(due);
+  ++woken;
+}
+/// All are due when the measurement begins.
+void timers_come_due(scenario& run) {
+  io_service io;
+  const long count = run.times(due_timers);
+  const auto begun = steady::now();
+  long woken = 0;
+  coracle::async_scope scope;
+  const auto start = [&]() -> task<> {
+    for (long i = 0; i != count; ++i) scope.spawn(sleep_until(begun + due_at(i), woken));
+    co_return;
+  };
+  io.run(start());
+  std::this_thread::sleep_until(begun + due_after + due_within);
+  run.measure([&] { io.run(scope.join()); });
+  run.expect(woken == count, "each timer fires once");
+}
+CORACLE_GROWING_SCENARIO(timers_come_due);
 }  // namespace

@@ -26,6 +26,15 @@ constexpr std::chrono::microseconds time_of_page(int page) noexcept {
   return std::chrono::microseconds{1000 + page * 7919LL % 9000};
 }
 
+constexpr long due_timers = 100'000;                 // ten times as many in the growing run
+constexpr auto due_after = std::chrono::seconds{2};  // longer than it takes to set them
+constexpr auto due_within = std::chrono::milliseconds{10};
+/// In no order.
+constexpr std::chrono::nanoseconds due_at(long timer) noexcept {
+  return due_after + std::chrono::nanoseconds{timer * 7'368'787LL % 9'999'991};
+}
+static_assert(due_within > std::chrono::nanoseconds{9'999'991});
+
 inline void keep_busy(steady::duration time) {
   const auto end = steady::now() + time;
   while (steady::now() < end) {

@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <thread>
 
 #include "../rivals/asio.hpp"
 #include "scenario.hpp"
@@ -111,4 +112,22 @@ void asio_crawl_on_loop(scenario& run) {
 }
 CORACLE_SCENARIO(asio_crawl_on_pool);
 CORACLE_SCENARIO(asio_crawl_on_loop);
+
+asio::awaitable<void> sleep_until(steady::time_point due, long& woken) {
+  asio::steady_timer timer{co_await asio::this_coro::executor, due};
+  co_await timer.async_wait(asio::deferred);
+  ++woken;
+}
+void asio_timers_come_due(scenario& run) {
+  asio::io_context io{1};
+  const long count = run.times(due_timers);
+  const auto begun = steady::now();
+  long woken = 0;
+  for (long i = 0; i != count; ++i) asio::co_spawn(io, sleep_until(begun + due_at(i), woken), asio::detached);
+  io.poll();
+  std::this_thread::sleep_until(begun + due_after + due_within);
+  run.measure([&] { io.run(); });
+  run.expect(woken == count, "each timer fires once");
+}
+CORACLE_GROWING_SCENARIO(asio_timers_come_due);
 }  // namespace

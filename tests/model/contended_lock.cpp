@@ -232,10 +232,11 @@ void lost_on_the_way() {
 
 /// Two permits come at once: one can be overtaken, the other is handed over.
 void two_permits_for_two() {
-  coracle::async_semaphore semaphore{0};
+  coracle::async_semaphore semaphore{1};
   model_executor place;
   int through = 0;
   bool tried = false;
+  model_expect(semaphore.try_acquire(), "it is free");
   const auto wait = [&]() -> detached {
     co_await semaphore.acquire();
     ++through;

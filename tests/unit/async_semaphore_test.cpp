@@ -103,6 +103,22 @@ TEST_CASE("async_semaphore: release(0) changes nothing") {
   CHECK(drain(semaphore) == 0);
 }
 
+TEST_CASE("async_semaphore: a permit is handed over, try_acquire cannot barge in between") {
+  for (const int permits : {0, 2}) {
+    coracle::run_loop loop;
+    async_semaphore semaphore{permits};
+    std::vector<int> log;
+    CHECK(drain(semaphore) == permits);
+    acquire_on(loop, semaphore, log, 1);
+    CHECK(loop.run_one());
+    semaphore.release();
+    CHECK(log.empty());
+    CHECK_FALSE(semaphore.try_acquire());
+    CHECK(loop.run_one());
+    CHECK(log == std::vector{1});
+  }
+}
+
 TEST_CASE("async_semaphore: a permit is held across an await and given back at the end of its scope") {
   async_semaphore semaphore{1};
   coracle::async_manual_reset_event inside;
@@ -282,7 +298,7 @@ TEST_CASE("async_semaphore: when the only waiter is cancelled the next release()
   CHECK(drain(semaphore) == 1);
 }
 
-TEST_CASE("async_semaphore: a stop request after the permit was taken has no effect") {
+TEST_CASE("async_semaphore: a stop request after the permit was handed over has no effect") {
   coracle::run_loop loop;
   async_semaphore semaphore{0};
   coracle::stop_source stop;
@@ -290,8 +306,8 @@ TEST_CASE("async_semaphore: a stop request after the permit was taken has no eff
   run_stoppable_on(stop.get_token(), loop, semaphore.acquire(), log, 1);
   CHECK(loop.run_one());
   semaphore.release();
-  CHECK(loop.run_one());
   stop.request_stop();
+  CHECK(loop.run_one());
   CHECK(log == std::vector{1});
   CHECK(drain(semaphore) == 0);
 }

@@ -251,7 +251,7 @@ TEST_CASE_TEMPLATE("locks: a waiter that loses its choice on its way takes nothi
   CHECK(is_free(right));
 }
 
-TEST_CASE("async_semaphore: of permits that are released together one can be overtaken") {
+TEST_CASE("async_semaphore of one: of permits that are released together one can be overtaken") {
   coracle::run_loop loop;
   semaphore_of_one at;
   std::vector<int> log;
@@ -273,7 +273,8 @@ TEST_CASE("async_semaphore: of permits that are released together one can be ove
   CHECK_FALSE(at.try_lock());
 }
 
-TEST_CASE("async_semaphore: a permit beside the one that a waiter is coming for is handed to the next") {
+TEST_CASE(
+    "async_semaphore of one: a permit beside the one that a waiter is coming for is handed to the next") {
   coracle::run_loop loop;
   semaphore_of_one at;
   std::vector<int> log;
@@ -293,7 +294,8 @@ TEST_CASE("async_semaphore: a permit beside the one that a waiter is coming for 
 }
 
 TEST_CASE(
-    "async_semaphore: permits that exceed the one that a waiter is coming for do not count as its own") {
+    "async_semaphore of one: permits that exceed the one that a waiter is coming for do not count as its "
+    "own") {
   coracle::run_loop loop;
   semaphore_of_one at;
   std::vector<int> log;

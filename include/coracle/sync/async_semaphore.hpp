@@ -34,12 +34,11 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
 ///     co_await fetch(url);  // in at most eight coroutines at a time
 ///
 /// Prefer async_mutex for a single permit that its holder releases: it checks more.
-/// Order         first come, first served, with the bounded exception of async_mutex: a permit that is
-///               released is not held for a waiter while that is in its executor's queue. At most 1024
-///               coroutines overtake the first waiter, and at most four of its attempts fail, without losing
-///               its place; then the permit is reserved for it. Of several permits that are released
-///               together, only one can be overtaken; the others are handed over, and so is each outside any
-///               executor.
+/// Order         first come, first served: permits are handed over, without barging; none is lost. A semaphore
+///               that was constructed with one permit has the bounded exception of async_mutex: the permit is
+///               not held for a waiter while that is in its executor's queue. At most 1024 coroutines overtake
+///               the first waiter, and at most four of its attempts fail, without losing its place; then the
+///               permit is reserved for it.
 /// Resumes on    the executor on which the waiter suspended; outside any executor, inside release(), on its
 ///               thread.
 /// Cancellation  a stop request ends the wait; no permit is taken.
@@ -48,12 +47,12 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
 /// Cost          24 bytes; no allocation; without waiters, one atomic operation to acquire, one to release.
 class async_semaphore : detail::contended_lock<async_semaphore> {
  public:
-  /// The maximum number of free permits, about 5 x 10^14.
-  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max() >> 14; }
+  /// The maximum number of free permits, about 2.8 x 10^14.
+  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max() >> 15; }
 
   /// Requires: 0 <= permits <= max().
   explicit async_semaphore(std::ptrdiff_t permits) noexcept
-      : state_(static_cast<word>(permits) * one_permit) {
+      : state_(static_cast<word>(permits) * one_permit + (permits == 1 ? of_one : 0)) {
     CORACLE_REQUIRE(permits >= 0,
                     "an async_semaphore was made with a negative number of permits: begin with 0 or more");
     CORACLE_REQUIRE(permits <= max(),
@@ -75,7 +74,7 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   acquire_operation acquire() noexcept;
   /// Awaitable of an async_semaphore_permit.
   scoped_acquire_operation scoped_acquire() noexcept;
-  /// Releases `n` permits, and wakes as many of the first waiters. Requires: n >= 0, and max() is not exceeded.
+  /// Releases `n` permits, to the first waiters first. Requires: n >= 0, and max() is not exceeded.
   void release(std::ptrdiff_t n = 1) noexcept;
 
  private:
@@ -92,11 +91,11 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   }
   // For contended_lock. While one comes, a single free permit is meant for it.
   detail::wait_queue& queue() noexcept { return queue_; }
-  static constexpr word holders(word seen) noexcept { return seen & ~(one_permit - 1); }
+  static constexpr word holders(word seen) noexcept { return seen & ~(of_one - 1); }
   static constexpr bool lets_in(word seen, const contender&) noexcept {
     return seen >= ((seen & one_comes) == 0 ? one_permit : 2 * one_permit);
   }
-  static constexpr bool may_wake(word seen) noexcept { return (seen & one_comes) == 0; }
+  static constexpr bool may_wake(word seen) noexcept { return (seen & (of_one | one_comes)) == of_one; }
   static constexpr word with(word seen, const contender&) noexcept { return seen - one_permit; }
   static constexpr word waited_for(word seen) noexcept { return seen | others_wait; }
 
@@ -105,11 +104,12 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   void release_contended(word permits, word begun) noexcept;
 
   // The number of free permits, in units of one_permit; others_wait: queue_ has waiters; one_comes, as
-  // contended_lock says. It changes only under its lock. While others wait, no permit is free, except one if
+  // contended_lock says; of_one: constructed with one permit. It changes only under its lock. While others wait, no permit is free, except one if
   // one comes. Without others_wait, queue_ may hold waiters whose choice was lost.
   //   [P1] load  relaxed  a load before B3, to avoid taking the lock if there is no permit
   static constexpr word others_wait = 2, one_comes = detail::overtaking::one_comes;
-  static constexpr word one_permit = detail::overtaking::free_for_others, too_many = word{1} << 63;
+  static constexpr word of_one = detail::overtaking::free_for_others, one_permit = 2 * of_one;
+  static constexpr word too_many = word{1} << 63;
   static constexpr const char* exceeded =
       "release() of more permits than an async_semaphore can have: release each that was acquired once";
   detail::exchanged_word<word> state_;
