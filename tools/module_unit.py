@@ -26,30 +26,41 @@ export module coracle;
 """
 
 
-def names():
-    """The names to export by namespace."""
+def headers(include=ROOT / "include"):
+    """Those of HEADERS that the folder contains, which may be an earlier version's."""
+    return [header for header in HEADERS if (include / header).exists()]
+
+
+def public_declarations(include=ROOT / "include"):
+    """Every public declaration that the headers in that folder contain, with the namespaces that it is in."""
     why = parsed_form.why_missing()
     if why:
         sys.exit(f"module_unit: {why}")
     cindex = parsed_form.cindex
     unit = cindex.Index.create().parse(
-        "names.cpp", ["-std=c++20", f"-I{ROOT / 'include'}", "-w"],
-        [("names.cpp", "".join(f"#include <{header}>\n" for header in HEADERS))],
+        "names.cpp", ["-std=c++20", f"-I{include}", "-w"],
+        [("names.cpp", "".join(f"#include <{header}>\n" for header in headers(include)))],
         cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)
     for found in unit.diagnostics:
         if found.severity >= cindex.Diagnostic.Error:
             sys.exit(f"module_unit: {found}")
-    all_names = {}
 
     def walk(cursor, inside):
         for child in cursor.get_children():
             if child.kind == cindex.CursorKind.NAMESPACE:
                 if (inside or child.spelling == "coracle") and child.spelling not in ("", "testing"):
-                    walk(child, [*inside, child.spelling])
+                    yield from walk(child, [*inside, child.spelling])
             elif inside and is_public(child, inside):
-                all_names.setdefault("::".join(inside), set()).add(child.spelling)
+                yield inside, child
 
-    walk(unit.cursor, [])
+    yield from walk(unit.cursor, [])
+
+
+def names():
+    """The names to export by namespace."""
+    all_names = {}
+    for inside, cursor in public_declarations():
+        all_names.setdefault("::".join(inside), set()).add(cursor.spelling)
     return all_names
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes what a release consists of, from HEAD, in FOLDER: the source archive, its checksum, its bill of materials, the single
 # header, and with --debian the Debian packages, built in a clean Debian 12 of their own (as root; some minutes).
-# The same commit gives the same bytes.
+# The same commit gives the same bytes. A patch release that breaks the ABI of the release before it is refused.
 set -euo pipefail
 usage() {
   echo "usage: tools/release.sh FOLDER [--debian]" >&2
@@ -9,6 +9,7 @@ usage() {
 }
 [[ ${1:-} && $1 != -* && ($# == 1 || ($# == 2 && $2 == --debian)) ]] || usage
 root=$(cd "$(dirname "$0")/.." && pwd)
+"$root/tools/check_abi.py"
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 version=$(sed -n 's/^project(coracle VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")

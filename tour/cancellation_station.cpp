@@ -8,6 +8,8 @@
 #include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
+#include <type_traits>
+#include <vector>
 
 #include "format.hpp"
 #include "naive_channel.hpp"
@@ -20,6 +22,22 @@ using coracle::task;
 
 constexpr int rounds = 20'000;
 enum lane : std::size_t { sender, canceller, receiver };
+
+/// The naive channel, as the page shows it, and lines of it.
+constexpr const char* naive_code =
+    "void send(int element) {\n"
+    "  if (auto* r = exchange(waiting, {})) {\n"
+    "    r->given = element;  // taken\n"
+    "    r->wake();  // runs later\n"
+    "  } else {\n"
+    "    elements.push_back(element);\n"
+    "  }\n"
+    "}\n"
+    "optional<int> await_resume() {\n"
+    "  if (token.stop_requested()) return {};\n"
+    "  return given;\n"
+    "}\n";
+const std::vector<std::size_t> hands_over{2, 3, 4}, drops{10}, returns{11};
 
 /// coracle's channel with the interface of the naive one.
 class coracle_channel {
@@ -73,11 +91,11 @@ class race {
     const std::optional<int> element = co_await channel_.recv(std::move(token));
     ++(element ? counts_.received : counts_.cancelled);
     note(receiver, element ? "has the element" : "was cancelled, has nothing",
-         element ? lane_state::done : lane_state::stopped);
+         element ? lane_state::done : lane_state::stopped, element ? returns : drops);
   }
   void send() {
     channel_.send(counts_.sent++);
-    note(sender, "send() has returned", lane_state::done);
+    note(sender, "send() has returned", lane_state::done, hands_over);
   }
   void request(coracle::stop_source& stop) {
     stop.request_stop();
@@ -92,10 +110,12 @@ class race {
     while (loop_.run_one()) {
     }
   }
-  void note(lane where, const char* what, lane_state then) {
-    if (seen_) seen_->note(where, what, then);
+  /// `lines`: of naive_code, if that runs.
+  void note(lane where, const char* what, lane_state then, const std::vector<std::size_t>& lines = {}) {
+    if (seen_) seen_->note(where, what, then, is_naive ? lines : std::vector<std::size_t>{});
   }
 
+  static constexpr bool is_naive = std::is_same_v<Channel, naive_channel>;
   recorder* seen_;
   coracle::run_loop loop_;
   Channel channel_;
@@ -136,19 +156,7 @@ void show_cancellation(section& page, const settings&) {
       "a timeout or a client that hangs up requests a stop. A channel as it is often written loses the "
       "element "
       "there:");
-  page.add(
-      listing{"void send(int element) {\n"
-              "  if (auto* r = exchange(waiting, {})) {\n"
-              "    r->given = element;  // taken\n"
-              "    r->wake();  // runs later\n"
-              "  } else {\n"
-              "    elements.push_back(element);\n"
-              "  }\n"
-              "}\n"
-              "optional<int> await_resume() {\n"
-              "  if (token.stop_requested()) return {};\n"
-              "  return given;\n"
-              "}\n"});
+  page.add(listing{naive_code});
   const race_counts naive_round = record_round<naive_channel>(page, "One round with the naive channel");
   if (naive_round.lost())
     page.say("The send has succeeded, the receiver has nothing, and so has the channel.");

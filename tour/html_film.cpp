@@ -59,11 +59,15 @@ std::string drawn_column(const memory_column& column, const memory_column* befor
   return html + "</div>\n";
 }
 
+std::string joined(const std::vector<std::size_t>& lines) {
+  std::string text;
+  for (const std::size_t each : lines) text += (text.empty() ? "" : " ") + std::to_string(each);
+  return text;
+}
+
 std::string drawn_picture(const memory_picture& picture, const memory_picture* before, std::size_t step) {
-  std::string lines;
-  for (const std::size_t each : picture.lines) lines += (lines.empty() ? "" : " ") + std::to_string(each);
   std::string html = "<div class=\"card" + std::string(picture.columns.size() > 2 ? " three" : "") +
-                     "\" data-step=\"" + std::to_string(step) + "\" data-lines=\"" + lines +
+                     "\" data-step=\"" + std::to_string(step) + "\" data-lines=\"" + joined(picture.lines) +
                      "\"><h4 class=\"caption\">" + escaped(picture.title) + "</h4><div class=\"columns\">\n";
   for (const memory_column& column : picture.columns)
     html += drawn_column(column, find(before, column.title));
@@ -111,6 +115,20 @@ std::string drawn_lane(const timeline& recorded, std::size_t lane) {
   return "<div class=\"lane\"><span>" + escaped(recorded.lanes[lane]) + "</span><div class=\"track\">" +
          bars + marks + "<u></u></div></div>\n";
 }
+
+/// Where the other lanes stand in the code while this event happens: the lines of their last events.
+std::vector<std::size_t> lines_of_others(const timeline& recorded, std::size_t event) {
+  std::vector<std::size_t> lines;
+  std::vector<bool> met(recorded.lanes.size());
+  met[recorded.events[event].lane] = true;
+  while (event-- != 0) {
+    const happening& each = recorded.events[event];
+    if (met[each.lane]) continue;
+    met[each.lane] = true;
+    lines.insert(lines.end(), each.lines.begin(), each.lines.end());
+  }
+  return lines;
+}
 }  // namespace
 
 std::string played_memory(const listing* code, const std::vector<memory_picture>& pictures) {
@@ -123,19 +141,23 @@ std::string played_memory(const listing* code, const std::vector<memory_picture>
   return html + "</div></figure>\n";
 }
 
-std::string played_timeline(const timeline& recorded) {
+std::string played_timeline(const listing* code, const timeline& recorded) {
   const bool timed = !recorded.events.empty() && recorded.events.back().at > 0;
-  std::string html = opening("timeline", recorded.events.size(), recorded.title) + "<div class=\"lanes\">\n";
+  std::string html =
+      opening(code ? "timeline with-code" : "timeline", recorded.events.size(), recorded.title);
+  if (code) html += coloured_code(code->text);
+  html += "<div><div class=\"lanes\">\n";
   for (std::size_t i = 0; i != recorded.lanes.size(); ++i) html += drawn_lane(recorded, i);
   html += "</div>\n<ol class=\"events\">\n";
   for (std::size_t i = 0; i != recorded.events.size(); ++i) {
     const happening& each = recorded.events[i];
     html += "<li data-step=\"" + std::to_string(i) + "\" data-at=\"" + fixed(each.at, 0) + "\" class=\"" +
-            name_of(each.then) + "\">";
+            name_of(each.then) + "\" data-lines=\"" + joined(each.lines) + "\" data-others=\"" +
+            joined(lines_of_others(recorded, i)) + "\">";
     if (timed) html += "<span class=\"when\">" + (each.at == 0 ? "0" : duration(each.at)) + "</span>";
     html +=
         "<span><b>" + escaped(recorded.lanes[each.lane]) + "</b> " + escaped(each.text) + "</span></li>\n";
   }
-  return html + "</ol></figure>\n";
+  return html + "</ol></div></figure>\n";
 }
 }  // namespace tour

@@ -18,14 +18,18 @@ const films = [...document.querySelectorAll(".film")].map(root => {
 
   const show = step => {
     now = Math.max(0, Math.min(steps - 1, step));
-    let active = [];
+    let active = [], others = [];
     for (const part of parts) {
       const its = Number(part.dataset.step);
       part.classList.toggle("past", its < now);
       part.classList.toggle("now", its === now);
       if (its === now && part.dataset.lines) active = part.dataset.lines.split(" ");
+      if (its === now && part.dataset.others) others = part.dataset.others.split(" ");
     }
-    for (const line of lines) line.classList.toggle("runs", active.includes(line.dataset.line));
+    for (const line of lines) {
+      line.classList.toggle("runs", active.includes(line.dataset.line));
+      line.classList.toggle("stands", others.includes(line.dataset.line));
+    }
     root.style.setProperty("--head", 100 * (now + 0.5) / steps + "%");
     controls.querySelector("output").textContent = `${now + 1} of ${steps}`;
     button("back").disabled = now === 0;

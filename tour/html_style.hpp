@@ -63,8 +63,10 @@ td.number { color: inherit; }
 .with-code { display: grid; grid-template-columns: minmax(0, 25rem) minmax(0, 1fr); gap: 0 1.2rem; align-items: start; }
 .with-code > h3, .with-code > .controls { grid-column: 1 / -1; }
 .with-code > pre { margin: 0; }
+.with-code .lane { grid-template-columns: minmax(0, 6.5rem) minmax(0, 1fr); }
 .line { display: block; margin: 0 -1rem; padding: 0 1rem; border-left: 3px solid transparent; }
-.line.runs { background: var(--accent-wash); border-left-color: var(--accent); }
+.line.stands { border-left: 3px dotted var(--soft); }
+.line.runs { background: var(--accent-wash); border-left: 3px solid var(--accent); }
 .steps { display: grid; gap: 1rem; }
 .live .steps { gap: 0; }
 .live .steps > .card { grid-area: 1 / 1; visibility: hidden; border: 0; padding: 0; }

@@ -28,7 +28,7 @@ std::string shown(const claim& item) {
 std::string shown(const memory_picture&) { return {}; }
 std::string shown(const curve_chart& item) { return drawn_curves(item); }
 std::string shown(const level_chart& item) { return drawn_area(item); }
-std::string shown(const timeline& item) { return played_timeline(item); }
+std::string shown(const timeline& item) { return played_timeline(nullptr, item); }
 
 // Each cell knows its column, for screens so narrow that a row becomes a list.
 std::string shown(const table& item) {
@@ -63,7 +63,12 @@ std::string shown(const bar_chart& item) {
   return html + "</div></figure>\n";
 }
 
-// Consecutive pictures are one film, together with the listing just before them.
+bool shows_code(const timeline& recorded) {
+  return std::any_of(recorded.events.begin(), recorded.events.end(),
+                     [](const happening& each) { return !each.lines.empty(); });
+}
+
+// Consecutive pictures are one film, together with the listing just before them. So is a timeline that names lines of it.
 std::string shown(const section& part) {
   std::string html = "<section id=\"" + escaped(part.name()) + "\">" +
                      element("h2", part.name() + ": " + part.title()) + "\n";
@@ -76,7 +81,11 @@ std::string shown(const section& part) {
     for (; next != items.size() && std::holds_alternative<memory_picture>(items[next]); ++next) {
       pictures.push_back(std::get<memory_picture>(items[next]));
     }
-    if (!pictures.empty()) {
+    const auto* const recorded = code && next != items.size() ? std::get_if<timeline>(&items[next]) : nullptr;
+    if (recorded && shows_code(*recorded)) {
+      html += played_timeline(code, *recorded);
+      i = next + 1;
+    } else if (!pictures.empty()) {
       html += played_memory(code, pictures);
       i = next;
     } else {

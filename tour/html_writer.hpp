@@ -20,6 +20,6 @@ std::string drawn_area(const level_chart& chart);
 std::string coloured_code(std::string_view text);
 /// The pictures one after the other, beside the code that runs; null: there is none.
 std::string played_memory(const listing* code, const std::vector<memory_picture>& pictures);
-/// The lanes as they run, and the list of events.
-std::string played_timeline(const timeline& recorded);
+/// The lanes as they run, and the list of events, beside the code that runs; null: there is none.
+std::string played_timeline(const listing* code, const timeline& recorded);
 }  // namespace tour

@@ -16,13 +16,14 @@ class recorder {
   recorder(std::string title, std::vector<std::string> lanes)
       : recorded_{std::move(title), std::move(lanes), {}} {}
 
-  void note(std::size_t lane, std::string text, lane_state then) {
-    note_at(watch_.nanoseconds(), lane, std::move(text), then);
+  void note(std::size_t lane, std::string text, lane_state then, std::vector<std::size_t> lines = {}) {
+    note_at(watch_.nanoseconds(), lane, std::move(text), then, std::move(lines));
   }
   /// For a run with a clock of its own, or with none.
-  void note_at(double nanoseconds, std::size_t lane, std::string text, lane_state then) {
+  void note_at(double nanoseconds, std::size_t lane, std::string text, lane_state then,
+               std::vector<std::size_t> lines = {}) {
     const std::lock_guard held(mutex_);
-    recorded_.events.push_back({nanoseconds, lane, std::move(text), then});
+    recorded_.events.push_back({nanoseconds, lane, std::move(text), then, std::move(lines)});
   }
   /// The times count from the first event.
   [[nodiscard]] timeline take() {

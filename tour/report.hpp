@@ -72,6 +72,7 @@ struct happening {
   std::size_t lane;
   std::string text;
   lane_state then;
+  std::vector<std::size_t> lines = {};  ///< of the listing just before the timeline, as in a memory_picture
 };
 /// A recorded run: what happened in each of several threads or coroutines, in order.
 struct timeline {

@@ -25,7 +25,18 @@ struct linked {
   coracle::detail::plain<coracle::detail::plain<linked*>*> link;
 };
 
+struct two_slots {
+  std::array<coracle::detail::plain<int>, 2> slots{};
+};
+
 void races(model_test& run) {
+  run.finds("an element of an array in a member's initialiser that nothing orders",
+            "plain field made at checker.cpp", model_test::all, [] {
+              two_slots shared;
+              model_thread other{[&] { shared.slots[1] = 1; }};
+              shared.slots[1] = 2;
+              other.join();
+            });
   run.finds("a pointer that nothing orders", "data race", model_test::all, [] {
     coracle::resumption first, second;
     model_thread other{[&] { first.next = &second; }};

@@ -121,6 +121,12 @@ const key = name => { document.dispatchEvent(new KeyboardEvent("keydown", {key: 
 const click = name => { film.querySelector(`[data-go=${name}]`).click(); look(); };
 look(); click("next"); click("next"); click("back");
 film.focus(); key("ArrowRight"); key("ArrowLeft"); key("End"); key("ArrowRight"); key("Home");
+for (const name of ["cancellation", "interleavings"]) {
+  const race = document.querySelector(`#${name} .film.with-code`);
+  race.focus();
+  document.dispatchEvent(new KeyboardEvent("keydown", {key: "End", bubbles: true}));
+  seen.push(race.querySelector(".line.runs").textContent.trim());
+}
 document.title = seen.join(", ");
 </script></body>"""
 page = open(sys.argv[1], encoding="utf-8").read()
@@ -128,7 +134,9 @@ open(sys.argv[2], "w", encoding="utf-8").write(page.replace("</body>", presses))
 END
   timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$work/stepped.html" 2>/dev/null | grep -o '<title>.*</title>' >"$work/title.txt"
   cat "$work/title.txt"
-  grep -qx '<title>1 of 6/1, 2 of 6/1, 3 of 6/1, 2 of 6/1, 3 of 6/1, 2 of 6/1, 6 of 6/1, 6 of 6/1, 1 of 6/1</title>' "$work/title.txt"
+  # Then the lines of code at which the two races end.
+  local steps="1 of 6/1, 2 of 6/1, 3 of 6/1, 2 of 6/1, 3 of 6/1, 2 of 6/1, 6 of 6/1, 6 of 6/1, 1 of 6/1"
+  grep -qxF "<title>$steps, if (token.stop_requested()) return {};, slots_[tail % 2] = element;</title>" "$work/title.txt"
 }
 needs_its_second_program() {
   local code=0

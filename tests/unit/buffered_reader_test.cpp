@@ -98,6 +98,19 @@ TEST_CASE("buffered_reader: what is buffered comes first, and more is read past 
   CHECK(sync_wait(reader.read_some(std::as_writable_bytes(std::span{body}))) == 0);
 }
 
+TEST_CASE("buffered_reader: a pointer and a size say where to read to, as a span does") {
+  pieces_to_read source{{"four", "more, and the rest"}};
+  buffered_reader reader{source, 10};
+  char word[4] = {};
+  CHECK(sync_wait(reader.read_exactly(word, sizeof word)) == 4);
+  CHECK(std::string_view(word, 4) == "four");
+  CHECK(sync_wait(reader.read_some(word, 2)) == 2);
+  CHECK(std::string_view(word, 4) == "mour");
+  std::size_t got = 2;
+  CHECK(sync_wait(reader.read_exactly(word, sizeof word, {}, &got)) == 4);
+  CHECK(std::string_view(word, 4) == "more");
+}
+
 TEST_CASE("buffered_reader: read_exactly() that is cut off says how far it came") {
   pieces_to_read source{{"abc"}};
   buffered_reader reader{source, 10};

@@ -38,8 +38,9 @@ TEST_CASE("buffered_writer: what is longer than the buffer passes through it") {
   const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";
   sync_wait(writer.write(text));
   sync_wait(writer.write(std::as_bytes(std::span{text})));
+  sync_wait(writer.write(text.data(), text.size()));
   sync_wait(writer.flush());
-  CHECK(sink.all() == text + text);
+  CHECK(sink.all() == text + text + text);
 }
 
 TEST_CASE("buffered_writer: it goes on after an error of the sink, and no byte is lost or doubled") {

@@ -17,6 +17,7 @@
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -61,6 +62,29 @@ TEST_CASE(CORACLE_FILE_TEST
     CHECK(std::string_view(buffer.data(), 4) == "6789");
   }());
   CHECK(here.text_of(here / "a") == "0123456789");
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": a span or text says where the bytes are, as a pointer and a size do") {
+  service_under_test here;
+  io_service& io = here.io;
+  const std::string_view text = "0123456789";
+  io.run([&]() -> task<> {
+    auto both = read_write_file::open(io, here / "a");
+    CHECK(co_await both.write(0, text.substr(0, 2)) == 2);
+    CHECK(co_await both.write(2, std::as_bytes(std::span{text.substr(2, 2)})) == 2);
+    co_await both.write_all(4, text.substr(4, 3));
+    co_await both.write_all(7, std::as_bytes(std::span{text.substr(7)}));
+    std::string got(10, '?');
+    const auto room = std::as_writable_bytes(std::span{got});
+    CHECK(co_await both.read(0, room.first(4)) == 4);
+    CHECK(co_await both.read_exactly(4, room.subspan(4)) == 6);
+    CHECK(got == text);
+    std::size_t done = 8;
+    CHECK(co_await both.read_exactly(0, room, {}, &done) == 10);
+    co_await both.write_all(0, std::string_view("??????????"), {}, &done);
+    CHECK(co_await both.read(0, room) == 10);
+    CHECK(got == text);
+  }());
 }
 
 TEST_CASE(CORACLE_FILE_TEST ": a path with a NUL in it names no file, rather than the one before the NUL") {

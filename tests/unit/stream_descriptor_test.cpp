@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/operation_cancelled.hpp>
@@ -50,6 +51,16 @@ TEST_CASE(
   const auto results =
       io.run(coracle::when_all(all_of(ends.read_end), write_and_close(std::move(ends.write_end), much)));
   CHECK(std::get<0>(results) == much);
+}
+
+TEST_CASE("stream_descriptor: a pointer and a size say where the bytes are, as a span does") {
+  io_service io;
+  auto ends = make_pipe(io);
+  int sent[] = {7, 8, 9}, received[3] = {};
+  CHECK(io.run(ends.write_end.write_some(sent, sizeof(int))) == sizeof(int));
+  io.run(ends.write_end.write_all(sent + 1, 2 * sizeof(int)));
+  CHECK(io.run(ends.read_end.read_some(received, sizeof received)) == sizeof received);
+  CHECK(std::equal(sent, sent + 3, received));
 }
 
 TEST_CASE("stream_descriptor: a descriptor that blocks is left so, and blocks nobody here") {

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <coracle/compose/when_all.hpp>
@@ -73,6 +74,16 @@ bool is_closed_on_exec(int fd) { return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0
 int open_descriptors() {
   const std::filesystem::directory_iterator all{"/proc/self/fd"};
   return static_cast<int>(std::distance(begin(all), end(all)));
+}
+
+TEST_CASE("unix_socket: a pointer and a size say where the bytes are, as a span does") {
+  io_service io;
+  unix_pair ends = make_unix_pair(io);
+  int sent[] = {7, 8, 9}, received[3] = {};
+  CHECK(io.run(ends.first.send(sent, sizeof(int))) == sizeof(int));
+  io.run(ends.first.send_all(sent + 1, 2 * sizeof(int)));
+  CHECK(io.run(ends.second.recv(received, sizeof received)) == sizeof received);
+  CHECK(std::equal(sent, sent + 3, received));
 }
 
 TEST_CASE("unix_address: a path, an abstract name and none are told apart, compared and printed") {

@@ -17,6 +17,9 @@ namespace coracle {
 ///     coracle::buffered_reader reader{client};
 ///     while (const auto line = co_await reader.read_line()) handle(*line);
 ///
+///     std::uint32_t length = 0;
+///     co_await reader.read_exactly(&length, sizeof length);
+///
 /// Lines and records are views of its buffer, valid until the next operation. The reader is a byte_source
 /// itself.
 ///
@@ -49,9 +52,18 @@ class buffered_reader {
   /// After a cancellation or an error, `*got`, if given, is the number of bytes in `to`; pass it again to
   /// continue from there.
   task<std::size_t> read_exactly(std::span<std::byte> to, stop_token token = {}, std::size_t* got = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<std::size_t> read_exactly(void* buffer, std::size_t size, stop_token token = {},
+                                 std::size_t* got = nullptr) {
+    return read_exactly(std::span{static_cast<std::byte*>(buffer), size}, std::move(token), got);
+  }
   /// Awaitable of the number of bytes stored in `to`: buffered ones if there are any, otherwise at least one
   /// from the source; 0 at the end of the source.
   task<std::size_t> read_some(std::span<std::byte> to, stop_token token = {});
+  CORACLE_CORO_WRAPPER()
+  task<std::size_t> read_some(void* buffer, std::size_t size, stop_token token = {}) {
+    return read_some(std::span{static_cast<std::byte*>(buffer), size}, std::move(token));
+  }
 
   /// The bytes that have been read from the source but not yet returned.
   [[nodiscard]] std::string_view buffered() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }

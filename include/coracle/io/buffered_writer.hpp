@@ -44,6 +44,10 @@ class buffered_writer {
     return write(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                  std::move(token), taken);
   }
+  CORACLE_CORO_WRAPPER()
+  task<> write(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* taken = nullptr) {
+    return write(std::string_view{static_cast<const char*>(buffer), size}, std::move(token), taken);
+  }
   /// Awaitable of nothing, which completes when the sink has taken everything that was written.
   task<> flush(stop_token token = {});
 

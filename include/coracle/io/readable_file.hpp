@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/core/task.hpp>
 #include <coracle/io/file.hpp>
+#include <span>
 
 namespace coracle {
 class [[nodiscard("nothing is read until this is awaited")]] file_read_operation
@@ -32,6 +33,16 @@ class readable_file : public virtual file {
   /// an error, `*got`, if given, is the number of bytes read; pass it again to continue from there.
   task<std::size_t> read_exactly(std::uint64_t offset, void* buffer, std::size_t size, stop_token token = {},
                                  std::size_t* got = nullptr) const;
+  /// The same into a span.
+  CORACLE_CORO_WRAPPER()
+  task<std::size_t> read_exactly(std::uint64_t offset, std::span<std::byte> to, stop_token token = {},
+                                 std::size_t* got = nullptr) const {
+    return read_exactly(offset, to.data(), to.size(), std::move(token), got);
+  }
+  file_read_operation read(std::uint64_t offset, std::span<std::byte> to,
+                           stop_token token = {}) const noexcept {
+    return read(offset, to.data(), to.size(), std::move(token));
+  }
 
  protected:
   readable_file() noexcept = default;

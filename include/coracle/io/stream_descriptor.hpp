@@ -89,13 +89,24 @@ class stream_descriptor {
   stream_read_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
     return {descriptor_, to, how_, std::move(token)};
   }
+  stream_read_operation read_some(void* buffer, std::size_t size, stop_token token = {}) noexcept {
+    return read_some(std::span{static_cast<std::byte*>(buffer), size}, std::move(token));
+  }
   /// Awaitable of the number of bytes written, at least one.
   stream_write_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return {descriptor_, bytes, how_, std::move(token)};
   }
+  stream_write_operation write_some(const void* buffer, std::size_t size, stop_token token = {}) noexcept {
+    return write_some(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token));
+  }
   /// Awaitable of nothing, which completes when all bytes have been written. After a cancellation or an
   /// error, `*written`, if given, is the number of bytes written; pass it again to continue from there.
   task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> write_all(const void* buffer, std::size_t size, stop_token token = {},
+                   std::size_t* written = nullptr) {
+    return write_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), written);
+  }
   CORACLE_CORO_WRAPPER()
   task<> write_all(std::string_view text, stop_token token = {}, std::size_t* written = nullptr) {
     return write_all(std::as_bytes(std::span{text}), std::move(token), written);

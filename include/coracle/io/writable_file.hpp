@@ -3,6 +3,8 @@
 #pragma once
 #include <coracle/core/task.hpp>
 #include <coracle/io/file.hpp>
+#include <span>
+#include <string_view>
 
 namespace coracle {
 class [[nodiscard("nothing is written until this is awaited")]] file_write_operation
@@ -26,7 +28,7 @@ class [[nodiscard("nothing is made durable until this is awaited")]] file_sync_o
 
 /// A file that can be written: a write_only_file or a read_write_file.
 ///
-///     std::size_t put = co_await file.write(offset, text.data(), text.size());
+///     std::size_t put = co_await file.write(offset, text);
 ///     co_await file.sync();
 ///
 /// The other fields are those of `file`.
@@ -46,6 +48,24 @@ class writable_file : public virtual file {
   /// again to continue from there.
   task<> write_all(std::uint64_t offset, const void* buffer, std::size_t size, stop_token token = {},
                    std::size_t* put = nullptr);
+  /// The same from a span, or from text.
+  CORACLE_CORO_WRAPPER()
+  task<> write_all(std::uint64_t offset, std::span<const std::byte> bytes, stop_token token = {},
+                   std::size_t* put = nullptr) {
+    return write_all(offset, bytes.data(), bytes.size(), std::move(token), put);
+  }
+  CORACLE_CORO_WRAPPER()
+  task<> write_all(std::uint64_t offset, std::string_view text, stop_token token = {},
+                   std::size_t* put = nullptr) {
+    return write_all(offset, text.data(), text.size(), std::move(token), put);
+  }
+  file_write_operation write(std::uint64_t offset, std::span<const std::byte> bytes,
+                             stop_token token = {}) noexcept {
+    return write(offset, bytes.data(), bytes.size(), std::move(token));
+  }
+  file_write_operation write(std::uint64_t offset, std::string_view text, stop_token token = {}) noexcept {
+    return write(offset, text.data(), text.size(), std::move(token));
+  }
   /// Awaitable of nothing. When it completes, everything written before it was awaited survives a power
   /// failure, and so does the size of the file. On most file systems the name of a new file survives too;
   /// fsync(2) of its directory guarantees it. After an error, what is on the device is unknown, and a second

@@ -131,6 +131,11 @@ class socket {
   /// first one. If the stream ends in between, the error is ENODATA.
   task<std::size_t> recv_exactly(void* buffer, std::size_t size, stop_token token = {},
                                  std::size_t* received = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<std::size_t> recv_exactly(std::span<std::byte> to, stop_token token = {},
+                                 std::size_t* received = nullptr) {
+    return recv_exactly(to.data(), to.size(), std::move(token), received);
+  }
   /// Awaitable of the number of bytes of `received` up to and including the first `delimiter`. Received data
   /// is appended; what follows the delimiter stays there for the next call, so erase what you have processed.
   ///

@@ -88,6 +88,9 @@ class unix_socket {
   unix_accept_operation accept(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
 
   /// Awaitable of the number of bytes sent: a stream may take fewer; the other kinds send one message.
+  socket_send_operation send(const void* buffer, std::size_t size, stop_token token = {}) noexcept {
+    return {descriptor_, buffer, size, std::move(token)};
+  }
   socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return {descriptor_, bytes.data(), bytes.size(), std::move(token)};
   }
@@ -98,6 +101,9 @@ class unix_socket {
   /// The other kinds: one message, which may be empty; a message longer than `to` is dropped with
   /// std::errc::message_size. A seqpacket also returns 0 at its end. Requires, for a stream: `to` is not
   /// empty.
+  socket_recv_operation recv(void* buffer, std::size_t size, stop_token token = {}) noexcept {
+    return {descriptor_, buffer, size, receive_flags(), std::move(token)};
+  }
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
     return {descriptor_, to.data(), to.size(), receive_flags(), std::move(token)};
   }
@@ -110,6 +116,10 @@ class unix_socket {
   /// Awaitable of nothing: sends all bytes. If it is cancelled or fails, `*sent`, if passed, is the number
   /// sent; a further call with the same `sent` continues from there. Requires: a stream.
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> send_all(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), sent);
+  }
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(std::as_bytes(std::span{text}), std::move(token), sent);

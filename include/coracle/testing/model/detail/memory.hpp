@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <bit>
 #include <concepts>
 #include <coracle/base/config.hpp>
 #include <coroutine>
@@ -19,6 +20,8 @@ class tagged_pointer;
 
 namespace coracle::testing::model {
 using site = std::source_location;
+/// What the compilers' builtin function returns, which is what a site consists of.
+using builtin_site = decltype(__builtin_source_location());
 
 /// A memory order and its source location: an argument of type std::memory_order converts to it at the call.
 struct model_order {
@@ -272,8 +275,11 @@ inline constexpr bool is_model_field<detail::tagged_pointer<T, Tag>> = true;
 template <class T>
 class model_plain {
  public:
-  model_plain(site where = site::current()) : model_plain(T{}, where) {}  // NOLINT
-  model_plain(T value, site where = site::current()) : value_(value) {    // NOLINT
+  /// Not site::current(), which is consteval: clang would reject an array of these in a member's initialiser.
+  template <std::same_as<builtin_site> Where = builtin_site>
+  model_plain(Where where = __builtin_source_location())
+      : model_plain(T{}, std::bit_cast<site>(where)) {}                 // NOLINT
+  model_plain(T value, site where = site::current()) : value_(value) {  // NOLINT
     model_make(cell_, where);
   }
   model_plain(const model_plain& other, site where = site::current()) : model_plain(other.read(), where) {}
