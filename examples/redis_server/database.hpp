@@ -55,6 +55,26 @@ class database {
       erase(key);
     }
   }
+  /// The commands that make an empty database equal to this one.
+  [[nodiscard]] std::string as_commands() const {
+    constexpr std::ptrdiff_t items_at_once = 1000;
+    std::string text;
+    for (const auto& [key, its] : entries_) {
+      if (const auto* const value = std::get_if<std::string>(&its.value))
+        put_command(text, {"SET", key, *value});
+      if (const auto* const items = std::get_if<list>(&its.value)) {
+        for (auto at = items->begin(); at != items->end();) {
+          const auto end = at + std::min(items_at_once, items->end() - at);
+          command push{"RPUSH", key};
+          push.insert(push.end(), at, end);
+          put_command(text, push);
+          at = end;
+        }
+      }
+      if (its.deadline != 0) put_command(text, {"PEXPIREAT", key, std::to_string(its.deadline)});
+    }
+    return text;
+  }
 
  private:
   using list = std::deque<std::string>;

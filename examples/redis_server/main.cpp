@@ -94,6 +94,13 @@ class server {
     const auto unsubscribed_at_end = coracle::on_scope_exit([&] { unsubscribe_all(self); });
     co_await coracle::when_any(coracle::when_all(answer(self), self.send_all()), self.watch_backlog());
   }
+  /// Rewrites the log when it has grown, or a client asks for it.
+  task<> compact_log() {
+    while (log_) {
+      co_await is_to_compact_;
+      co_await log_->compact(data_);
+    }
+  }
   /// Removes expired keys even if no command refers to them.
   task<> expire_keys() {
     for (;;) {
@@ -110,6 +117,7 @@ class server {
       log_->add(log);
       log.clear();
       co_await log_->commit();
+      if (log_->is_worth_compacting()) is_to_compact_.set();
     }
     log.clear();
   }
@@ -143,6 +151,9 @@ class server {
       leaves = name == "QUIT";
       if (leaves) {
         put_status(replies, "OK");
+      } else if (name == "BGREWRITEAOF") {
+        is_to_compact_.set();
+        put_status(replies, "Background append only file rewriting started");
       } else if (name == "SUBSCRIBE" || name == "UNSUBSCRIBE" || name == "PUBLISH") {
         // Its messages follow the replies to earlier commands.
         co_await keep(log);
@@ -216,6 +227,7 @@ class server {
 
   database data_;
   append_only_file* const log_;
+  coracle::async_auto_reset_event is_to_compact_;
   std::map<std::string, std::set<client*>> subscribers_;
 };
 
@@ -228,7 +240,7 @@ task<> serve(coracle::io_service& io, std::uint16_t port, database data, append_
   std::fflush(stdout);
   const auto handle = [&](socket connection) { return its.handle(std::move(connection)); };
   co_await coracle::when_all(coracle::net::serve(listener, handle, {.connections = 10'000, .drain = 100ms}),
-                             its.expire_keys());
+                             its.expire_keys(), its.compact_log());
 }
 
 task<> run(coracle::io_service& io, std::uint16_t port, std::string path, bool is_synced) {
@@ -239,7 +251,7 @@ task<> run(coracle::io_service& io, std::uint16_t port, std::string path, bool i
     co_return;
   }
   co_await replay(io, path, data);
-  append_only_file log{co_await coracle::filesystem::open_write_only(io, path), is_synced};
+  append_only_file log{io, path, co_await coracle::filesystem::open_write_only(io, path), is_synced};
   co_await coracle::when_any(signals.wait(), serve(io, port, std::move(data), &log));
 }
 }  // namespace redis

@@ -18,6 +18,7 @@ from pathlib import Path
 KILLS = 12
 CLIENTS = 4
 ANSWERS_BEFORE_KILL = 300  # of one client
+PINGS_PER_COMPACTION = 200
 
 
 class Server:
@@ -155,10 +156,20 @@ def work(server, number, state):
         pass
 
 
-def test_kills(program, folder, *options):
+def compact_again_and_again(server):
+    try:
+        client = Client(server)
+        while client("BGREWRITEAOF").startswith("+Background"):
+            for _ in range(PINGS_PER_COMPACTION):
+                client("PING")
+    except OSError:
+        pass
+
+
+def test_kills(program, folder, *options, compacts=False):
     file = Path(folder, "kills.aof")
     states = [{"asked": 0, "answered": 0} for _ in range(CLIENTS)]
-    for _ in range(KILLS):
+    for _ in range(KILLS // 3 if compacts else KILLS):
         server = Server(program, file, *options)
         client = Client(server)
         for number, state in enumerate(states):
@@ -172,6 +183,8 @@ def test_kills(program, folder, *options):
                 check("the list", client("RPUSH", f"list{number}", len(items)), count)
             state.update(asked=count, answered=count, goal=count + ANSWERS_BEFORE_KILL, reached=threading.Event())
         workers = [threading.Thread(target=work, args=(server, number, state)) for number, state in enumerate(states)]
+        if compacts:
+            workers.append(threading.Thread(target=compact_again_and_again, args=(server,)))
         for worker in workers:
             worker.start()
         if not states[0]["reached"].wait(60):
@@ -179,6 +192,33 @@ def test_kills(program, folder, *options):
         server.kill()
         for worker in workers:
             worker.join()
+    file.unlink()
+    Path(f"{file}.new").unlink(missing_ok=True)  # of a kill during a compaction
+
+
+def test_compaction(program, folder):
+    file = Path(folder, "compact.aof")
+    server = Server(program, file)
+    client = Client(server)
+    client("RPUSH", "list", *range(2500))
+    client("SET", "late", "1", "EX", 1000)
+    client("EXPIRE", "list", 1000)
+    for _ in range(3000):
+        client("SET", "key", "x" * 1000)
+    # Without being asked, it has rewritten a file of 3 MB.
+    check("a file that has grown is compacted", file.stat().st_size < 2_500_000, True)
+    client("BGREWRITEAOF")
+    while file.stat().st_size > 50_000:
+        client("PING")
+    check("SET after a compaction", client("SET", "key", "new"), "+OK")
+    server.kill()
+    server = Server(program, file)
+    client = Client(server)
+    check("a list", client("LRANGE", "list", 0, -1), [str(item) for item in range(2500)])
+    check("the last value", client("GET", "key"), "new")
+    check("deadlines", [990 <= client("TTL", key) <= 1000 for key in ("list", "late", "key")], [True, True, False])
+    check("nothing else", client("DBSIZE"), 3)
+    server.stop()
     file.unlink()
 
 
@@ -239,6 +279,9 @@ def main(program):
         test_file(program, folder)
         test_kills(program, folder)
         test_kills(program, folder, "sync")
+        test_kills(program, folder, compacts=True)
+        test_kills(program, folder, "sync", compacts=True)
+        test_compaction(program, folder)
         test_tools(program)
 
 

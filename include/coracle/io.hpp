@@ -1,6 +1,7 @@
 // coracle/io.hpp -- all of I/O: the event loop, files, sockets, internet addresses, processes and signals.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/buffered_reader.hpp>
 #include <coracle/io/buffered_writer.hpp>
 #include <coracle/io/byte_stream.hpp>

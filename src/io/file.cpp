@@ -118,8 +118,10 @@ namespace {
 const char* failure_of(detail::io_opcode code) noexcept {
   switch (code) {
     case detail::io_opcode::read_at:
+    case detail::io_opcode::read_parts_at:
       return "cannot read";
     case detail::io_opcode::write_at:
+    case detail::io_opcode::write_parts_at:
       return "cannot write";
     default:
       return "cannot write to the device";

@@ -14,12 +14,8 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
   CORACLE_REQUIRE(record,
                   "an operation was awaited on a file or socket that is closed: keep it open until its "
                   "operations have ended");
-  const stop_token& token = effective_token(given_, inherited);
   suspend(self);
-  suspended_ = true;
-  // The listener is registered first: once the request is submitted, this object may be destroyed.
-  if (!add_to(token)) {
-    reason_ = token.reason();
+  if (!begin_wait(inherited)) {
     result = -ECANCELED;
   } else if (record->backend->submit(*this)) {
     others_have_run();
@@ -27,7 +23,7 @@ bool io_operation::start(std::coroutine_handle<> self, const environment* inheri
   } else if (goes_behind_others()) {
     return true;
   }
-  suspended_ = false;
+  does_not_suspend();
   return false;
 }
 
@@ -41,11 +37,10 @@ bool io_operation::goes_behind_others() noexcept {
 }
 
 stop_reason io_operation::await_cancelled() noexcept {
-  suspended_ = false;
-  remove();  // waits if the stop callback runs on another thread
+  end_wait();
   if (lost) return stop_reason::lost_race;
   // Without a stop request, ECANCELED is an error of the system: some file systems report it.
-  return result == -ECANCELED ? reason_ : stop_reason::none;
+  return result == -ECANCELED ? reason() : stop_reason::none;
 }
 
 std::error_code io_operation::await_error() noexcept {
@@ -68,7 +63,7 @@ std::int64_t io_operation::take_result(const char* what) {
 
 void io_operation::stopped(stop_listener& self) noexcept {
   auto& mine = static_cast<io_operation&>(self);
-  mine.reason_ = mine.why();
+  mine.note_stop();
   mine.record->backend->cancel(mine);
 }
 

@@ -40,26 +40,21 @@ void io_service::notify_work_finished() noexcept { loop_->work_finished(); }
 
 void io_service::timed_schedule_operation::start(std::coroutine_handle<> self,
                                                  const environment* inherited) noexcept {
-  const stop_token& token = detail::effective_token(given_, inherited);
   handle = self;
   home = &service_;
-  suspended_ = true;
-  // The listener is registered first: once the timer is started, this object may be destroyed.
-  if (add_to(token)) {
+  if (begin_wait(inherited)) {
     if (service_.loop_->start(*this, time_)) return;
   } else {
-    reason_ = token.reason();
     progress = timer::state::removed;
   }
-  suspended_ = false;
+  does_not_suspend();
   suspend(self);  // here, not on the io_service
   wake();
 }
 
 void io_service::timed_schedule_operation::await_resume() {
-  suspended_ = false;
-  remove();
-  if (progress == timer::state::removed) detail::throw_cancelled(reason_);
+  end_wait();
+  if (progress == timer::state::removed) detail::throw_cancelled(reason());
 }
 
 void io_service::timed_schedule_operation::due(detail::timer& self) noexcept {
@@ -70,7 +65,7 @@ void io_service::timed_schedule_operation::due(detail::timer& self) noexcept {
 /// Either this or due() removes the timer; whichever does passes the coroutine to the loop.
 void io_service::timed_schedule_operation::stopped(detail::stop_listener& self) noexcept {
   auto& mine = static_cast<timed_schedule_operation&>(self);
-  mine.reason_ = mine.why();
+  mine.note_stop();
   detail::io_loop& loop = *mine.service_.loop_;
   if (loop.remove(mine)) loop.finish(mine);
 }
@@ -80,5 +75,4 @@ void io_service::timed_schedule_operation::withdraw() noexcept {
   [[maybe_unused]] const bool taken = service_.loop_->remove(*this) || service_.loop_->unlist(*this);
   CORACLE_REQUIRE(taken, "a coroutine was destroyed while a timer was resuming it");
 }
-
 }  // namespace coracle

@@ -10,10 +10,11 @@ constexpr std::size_t max_size = std::size_t{1} << 20;
 }  // namespace
 
 std::int64_t page_cache::attempt(io_request& request, io_descriptor_kind kind) noexcept {
-  if (request.size > max_size) return not_ready;
-  if (request.opcode == io_opcode::read_at && kind != io_descriptor_kind::uncached_file)
-    return read_cached(request);
-  if (request.opcode != io_opcode::write_at || kind != io_descriptor_kind::file) return not_ready;
+  const bool reads = request.opcode == io_opcode::read_at || request.opcode == io_opcode::read_parts_at;
+  const bool writes = request.opcode == io_opcode::write_at || request.opcode == io_opcode::write_parts_at;
+  if (!(reads || writes) || total_size(request) > max_size) return not_ready;
+  if (reads) return kind == io_descriptor_kind::uncached_file ? not_ready : read_cached(request);
+  if (kind != io_descriptor_kind::file) return not_ready;
   const std::uint64_t begun = system_.ticks();
   if (!trust_.may_write(begun)) return not_ready;
   const std::int64_t result = run_blocking(request);

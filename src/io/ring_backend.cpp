@@ -96,6 +96,12 @@ void prepare_entry(io_uring_sqe& entry, io_request& request) noexcept {
     case io_opcode::write_at:
       prepare_transfer(entry, IORING_OP_WRITE, request);
       break;
+    case io_opcode::read_parts_at:
+      prepare_transfer(entry, IORING_OP_READV, request);
+      break;
+    case io_opcode::write_parts_at:
+      prepare_transfer(entry, IORING_OP_WRITEV, request);
+      break;
     case io_opcode::read:
       prepare_transfer(entry, IORING_OP_READ, request);
       entry.off = current_file_position;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <coracle/io/buffer.hpp>
 #include <limits>
 
 #include "io_backend.hpp"
@@ -104,6 +105,23 @@ std::int64_t write(const io_request& r) noexcept {
                     : write_without_sigpipe(r.record->fd, r.buffer, size);
 }
 
+/// A msghdr that has the parts of the request.
+msghdr message_of(const io_request& r) noexcept {
+  const std::span<const iovec> parts = parts_of(r);
+  msghdr header{};
+  header.msg_iov = const_cast<iovec*>(parts.data());
+  header.msg_iovlen = parts.size();
+  return header;
+}
+std::int64_t receive_parts(const io_request& r) noexcept {
+  msghdr header = message_of(r);
+  return ::recvmsg(r.record->fd, &header, r.flags | MSG_DONTWAIT);
+}
+std::int64_t send_parts(const io_request& r) noexcept {
+  const msghdr header = message_of(r);
+  return ::sendmsg(r.record->fd, &header, r.flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /// Of paths that begin at `fd` if they are relative.
 std::int64_t call_on_path(const io_request& r, int fd) noexcept {
   const auto* const path = static_cast<const char*>(r.buffer);
@@ -139,6 +157,8 @@ std::int64_t call(io_request& r) noexcept {
       return accept_one(r);
     case io_opcode::receive_message:
       return receive_message(r);
+    case io_opcode::receive_parts:
+      return receive_parts(r);
     case io_opcode::wait_readable:
       return wait_for(fd, POLLIN);
     case io_opcode::write:
@@ -150,6 +170,8 @@ std::int64_t call(io_request& r) noexcept {
                       static_cast<const sockaddr*>(r.address), r.address_size);
     case io_opcode::send_message:
       return send_message(r);
+    case io_opcode::send_parts:
+      return send_parts(r);
     case io_opcode::connect:
       return connect(r);
     case io_opcode::wait_writable:
@@ -158,6 +180,10 @@ std::int64_t call(io_request& r) noexcept {
       return ::pread(fd, r.buffer, r.size, static_cast<off_t>(r.offset));
     case io_opcode::write_at:
       return ::pwrite(fd, r.buffer, r.size, static_cast<off_t>(r.offset));
+    case io_opcode::read_parts_at:
+      return ::preadv(fd, parts_of(r).data(), static_cast<int>(r.size), static_cast<off_t>(r.offset));
+    case io_opcode::write_parts_at:
+      return ::pwritev(fd, parts_of(r).data(), static_cast<int>(r.size), static_cast<off_t>(r.offset));
     case io_opcode::sync:
       return ::fsync(fd);
     default:
@@ -200,6 +226,25 @@ std::int64_t try_now(io_request& request) noexcept {
   });
 }
 
+std::span<const iovec> parts_of(const io_request& request) noexcept {
+  static_assert(sizeof(iovec) == sizeof(const_buffer) && sizeof(iovec) == sizeof(mutable_buffer));
+  return {static_cast<const iovec*>(request.buffer), request.size};
+}
+std::size_t total_size(const io_request& request) noexcept {
+  switch (request.opcode) {
+    case io_opcode::receive_parts:
+    case io_opcode::send_parts:
+    case io_opcode::read_parts_at:
+    case io_opcode::write_parts_at: {
+      std::size_t size = 0;
+      for (const iovec& each : parts_of(request)) size += each.iov_len;
+      return size;
+    }
+    default:
+      return request.size;
+  }
+}
+
 std::int64_t run_blocking(io_request& request) noexcept { return call_uninterrupted(request); }
 
 std::int64_t read_cached(const io_request& request) noexcept {
@@ -207,10 +252,13 @@ std::int64_t read_cached(const io_request& request) noexcept {
   // position.
   if (request.offset >= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return 0;
   const iovec whole{request.buffer, request.size};
-  const ssize_t n = ::preadv2(request.record->fd, &whole, 1, static_cast<off_t>(request.offset), RWF_NOWAIT);
+  const std::span<const iovec> room =
+      request.opcode == io_opcode::read_at ? std::span{&whole, 1} : parts_of(request);
+  const ssize_t n = ::preadv2(request.record->fd, room.data(), static_cast<int>(room.size()),
+                              static_cast<off_t>(request.offset), RWF_NOWAIT);
   if (n < 0) return not_ready;
   const auto got = static_cast<std::size_t>(n);
-  return got == request.size || is_end(request, request.offset + got) ? n : not_ready;
+  return got == total_size(request) || is_end(request, request.offset + got) ? n : not_ready;
 }
 
 void discard(const io_request& request) noexcept {

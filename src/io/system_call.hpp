@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <sys/uio.h>
+
 #include <cerrno>
 #include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 namespace coracle::detail {
 /// In place of a result: the operation would block.
@@ -25,6 +28,10 @@ std::int64_t unless_lost(io_request& request, Attempt attempt) noexcept {
 std::int64_t try_now(io_request& request) noexcept;
 /// Reads from a file through the page cache. Returns not_ready unless all of it is cached.
 std::int64_t read_cached(const io_request& request) noexcept;
+/// The parts of a vectored request: an opcode that ends in `_parts` or `_parts_at`.
+[[nodiscard]] std::span<const iovec> parts_of(const io_request& request) noexcept;
+/// The number of bytes that a request reads or writes at most.
+[[nodiscard]] std::size_t total_size(const io_request& request) noexcept;
 /// Carries out a request on a file; it may block.
 std::int64_t run_blocking(io_request& request) noexcept;
 /// Releases a result that will not be delivered: closes an accepted connection.

@@ -10,12 +10,14 @@
 #include <system_error>
 
 #include "../io/io_system.hpp"
+#include "../io/system_call.hpp"
 #include "../io/system_error.hpp"
 #include "socket_address.hpp"
 
 namespace coracle::net {
 namespace {
 using coracle::detail::throw_error;
+using coracle::detail::total_size;
 
 ip_endpoint unspecified_like(const ip_endpoint& other) noexcept {
   return other.is_ipv4() ? ip_endpoint{ipv4_endpoint{}} : ip_endpoint{ipv6_endpoint{}};
@@ -112,6 +114,12 @@ socket_send_operation socket::send(const void* buffer, std::size_t size, stop_to
 socket_recv_operation socket::recv(void* buffer, std::size_t size, stop_token token) noexcept {
   return {descriptor_, buffer, size, receive_flags(), std::move(token)};
 }
+socket_send_operation socket::send(std::span<const const_buffer> from, stop_token token) noexcept {
+  return {descriptor_, from, std::move(token)};
+}
+socket_recv_operation socket::recv(std::span<const mutable_buffer> to, stop_token token) noexcept {
+  return {descriptor_, to, receive_flags(), std::move(token)};
+}
 socket_send_to_operation socket::send_to(const ip_endpoint& destination, const void* buffer, std::size_t size,
                                          stop_token token) noexcept {
   return {descriptor_, destination, buffer, size, std::move(token)};
@@ -166,12 +174,16 @@ void socket_accept_operation::await_resume() {
   accepted_ = service ? take_accepted(service) : socket_accept_new_operation::await_resume();
 }
 
+std::size_t socket_recv_operation::room() const noexcept {
+  return opcode == detail::io_opcode::receive ? size : total_size(*this);
+}
 std::error_code socket_recv_operation::await_error() noexcept {
   const std::error_code failed = io_operation::await_error();
-  return !failed && static_cast<std::size_t>(result) > size ? error_of(EMSGSIZE) : failed;
+  return !failed && static_cast<std::size_t>(result) > room() ? error_of(EMSGSIZE) : failed;
 }
 std::size_t socket_recv_operation::await_resume() {
-  return require_whole(static_cast<std::size_t>(take_result("cannot receive on a socket")), size);
+  const auto received = static_cast<std::size_t>(take_result("cannot receive on a socket"));
+  return require_whole(received, room());
 }
 
 socket_recv_from_operation::socket_recv_from_operation(const socket& receiver, void* to, std::size_t bytes,

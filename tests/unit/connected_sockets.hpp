@@ -15,7 +15,9 @@
 #include "../support/detached.hpp"
 
 namespace {
+using coracle::const_buffer;
 using coracle::io_service;
+using coracle::mutable_buffer;
 using coracle::operation_cancelled;
 using coracle::stop_source;
 using coracle::task;

@@ -27,7 +27,9 @@
 #include "../support/test_coroutine.hpp"
 
 namespace {
+using coracle::const_buffer;
 using coracle::io_service;
+using coracle::mutable_buffer;
 using coracle::operation_cancelled;
 using coracle::read_only_file;
 using coracle::read_write_file;
@@ -297,6 +299,59 @@ TEST_CASE(CORACLE_FILE_TEST
   const std::string text = here.text_of(here / "a");
   REQUIRE(text.size() == parts);
   for (std::size_t i = 0; i != parts; ++i) CHECK((text[i] == 'w') == !cancelled[i]);
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": several pieces of memory are written and read as one") {
+  service_under_test here;
+  io_service& io = here.io;
+  io.run([&]() -> task<> {
+    auto file = read_write_file::open(io, here / "a");
+    std::string head = "head ", body(5000, 'b'), tail = " tail", all = head + body + tail;
+    std::string text(all.size(), '-');
+    for (std::size_t put = 0; put != all.size();) {  // a simulated disk may take less than everything
+      const const_buffer parts[] = {head, {}, body, tail};
+      std::vector<const_buffer> rest(parts, parts + 4);
+      put += co_await file.write(put, coracle::without_first(rest, put));
+    }
+    CHECK(file.size() == all.size());
+    for (std::size_t got = 0; got != all.size();) {
+      const std::size_t half = (all.size() - got) / 2;
+      const mutable_buffer room[] = {{text.data() + got, half},
+                                     {text.data() + got + half, all.size() - got - half}};
+      got += co_await file.read(got, room);
+    }
+    CHECK(text == all);
+    const mutable_buffer beyond[] = {{text.data(), 3}, {text.data() + 3, 10}};
+    const std::size_t at_end = co_await file.read(all.size() - 4, beyond);
+    CHECK(at_end <= 4);
+    CHECK(all.substr(all.size() - 4).starts_with(text.substr(0, at_end)));
+    CHECK(co_await file.read(all.size(), beyond) == 0);
+    const std::vector<const_buffer> too_many(1025, const_buffer{"x"});
+    std::error_code error;
+    try {
+      co_await file.write(0, too_many);
+    } catch (const std::system_error& e) {
+      error = e.code();
+    }
+    CHECK(error == std::errc::invalid_argument);
+  }());
+}
+
+TEST_CASE(CORACLE_FILE_TEST
+          ": several pieces can only be written to a file opened for it, and as for reading") {
+  service_under_test here;
+  io_service& io = here.io;
+  here.write_text(here / "a", "text");
+  io.run([&]() -> task<> {
+    auto appended = write_only_file::open(io, here / "a", coracle::file_open_mode::append);
+    const const_buffer parts[] = {"=", "more"};
+    const std::size_t put = co_await appended.write(0, parts);
+    CHECK((put >= 1 && put <= 5));
+    stop_source source;
+    source.request_stop();
+    CHECK(co_await is_cancelled(appended.write(0, parts, source.get_token())));
+  }());
+  CHECK(here.text_of(here / "a").starts_with("text="));
 }
 
 TEST_CASE(CORACLE_FILE_TEST

@@ -80,6 +80,25 @@ TEST_CASE(CORACLE_SOCKET_TEST
   }());
 }
 
+TEST_CASE(CORACLE_SOCKET_TEST ": a datagram is sent from several pieces, and received into several") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(any_port);
+  io.run([&]() -> task<> {
+    co_await sender.connect(receiver.local_endpoint());
+    const const_buffer parts[] = {"one", "two"};
+    char first[2] = {}, second[6] = {};
+    const mutable_buffer room[] = {{first, 2}, {second, 6}}, little[] = {{first, 2}, {second, 3}};
+    CHECK(co_await sender.send(parts) == 6);
+    CHECK(co_await receiver.recv(room) == 6);
+    CHECK(std::string_view(first, 2) == "on");
+    CHECK(std::string_view(second, 4) == "etwo");
+    CHECK(co_await sender.send(parts) == 6);
+    CHECK(co_await error_of(receiver.recv(little)) == std::errc::message_size);
+  }());
+}
+
 TEST_CASE(CORACLE_SOCKET_TEST ": TCP and UDP over IPv6") {
   service_under_test here;
   if (!here.has_ipv6()) return;

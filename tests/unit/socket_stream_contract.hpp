@@ -3,6 +3,7 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
@@ -105,6 +106,77 @@ TEST_CASE(CORACLE_SOCKET_TEST
   }());
   CHECK(at_server == one);
   CHECK(at_client == other);
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": several pieces of memory are sent and received as one") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  const std::string head = "head", body(1 << 20, 'b'), tail = "tail";
+  std::string received;
+  io.run([&]() -> task<> {
+    const auto send = [&]() -> task<> {
+      std::vector<const_buffer> parts(2000, const_buffer{});  // more than one system call takes
+      for (const_buffer& each : parts) each = "x";
+      parts.insert(parts.begin(), {head, {}, body});
+      parts.emplace_back(tail);
+      co_await ends.client.send_all(parts);
+      for (const const_buffer& each : parts) CHECK(each.size() == 0);
+      ends.client.close_send();
+    };
+    const auto receive = [&]() -> task<> {
+      for (std::size_t more = 1; more != 0;) {
+        char one[3], other[8000];
+        const mutable_buffer room[] = {{one, sizeof one}, {}, {other, sizeof other}};
+        more = co_await ends.server.recv(room);
+        received.append(one, std::min(more, sizeof one));
+        if (more > sizeof one) received.append(other, more - sizeof one);
+      }
+    };
+    co_await coracle::when_all(receive(), send());
+  }());
+  CHECK(received == head + body + std::string(2000, 'x') + tail);
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": of more pieces than the system takes, none is sent or received") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  io.run([&]() -> task<> {
+    const std::vector<const_buffer> parts(1025, const_buffer{"x"});
+    CHECK(co_await error_of(ends.client.send(parts)) == std::errc::message_size);
+    char byte;
+    const std::vector<mutable_buffer> room(1025, mutable_buffer{&byte, 1});
+    CHECK(co_await error_of(ends.server.recv(room)) == std::errc::message_size);
+  }());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": a stop during send_all() of several pieces leaves what is not sent yet") {
+  service_under_test here;
+  io_service& io = here.io;
+  pair ends = connected(io);
+  const std::string large(8 << 20, 'x');
+  std::vector<const_buffer> parts{large, "end"};
+  stop_source source;
+  std::string received;
+  io.run([&]() -> task<> {
+    const auto send = [&]() -> task<> {
+      try {
+        co_await ends.client.send_all(parts, source.get_token());
+      } catch (const operation_cancelled&) {
+        ends.client.close_send();
+      }
+    };
+    const auto stop = [&]() -> task<> {
+      co_await io.schedule();
+      source.request_stop();
+    };
+    const auto receive = [&]() -> task<> { received = co_await receive_all(ends.server); };
+    co_await coracle::when_all(send(), stop(), receive());
+  }());
+  std::size_t left = 0;
+  for (const const_buffer& each : parts) left += each.size();
+  CHECK(received.size() + left == large.size() + 3);
 }
 
 TEST_CASE(CORACLE_SOCKET_TEST ": several that wait to receive from one socket get the data in their order") {

@@ -8,7 +8,7 @@
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/stop.hpp>
 #include <coracle/core/timer_service.hpp>
-#include <coracle/io/detail/io_operation.hpp>
+#include <coracle/io/detail/event_wait.hpp>
 #include <coracle/io/detail/io_request.hpp>
 #include <cstdint>
 #include <memory>
@@ -19,6 +19,7 @@ namespace coracle {
 struct io_engine;
 
 namespace detail {
+class io_descriptor;
 class io_loop;
 class io_system;
 
@@ -174,23 +175,20 @@ struct io_timer : io_event, timer {
 /// Cost          no allocation; O(1), with a system call only if no earlier timer is set.
 class [[nodiscard("a timer does nothing until it is awaited")]] io_service::timed_schedule_operation
     : detail::io_timer,
-      detail::stop_registration {
+      detail::event_wait {
  public:
   timed_schedule_operation(io_service& service, std::chrono::steady_clock::time_point time,
                            stop_token token) noexcept
-      : io_timer(&due),
-        stop_registration(&stopped),
-        service_(service),
-        time_(time),
-        given_(std::move(token)) {}
+      : io_timer(&due), event_wait(&stopped, std::move(token)), service_(service), time_(time) {}
   /// Requires: not awaited yet.
   timed_schedule_operation(timed_schedule_operation&& other) noexcept
-      : timed_schedule_operation(other.service_, other.time_, std::move(other.given_)) {
-    CORACLE_REQUIRE(!other.suspended_, "a timer was moved while it was awaited");
-  }
+      : io_timer(&due),
+        event_wait(&stopped, std::move(other)),
+        service_(other.service_),
+        time_(other.time_) {}
   timed_schedule_operation& operator=(timed_schedule_operation&&) = delete;
   ~timed_schedule_operation() {
-    if (suspended_) withdraw();
+    if (is_suspended()) withdraw();
   }
 
   bool await_ready() const noexcept { return false; }
@@ -208,9 +206,6 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
 
   io_service& service_;
   std::chrono::steady_clock::time_point time_;
-  stop_token given_;
-  stop_reason reason_ = stop_reason::none;  // of a stop request, whether or not it cancelled the timer
-  bool suspended_ = false;                  // belongs to the coroutine: awaited, and not resumed yet
 };
 
 inline io_service::timed_schedule_operation io_service::schedule_at(

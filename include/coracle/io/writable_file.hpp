@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/file.hpp>
 #include <span>
 #include <string_view>
@@ -14,6 +15,10 @@ class [[nodiscard("nothing is written until this is awaited")]] file_write_opera
                        std::uint64_t position, const void* from, std::size_t bytes, stop_token token) noexcept
       : file_operation(descriptor, path, detail::io_opcode::write_at, from, bytes, position,
                        std::move(token)) {}
+  file_write_operation(const detail::io_descriptor& descriptor, const std::filesystem::path& path,
+                       std::uint64_t position, std::span<const const_buffer> from, stop_token token) noexcept
+      : file_operation(descriptor, path, detail::io_opcode::write_parts_at, from.data(), from.size(),
+                       position, std::move(token)) {}
 };
 
 class [[nodiscard("nothing is made durable until this is awaited")]] file_sync_operation
@@ -42,6 +47,12 @@ class writable_file : public virtual file {
   file_write_operation write(std::uint64_t offset, const void* buffer, std::size_t size,
                              stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
+  }
+  /// The same from several pieces of memory, one behind the other. With more than 1024 pieces, the error is
+  /// std::errc::invalid_argument. Requires: the array `from` outlives the operation.
+  file_write_operation write(std::uint64_t offset, std::span<const const_buffer> from,
+                             stop_token token = {}) noexcept {
+    return {descriptor_, path_, offset, from, std::move(token)};
   }
   /// Awaitable of nothing, which completes when all `size` bytes have been written. A task that repeats
   /// write(). After a cancellation or an error, `*put`, if given, is the number of bytes written; pass it

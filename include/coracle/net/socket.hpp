@@ -93,6 +93,12 @@ class socket {
   socket_send_operation send(std::string_view text, stop_token token = {}) noexcept {
     return send(text.data(), text.size(), std::move(token));
   }
+  /// The same from several pieces of memory, one behind the other, with one system call. With more than 1024
+  /// pieces, the error is std::errc::message_size. Requires: the array `from` outlives the operation.
+  ///
+  ///     const coracle::const_buffer parts[] = {header, body};
+  ///     co_await client.send(parts);
+  socket_send_operation send(std::span<const const_buffer> from, stop_token token = {}) noexcept;
   /// Awaitable of the number of bytes received. TCP: the bytes that have arrived, at least one; 0 at the end
   /// of the stream. UDP: one datagram, which may be empty; if it is longer than `size`, it is dropped, and
   /// the error is std::errc::message_size. Requires, for TCP: size != 0.
@@ -100,6 +106,9 @@ class socket {
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
+  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires: the
+  /// array `to` outlives the operation.
+  socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept;
   /// As send() and recv(): a TCP connection is a byte_stream.
   socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return send(bytes, std::move(token));
@@ -127,6 +136,9 @@ class socket {
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(text.data(), text.size(), std::move(token), sent);
   }
+  /// The same from several pieces of memory. `parts` shrink as they are sent, so that after a cancellation or an
+  /// error they refer to what is left; pass them again to continue from there.
+  task<> send_all(std::span<const_buffer> parts, stop_token token = {});
   /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
   /// first one. If the stream ends in between, the error is ENODATA.
   task<std::size_t> recv_exactly(void* buffer, std::size_t size, stop_token token = {},
@@ -204,6 +216,17 @@ inline task<> socket::send_all(const void* buffer, std::size_t size, stop_token 
   while (done != size) {
     const std::size_t more = co_await send(static_cast<const char*>(buffer) + done, size - done, token);
     done += more;
+  }
+}
+
+inline task<> socket::send_all(std::span<const_buffer> parts, stop_token token) {
+  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
+  std::span<const_buffer> left = without_first(parts, 0);
+  while (!left.empty()) {
+    const std::size_t count =
+        left.size() < coracle::detail::most_parts ? left.size() : coracle::detail::most_parts;
+    const std::size_t more = co_await send(left.first(count), token);
+    left = without_first(left, more);
   }
 }
 

@@ -97,6 +97,11 @@ class unix_socket {
   socket_send_operation send(std::string_view text, stop_token token = {}) noexcept {
     return send(std::as_bytes(std::span{text}), std::move(token));
   }
+  /// The same from several pieces of memory, one behind the other, with one system call. With more than 1024
+  /// pieces, the error is std::errc::message_size. Requires: the array `from` outlives the operation.
+  socket_send_operation send(std::span<const const_buffer> from, stop_token token = {}) noexcept {
+    return {descriptor_, from, std::move(token)};
+  }
   /// Awaitable of the number of bytes received. A stream: the bytes available, at least one; 0 at its end.
   /// The other kinds: one message, which may be empty; a message longer than `to` is dropped with
   /// std::errc::message_size. A seqpacket also returns 0 at its end. Requires, for a stream: `to` is not
@@ -106,6 +111,11 @@ class unix_socket {
   }
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
     return {descriptor_, to.data(), to.size(), receive_flags(), std::move(token)};
+  }
+  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires: the
+  /// array `to` outlives the operation.
+  socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
+    return {descriptor_, to, receive_flags(), std::move(token)};
   }
   socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return send(bytes, std::move(token));

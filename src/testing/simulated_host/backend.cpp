@@ -16,17 +16,21 @@ const char* name_of(io_opcode code) noexcept {
   switch (code) {
     case io_opcode::receive:
     case io_opcode::receive_from:
+    case io_opcode::receive_parts:
       return "receive";
     case io_opcode::send:
     case io_opcode::send_to:
+    case io_opcode::send_parts:
       return "send";
     case io_opcode::accept:
       return "accept";
     case io_opcode::connect:
       return "connect";
     case io_opcode::read_at:
+    case io_opcode::read_parts_at:
       return "read from a file";
     case io_opcode::write_at:
+    case io_opcode::write_parts_at:
       return "write to a file";
     case io_opcode::sync:
       return "sync a file";
@@ -115,7 +119,8 @@ bool simulated_backend::submit_file(io_request& request) {
   record& its = record_of(request);
   auto& file = static_cast<on_disk&>(*its.what);
   file.begin(request);
-  if (request.opcode == io_opcode::read_at && file.its_disk().chance(2)) {
+  const bool reads = request.opcode == io_opcode::read_at || request.opcode == io_opcode::read_parts_at;
+  if (reads && file.its_disk().chance(2)) {
     request.result = file.try_now(request);
     note(request);
     return false;

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "parts.hpp"
+
 namespace coracle::detail::simulated {
 namespace {
 /// The unit that a device writes atomically.
@@ -184,7 +186,8 @@ void disk::crash() {
 
 std::int64_t open_file::try_now(io_request& request) {
   const std::int64_t result = carry_out(request);
-  const bool at_once = (flags_ & O_DSYNC) != 0 && request.opcode == io_opcode::write_at && result > 0;
+  const bool writes = request.opcode == io_opcode::write_at || request.opcode == io_opcode::write_parts_at;
+  const bool at_once = (flags_ & O_DSYNC) != 0 && writes && result > 0;
   if (!at_once) return result;
   const int synced = disk_.sync(*file_, disk_.next_change());
   return synced < 0 ? synced : result;
@@ -203,6 +206,18 @@ std::int64_t open_file::carry_out(io_request& request) {
     case io_opcode::write_at:
       if ((flags_ & O_APPEND) != 0) request.offset = size();
       return can_write(flags_) ? disk_.write(*file_, request.offset, request.buffer, request.size) : -EBADF;
+    case io_opcode::read_parts_at:
+      if (!can_read(flags_)) return -EBADF;
+      if (request.size > most_parts) return -EINVAL;
+      return read_parts(
+          request, [&](void* to, std::size_t size) { return disk_.read(*file_, request.offset, to, size); });
+    case io_opcode::write_parts_at: {
+      if (!can_write(flags_)) return -EBADF;
+      if (request.size > most_parts) return -EINVAL;
+      if ((flags_ & O_APPEND) != 0) request.offset = size();
+      const std::string all = gathered(request);
+      return disk_.write(*file_, request.offset, all.data(), all.size());
+    }
     case io_opcode::sync:
       return disk_.sync(*file_, request.offset);
     default:

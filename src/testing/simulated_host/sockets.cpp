@@ -9,6 +9,7 @@
 
 #include "../../io/system_call.hpp"
 #include "host.hpp"
+#include "parts.hpp"
 
 namespace coracle::detail::simulated {
 namespace {
@@ -66,6 +67,9 @@ std::int64_t stream_socket::try_now(io_request& request) {
     case io_opcode::send:
     case io_opcode::send_to:
       return state_ == state::connected ? end_->send(request.buffer, request.size) : -EPIPE;
+    case io_opcode::send_parts:
+    case io_opcode::receive_parts:
+      return transfer_parts(request);
     case io_opcode::receive_from:
       request.address_size = 0;  // as on Linux: a stream has one sender only
       [[fallthrough]];
@@ -74,6 +78,16 @@ std::int64_t stream_socket::try_now(io_request& request) {
     default:
       return -EINVAL;
   }
+}
+
+std::int64_t stream_socket::transfer_parts(const io_request& request) {
+  if (request.size > most_parts) return -EMSGSIZE;
+  if (request.opcode == io_opcode::send_parts) {
+    const std::string all = gathered(request);
+    return state_ == state::connected ? end_->send(all.data(), all.size()) : -EPIPE;
+  }
+  if (state_ != state::connected) return -ENOTCONN;
+  return read_parts(request, [&](void* to, std::size_t size) { return end_->receive(to, size, false); });
 }
 
 std::int64_t stream_socket::fault(const io_request& request) {
@@ -236,9 +250,11 @@ std::int64_t datagram_socket::try_now(io_request& request) {
       return connect(request);
     case io_opcode::send:
     case io_opcode::send_to:
+    case io_opcode::send_parts:
       return send(request);
     case io_opcode::receive:
     case io_opcode::receive_from:
+    case io_opcode::receive_parts:
       return receive(request);
     default:
       return -EOPNOTSUPP;
@@ -275,10 +291,12 @@ std::int64_t datagram_socket::send(const io_request& request) {
   if (!has_address && remote_.port() == 0) return -EDESTADDRREQ;
   const net::ip_endpoint to = has_address ? endpoint_of(request) : remote_;
   if (!has_family_of(to)) return -EAFNOSUPPORT;
-  if (request.size > largest) return -EMSGSIZE;
+  const bool has_parts = request.opcode == io_opcode::send_parts;
+  const std::size_t size = total_size(request);
+  if (size > largest || (has_parts && request.size > most_parts)) return -EMSGSIZE;
   if (!is_bound()) bind_to_reach(to);
-  transmit(to, std::string(static_cast<const char*>(request.buffer), request.size));
-  return static_cast<std::int64_t>(request.size);
+  transmit(to, has_parts ? gathered(request) : std::string(static_cast<const char*>(request.buffer), size));
+  return static_cast<std::int64_t>(size);
 }
 
 void datagram_socket::transmit(const net::ip_endpoint& to, const std::string& bytes) {
@@ -325,13 +343,16 @@ void datagram_socket::take(datagram what) {
 }
 
 std::int64_t datagram_socket::receive(io_request& request) {
+  if (request.opcode == io_opcode::receive_parts && request.size > most_parts) return -EMSGSIZE;
   if (error_ != 0) return -std::exchange(error_, 0);
   if (received_.empty()) return receiving_ ? not_ready : 0;
   const datagram first = std::move(received_.front());
   received_.pop_front();
   unread_ -= first.bytes.size();
-  const std::size_t taken = std::min(request.size, first.bytes.size());
-  if (taken != 0) std::memcpy(request.buffer, first.bytes.data(), taken);
+  const bool has_parts = request.opcode == io_opcode::receive_parts;
+  const std::size_t taken =
+      has_parts ? scatter(request, first.bytes) : std::min(request.size, first.bytes.size());
+  if (taken != 0 && !has_parts) std::memcpy(request.buffer, first.bytes.data(), taken);
   if (request.opcode == io_opcode::receive_from) tell_endpoint(request, first.from);
   const bool whole = (request.flags & MSG_TRUNC) != 0;
   return static_cast<std::int64_t>(whole ? first.bytes.size() : taken);

@@ -65,6 +65,7 @@ class stream_socket final : public socket,
   };
 
   std::int64_t accept(io_request& request);
+  std::int64_t transfer_parts(const io_request& request);
   std::int64_t connect(io_request& request);
   std::int64_t begin_connect(const io_request& request);
   void knock(int attempt);

@@ -1,19 +1,13 @@
 // coracle/io/detail/io_operation.hpp -- the common base of awaiters of I/O operations.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/environment.hpp>
+#include <coracle/io/detail/event_wait.hpp>
 #include <coracle/io/detail/io_descriptor.hpp>
 #include <coracle/io/detail/io_request.hpp>
 #include <system_error>
 #include <utility>
 
 namespace coracle::detail {
-/// Returns the token that was given, or else the inherited one.
-[[nodiscard]] inline const stop_token& effective_token(const stop_token& given,
-                                                       const environment* inherited) noexcept {
-  return given == stop_token{} && inherited ? inherited->stop : given;
-}
-
 /// Base of an awaiter that carries out one io_request. The derived class adds await_resume():
 ///
 ///     class [[nodiscard("...")]] receive_operation : public detail::io_operation {
@@ -40,13 +34,10 @@ namespace coracle::detail {
 ///               thread runs it, provided it was awaited there or outside any executor. Its request is then
 ///               withdrawn; if a thread or the kernel is carrying it out, the destructor waits for it.
 /// Cost          no allocation.
-class io_operation : protected io_request, stop_registration {
+class io_operation : protected io_request, event_wait {
  public:
   /// Requires: not awaited yet.
-  io_operation(io_operation&& other) noexcept
-      : io_request(other), stop_registration(&stopped), given_(std::move(other.given_)) {
-    CORACLE_REQUIRE(!other.suspended_, "an I/O operation was moved while it was awaited");
-  }
+  io_operation(io_operation&& other) noexcept : io_request(other), event_wait(&stopped, std::move(other)) {}
   io_operation& operator=(io_operation&&) = delete;
 
   bool await_ready() const noexcept { return false; }
@@ -67,14 +58,12 @@ class io_operation : protected io_request, stop_registration {
  protected:
   io_operation(const io_descriptor& descriptor, io_opcode code, void* data, std::size_t bytes,
                stop_token token) noexcept
-      : io_request(descriptor.record(), code, data, bytes),
-        stop_registration(&stopped),
-        given_(std::move(token)) {}
+      : io_request(descriptor.record(), code, data, bytes), event_wait(&stopped, std::move(token)) {}
   io_operation(const io_descriptor& descriptor, io_opcode code, const void* data, std::size_t bytes,
                stop_token token) noexcept
       : io_operation(descriptor, code, const_cast<void*>(data), bytes, std::move(token)) {}
   ~io_operation() {
-    if (suspended_) withdraw();
+    if (is_suspended()) withdraw();
   }
 
   /// Called by await_resume() first. Returns what the system call returned; throws operation_cancelled, or
@@ -89,9 +78,5 @@ class io_operation : protected io_request, stop_registration {
   bool goes_behind_others() noexcept;
   static void stopped(stop_listener& self) noexcept;
   CORACLE_COLD() void withdraw() noexcept;
-
-  stop_token given_;
-  stop_reason reason_ = stop_reason::none;  // of a stop request, whether or not it cancelled the operation
-  bool suspended_ = false;                  // belongs to the coroutine: awaited, and not resumed yet
 };
 }  // namespace coracle::detail

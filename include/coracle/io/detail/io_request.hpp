@@ -67,18 +67,22 @@ enum class io_opcode : std::uint8_t {
   receive_from,     ///< recvfrom(2) into `address`
   accept,           ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
   receive_message,  ///< recvmsg(2); `address` is an io_message. Descriptors have close-on-exec
+  receive_parts,    ///< recvmsg(2); `buffer` is an array of `size` mutable_buffers
   wait_readable,    ///< poll(2): the result is the events
   // Wait until the descriptor is writable:
   write,          ///< write(2), as read; may raise SIGPIPE unless `without_sigpipe`
   send,           ///< send(2); never raises SIGPIPE
   send_to,        ///< sendto(2) to `address`; never raises SIGPIPE
   send_message,   ///< sendmsg(2); `address` is an io_message; never raises SIGPIPE
+  send_parts,     ///< sendmsg(2); `buffer` is an array of `size` const_buffers; never raises SIGPIPE
   connect,        ///< connect(2) to `address`
   wait_writable,  ///< poll(2): the result is the events
   // Files, which are always ready but may block:
-  read_at,   ///< pread(2) at `offset`
-  write_at,  ///< pwrite(2) at `offset`
-  sync,      ///< fsync(2)
+  read_at,         ///< pread(2) at `offset`
+  write_at,        ///< pwrite(2) at `offset`
+  read_parts_at,   ///< preadv(2) at `offset`; `buffer` is an array of `size` mutable_buffers
+  write_parts_at,  ///< pwritev(2) at `offset`; `buffer` is an array of `size` const_buffers
+  sync,            ///< fsync(2)
   // Paths, which begin at the descriptor if they are relative: `buffer`, and a second one in `address`:
   open,         ///< openat(2) with `flags`; `size` is the mode of a new file
   status,       ///< statx(2) with `flags` for the fields in `size`; `address` is a struct statx
@@ -94,6 +98,9 @@ enum class io_opcode : std::uint8_t {
 inline constexpr int poll_first = 1;
 /// Flag of write: writing to a pipe without readers is EPIPE, without SIGPIPE.
 inline constexpr int without_sigpipe = 2;
+
+/// The number of parts that one system call takes (IOV_MAX).
+inline constexpr std::size_t most_parts = 1024;
 
 /// What accompanies the bytes of a message: `address` of receive_message and send_message.
 struct io_message {

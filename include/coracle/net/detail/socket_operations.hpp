@@ -1,6 +1,7 @@
 // coracle/net/detail/socket_operations.hpp -- the awaitables returned by the members of a socket.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <cstddef>
@@ -82,6 +83,9 @@ class [[nodiscard("nothing is sent until this is awaited")]] socket_send_operati
   socket_send_operation(const detail::io_descriptor& descriptor, const void* from, std::size_t bytes,
                         stop_token token) noexcept
       : io_operation(descriptor, detail::io_opcode::send, from, bytes, std::move(token)) {}
+  socket_send_operation(const detail::io_descriptor& descriptor, std::span<const const_buffer> from,
+                        stop_token token) noexcept
+      : io_operation(descriptor, detail::io_opcode::send_parts, from.data(), from.size(), std::move(token)) {}
   std::size_t await_resume() { return static_cast<std::size_t>(take_result("cannot send on a socket")); }
 };
 
@@ -104,8 +108,16 @@ class [[nodiscard("nothing is received until this is awaited")]] socket_recv_ope
       : io_operation(descriptor, detail::io_opcode::receive, to, bytes, std::move(token)) {
     flags = message_flags;
   }
+  socket_recv_operation(const detail::io_descriptor& descriptor, std::span<const mutable_buffer> to,
+                        int message_flags, stop_token token) noexcept
+      : io_operation(descriptor, detail::io_opcode::receive_parts, to.data(), to.size(), std::move(token)) {
+    flags = message_flags;
+  }
   std::size_t await_resume();
   [[nodiscard]] std::error_code await_error() noexcept;
+
+ private:
+  [[nodiscard]] std::size_t room() const noexcept;
 };
 
 class [[nodiscard("nothing is received until this is awaited")]] socket_recv_from_operation

@@ -1,0 +1,69 @@
+// coracle/io/buffer.hpp -- pieces of memory that one operation writes or reads together.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace coracle {
+/// Memory to write from: one piece of what a vectored operation writes. Refers to the memory, and does not own it.
+///
+///     const coracle::const_buffer parts[] = {header, body};
+///     co_await client.send(parts);
+class const_buffer {
+ public:
+  constexpr const_buffer() noexcept = default;
+  constexpr const_buffer(const void* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  constexpr const_buffer(std::string_view text) noexcept : const_buffer(text.data(), text.size()) {}
+  constexpr const_buffer(std::span<const std::byte> bytes) noexcept
+      : const_buffer(bytes.data(), bytes.size()) {}
+  template <std::convertible_to<std::string_view> Text>
+  constexpr const_buffer(const Text& text) noexcept : const_buffer(std::string_view(text)) {}
+  template <std::convertible_to<std::span<const std::byte>> Bytes>
+  constexpr const_buffer(const Bytes& bytes) noexcept : const_buffer(std::span<const std::byte>(bytes)) {}
+
+  [[nodiscard]] constexpr const void* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  // As in an iovec of the system.
+  const void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Memory to read into: one piece of the room of a vectored operation.
+///
+///     const coracle::mutable_buffer parts[] = {{&header, sizeof header}, body};
+///     const std::size_t got = co_await file.read(0, parts);
+class mutable_buffer {
+ public:
+  constexpr mutable_buffer() noexcept = default;
+  constexpr mutable_buffer(void* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  constexpr mutable_buffer(std::span<std::byte> bytes) noexcept
+      : mutable_buffer(bytes.data(), bytes.size()) {}
+
+  [[nodiscard]] constexpr void* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  // As in an iovec of the system.
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Removes the first `count` bytes: pieces that are used up become empty. Returns the pieces from the first that
+/// is not empty. Requires: the pieces have that many bytes.
+constexpr std::span<const_buffer> without_first(std::span<const_buffer> parts, std::size_t count) noexcept {
+  while (!parts.empty() && parts.front().size() <= count) {
+    count -= parts.front().size();
+    parts.front() = {};
+    parts = parts.subspan(1);
+  }
+  if (count != 0) {
+    const const_buffer cut = parts.front();
+    parts.front() = {static_cast<const char*>(cut.data()) + count, cut.size() - count};
+  }
+  return parts;
+}
+}  // namespace coracle

@@ -1,0 +1,55 @@
+// coracle/io/detail/event_wait.hpp -- the common part of awaiters of I/O operations and of an io_service's timers.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/base/check.hpp>
+#include <coracle/core/environment.hpp>
+#include <utility>
+
+namespace coracle::detail {
+/// A coroutine's wait for an io_event: which stop token ends it, why it was ended, and whether it has begun. The
+/// awaiter derives from this and from its event, and passes a function that cancels the event:
+///
+///     void sleeper::stopped(stop_listener& self) noexcept {
+///       auto& mine = static_cast<sleeper&>(self);
+///       mine.note_stop();
+///       ...
+///     }
+class event_wait : protected stop_registration {
+ protected:
+  event_wait(stop_listener::callback* stopped, stop_token token) noexcept
+      : stop_registration(stopped), given_(std::move(token)) {}
+  /// Requires: `other` has not been awaited.
+  event_wait(stop_listener::callback* stopped, event_wait&& other) noexcept
+      : event_wait(stopped, std::move(other.given_)) {
+    CORACLE_REQUIRE(!other.suspended_, "an I/O operation or a timer was moved while it was awaited");
+  }
+  event_wait& operator=(event_wait&&) = delete;
+
+  /// Called before the event is started, since the awaiter may be destroyed from then on. Observes the given
+  /// token, or else the inherited one. Returns false if stop was already requested.
+  [[nodiscard]] bool begin_wait(const environment* inherited) noexcept {
+    suspended_ = true;
+    const stop_token& token = given_ == stop_token{} && inherited ? inherited->stop : given_;
+    if (add_to(token)) return true;
+    reason_ = token.reason();
+    return false;
+  }
+  /// Called when the coroutine does not suspend after all.
+  void does_not_suspend() noexcept { suspended_ = false; }
+  /// Called when the coroutine continues. If the stop callback is running on another thread, waits for its end.
+  void end_wait() noexcept {
+    suspended_ = false;
+    remove();
+  }
+  [[nodiscard]] bool is_suspended() const noexcept { return suspended_; }
+  /// Called by the stop callback.
+  void note_stop() noexcept { reason_ = why(); }
+  /// The reason of a stop request, whether or not it cancelled the event.
+  [[nodiscard]] stop_reason reason() const noexcept { return reason_; }
+
+ private:
+  stop_token given_;
+  stop_reason reason_ = stop_reason::none;
+  bool suspended_ = false;  // belongs to the coroutine: awaited, and not resumed yet
+};
+}  // namespace coracle::detail
