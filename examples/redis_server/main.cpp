@@ -1,4 +1,4 @@
-// examples/redis_server/main.cpp -- a server for redis-cli and other Redis clients: strings, expiry, lists, pub/sub.
+// examples/redis_server/main.cpp -- a server for redis-cli and other clients of Redis: strings, expiry, lists, pub/sub.
 // SPDX-License-Identifier: MIT
 #include <signal.h>
 
@@ -94,7 +94,7 @@ class server {
     const auto unsubscribed_at_end = coracle::on_scope_exit([&] { unsubscribe_all(self); });
     co_await coracle::when_any(coracle::when_all(answer(self), self.send_all()), self.watch_backlog());
   }
-  /// Removes expired keys even if no command refers to them.
+  /// Removes keys whose time has come, though nobody asks for them.
   task<> expire_keys() {
     for (;;) {
       co_await coracle::sleep_for(100ms);
@@ -144,7 +144,7 @@ class server {
       if (leaves) {
         put_status(replies, "OK");
       } else if (name == "SUBSCRIBE" || name == "UNSUBSCRIBE" || name == "PUBLISH") {
-        // Its messages follow the replies to earlier commands.
+        // What it sends comes after the replies to the commands before it.
         co_await keep(log);
         self.send(replies);
         replies.clear();
@@ -244,8 +244,8 @@ task<> run(coracle::io_service& io, std::uint16_t port, std::string path, bool i
 }
 }  // namespace redis
 
-/// redis_server [PORT [FILE [sync]]]: listens on loopback; with PORT 0, on a free port. FILE keeps what clients
-/// write; with `sync`, it survives a power failure too. Ends at Ctrl-C.
+/// redis_server [PORT [FILE [sync]]]: on loopback; PORT 0 is a free port. FILE keeps what is written; with `sync`, a
+/// power failure does not lose it either. Ends at Ctrl-C.
 int main(int argc, char** argv) try {
   coracle::io_service io;
   const int port = argc > 1 ? std::atoi(argv[1]) : 6379;

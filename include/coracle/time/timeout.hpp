@@ -37,7 +37,7 @@ class subtree_until : public subtree, timer {
 
   /// Call in a catch block with the handled exception: throws timed_out if the deadline was the first to
   /// request the stop, otherwise rethrows.
-  CORACLE_FAILS() void rethrow(const operation_cancelled& cancelled) {
+  [[noreturn]] CORACLE_COLD() void rethrow(const operation_cancelled& cancelled) {
     disarm();
     if (cancelled.reason() == stop_reason::timed_out && expired_)
       CORACLE_THROW(timed_out{}, "the operation timed out");
