@@ -32,8 +32,8 @@ class spreading_listener {
 /// Order         connections go to the io_services in turn, whatever they cost. For a few long and uneven ones, that
 ///               is not balanced.
 /// Resumes on    serve_on() itself: where it was awaited, which may be one of `workers` or another io_service.
-/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently. The listener and `workers` must outlive
-///               serve_on().
+/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently. The listener and
+///               `workers` must outlive serve_on().
 /// Cost          as serve(), and for each connection another frame, and a post to its thread.
 /// The other fields are those of serve().
 template <detail::connection_handler<socket> Handler>
