@@ -10,11 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "raw_ring.hpp"
@@ -65,16 +68,16 @@ void stay_on(unsigned processor) {
   }
   std::_Exit(0);
 }
-/// The clients of a listening server.
+/// The clients of a listening server, which stays on the other processor if it has one thread.
 class clients {
  public:
-  explicit clients(int listener) {
+  explicit clients(int listener, int server_threads = 1) {
     sockaddr_in server{};
     socklen_t size = sizeof server;
     ::getsockname(listener, reinterpret_cast<sockaddr*>(&server), &size);
     id_ = ::fork();
     if (id_ == 0) send_and_receive(server);
-    stay_on(1);
+    if (server_threads == 1) stay_on(1);
   }
   clients(const clients&) = delete;
   clients& operator=(const clients&) = delete;
@@ -112,12 +115,16 @@ task<> serve(socket& listener, long& echoed) {
   }
   co_await scope.join();
 }
-void echo_on(const char* engine, scenario& run) {
-  ::setenv("CORACLE_IO", engine, 1);
-  io_service io;
+socket listening(io_service& io) {
   socket listener = socket::create_tcpv4(io);
   listener.bind(coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0});
   listener.listen();
+  return listener;
+}
+void echo_on(const char* engine, scenario& run) {
+  ::setenv("CORACLE_IO", engine, 1);
+  io_service io;
+  socket listener = listening(io);
   const clients some{listener.native_handle()};
   long echoed = 0;
   run.measure([&] { io.run(serve(listener, echoed)); });
@@ -126,51 +133,131 @@ void echo_on(const char* engine, scenario& run) {
 void echo_io_uring(scenario& run) { echo_on("io_uring", run); }
 void echo_epoll(scenario& run) { echo_on("epoll", run); }
 
+/// On an io_service a thread. The clients take more than a processor, so only processor time counts.
+void echo_on_two_threads(scenario& run) {
+  ::setenv("CORACLE_IO", "io_uring", 1);
+  io_service io;
+  coracle::io_service_group workers{2};
+  socket listener = listening(io);
+  const clients some{listener.native_handle(), 2};
+  std::atomic<long> echoed{0};
+  const auto serve_one = [&](io_service& home, socket client) -> task<> {
+    co_await home.schedule();
+    long its = 0;
+    co_await echo(std::move(client), its);
+    echoed += its;
+  };
+  const auto serve_all = [&]() -> task<> {
+    coracle::async_scope scope;
+    for (int i = 0; i != connections; ++i) {
+      io_service& home = workers.next();
+      socket client = co_await listener.accept_on(home);
+      scope.spawn(serve_one(home, std::move(client)));
+    }
+    co_await scope.join();
+  };
+  run.measure([&] { io.run(serve_all()); });
+  run.expect(echoed == requests, "every message is sent back");
+}
+
+/// Each receive has a deadline, which is never met.
+task<> echo_in_time(socket client, long& echoed) {
+  char bytes[room];
+  for (bool more = true; more;) {
+    const std::size_t got =
+        co_await coracle::timeout(client.recv(bytes, sizeof bytes), std::chrono::seconds{30});
+    more = got != 0;
+    if (!more) break;
+    co_await client.send(bytes, got);
+    ++echoed;
+  }
+}
+void echo_with_timeouts(scenario& run) {
+  ::setenv("CORACLE_IO", "io_uring", 1);
+  io_service io;
+  socket listener = listening(io);
+  const clients some{listener.native_handle()};
+  long echoed = 0;
+  const auto serve_all = [&]() -> task<> {
+    coracle::async_scope scope;
+    for (int i = 0; i != connections; ++i) {
+      socket client = co_await listener.accept();
+      scope.spawn(echo_in_time(std::move(client), echoed));
+    }
+    co_await scope.join();
+  };
+  run.measure([&] { io.run(serve_all()); });
+  run.expect(echoed == requests, "every message is sent back");
+}
+
 // ---- by hand ------------------------------------------------------------------------------------------
 
 struct connection {
   int fd;
   char bytes[room];
 };
-void loop_echo_io_uring(scenario& run) {
+/// Serves so many connections. With timeouts, each receive is linked to one of 30 s.
+void serve_by_hand(int listener, int count, bool with_timeouts, long& echoed) {
+  raw_ring ring;
+  std::vector<std::unique_ptr<connection>> all;
+  constexpr std::uint64_t ignored = 0, to_accept = 1, is_send = 1;
+  const __kernel_timespec limit{30, 0};
+  const auto receive = [&](connection& from) {
+    io_uring_sqe& entry = ring.push(IORING_OP_RECV, from.fd, reinterpret_cast<std::uint64_t>(&from));
+    entry.addr = reinterpret_cast<std::uint64_t>(from.bytes);
+    entry.len = room;
+    if (!with_timeouts) return;
+    entry.flags = IOSQE_IO_LINK;
+    io_uring_sqe& timeout = ring.push(IORING_OP_LINK_TIMEOUT, -1, ignored);
+    timeout.addr = reinterpret_cast<std::uint64_t>(&limit);
+    timeout.len = 1;
+  };
+  ring.push(IORING_OP_ACCEPT, listener, to_accept);
+  for (int open = count; open != 0;) {
+    ring.wait([&](const io_uring_cqe& completion) {
+      if (completion.user_data == ignored) return;
+      if (completion.user_data == to_accept) {
+        all.push_back(std::make_unique<connection>());
+        all.back()->fd = completion.res;
+        receive(*all.back());
+        if (all.size() != static_cast<std::size_t>(count)) ring.push(IORING_OP_ACCEPT, listener, to_accept);
+        return;
+      }
+      auto& its = *reinterpret_cast<connection*>(completion.user_data & ~is_send);
+      if (completion.user_data & is_send) return receive(its);
+      if (completion.res <= 0) {
+        ::close(its.fd);
+        --open;
+        return;
+      }
+      ++echoed;
+      io_uring_sqe& entry =
+          ring.push(IORING_OP_SEND, its.fd, reinterpret_cast<std::uint64_t>(&its) | is_send);
+      entry.addr = reinterpret_cast<std::uint64_t>(its.bytes);
+      entry.len = static_cast<std::uint32_t>(completion.res);
+    });
+  }
+}
+void serve_on_one_thread(scenario& run, bool with_timeouts) {
   const int listener = listening();
   const clients some{listener};
   long echoed = 0;
-  run.measure([&] {
-    raw_ring ring;
-    std::vector<std::unique_ptr<connection>> all;
-    constexpr std::uint64_t to_accept = 1, is_send = 1;
-    const auto receive = [&](connection& from) {
-      io_uring_sqe& entry = ring.push(IORING_OP_RECV, from.fd, reinterpret_cast<std::uint64_t>(&from));
-      entry.addr = reinterpret_cast<std::uint64_t>(from.bytes);
-      entry.len = room;
-    };
-    ring.push(IORING_OP_ACCEPT, listener, to_accept);
-    for (int open = connections; open != 0;) {
-      ring.wait([&](const io_uring_cqe& completion) {
-        if (completion.user_data == to_accept) {
-          all.push_back(std::make_unique<connection>());
-          all.back()->fd = completion.res;
-          receive(*all.back());
-          if (all.size() != connections) ring.push(IORING_OP_ACCEPT, listener, to_accept);
-          return;
-        }
-        auto& its = *reinterpret_cast<connection*>(completion.user_data & ~is_send);
-        if (completion.user_data & is_send) return receive(its);
-        if (completion.res <= 0) {
-          ::close(its.fd);
-          --open;
-          return;
-        }
-        ++echoed;
-        io_uring_sqe& entry =
-            ring.push(IORING_OP_SEND, its.fd, reinterpret_cast<std::uint64_t>(&its) | is_send);
-        entry.addr = reinterpret_cast<std::uint64_t>(its.bytes);
-        entry.len = static_cast<std::uint32_t>(completion.res);
-      });
-    }
-  });
+  run.measure([&] { serve_by_hand(listener, connections, with_timeouts, echoed); });
   run.expect(echoed == requests, "every message is sent back");
+}
+void loop_echo_io_uring(scenario& run) { serve_on_one_thread(run, false); }
+void loop_echo_with_timeouts(scenario& run) { serve_on_one_thread(run, true); }
+/// A ring on each of two threads.
+void loop_echo_on_two_threads(scenario& run) {
+  const int listener = listening();
+  const clients some{listener, 2};
+  long here = 0, there = 0;
+  run.measure([&] {
+    std::thread other{[&] { serve_by_hand(listener, connections / 2, false, there); }};
+    serve_by_hand(listener, connections / 2, false, here);
+    other.join();
+  });
+  run.expect(here + there == requests, "every message is sent back");
 }
 void loop_echo_epoll(scenario& run) {
   const int listener = listening();
@@ -208,6 +295,10 @@ void loop_echo_epoll(scenario& run) {
 
 CORACLE_SCENARIO(echo_io_uring);
 CORACLE_SCENARIO(echo_epoll);
+CORACLE_SCENARIO(echo_on_two_threads);
+CORACLE_SCENARIO(echo_with_timeouts);
 CORACLE_SCENARIO(loop_echo_io_uring);
+CORACLE_SCENARIO(loop_echo_on_two_threads);
+CORACLE_SCENARIO(loop_echo_with_timeouts);
 CORACLE_SCENARIO(loop_echo_epoll);
 }  // namespace

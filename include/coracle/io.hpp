@@ -8,11 +8,13 @@
 #include <coracle/io/command.hpp>
 #include <coracle/io/copy_file.hpp>
 #include <coracle/io/exit_status.hpp>
+#include <coracle/io/file_lock.hpp>
 #include <coracle/io/file_watcher.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_engine.hpp>
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/io_service_group.hpp>
 #include <coracle/io/owned_descriptor.hpp>
 #include <coracle/io/process.hpp>
 #include <coracle/io/read_only_file.hpp>
@@ -26,10 +28,13 @@
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/connect.hpp>
+#include <coracle/net/datagram_batch.hpp>
 #include <coracle/net/ip_address.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <coracle/net/resolve.hpp>
+#include <coracle/net/send_file.hpp>
 #include <coracle/net/serve.hpp>
+#include <coracle/net/serve_on.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/net/unix_address.hpp>
 #include <coracle/net/unix_socket.hpp>

@@ -40,6 +40,12 @@ class linux_io_system final : public io_system {
   int set_size(int fd, std::uint64_t size) noexcept override {
     return call([&] { return ::ftruncate(fd, static_cast<off_t>(size)); });
   }
+  int lock(int fd, int type) noexcept override {
+    struct ::flock whole_file{};
+    whole_file.l_type = static_cast<short>(type);
+    whole_file.l_whence = SEEK_SET;
+    return call([&] { return ::fcntl(fd, F_OFD_SETLK, &whole_file); });
+  }
   int open_socket(int family, int type) noexcept override {
     const int fd = call([&] { return ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
     const int on = 1;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -76,14 +77,15 @@ std::int64_t read(const io_request& r) noexcept {
   return ::read(r.record->fd, r.buffer, r.size);
 }
 /// Before Linux 6.18 there is no flag for this. The signal is sent to the thread that writes, which consumes it.
-std::int64_t write_without_sigpipe(int fd, const void* from, std::size_t size) noexcept {
+template <class Call>
+ssize_t without_sigpipe_from(Call system_call) noexcept {
   sigset_t pipe, pending, before;
   ::sigemptyset(&pipe);
   ::sigaddset(&pipe, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &pipe, &before);
   ::sigemptyset(&pending);
   ::sigpending(&pending);
-  const ssize_t written = ::write(fd, from, size);
+  const ssize_t written = system_call();
   const int error = errno;
   if (written < 0 && error == EPIPE && ::sigismember(&pending, SIGPIPE) == 0) {
     const timespec at_once{};
@@ -100,9 +102,13 @@ std::int64_t write(const io_request& r) noexcept {
     if (const std::int64_t ready = wait_for(r.record->fd, POLLOUT); ready < 0) return ready;
     size = std::min(size, max_nonblocking_write);
   }
-  const bool may_signal = (r.flags & without_sigpipe) == 0;
-  return may_signal ? ::write(r.record->fd, r.buffer, size)
-                    : write_without_sigpipe(r.record->fd, r.buffer, size);
+  const auto write_now = [&] { return ::write(r.record->fd, r.buffer, size); };
+  return (r.flags & without_sigpipe) == 0 ? write_now() : without_sigpipe_from(write_now);
+}
+
+std::int64_t send_file(const io_request& r) noexcept {
+  auto from = static_cast<off_t>(r.offset);
+  return without_sigpipe_from([&] { return ::sendfile(r.record->fd, r.flags, &from, r.size); });
 }
 
 /// A msghdr that has the parts of the request.
@@ -159,6 +165,9 @@ std::int64_t call(io_request& r) noexcept {
       return receive_message(r);
     case io_opcode::receive_parts:
       return receive_parts(r);
+    case io_opcode::receive_batch:
+      return ::recvmmsg(fd, static_cast<mmsghdr*>(r.buffer), static_cast<unsigned>(r.size), MSG_DONTWAIT,
+                        nullptr);
     case io_opcode::wait_readable:
       return wait_for(fd, POLLIN);
     case io_opcode::write:
@@ -172,6 +181,11 @@ std::int64_t call(io_request& r) noexcept {
       return send_message(r);
     case io_opcode::send_parts:
       return send_parts(r);
+    case io_opcode::send_batch:
+      return ::sendmmsg(fd, static_cast<mmsghdr*>(r.buffer), static_cast<unsigned>(r.size),
+                        MSG_DONTWAIT | MSG_NOSIGNAL);
+    case io_opcode::send_file:
+      return send_file(r);
     case io_opcode::connect:
       return connect(r);
     case io_opcode::wait_writable:

@@ -105,6 +105,9 @@ socket_connect_operation socket::connect(const ip_endpoint& remote, stop_token t
   return {*this, remote, std::move(token)};
 }
 socket_accept_new_operation socket::accept(stop_token token) noexcept { return {*this, std::move(token)}; }
+socket_accept_on_operation socket::accept_on(io_service& service, stop_token token) noexcept {
+  return {*this, service, std::move(token)};
+}
 socket_accept_operation socket::accept(socket& accepted, stop_token token) noexcept {
   return {*this, accepted, std::move(token)};
 }
@@ -168,6 +171,8 @@ socket socket_accept_new_operation::take_accepted(io_service* service) {
                 true};
 }
 socket socket_accept_new_operation::await_resume() { return take_accepted(listener_.descriptor_.service()); }
+
+socket socket_accept_on_operation::await_resume() { return take_accepted(&service_); }
 
 void socket_accept_operation::await_resume() {
   io_service* const service = accepted_.descriptor_.service();

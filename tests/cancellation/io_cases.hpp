@@ -20,6 +20,8 @@
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
+#include <coracle/net/datagram_batch.hpp>
+#include <coracle/net/send_file.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/net/unix_socket.hpp>
 #include <filesystem>
@@ -218,13 +220,20 @@ struct tcp_pair {
   coracle::net::socket client, server;
 };
 /// TCP ignores the address.
+template <bool Batch>
 class send_to_case final : public full_case {
  public:
-  send_to_case() { fill(pair().client.native_handle(), pair().server.native_handle()); }
+  send_to_case() { this->fill(pair().client.native_handle(), pair().server.native_handle()); }
 
  private:
   coracle::task<> operation() override {
-    co_await to_its_end(pair().client.send_to(any_loopback_port(), &byte_, 1));
+    if constexpr (Batch) {
+      coracle::net::datagram_batch one{1, 1};
+      one.add(any_loopback_port(), std::as_bytes(std::span{&byte_, 1}));
+      co_await to_its_end(coracle::net::send_batch(pair().client, one));
+    } else {
+      co_await to_its_end(pair().client.send_to(any_loopback_port(), &byte_, 1));
+    }
   }
   tcp_pair& pair() {
     static tcp_pair both{io_};
@@ -232,16 +241,25 @@ class send_to_case final : public full_case {
   }
 };
 
+struct udp_pair {
+  explicit udp_pair(coracle::io_service& io)
+      : receiver(coracle::net::socket::create_udpv4(io)), sender(coracle::net::socket::create_udpv4(io)) {
+    receiver.bind(any_loopback_port());
+    io.run(sender.connect(receiver.local_endpoint()));
+  }
+  coracle::net::socket receiver, sender;
+};
+template <bool Batch>
 class recv_from_case final : public io_case {
-  struct udp_pair {
-    explicit udp_pair(coracle::io_service& io)
-        : receiver(coracle::net::socket::create_udpv4(io)), sender(coracle::net::socket::create_udpv4(io)) {
-      receiver.bind(any_loopback_port());
-      io.run(sender.connect(receiver.local_endpoint()));
+  coracle::task<> operation() override {
+    if constexpr (Batch) {
+      coracle::net::datagram_batch into{2, 1};
+      co_await to_its_end(coracle::net::recv_batch(pair().receiver, into));
+      byte_ = static_cast<char>(into.bytes(0)[0]);
+    } else {
+      co_await to_its_end(pair().receiver.recv_from(&byte_, 1));
     }
-    coracle::net::socket receiver, sender;
-  };
-  coracle::task<> operation() override { co_await to_its_end(pair().receiver.recv_from(&byte_, 1)); }
+  }
   void complete() override {
     completed_ = ::send(pair().sender.native_handle(), "y", 1, 0) == 1;
     io_.process_pending_events();
@@ -266,6 +284,34 @@ class send_all_case final : public full_case {
   tcp_pair& pair() {
     static tcp_pair both{io_};
     return both;
+  }
+};
+
+class send_file_case final : public full_case {
+ public:
+  send_file_case() { fill(pair().client.native_handle(), pair().server.native_handle()); }
+
+ private:
+  coracle::task<> operation() override {
+    const auto sent = co_await to_its_end(coracle::net::send_file(pair().client, file(), 0, 1));
+    static_cast<void>(sent);
+  }
+  tcp_pair& pair() {
+    static tcp_pair both{io_};
+    return both;
+  }
+  /// One byte, which is in the page cache.
+  coracle::read_only_file& file() {
+    static auto one = [this] {
+      const auto path =
+          std::filesystem::temp_directory_path() / ("coracle_sent_" + std::to_string(::getpid()));
+      auto made = coracle::write_only_file::open(io_, path);
+      io_.run(made.write_all(0, "x", 1));
+      auto opened = coracle::read_only_file::open(io_, path);
+      std::filesystem::remove(path);
+      return opened;
+    }();
+    return one;
   }
 };
 
@@ -315,12 +361,14 @@ class recv_until_case final : public half_received_case {
   std::string text_;
 };
 
-enum class accepts { new_one, into_another, with_backoff };
+enum class accepts { new_one, into_another, on_service, with_backoff };
 template <accepts What>
 class accept_case final : public io_case {
   coracle::task<> operation() override {
     if constexpr (What == accepts::into_another) {
       co_await to_its_end(listener().accept(accepted_));
+    } else if constexpr (What == accepts::on_service) {
+      accepted_ = co_await to_its_end(listener().accept_on(io_));
     } else if constexpr (What == accepts::with_backoff) {
       accepted_ = co_await to_its_end(coracle::net::accept_with_backoff(listener()));
     } else {
@@ -656,13 +704,17 @@ inline std::vector<cancellation_entry> io_cases() {
   constexpr auto alone = in_races::alone;
   return {{"socket_recv_operation", &make_case<socket_recv_case>, at_once, true, alone},
           {"socket_send_operation", &make_case<socket_send_case>, at_once, true, alone},
-          {"socket_send_to_operation", &make_case<send_to_case>, at_once, true, alone},
-          {"socket_recv_from_operation", &make_case<recv_from_case>, at_once, true, alone},
+          {"socket_send_to_operation", &make_case<send_to_case<false>>, at_once, true, alone},
+          {"socket_recv_from_operation", &make_case<recv_from_case<false>>, at_once, true, alone},
+          {"recv_batch_operation", &make_case<recv_from_case<true>>, at_once, true, alone},
+          {"send_batch_operation", &make_case<send_to_case<true>>, at_once, true, alone},
           {"socket_accept_new_operation", &make_case<accept_case<accepts::new_one>>, at_once, true, alone},
           {"socket_accept_operation", &make_case<accept_case<accepts::into_another>>, at_once, true, alone},
+          {"socket_accept_on_operation", &make_case<accept_case<accepts::on_service>>, at_once, true, alone},
           {"socket_connect_operation", &make_case<connect_case>, at_once, true, alone},
           {"signal_wait_operation", &make_case<signal_case>, at_once, true, alone},
           {"send_all()", &make_case<send_all_case>, at_once, true, alone},
+          {"send_file_operation", &make_case<send_file_case>, at_once, true, alone},
           {"recv_exactly()", &make_case<recv_exactly_case>, at_once, true, alone},
           {"accept_with_backoff()", &make_case<accept_case<accepts::with_backoff>>, at_once, true, alone},
           {"recv_until()", &make_case<recv_until_case>, at_once, true, alone},

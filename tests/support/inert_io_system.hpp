@@ -15,6 +15,7 @@ class inert_io_system : public coracle::detail::io_system {
   int open(const std::filesystem::path&, int) noexcept override { return -ENOSYS; }
   int status(int, struct ::stat&) noexcept override { return -ENOSYS; }
   int set_size(int, std::uint64_t) noexcept override { return -ENOSYS; }
+  int lock(int, int) noexcept override { return -ENOSYS; }
   int open_socket(int, int) noexcept override { return -ENOSYS; }
   int bind(int, const sockaddr*, socklen_t) noexcept override { return -ENOSYS; }
   void reuse_address(int) noexcept override {}

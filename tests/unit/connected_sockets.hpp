@@ -31,7 +31,7 @@ using coracle_test::detached;
 
 const ip_endpoint any_port{ipv4_endpoint{ipv4_address::loopback(), 0}};
 
-socket listening(io_service& io) {
+inline socket listening(io_service& io) {
   socket listener = socket::create_tcpv4(io);
   listener.bind(any_port);
   listener.listen();
@@ -42,7 +42,7 @@ struct pair {
   socket server;
 };
 /// Both ends of a connection.
-pair connected(io_service& io) {
+inline pair connected(io_service& io) {
   socket listener = listening(io);
   pair ends{socket::create_tcpv4(io), socket::create_tcpv4(io)};
   const auto connect = [&]() -> task<> { co_await ends.client.connect(listener.local_endpoint()); };
@@ -51,10 +51,10 @@ pair connected(io_service& io) {
   return ends;
 }
 
-task<> send_all(socket& to, std::string_view text) {
+inline task<> send_all(socket& to, std::string_view text) {
   while (!text.empty()) text.remove_prefix(co_await to.send(text.data(), text.size()));
 }
-task<std::string> receive_all(socket& from) {
+inline task<std::string> receive_all(socket& from) {
   std::string text;
   std::array<char, 4096> buffer;
   for (;;) {
@@ -63,7 +63,7 @@ task<std::string> receive_all(socket& from) {
     text.append(buffer.data(), size);
   }
 }
-task<std::string> receive_some(socket& from) {
+inline task<std::string> receive_some(socket& from) {
   std::array<char, 64> buffer;
   const std::size_t size = co_await from.recv(buffer.data(), buffer.size());
   co_return std::string(buffer.data(), size);

@@ -12,6 +12,7 @@
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/io/file_lock.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
@@ -28,6 +29,7 @@
 
 namespace {
 using coracle::const_buffer;
+using coracle::file_lock;
 using coracle::io_service;
 using coracle::mutable_buffer;
 using coracle::operation_cancelled;
@@ -352,6 +354,81 @@ TEST_CASE(CORACLE_FILE_TEST
     CHECK(co_await is_cancelled(appended.write(0, parts, source.get_token())));
   }());
   CHECK(here.text_of(here / "a").starts_with("text="));
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": any number may share a lock, or one has it alone") {
+  service_under_test here;
+  io_service& io = here.io;
+  here.write_text(here / "a", "text");
+  auto one = read_write_file::open(io, here / "a"), other = read_write_file::open(io, here / "a");
+  auto shared = try_lock_shared(one);
+  REQUIRE(shared);
+  CHECK(shared->owns_lock());
+  CHECK(try_lock_shared(other));
+  CHECK(!try_lock_exclusive(other));
+  shared->unlock();
+  CHECK(!shared->owns_lock());
+  {
+    auto alone = try_lock_exclusive(other);
+    REQUIRE(alone);
+    CHECK(!try_lock_shared(one));
+    CHECK(!try_lock_exclusive(one));
+    file_lock moved = std::move(*alone);
+    CHECK(moved.owns_lock());
+    CHECK(!alone->owns_lock());
+    CHECK(!try_lock_shared(one));
+    moved = std::move(*alone);  // which holds none
+    alone.reset();
+    CHECK(try_lock_shared(one));
+  }
+  CHECK(try_lock_exclusive(one));
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": closing a file releases its lock, closing another opened file does not") {
+  service_under_test here;
+  io_service& io = here.io;
+  here.write_text(here / "a", "text");
+  auto other = read_write_file::open(io, here / "a");
+  {
+    const auto mine = read_write_file::open(io, here / "a");
+    const auto lock = try_lock_shared(mine);
+    static_cast<void>(read_write_file::open(io, here / "a"));
+    CHECK(!try_lock_exclusive(other));
+  }
+  CHECK(try_lock_exclusive(other));
+}
+
+TEST_CASE(CORACLE_FILE_TEST ": what waits for a lock gets it when it is free, or is cancelled") {
+  service_under_test here;
+  io_service& io = here.io;
+  here.write_text(here / "a", "text");
+  auto one = read_write_file::open(io, here / "a"), other = read_write_file::open(io, here / "a");
+  std::string order;
+  io.run([&]() -> task<> {
+    std::optional<file_lock> first = co_await coracle::lock_exclusive(one);
+    const auto wait = [&]() -> task<> {
+      const file_lock second = co_await coracle::lock_shared(other);
+      order += "locked";
+    };
+    const auto release = [&]() -> task<> {
+      co_await io.schedule();
+      order += "released ";
+      first.reset();
+    };
+    co_await coracle::when_all(wait(), release());
+    first = try_lock_exclusive(one);
+    stop_source source;
+    const auto stop = [&]() -> task<> {
+      co_await io.schedule();
+      source.request_stop();
+    };
+    const auto give_up = [&]() -> task<> {
+      CHECK(co_await is_cancelled(coracle::with_stop(coracle::lock_exclusive(other), source.get_token())));
+    };
+    co_await coracle::when_all(give_up(), stop());
+    CHECK(!try_lock_shared(other));
+  }());
+  CHECK(order == "released locked");
 }
 
 TEST_CASE(CORACLE_FILE_TEST

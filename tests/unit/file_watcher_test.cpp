@@ -10,8 +10,11 @@
 #include <coracle/io/file_watcher.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -207,5 +210,27 @@ TEST_CASE("file_watcher: errors name the path") {
   write_text(here.folder / "a", "");
   const std::string below = (here.folder / "a/b").native();
   CHECK(failure(below) == "cannot watch " + below + ": Not a directory");
+}
+TEST_CASE("file_watcher: an allocation that fails is reported, and leaves no descriptor open" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  const auto open_descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+  };
+  coracle::io_service io;
+  const file_watcher first{io};  // the io_service has its descriptors now, and no record to spare
+  const auto before = open_descriptors();
+  std::size_t failures = 0;
+  for (bool failed = true; failed;) {
+    failed = false;
+    const coracle::testing::failing_allocation failing{failures + 1};
+    try {
+      const file_watcher second{io};
+    } catch (const std::bad_alloc&) {
+      failed = true;
+      ++failures;
+    }
+  }
+  CHECK(failures != 0);
+  CHECK(open_descriptors() == before);
 }
 }  // namespace

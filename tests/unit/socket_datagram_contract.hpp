@@ -7,6 +7,7 @@
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/net/datagram_batch.hpp>
 #include <coracle/net/socket.hpp>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,10 @@
 #include "connected_sockets.hpp"
 
 namespace {
+using coracle::net::datagram_batch;
+using coracle::net::recv_batch;
+using coracle::net::send_batch;
+
 TEST_CASE(CORACLE_SOCKET_TEST
           ": recv_from tells the sender, send_to reaches it; an empty datagram arrives as one") {
   service_under_test here;
@@ -96,6 +101,108 @@ TEST_CASE(CORACLE_SOCKET_TEST ": a datagram is sent from several pieces, and rec
     CHECK(std::string_view(second, 4) == "etwo");
     CHECK(co_await sender.send(parts) == 6);
     CHECK(co_await error_of(receiver.recv(little)) == std::errc::message_size);
+  }());
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
+std::string text_in(const datagram_batch& batch, std::size_t index) {
+  const std::span<const std::byte> bytes = batch.bytes(index);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": a batch of datagrams is sent with one operation, and received with one") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(any_port);
+  sender.bind(any_port);
+  io.run([&]() -> task<> {
+    datagram_batch sent{3, 10};
+    CHECK(sent.capacity() == 3);
+    sent.add(receiver.local_endpoint(), bytes_of("one"));
+    sent.add(receiver.local_endpoint(), {});
+    CHECK(!sent.is_full());
+    sent.add(receiver.local_endpoint(), bytes_of("three long"));
+    CHECK(sent.is_full());
+    CHECK(sent.endpoint(2) == receiver.local_endpoint());
+    CHECK(co_await send_batch(sender, sent) == 3);
+    CHECK(sent.size() == 0);
+    datagram_batch received{5, 4};
+    std::size_t count = 0;
+    while (count != 3) {
+      count += co_await recv_batch(receiver, received);
+      if (received.size() != 3) continue;  // they have come one by one
+      CHECK(text_in(received, 0) == "one");
+      CHECK(text_in(received, 1).empty());
+      CHECK(text_in(received, 2) == "thre");
+      CHECK(!received.is_cut(0));
+      CHECK(received.is_cut(2));
+      CHECK(received.endpoint(1) == sender.local_endpoint());
+    }
+    received.clear();
+    CHECK(received.size() == 0);
+  }());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST ": receiving a batch waits for the first datagram, and not for more") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(any_port);
+  stop_source source;
+  io.run([&]() -> task<> {
+    datagram_batch received{8, 8};
+    const auto receive = [&]() -> task<> {
+      CHECK(co_await recv_batch(receiver, received) == 1);
+      CHECK(text_in(received, 0) == "x");
+    };
+    const auto send = [&]() -> task<> {
+      co_await io.schedule();
+      co_await sender.send_to(receiver.local_endpoint(), "x", 1);
+    };
+    co_await coracle::when_all(receive(), send());
+    const auto give_up = [&]() -> task<> {
+      bool cancelled = false;
+      try {
+        co_await recv_batch(receiver, received, source.get_token());
+      } catch (const operation_cancelled&) {
+        cancelled = true;
+      }
+      CHECK(cancelled);
+    };
+    const auto stop = [&]() -> task<> {
+      co_await io.schedule();
+      source.request_stop();
+    };
+    co_await coracle::when_all(give_up(), stop());
+    CHECK(received.size() == 0);
+  }());
+}
+
+TEST_CASE(CORACLE_SOCKET_TEST
+          ": a batch with a datagram that cannot be sent: those before it are, and then it is an error") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(any_port);
+  io.run([&]() -> task<> {
+    const std::string huge(70'000, 'x');
+    datagram_batch sent{3, huge.size()};
+    sent.add(receiver.local_endpoint(), bytes_of("fits"));
+    sent.add(receiver.local_endpoint(), bytes_of(huge));
+    sent.add(receiver.local_endpoint(), bytes_of("fits too"));
+    CHECK(co_await send_batch(sender, sent) == 1);
+    CHECK(sent.size() == 2);
+    CHECK(sent.bytes(0).size() == huge.size());
+    CHECK(co_await error_of(send_batch(sender, sent)) == std::errc::message_size);
+    CHECK(sent.size() == 2);
+    sent.remove_first(1);
+    CHECK(text_in(sent, 0) == "fits too");
+    datagram_batch moved = std::move(sent);
+    CHECK(co_await send_batch(sender, moved) == 1);
+    char bytes[8];
+    CHECK(co_await receiver.recv(bytes, sizeof bytes) == 4);
+    CHECK(co_await receiver.recv(bytes, sizeof bytes) == 8);
   }());
 }
 

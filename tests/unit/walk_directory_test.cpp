@@ -9,9 +9,12 @@
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/walk_directory.hpp>
+#include <coracle/testing/allocations.hpp>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <system_error>
@@ -333,5 +336,31 @@ TEST_CASE("walk_directory: stopped before, nothing is read; stopped meanwhile, i
   count = 0;
   CHECK(coracle::sync_wait(coracle::with_stop(walk(), stop.get_token())) == "cancelled");
   CHECK(count == 0);
+}
+/// The open descriptors of the process.
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+}
+
+TEST_CASE("walk_directory: an allocation that fails is reported, and leaves no descriptor open" *
+          doctest::skip(!coracle::testing::allocations_are_counted)) {
+  walked_tree here;
+  const std::ptrdiff_t before = open_descriptors();
+  std::size_t failures = 0, entries = 0;
+  for (bool failed = true; failed;) {
+    failed = false;
+    entries = 0;
+    const coracle::testing::failing_allocation failing{failures + 1};
+    try {
+      coracle::detail::directory_walk walk{here.io, here.folder.path(), {}};  // without its thread
+      while (!walk.has_ended()) entries += walk.next_batch({}).size();
+    } catch (const std::bad_alloc&) {
+      failed = true;
+      ++failures;
+    }
+  }
+  CHECK(failures > 5);
+  CHECK(entries == 8);
+  CHECK(open_descriptors() == before);
 }
 }  // namespace

@@ -92,5 +92,8 @@ class file {
 
   detail::io_descriptor descriptor_;
   std::filesystem::path path_;
+
+ private:
+  friend class file_lock;
 };
 }  // namespace coracle

@@ -59,6 +59,8 @@ class socket {
   /// The endpoint that the socket was last connected to, even if the connection has ended; zero if there was
   /// none, or after disconnect().
   [[nodiscard]] const ip_endpoint& remote_endpoint() const noexcept { return remote_; }
+  /// The io_service that it is on. Requires: it is open.
+  [[nodiscard]] io_service& service() const noexcept { return *descriptor_.service(); }
   /// The descriptor, for options that this class does not set; -1 if the socket is closed.
   [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
 
@@ -80,6 +82,8 @@ class socket {
   /// Awaitable of nothing: replaces `accepted` with the next connection, on the io_service of `accepted`. The
   /// socket that it was before is closed. Requires: `accepted` is not moved meanwhile.
   socket_accept_operation accept(socket& accepted, stop_token token = {}) noexcept;
+  /// As accept(), but the new socket is on `service`, whose thread then carries out its operations.
+  socket_accept_on_operation accept_on(io_service& service, stop_token token = {}) noexcept;
   /// Awaitable of nothing. TCP: sends the queued data and the end of the stream, then waits until the peer
   /// has closed its side too, and discards what it still sends. UDP: undoes connect(). Requires: no receive
   /// operation is pending.
@@ -179,7 +183,11 @@ class socket {
   friend socket_connect_operation;
   friend socket_accept_new_operation;
   friend socket_accept_operation;
+  friend socket_accept_on_operation;
   friend socket_recv_from_operation;
+  friend detail::send_file_operation;
+  friend class recv_batch_operation;
+  friend class send_batch_operation;
 
   socket(coracle::detail::io_descriptor&& descriptor, const ip_endpoint& remote, bool is_stream) noexcept
       : descriptor_(std::move(descriptor)), remote_(remote), is_stream_(is_stream) {}

@@ -163,6 +163,7 @@ class unix_socket {
   void close_recv();
 
  private:
+  friend detail::send_file_operation;
   friend unix_accept_operation;
   friend unix_pair make_unix_pair(io_service& service, unix_kind kind);
 

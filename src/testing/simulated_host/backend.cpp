@@ -17,10 +17,13 @@ const char* name_of(io_opcode code) noexcept {
     case io_opcode::receive:
     case io_opcode::receive_from:
     case io_opcode::receive_parts:
+    case io_opcode::receive_batch:
       return "receive";
     case io_opcode::send:
     case io_opcode::send_to:
     case io_opcode::send_parts:
+    case io_opcode::send_batch:
+    case io_opcode::send_file:
       return "send";
     case io_opcode::accept:
       return "accept";

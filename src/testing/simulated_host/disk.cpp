@@ -225,6 +225,23 @@ std::int64_t open_file::carry_out(io_request& request) {
   }
 }
 
+int open_file::lock(int type) {
+  if (dead_) return -EIO;
+  if (type == F_UNLCK) {
+    unlock();
+    return 0;
+  }
+  const bool exclusive = type == F_WRLCK;
+  if (exclusive ? !can_write(flags_) : !can_read(flags_)) return -EBADF;
+  std::vector<const void*>& holders = file_->locked_by;
+  const bool is_mine = std::count(holders.begin(), holders.end(), this) != 0;
+  const bool has_others = holders.size() > (is_mine ? 1 : 0);
+  if (has_others && (exclusive || file_->is_locked_exclusively)) return -EAGAIN;
+  if (!is_mine) holders.push_back(this);
+  file_->is_locked_exclusively = exclusive;
+  return 0;
+}
+
 int open_file::set_size(std::uint64_t size) {
   if (dead_) return -EIO;
   return can_write(flags_) ? disk_.set_size(*file_, size) : -EINVAL;

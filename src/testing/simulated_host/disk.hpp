@@ -25,6 +25,8 @@ struct stored_file {
   std::string now, durable;
   bool name_is_durable = false;
   std::vector<change> changes;
+  std::vector<const void*> locked_by;  // opened files, each once
+  bool is_locked_exclusively = false;  // by the only one of them
 };
 
 /// A file was renamed, or removed if `to` is empty. Until its directory is synced, a power loss may undo it.
@@ -101,8 +103,16 @@ class open_file final : public on_disk {
   std::int64_t try_now(io_request& request) override;
   [[nodiscard]] std::uint64_t size() const noexcept { return file_->now.size(); }
   int set_size(std::uint64_t size);
+  /// `type` is one of fcntl(2).
+  int lock(int type);
+  void close() override { unlock(); }
+  void lose_power() override {
+    unlock();
+    on_disk::lose_power();
+  }
 
  private:
+  void unlock() { std::erase(file_->locked_by, this); }
   [[nodiscard]] std::int64_t carry_out(io_request& request);
 
   const std::shared_ptr<stored_file> file_;

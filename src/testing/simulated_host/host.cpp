@@ -31,11 +31,15 @@ host::host(std::shared_ptr<network> its_network, const net::ip_address& address,
 }
 host::~host() { network_->remove(*this); }
 
-std::shared_ptr<descriptor> host::at(int fd) const {
+std::shared_ptr<descriptor> host::find(int fd) const {
   if (fd == AT_FDCWD) return current_directory_;
   const auto found = open_.find(fd);
-  if (found == open_.end()) throw std::system_error(EBADF, std::system_category(), "a simulated descriptor");
-  return found->second;
+  return found == open_.end() ? nullptr : found->second;
+}
+std::shared_ptr<descriptor> host::at(int fd) const {
+  std::shared_ptr<descriptor> found = find(fd);
+  if (!found) throw std::system_error(EBADF, std::system_category(), "a simulated descriptor");
+  return found;
 }
 
 int host::add(std::shared_ptr<descriptor> one) noexcept {
@@ -148,6 +152,13 @@ int host::set_size(int fd, std::uint64_t size) noexcept {
   return on(fd, [&](descriptor& its) {
     auto* const file = dynamic_cast<open_file*>(&its);
     return file ? file->set_size(size) : -EINVAL;
+  });
+}
+
+int host::lock(int fd, int type) noexcept {
+  return on(fd, [&](descriptor& its) {
+    auto* const file = dynamic_cast<open_file*>(&its);
+    return file ? file->lock(type) : -EBADF;
   });
 }
 

@@ -27,7 +27,9 @@ class host final : public io_system {
   [[nodiscard]] const std::shared_ptr<network>& net() const noexcept { return network_; }
   [[nodiscard]] testing::simulation& sim() const noexcept { return network_->sim; }
 
-  /// Throws std::system_error if there is none of that number.
+  /// Returns null if there is none of that number.
+  [[nodiscard]] std::shared_ptr<descriptor> find(int fd) const;
+  /// The same, but throws std::system_error.
   [[nodiscard]] std::shared_ptr<descriptor> at(int fd) const;
   /// Returns its number, or -EMFILE.
   int add(std::shared_ptr<descriptor> one) noexcept;
@@ -57,6 +59,7 @@ class host final : public io_system {
   int open_name(const std::string& name, int flags);
   int status(int fd, struct ::stat& about) noexcept override;
   int set_size(int fd, std::uint64_t size) noexcept override;
+  int lock(int fd, int type) noexcept override;
   int open_socket(int family, int type) noexcept override;
   int bind(int fd, const sockaddr* address, socklen_t size) noexcept override;
   void reuse_address(int) noexcept override {}

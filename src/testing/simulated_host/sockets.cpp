@@ -70,6 +70,8 @@ std::int64_t stream_socket::try_now(io_request& request) {
     case io_opcode::send_parts:
     case io_opcode::receive_parts:
       return transfer_parts(request);
+    case io_opcode::send_file:
+      return state_ == state::connected ? send_file(request) : -EPIPE;
     case io_opcode::receive_from:
       request.address_size = 0;  // as on Linux: a stream has one sender only
       [[fallthrough]];
@@ -88,6 +90,18 @@ std::int64_t stream_socket::transfer_parts(const io_request& request) {
   }
   if (state_ != state::connected) return -ENOTCONN;
   return read_parts(request, [&](void* to, std::size_t size) { return end_->receive(to, size, false); });
+}
+
+std::int64_t stream_socket::send_file(const io_request& request) {
+  if (end_->has_no_room()) return not_ready;
+  const std::shared_ptr<descriptor> file = its_host().find(request.flags);
+  if (!file) return -EBADF;
+  constexpr std::size_t most_at_once = std::size_t{64} << 10;
+  std::string bytes(std::min(request.size, most_at_once), '\0');
+  io_request read{request.record, io_opcode::read_at, bytes.data(), bytes.size()};
+  read.offset = request.offset;
+  const std::int64_t got = file->try_now(read);
+  return got <= 0 ? got : end_->send(bytes.data(), static_cast<std::size_t>(got));
 }
 
 std::int64_t stream_socket::fault(const io_request& request) {
@@ -256,6 +270,9 @@ std::int64_t datagram_socket::try_now(io_request& request) {
     case io_opcode::receive_from:
     case io_opcode::receive_parts:
       return receive(request);
+    case io_opcode::send_batch:
+    case io_opcode::receive_batch:
+      return transfer_batch(request);
     default:
       return -EOPNOTSUPP;
   }
@@ -356,6 +373,27 @@ std::int64_t datagram_socket::receive(io_request& request) {
   if (request.opcode == io_opcode::receive_from) tell_endpoint(request, first.from);
   const bool whole = (request.flags & MSG_TRUNC) != 0;
   return static_cast<std::int64_t>(whole ? first.bytes.size() : taken);
+}
+
+/// One after the other, until one fails: that is the result if it is the first.
+std::int64_t datagram_socket::transfer_batch(const io_request& request) {
+  const bool sends = request.opcode == io_opcode::send_batch;
+  std::int64_t count = 0;
+  for (mmsghdr& each : std::span{static_cast<mmsghdr*>(request.buffer), request.size}) {
+    const iovec& bytes = *each.msg_hdr.msg_iov;
+    io_request one{request.record, sends ? io_opcode::send_to : io_opcode::receive_from, bytes.iov_base,
+                   bytes.iov_len};
+    one.address = each.msg_hdr.msg_name;
+    one.address_size = each.msg_hdr.msg_namelen;
+    one.flags = MSG_TRUNC;
+    const std::int64_t result = sends ? send(one) : receive(one);
+    if (result < 0) return count == 0 ? result : count;
+    each.msg_hdr.msg_namelen = one.address_size;
+    each.msg_hdr.msg_flags = static_cast<std::size_t>(result) > bytes.iov_len ? MSG_TRUNC : 0;
+    each.msg_len = static_cast<unsigned>(result);
+    ++count;
+  }
+  return count;
 }
 
 void datagram_socket::lose_power() {

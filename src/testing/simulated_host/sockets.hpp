@@ -66,6 +66,7 @@ class stream_socket final : public socket,
 
   std::int64_t accept(io_request& request);
   std::int64_t transfer_parts(const io_request& request);
+  std::int64_t send_file(const io_request& request);
   std::int64_t connect(io_request& request);
   std::int64_t begin_connect(const io_request& request);
   void knock(int attempt);
@@ -107,6 +108,7 @@ class datagram_socket final : public socket, public std::enable_shared_from_this
   std::int64_t connect(const io_request& request);
   std::int64_t send(const io_request& request);
   std::int64_t receive(io_request& request);
+  std::int64_t transfer_batch(const io_request& request);
   void transmit(const net::ip_endpoint& to, const std::string& bytes);
   static void arrive(host& there, const std::weak_ptr<datagram_socket>& sender, const net::ip_endpoint& to,
                      datagram what);

@@ -68,13 +68,16 @@ enum class io_opcode : std::uint8_t {
   accept,           ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
   receive_message,  ///< recvmsg(2); `address` is an io_message. Descriptors have close-on-exec
   receive_parts,    ///< recvmsg(2); `buffer` is an array of `size` mutable_buffers
-  wait_readable,    ///< poll(2): the result is the events
+  receive_batch,  ///< recvmmsg(2); `buffer` is an array of `size` mmsghdr; the result is a number of datagrams
+  wait_readable,  ///< poll(2): the result is the events
   // Wait until the descriptor is writable:
   write,          ///< write(2), as read; may raise SIGPIPE unless `without_sigpipe`
   send,           ///< send(2); never raises SIGPIPE
   send_to,        ///< sendto(2) to `address`; never raises SIGPIPE
   send_message,   ///< sendmsg(2); `address` is an io_message; never raises SIGPIPE
   send_parts,     ///< sendmsg(2); `buffer` is an array of `size` const_buffers; never raises SIGPIPE
+  send_batch,     ///< sendmmsg(2), as receive_batch; never raises SIGPIPE
+  send_file,      ///< sendfile(2) of `size` bytes at `offset` of the file `flags`; never raises SIGPIPE
   connect,        ///< connect(2) to `address`
   wait_writable,  ///< poll(2): the result is the events
   // Files, which are always ready but may block:

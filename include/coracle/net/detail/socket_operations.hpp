@@ -14,6 +14,8 @@ namespace detail {
 using coracle::detail::io_descriptor;
 using coracle::detail::io_opcode;
 
+class send_file_operation;
+
 /// An operation that passes an address to the kernel, or gets one from it.
 class addressed_operation : public coracle::detail::io_operation {
  public:
@@ -64,6 +66,17 @@ class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_n
 
  private:
   socket& listener_;
+};
+/// Awaiter of the new socket, on another io_service.
+class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_on_operation
+    : public socket_accept_new_operation {
+ public:
+  socket_accept_on_operation(socket& listener, io_service& service, stop_token token) noexcept
+      : socket_accept_new_operation(listener, std::move(token)), service_(service) {}
+  socket await_resume();
+
+ private:
+  io_service& service_;
 };
 /// Replaces a given socket with the new one.
 class [[nodiscard("nothing is accepted until this is awaited")]] socket_accept_operation

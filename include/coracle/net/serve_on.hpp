@@ -1,0 +1,50 @@
+// coracle/net/serve_on.hpp -- a server whose connections are spread over several threads.
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <coracle/io/io_service_group.hpp>
+#include <coracle/net/serve.hpp>
+#include <utility>
+
+namespace coracle::net {
+namespace detail {
+/// Accepts each connection on the next io_service of a group.
+class spreading_listener {
+ public:
+  spreading_listener(socket& accepts, io_service_group& workers) noexcept
+      : accepts_(accepts), workers_(workers) {}
+  socket_accept_on_operation accept(stop_token token) noexcept {
+    return accepts_.accept_on(workers_.next(), std::move(token));
+  }
+
+ private:
+  socket& accepts_;
+  io_service_group& workers_;
+};
+}  // namespace detail
+
+/// As serve(), but on several threads: each connection is put on the next io_service of `workers`, where its handler
+/// starts and its operations resume.
+///
+///     coracle::io_service io;
+///     coracle::io_service_group workers;
+///     io.run(coracle::when_any(signals.wait(), coracle::net::serve_on(workers, listener, handler)));
+///
+/// Order         connections go to the io_services in turn, whatever they cost. For a few long and uneven ones, that
+///               is not balanced.
+/// Resumes on    serve_on() itself: where it was awaited, which may be one of `workers` or another io_service.
+/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently. The listener and
+///               `workers` must outlive serve_on().
+/// Cost          as serve(), and for each connection another frame, and a post to its thread.
+/// The other fields are those of serve().
+template <detail::connection_handler<socket> Handler>
+[[nodiscard("nothing is accepted until this is awaited")]] task<> serve_on(
+    io_service_group& workers, socket& listener, Handler handler, serve_limits limits = {},
+    scope_policy::handler on_error = nullptr) {
+  detail::spreading_listener spread{listener, workers};
+  const auto handle_there = [&handler](socket client) -> task<> {
+    co_await client.service().schedule();
+    co_await handler(std::move(client));
+  };
+  co_await serve(spread, handle_there, limits, std::move(on_error));
+}
+}  // namespace coracle::net

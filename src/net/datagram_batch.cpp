@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <coracle/base/check.hpp>
+#include <coracle/net/datagram_batch.hpp>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "socket_address.hpp"
+
+namespace coracle::net {
+using coracle::detail::io_opcode;
+
+/// The system is passed an array of mmsghdr, which comes first in memory. Each element refers to one of these.
+struct datagram_batch::message {
+  iovec bytes;
+  sockaddr_storage address;
+};
+
+namespace {
+mmsghdr* calls_in(std::byte* memory) noexcept { return reinterpret_cast<mmsghdr*>(memory); }
+const mmsghdr& call_in(const std::byte* memory, std::size_t index) noexcept {
+  return reinterpret_cast<const mmsghdr*>(memory)[index];
+}
+}  // namespace
+
+datagram_batch::datagram_batch(std::size_t count, std::size_t largest)
+    : memory_(new std::byte[count * (sizeof(mmsghdr) + sizeof(message) + largest)]),
+      capacity_(count),
+      largest_(largest) {
+  CORACLE_REQUIRE(count != 0, "a datagram_batch without room for a datagram");
+  mmsghdr* const calls = calls_in(memory_.get());
+  auto* const messages = reinterpret_cast<message*>(calls + count);
+  auto* const bytes = reinterpret_cast<std::byte*>(messages + count);
+  for (std::size_t i = 0; i != count; ++i) {
+    message* const its = new (messages + i) message{{bytes + i * largest, largest}, {}};
+    mmsghdr* const call = new (calls + i) mmsghdr{};
+    call->msg_hdr.msg_name = &its->address;
+    call->msg_hdr.msg_iov = &its->bytes;
+    call->msg_hdr.msg_iovlen = 1;
+  }
+}
+datagram_batch::datagram_batch(datagram_batch&& other) noexcept
+    : memory_(std::move(other.memory_)),
+      capacity_(std::exchange(other.capacity_, 0)),
+      largest_(other.largest_),
+      size_(std::exchange(other.size_, 0)) {}
+datagram_batch& datagram_batch::operator=(datagram_batch&& other) noexcept {
+  memory_ = std::move(other.memory_);
+  capacity_ = std::exchange(other.capacity_, 0);
+  largest_ = other.largest_;
+  size_ = std::exchange(other.size_, 0);
+  return *this;
+}
+datagram_batch::~datagram_batch() = default;
+
+std::span<const std::byte> datagram_batch::bytes(std::size_t index) const noexcept {
+  const mmsghdr& its = call_in(memory_.get(), index);
+  return {static_cast<const std::byte*>(its.msg_hdr.msg_iov->iov_base),
+          std::min<std::size_t>(its.msg_len, largest_)};
+}
+ip_endpoint datagram_batch::endpoint(std::size_t index) const noexcept {
+  return coracle::detail::from_sockaddr(
+      *static_cast<const sockaddr_storage*>(call_in(memory_.get(), index).msg_hdr.msg_name));
+}
+bool datagram_batch::is_cut(std::size_t index) const noexcept {
+  return (call_in(memory_.get(), index).msg_hdr.msg_flags & MSG_TRUNC) != 0;
+}
+
+void datagram_batch::add(const ip_endpoint& destination, std::span<const std::byte> bytes) {
+  CORACLE_REQUIRE(!is_full(), "a datagram was added to a datagram_batch that is full: send it first");
+  CORACLE_REQUIRE(bytes.size() <= largest_, "a datagram is longer than its datagram_batch was made for");
+  mmsghdr& its = calls_in(memory_.get())[size_++];
+  its.msg_hdr.msg_namelen =
+      coracle::detail::to_sockaddr(destination, *static_cast<sockaddr_storage*>(its.msg_hdr.msg_name));
+  its.msg_hdr.msg_iov->iov_len = bytes.size();
+  its.msg_hdr.msg_flags = 0;
+  its.msg_len = static_cast<unsigned>(bytes.size());
+  if (!bytes.empty()) std::memcpy(its.msg_hdr.msg_iov->iov_base, bytes.data(), bytes.size());
+}
+/// The messages keep their memory, so those that remain change places with those that go.
+void datagram_batch::remove_first(std::size_t count) noexcept {
+  mmsghdr* const calls = calls_in(memory_.get());
+  std::rotate(calls, calls + count, calls + size_);
+  size_ -= count;
+}
+void datagram_batch::prepare_to_receive() noexcept {
+  size_ = 0;
+  for (std::size_t i = 0; i != capacity_; ++i) {
+    mmsghdr& its = calls_in(memory_.get())[i];
+    its.msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+    its.msg_hdr.msg_iov->iov_len = largest_;
+  }
+}
+
+recv_batch_operation::recv_batch_operation(socket& receiver, datagram_batch& into, stop_token token) noexcept
+    : io_operation(receiver.descriptor_, io_opcode::receive_batch, into.memory_.get(), into.capacity_,
+                   std::move(token)),
+      into_(into) {
+  into.prepare_to_receive();
+}
+std::size_t recv_batch_operation::await_resume() {
+  into_.size_ = static_cast<std::size_t>(take_result("cannot receive datagrams"));
+  return into_.size_;
+}
+
+send_batch_operation::send_batch_operation(socket& sender, datagram_batch& from, stop_token token) noexcept
+    : io_operation(sender.descriptor_, io_opcode::send_batch, from.memory_.get(), from.size_,
+                   std::move(token)),
+      from_(from) {
+  CORACLE_REQUIRE(from.size_ != 0, "an empty datagram_batch was to be sent");
+}
+std::size_t send_batch_operation::await_resume() {
+  const auto sent = static_cast<std::size_t>(take_result("cannot send datagrams"));
+  from_.remove_first(sent);
+  return sent;
+}
+}  // namespace coracle::net

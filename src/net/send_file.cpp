@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+
+#include <coracle/net/send_file.hpp>
+
+namespace coracle::net {
+void detail::read_ahead(const readable_file& file, std::uint64_t offset, std::size_t size) noexcept {
+  // Only a hint, and of no effect for a simulated file, whose descriptor the system does not know.
+  ::posix_fadvise(file.native_handle(), static_cast<off_t>(offset), static_cast<off_t>(size),
+                  POSIX_FADV_WILLNEED);
+}
+}  // namespace coracle::net
