@@ -6,10 +6,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace coracle_test {
 /// A folder that is removed with all that is in it.
@@ -37,7 +38,8 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
   std::ofstream(path) << text;
 }
 inline std::string text_of(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return std::move(text).str();
 }
 }  // namespace coracle_test
