@@ -32,8 +32,7 @@ class Coroutine:
         self.function = function
         self.parent = None  # a Coroutine
         self.via = None  # what stands between it and its parent, or is its root: a Continuation
-        self.children = []
-        self.waits = []
+        self.children = self.waits = ()  # lists where there are some: most coroutines have at most one of the two
         self.thread = None  # that runs it
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
@@ -273,7 +272,7 @@ class Process:
             if coroutine is not None:
                 wait = Wait(node, operation)
                 if wait.check():
-                    coroutine.waits.append(wait)
+                    coroutine.waits = [*coroutine.waits, wait]
 
     @staticmethod
     def _kind_of(value):
@@ -372,6 +371,8 @@ class Process:
                 parent = self.owner_of(address)
         if parent is not None and not (parent is coroutine or coroutine.children and _is_below(parent, coroutine)):
             coroutine.parent = parent
+            if not parent.children:
+                parent.children = []
             parent.children.append(coroutine)
         return True
 
