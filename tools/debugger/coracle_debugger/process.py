@@ -523,11 +523,13 @@ def _local_at(frame, address, thread):
 
 
 def is_blocked_by_coracle(thread):
-    """Whether a thread is inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
-    return _on_thread(thread, _is_called_by_coracle)
+    """Whether a thread sleeps inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
+    return _on_thread(thread, _sleeps_in_coracle)
 
 
-def _is_called_by_coracle(frame):
+def _sleeps_in_coracle(frame):
+    if not re.search("syscall|futex|wait|poll|sleep", frame.name() or ""):
+        return False  # it may be on its way back to the program
     for _ in range(_MOST_FRAMES):
         if frame is None or not frame.is_valid():
             return False
