@@ -332,41 +332,41 @@ class search {
   std::map<address, std::vector<const live_coroutine*>> referring_;
 };
 
-/// Returns nothing if there are none.
-std::string text_of_live_coroutines() {
+struct listing {
+  std::string text;  ///< the coroutines, or why they are not known
+  bool has_any = false;
+};
+listing list_live_coroutines() {
 #if CORACLE_ADDRESS_SANITIZER() || defined(__SANITIZE_THREAD__) || CORACLE_HAS_FEATURE(thread_sanitizer)
-  return "coroutines are not listed under a sanitizer\n";
+  return {"coroutines are not listed under a sanitizer\n"};
 #else
-  return own_symbols::with([](symbols& names) -> std::string {
-    if (!names.has_any()) return "the program has no symbol table, so its coroutines are not known\n";
+  return own_symbols::with([](symbols& names) -> listing {
+    if (!names.has_any()) return {"the program has no symbol table, so its coroutines are not known\n"};
     const search found(names);
-    return found.empty() ? std::string() : found.text();
+    if (found.empty()) return {"0 coroutines\n"};
+    return {found.text(), true};
   });
 #endif
 }
 }  // namespace
 
 void tell_live_coroutines() noexcept {
-  CORACLE_TRY() { std::fputs(text_of_live_coroutines().c_str(), stderr); }
+  CORACLE_TRY() { std::fputs(list_live_coroutines().text.c_str(), stderr); }
   CORACLE_CATCH_ALL() {}  // without memory there is no report
 }
 }  // namespace detail
 
-std::string live_coroutines() {
-  std::string text = detail::text_of_live_coroutines();
-  return text.empty() ? "0 coroutines\n" : text;
-}
+std::string live_coroutines() { return detail::list_live_coroutines().text; }
 
 void report_live_coroutines_at_exit() noexcept {
-  static const bool is_registered =
+  [[maybe_unused]] static const bool is_registered =
       std::atexit([] {
         CORACLE_TRY() {
-          const std::string text = detail::text_of_live_coroutines();
-          if (!text.empty())
-            std::fputs(("coracle: the program ends, and nobody will resume\n" + text).c_str(), stderr);
+          const detail::listing found = detail::list_live_coroutines();
+          if (found.has_any)
+            std::fputs(("coracle: the program ends, and nobody will resume\n" + found.text).c_str(), stderr);
         }
         CORACLE_CATCH_ALL() {}  // without memory there is no report
       }) == 0;
-  static_cast<void>(is_registered);
 }
 }  // namespace coracle

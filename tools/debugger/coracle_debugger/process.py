@@ -33,8 +33,7 @@ class Coroutine:
         self.function = function
         self.parent = None  # a Coroutine
         self.via = None  # what stands between it and its parent, or is its root: a Continuation
-        self.children = []
-        self.waits = []
+        self.children = self.waits = ()  # lists where there are some: most coroutines have at most one of the two
         self.thread = None  # that runs it
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
@@ -274,7 +273,7 @@ class Process:
             if coroutine is not None:
                 wait = Wait(node, operation)
                 if wait.check():
-                    coroutine.waits.append(wait)
+                    coroutine.waits = [*coroutine.waits, wait]
 
     @staticmethod
     def _kind_of(value):
@@ -373,6 +372,8 @@ class Process:
                 parent = self.owner_of(address)
         if parent is not None and not (parent is coroutine or coroutine.children and _is_below(parent, coroutine)):
             coroutine.parent = parent
+            if not parent.children:
+                parent.children = []
             parent.children.append(coroutine)
         return True
 
@@ -523,11 +524,13 @@ def _local_at(frame, address, thread):
 
 
 def is_blocked_by_coracle(thread):
-    """Whether a thread is inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
-    return _on_thread(thread, _is_called_by_coracle)
+    """Whether a thread sleeps inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
+    return _on_thread(thread, _sleeps_in_coracle)
 
 
-def _is_called_by_coracle(frame):
+def _sleeps_in_coracle(frame):
+    if not re.search("syscall|futex|wait|poll|sleep", frame.name() or ""):
+        return False  # it may be on its way back to the program
     for _ in range(_MOST_FRAMES):
         if frame is None or not frame.is_valid():
             return False
