@@ -20,7 +20,7 @@ class alignas(64) shared_queues {
     const small_mutex_lock lock{mutex_};
     (target.head ? target.tail->next : target.head) = &item;
     target.tail = &item;
-    plain<std::uint32_t>& size = sizes_[index_of(at)];
+    plain<std::uint32_t>& size = lengths_[index_of(at)].size;
     if (size == 0) mark(at, true);
     size = size + 1;
     then();
@@ -32,7 +32,8 @@ class alignas(64) shared_queues {
     if (!has(from)) return nullptr;
     queue& source = queues_[index_of(from)];
     const small_mutex_lock lock{mutex_};
-    const std::uint32_t size = sizes_[index_of(from)];
+    plain<std::uint32_t>& left = lengths_[index_of(from)].size;
+    const std::uint32_t size = left;
     if (size == 0) return nullptr;
     resumption* const first = source.head;
     source.head = first->next;
@@ -42,7 +43,7 @@ class alignas(64) shared_queues {
       if (!put(*source.head)) break;
       source.head = next;
     }
-    sizes_[index_of(from)] = size - taken;
+    left = size - taken;
     if (size == taken) mark(from, false);
     return first;
   }
@@ -67,6 +68,9 @@ class alignas(64) shared_queues {
     plain<resumption*> head = nullptr;
     plain<resumption*> tail = nullptr;
   };
+  struct length {
+    plain<std::uint32_t> size = 0;
+  };
   static constexpr std::size_t index_of(priority which) noexcept { return static_cast<std::size_t>(which); }
   static constexpr std::uint32_t bit_of(priority which) noexcept { return 1u << index_of(which); }
   void mark(priority which, bool has_some) noexcept {
@@ -79,8 +83,8 @@ class alignas(64) shared_queues {
   // Each push writes the first cache line. Each worker reads waiting_ at every turn, so it has a line of its
   // own, written only when a queue becomes empty, or is no longer empty.
   small_mutex mutex_;
-  plain<std::uint32_t> sizes_[3] = {};
-  queue queues_[3];  // by priority, like sizes_
+  length lengths_[3];  // by priority, like queues_; apart from them, so that all fit into the line
+  queue queues_[3];
   alignas(64) atomic<std::uint32_t> waiting_{0};
 };
 }  // namespace coracle::detail

@@ -81,6 +81,30 @@ TEST_CASE("fork_queue: what was taken back the fast way can be put in again wher
   CHECK(queue.is_empty());
 }
 
+TEST_CASE("fork_queue: a turn has started work if the depth has changed or a start was noted") {
+  fork_queue queue;
+  resumption item;
+  queue.begin_turn();
+  CHECK_FALSE(queue.has_started_work());
+  queue.push(item);
+  CHECK(queue.has_started_work());
+  CHECK(queue.begin_turn() == queue.depth());
+  CHECK_FALSE(queue.has_started_work());
+  CHECK(queue.take_back(item));
+  CHECK(queue.has_started_work());
+  queue.push(item);
+  CHECK_FALSE(queue.has_started_work());
+  queue.note_start();
+  CHECK(queue.has_started_work());
+  queue.begin_turn();
+  CHECK_FALSE(queue.has_started_work());
+  if (asymmetric_fence{}.is_free()) {
+    queue.push_again(queue.take_back_fast(item));
+    CHECK(queue.has_started_work());
+  }
+  CHECK(queue.take_back(item));
+}
+
 TEST_CASE("fork_queue: what does not fit is the owner's alone, before what does") {
   fork_queue queue;
   std::vector<resumption> items(capacity + 2);

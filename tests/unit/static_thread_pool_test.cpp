@@ -251,12 +251,12 @@ struct scheduled_tree {
     const counted me{*this};
     if (depth == 0) co_return co_await leaf();
     coracle::async_scope scope;
-    int sum = 0;
-    const auto add = [&]() -> task<> { sum += co_await leaves_by_spawn(depth - 1); };
-    scope.spawn(pool, add());
-    scope.spawn(pool, add());
+    int left = 0, right = 0;
+    const auto count = [&](int& sum) -> task<> { sum = co_await leaves_by_spawn(depth - 1); };
+    scope.spawn(pool, count(left));
+    scope.spawn(pool, count(right));
     co_await scope.join();
-    co_return sum;
+    co_return left + right;
   }
 };
 TEST_CASE("static_thread_pool: a tree that schedules each of its calls unfolds depth first") {
