@@ -12,15 +12,17 @@
 #include <vector>
 
 #include "../support/detached.hpp"
+#include "../support/is_free.hpp"
 #include "../support/stoppable.hpp"
 
 namespace {
 using coracle::async_semaphore;
 using coracle::async_shared_mutex;
 using coracle_test::detached;
+using coracle_test::is_free;
 using coracle_test::run_stoppable_on;
 
-struct mutex {
+struct one_mutex {
   bool try_lock() { return lock.try_lock(); }
   void unlock() { lock.unlock(); }
   auto enter() { return lock.lock_async(); }
@@ -32,23 +34,17 @@ struct semaphore_of_one {
   auto enter() { return lock.acquire(); }
   async_semaphore lock{1};
 };
-struct writers {
+struct one_writer_lock {
   bool try_lock() { return lock.try_lock(); }
   void unlock() { lock.unlock(); }
   auto enter() { return lock.lock_async(); }
   async_shared_mutex lock;
 };
-#define LOCKS mutex, semaphore_of_one, writers
+#define LOCKS one_mutex, semaphore_of_one, one_writer_lock
 
-template <class Lock>
-bool is_free(Lock& lock) {
-  const bool taken = lock.try_lock();
-  if (taken) lock.unlock();
-  return taken;
-}
 /// Keeps the lock; the test unlocks.
 template <class Lock>
-detached enter_on(coracle::run_loop& loop, Lock& lock, std::vector<int>& log, int name) {
+detached enter_and_log_on(coracle::run_loop& loop, Lock& lock, std::vector<int>& log, int name) {
   co_await loop.schedule();
   co_await lock.enter();
   log.push_back(coracle::current_executor() == &loop ? name : -name);
@@ -59,7 +55,7 @@ TEST_CASE_TEMPLATE("locks: a waiter takes a lock where it runs, and others may t
   Lock lock;
   std::vector<int> log;
   REQUIRE(lock.try_lock());
-  enter_on(loop, lock, log, 1);
+  enter_and_log_on(loop, lock, log, 1);
   CHECK(loop.run_one());
   lock.unlock();
   CHECK(log.empty());
@@ -76,8 +72,8 @@ TEST_CASE_TEMPLATE("locks: a waiter that comes too late is the first again", Loc
   Lock lock;
   std::vector<int> log;
   REQUIRE(lock.try_lock());
-  enter_on(loop, lock, log, 1);
-  enter_on(loop, lock, log, 2);
+  enter_and_log_on(loop, lock, log, 1);
+  enter_and_log_on(loop, lock, log, 2);
   CHECK(loop.run_pending() == 2);
   lock.unlock();
   REQUIRE(lock.try_lock());
@@ -98,12 +94,12 @@ TEST_CASE_TEMPLATE("locks: unlocking wakes no other while a waiter is on its way
   Lock lock;
   std::vector<int> log;
   REQUIRE(lock.try_lock());
-  enter_on(loop, lock, log, 1);
-  enter_on(loop, lock, log, 2);
+  enter_and_log_on(loop, lock, log, 1);
+  enter_and_log_on(loop, lock, log, 2);
   CHECK(loop.run_pending() == 2);
   lock.unlock();
   for (int i = 0; i != 3; ++i) CHECK(is_free(lock));
-  enter_on(loop, lock, log, 3);
+  enter_and_log_on(loop, lock, log, 3);
   CHECK(loop.run_pending() == 2);  // the first, and the start of the third, which waits
   CHECK(log == std::vector{1});
   for (int name = 2; name != 4; ++name) {
@@ -120,13 +116,13 @@ TEST_CASE_TEMPLATE("locks: a waiter that is on its way is overtaken 1024 times a
   Lock lock;
   std::vector<int> log;
   REQUIRE(lock.try_lock());
-  enter_on(loop, lock, log, 1);
+  enter_and_log_on(loop, lock, log, 1);
   CHECK(loop.run_one());
   lock.unlock();
   int overtakings = 0;
   while (is_free(lock)) ++overtakings;
   CHECK(overtakings == 1024);
-  enter_on(loop, lock, log, 2);
+  enter_and_log_on(loop, lock, log, 2);
   CHECK(loop.run_pending() == 2);
   CHECK(log == std::vector{1});
   lock.unlock();
@@ -140,7 +136,7 @@ TEST_CASE_TEMPLATE("locks: a waiter that has come too late four times is handed 
   Lock lock;
   std::vector<int> log;
   REQUIRE(lock.try_lock());
-  enter_on(loop, lock, log, 1);
+  enter_and_log_on(loop, lock, log, 1);
   CHECK(loop.run_one());
   for (int i = 0; i != 4; ++i) {
     lock.unlock();
@@ -251,12 +247,14 @@ TEST_CASE_TEMPLATE("locks: a waiter that loses its choice on its way takes nothi
   CHECK(is_free(right));
 }
 
+#undef LOCKS
+
 TEST_CASE("async_semaphore of one: of permits that are released together one can be overtaken") {
   coracle::run_loop loop;
   semaphore_of_one at;
   std::vector<int> log;
   REQUIRE(at.try_lock());
-  for (int name = 1; name != 5; ++name) enter_on(loop, at, log, name);
+  for (int name = 1; name != 5; ++name) enter_and_log_on(loop, at, log, name);
   CHECK(loop.run_pending() == 4);
   at.lock.release(3);
   CHECK(at.try_lock());
@@ -279,8 +277,8 @@ TEST_CASE(
   semaphore_of_one at;
   std::vector<int> log;
   REQUIRE(at.try_lock());
-  enter_on(loop, at, log, 1);
-  enter_on(loop, at, log, 2);
+  enter_and_log_on(loop, at, log, 1);
+  enter_and_log_on(loop, at, log, 2);
   CHECK(loop.run_pending() == 2);
   at.lock.release();
   at.lock.release();
@@ -300,7 +298,7 @@ TEST_CASE(
   semaphore_of_one at;
   std::vector<int> log;
   REQUIRE(at.try_lock());
-  enter_on(loop, at, log, 1);
+  enter_and_log_on(loop, at, log, 1);
   CHECK(loop.run_pending() == 1);
   at.lock.release(3);
   CHECK(at.try_lock());
@@ -311,7 +309,7 @@ TEST_CASE(
 }
 
 /// The names of readers are small letters, those of writers capitals.
-detached wait_on(coracle::run_loop& loop, async_shared_mutex& mutex, std::string& log, char name) {
+detached lock_on_loop(coracle::run_loop& loop, async_shared_mutex& mutex, std::string& log, char name) {
   co_await loop.schedule();
   if (name >= 'a') {
     co_await mutex.lock_shared_async();
@@ -326,7 +324,7 @@ TEST_CASE("async_shared_mutex: readers behind a reader that was woken enter with
   async_shared_mutex mutex;
   std::string log;
   REQUIRE(mutex.try_lock());
-  for (const char name : {'a', 'b', 'C', 'd'}) wait_on(loop, mutex, log, name);
+  for (const char name : {'a', 'b', 'C', 'd'}) lock_on_loop(loop, mutex, log, name);
   CHECK(loop.run_pending() == 4);
   mutex.unlock();
   CHECK(loop.run_one());
@@ -352,7 +350,7 @@ TEST_CASE("async_shared_mutex: a reader that comes while a writer has the lock i
   async_shared_mutex mutex;
   std::string log;
   REQUIRE(mutex.try_lock());
-  wait_on(loop, mutex, log, 'a');
+  lock_on_loop(loop, mutex, log, 'a');
   CHECK(loop.run_one());
   mutex.unlock();
   REQUIRE(mutex.try_lock());
@@ -370,7 +368,7 @@ TEST_CASE("async_shared_mutex: a writer that is on its way is overtaken by reade
   async_shared_mutex mutex;
   std::string log;
   REQUIRE(mutex.try_lock());
-  wait_on(loop, mutex, log, 'A');
+  lock_on_loop(loop, mutex, log, 'A');
   CHECK(loop.run_one());
   mutex.unlock();
   int readers = 0;
@@ -393,8 +391,8 @@ TEST_CASE("async_shared_mutex: readers beside a writer that comes in vain keep i
   async_shared_mutex mutex;
   std::string log;
   REQUIRE(mutex.try_lock());
-  wait_on(loop, mutex, log, 'A');
-  wait_on(loop, mutex, log, 'b');
+  lock_on_loop(loop, mutex, log, 'A');
+  lock_on_loop(loop, mutex, log, 'b');
   CHECK(loop.run_pending() == 2);
   mutex.unlock();
   REQUIRE(mutex.try_lock_shared());

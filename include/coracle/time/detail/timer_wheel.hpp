@@ -97,7 +97,10 @@ class timer_wheel {
 inline void timer_wheel::place(timer_node& node) noexcept {
   const position p = position_of(node.deadline);
   slot& its = slots_[p.level][p.index];
-  if ((used_slots_[p.level] >> p.index & 1) == 0) {
+  const std::uint64_t bit = std::uint64_t{1} << p.index;
+  if ((used_slots_[p.level] & bit) == 0) {
+    used_slots_[p.level] |= bit;
+    used_levels_ = used_levels_ | 1u << p.level;
     ::new (static_cast<void*>(&its)) slot{{&its.nodes, &its.nodes}, node.deadline};
   } else if (node.deadline < its.earliest) {
     its.earliest = node.deadline;
@@ -106,8 +109,6 @@ inline void timer_wheel::place(timer_node& node) noexcept {
   node.previous = its.nodes.previous;
   its.nodes.previous->next = &node;
   its.nodes.previous = &node;
-  used_slots_[p.level] |= std::uint64_t{1} << p.index;
-  used_levels_ = used_levels_ | 1u << p.level;
 }
 
 inline void timer_wheel::remove(timer_node& node) noexcept {
