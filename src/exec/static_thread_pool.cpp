@@ -45,6 +45,8 @@ class static_thread_pool::shared_state {
   shared_state(static_thread_pool& pool, std::size_t threads);
   ~shared_state();
 
+  /// Runs what is queued, and what that posts, then joins the threads. Required before the destructor.
+  void stop() noexcept;
   void post(resumption& item) noexcept;
   void post_scheduled(resumption& item) noexcept;
   void post_shared(resumption& item, priority at) noexcept;
@@ -124,7 +126,6 @@ class static_thread_pool::shared_state {
   [[nodiscard]] bool work_is_queued() const noexcept;
   [[nodiscard]] bool needs_help(const worker& me) noexcept;
   bool wait_for_work(worker& me) noexcept;
-  void stop() noexcept;
 
   static_thread_pool& pool_;
   level_executor high_{*this, priority::high}, low_{*this, priority::low};
@@ -154,7 +155,6 @@ static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::si
 }
 
 static_thread_pool::shared_state::~shared_state() {
-  stop();
   CORACLE_REQUIRE(!work_is_queued(),
                   "a coroutine was posted to a static_thread_pool that is being destroyed");
 }
@@ -410,6 +410,8 @@ static_thread_pool::static_thread_pool(std::size_t threads)
 static_thread_pool::~static_thread_pool() {
   CORACLE_REQUIRE(!detail::this_thread().forks || detail::this_thread().forks->place() != this,
                   "deadlock: a static_thread_pool was destroyed on one of its own threads");
+  // While state_ still points there, since what runs now posts to this pool: libc++'s ~unique_ptr() clears it first.
+  state_->stop();
 }
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
 void static_thread_pool::post_scheduled(resumption& item) noexcept { state_->post_scheduled(item); }
