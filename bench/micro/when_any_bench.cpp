@@ -82,7 +82,7 @@ task<long> task_that_is_cancelled(long n) {
   }
   co_return sum;
 }
-/// The loser is a coroutine, which ends by an exception.
+/// The loser is a coroutine, which is destroyed where it waits.
 void when_any_task_cancelled(benchmark::State& state) {
   const coracle::stop_source source;
   measure(state, 10'000, [&](long n) {

@@ -161,6 +161,29 @@ void stop_against_child_of_scope() {
   model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
   model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task that joins");
 }
+/// A child fails and stops its sibling while the scope is joined, and the joiner stopped.
+void stop_of_joiner_against_failure() {
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log child;
+  std::coroutine_handle<> failing, joining;
+  char end = ' ';
+  int ended = 0;
+  const auto joins = [&]() -> task<> {
+    coracle::async_scope scope;
+    scope.spawn(waits(child, never));
+    scope.spawn(fails(failing));
+    co_await hand_out{joining};
+    co_await scope.join();
+  };
+  end_of(joins(), source.get_token(), end, ended);
+  model_thread other{[&] { coracle::resume(failing); }};
+  coracle::resume(joining);
+  source.request_stop();
+  other.join();
+  model_expect(ended == 1 && end == 'e', "it ends once, with the error");
+  model_expect(child.destroyed == 1 && child.handled == 0, "the sibling is destroyed once");
+}
 /// The body runs it.
 class place final : public coracle::executor {
  public:
@@ -256,6 +279,7 @@ int main(int argc, char** argv) {
   run.check("stopped: a loser against a request from outside", 3, loser_against_stop);
   run.check("stopped: a loser", run.all, loser_alone);
   run.check("stopped: a joiner against a child of its scope", 3, stop_against_child_of_scope);
+  run.check("stopped: a joiner against a failure in its scope", 3, stop_of_joiner_against_failure);
   run.check("stopped: a joiner on another thread", 3, stop_of_joiner_elsewhere);
   run.check("stopped: a scope and its joiner", 3, stop_of_scope_and_of_joiner);
   run.check("stopped: with_scope against a request", 3, stop_against_with_scope);

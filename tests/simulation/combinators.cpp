@@ -1,11 +1,13 @@
 // tests/simulation/combinators.cpp -- when_all and when_any join all children and lose no error.
 // SPDX-License-Identifier: MIT
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/error_group.hpp>
 #include <coracle/sync/async_auto_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #include <vector>
 
 #include "world.hpp"
@@ -35,13 +37,19 @@ class workers {
   explicit workers(world& its_world) : w(its_world) {}
   task<int> work(int number) {
     ++begun;
-    try {
-      for (unsigned i = w.below(4); i != 0; --i) co_await w.pause();
-    } catch (const coracle::operation_cancelled&) {
-      if (w.one_in(4)) fail(number);  // what it does then to clean up
-      ++cancelled;
-      throw;
+    bool over = false;
+    const auto on_stop = coracle::on_scope_exit([&] { cancelled += over ? 0 : 1; });
+    for (unsigned i = w.below(4); i != 0; --i) co_await w.pause();
+    if (w.one_in(2)) {
+      try {
+        co_await coracle::throwing(w.pause());
+      } catch (const coracle::operation_cancelled&) {
+        over = w.one_in(4);
+        if (over) fail(number);  // what it does then to clean up
+        throw;
+      }
     }
+    over = true;
     if (w.one_in(6)) fail(number);
     ended.push_back(number);
     co_return number;

@@ -9,6 +9,7 @@
 #include <coracle/time/rate_limiter.hpp>
 #include <coracle/time/retry.hpp>
 #include <coracle/time/timeout.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #include <vector>
 
 #include "world.hpp"
@@ -81,14 +82,11 @@ class attempts {
   task<int> operator()() {
     const int number = ++begun;
     ++running;
-    try {
+    {
+      const auto on_end = coracle::on_scope_exit([this] { --running; });
       co_await w.pause();
       co_await coracle::sleep_for(w.a_while());
-    } catch (...) {
-      --running;
-      throw;
     }
-    --running;
     if (w.one_in(2)) {
       ++failed;
       throw scenario_error(number);

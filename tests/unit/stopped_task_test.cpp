@@ -94,7 +94,7 @@ task<int> wait_below_named(trace& t, const async_manual_reset_event& event) {
   co_return 5;
 }
 const std::vector innermost_first{1, 2, 3, 4, 5};
-task<> wait_for(const async_manual_reset_event& event) { co_await event; }
+task<> wait_in_task(const async_manual_reset_event& event) { co_await event; }
 
 // ---- as_outcome --------------------------------------------------------------------------------------
 
@@ -752,7 +752,7 @@ TEST_CASE("stopped task: a loser that has been stopped by a request of its own s
   bool handled = false;
   const auto loser = [&]() -> task<> {
     try {
-      co_await with_stop(wait_for(never), own.get_token());  // the race cannot stop this
+      co_await with_stop(wait_in_task(never), own.get_token());  // the race cannot stop this
     } catch (const operation_cancelled& cancelled) {
       handled = cancelled.reason() == stop_reason::requested;
     }

@@ -13,6 +13,7 @@
 #include <coracle/streams/stages.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
+#include <coracle/utility/on_scope_exit.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -54,14 +55,13 @@ struct jobs {
     ++running;
     most = std::max(most, running);
     started.push_back(n);
-    try {
-      co_await may_end[i];
-    } catch (const coracle::operation_cancelled&) {
+    bool over = false;
+    const auto on_end = coracle::on_scope_exit([&] {
       --running;
-      ++cancelled;
-      throw;
-    }
-    --running;
+      cancelled += over ? 0 : 1;
+    });
+    co_await may_end[i];
+    over = true;
     co_return 10 * n;
   }
   auto starter() {
@@ -178,6 +178,29 @@ TEST_CASE("buffered: what does not obey the stop request is waited for") {
   CHECK_FALSE(ended);
   slow_may_end.set();
   CHECK(ended);
+}
+
+TEST_CASE("buffered: what a pipeline that needs no more stops is destroyed where it waits") {
+  async_manual_reset_event never;
+  bool handled = false;
+  int destroyed = 0;
+  const auto work = [&](int n) -> task<int> {
+    if (n == 0) co_return 0;
+    const auto on_end = coracle::on_scope_exit([&] { ++destroyed; });
+    try {
+      co_await never;
+    } catch (const coracle::operation_cancelled&) {
+      handled = true;
+      throw;
+    }
+    co_return n;
+  };
+  ints seen;
+  const auto see = [&seen](int n) { seen.push_back(n); };
+  coracle::sync_wait(counting(0, 3) | map(work) | buffered(3) | take(1) | for_each(see));
+  CHECK(seen == ints{0});
+  CHECK(destroyed == 2);
+  CHECK_FALSE(handled);
 }
 
 TEST_CASE("buffered: an element's error comes in its turn, and stops and joins the others") {

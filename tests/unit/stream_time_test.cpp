@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <coracle/channels/channel.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/generators/async_generator.hpp>
 #include <coracle/streams/buffered.hpp>
@@ -149,7 +150,7 @@ TEST_CASE(
   int stopped = 0;
   const auto work = [&](int n) -> task<int> {
     try {
-      co_await coracle::sleep_for(n == 2 ? 1h : 10ms);
+      co_await coracle::throwing(coracle::sleep_for(n == 2 ? 1h : 10ms));
     } catch (const coracle::operation_cancelled&) {
       ++stopped;
       throw;

@@ -90,7 +90,7 @@ class Continuation:
 
     def scope(self):
         """The address of the async_scope that has spawned it."""
-        return self._word_of_child("scope")
+        return memory.word(self.address + 16) if self.text == "async_scope" else None  # the promise begins with it
 
     def is_joined_by(self, coroutine):
         """Whether the coroutine waits for all children of that scope. Always false without debug information."""
@@ -111,7 +111,7 @@ def _place_in_child(member):
     except gdb.error:
         return None
     place = functions.find_field(child, member)
-    base = next((field for field in child.fields() if "callback_frame" in str(field.name)), None)
+    base = next((field for field in child.fields() if re.search("callback_frame|scope_frame", str(field.name))), None)
     return place[0] - base.bitpos // 8 if place and base is not None else None
 
 

@@ -10,10 +10,12 @@
 namespace coracle::detail {
 /// All children of a pipeline. The coroutine at its end owns them, and stops and joins them on every way out,
 /// so no stage has to be joined separately, and no source outlives its pipeline.
-class stream_children {
+class stream_children : shared_frame {
  public:
   /// Throws std::bad_alloc. Requires: `outer` lives longer.
-  explicit stream_children(const environment& outer) : inherited_(outer) {
+  explicit stream_children(const environment& outer)
+      : shared_frame(&never_resumed, &functions), inherited_(outer) {
+    promise().set_environment(&inherited_);
     // Before anything runs: a pump that could not allocate for its wait could not notify the consumer.
     inherited_.prepare_for_waits();
   }
@@ -25,7 +27,7 @@ class stream_children {
                     "request a stop");
   }
 
-  [[nodiscard]] const environment& inherited() const noexcept { return inherited_; }
+  using shared_frame::inherited_by_children;
   void one_begins() noexcept { running_.add_one(); }
   void one_ended() noexcept {
     if (running_.count_down(1)) running_.continue_parent();
@@ -35,6 +37,14 @@ class stream_children {
   join_operation stop_and_join() noexcept;
 
  private:
+  /// What the pipeline itself has stopped is not needed any more.
+  static awaiting_frame above(shared_promise& self, stop_reason why) noexcept {
+    if (static_cast<stream_children&>(from(self)).inherited_.requested_here(why))
+      return {nullptr, awaiting_frame::kind::quiet};
+    return {};
+  }
+  static constexpr shared_promise::functions functions{&shared_promise::ignore_failure, &above};
+
   countdown running_{1};  // one for join(), until that is awaited
   subtree inherited_;
 };
@@ -92,21 +102,18 @@ class stream_child {
   }
 
  private:
-  struct running : callback_frame {
+  using frame = basic_callback_frame<member_promise<stream_children>>;
+  struct running : frame {
     running(Derived& place, Awaitable&& value,
             stream_children& all) noexcept(std::is_nothrow_move_constructible_v<Awaitable>)
-        : callback_frame(&resumed, &all.inherited()),
-          owner(place),
-          together(all),
-          work(static_cast<Awaitable&&>(value)) {}
-    static void resumed(callback_frame* self) { static_cast<running*>(self)->end(); }
+        : frame(&resumed, &all), owner(place), work(static_cast<Awaitable&&>(value)) {}
+    static void resumed(frame* self) { static_cast<running*>(self)->end(); }
     void end() noexcept {
-      stream_children& all = together;
+      stream_children& all = *this->promise().together;
       owner.over();
       all.one_ended();
     }
     Derived& owner;
-    stream_children& together;
     child<Awaitable> work;
   };
   std::optional<running> running_;
