@@ -1,6 +1,7 @@
-// src/core/operation_cancelled.cpp -- the text of each reason.
+// src/core/operation_cancelled.cpp -- how work that was stopped throws, and the text of each reason.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/operation_cancelled.hpp>
+#include <new>
 
 namespace coracle {
 const char* operation_cancelled::what() const noexcept {
@@ -17,4 +18,11 @@ const char* operation_cancelled::what() const noexcept {
       return "operation cancelled";
   }
 }
+
+#if CORACLE_EXCEPTIONS()
+void detail::throw_cancelled(stop_reason why) {
+  if (why == stop_reason::out_of_memory) throw std::bad_alloc();
+  throw operation_cancelled{why};
+}
+#endif
 }  // namespace coracle

@@ -10,10 +10,9 @@ late_start::late_start(start_function* start, std::coroutine_handle<> suspended,
   resumption::handle = callback_frame::handle();
 }
 
-bool late_start::after_others(void* operation, start_function* start, std::coroutine_handle<> suspended,
-                              const environment* inherited) noexcept {
-  return give_way(*::new (operation) late_start(start, suspended, inherited)) ||
-         start(operation, suspended, inherited);
+bool late_start::post(void* operation, start_function* start, std::coroutine_handle<> suspended,
+                      const environment* inherited) noexcept {
+  return give_way(*::new (operation) late_start(start, suspended, inherited));
 }
 
 void late_start::run(callback_frame* self) {

@@ -4,7 +4,6 @@
 #include <coracle/base/check.hpp>
 #include <cstdint>
 #include <exception>
-#include <new>
 
 namespace coracle {
 /// Why work is to stop.
@@ -34,12 +33,16 @@ class operation_cancelled : public std::exception {
 };
 
 namespace detail {
+#if CORACLE_EXCEPTIONS()
+/// Throws operation_cancelled; std::bad_alloc for out_of_memory.
+[[noreturn]] CORACLE_COLD() void throw_cancelled(stop_reason why);
+#else
 [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void throw_cancelled(stop_reason why) {
-  if (why == stop_reason::out_of_memory) CORACLE_THROW(std::bad_alloc(), "no memory for a stop source");
-  CORACLE_THROW(
-      operation_cancelled{why},
-      "a program without exceptions took the result of work that was stopped: put as_outcome() around it, "
-      "or as_io_result() around an I/O operation");
+  fail(why == stop_reason::out_of_memory
+           ? "no memory for a stop source"
+           : "a program without exceptions took the result of work that was stopped: put as_outcome() "
+             "around it, or as_io_result() around an I/O operation");
 }
+#endif
 }  // namespace detail
 }  // namespace coracle

@@ -192,7 +192,19 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    const environment* const inherited = detail::environment_of(suspended);
+    return start_or_wait(suspended, detail::environment_of(suspended));
+  }
+
+ protected:
+  using arrival = detail::shared_end::arrival;
+  std::coroutine_handle<promise_type> body_;
+
+ private:
+  friend wait_type;
+  CORACLE_TRANSFER_ABI()
+  CORACLE_NOINLINE()
+  std::coroutine_handle<> start_or_wait(std::coroutine_handle<> suspended,
+                                        const environment* inherited) noexcept {
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
       this->refuse(suspended, *inherited);
       return transfer_to(suspended);
@@ -209,13 +221,6 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
     if (found == arrival::waits) return std::noop_coroutine();
     return found == arrival::starts ? transfer_to(body) : transfer_to(suspended);
   }
-
- protected:
-  using arrival = detail::shared_end::arrival;
-  std::coroutine_handle<promise_type> body_;
-
- private:
-  friend wait_type;
   bool try_now() const noexcept { return !body_ || body_.promise().has_ended(); }
   bool enqueue() noexcept {
     arrival& found = *found_;

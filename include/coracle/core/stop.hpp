@@ -88,11 +88,7 @@ class stop_token {
   template <class>
   friend class stop_callback;
   explicit stop_token(detail::stop_point* lent_or_kept) noexcept : state_(lent_or_kept) {}
-  static detail::stop_state& kept(detail::stop_point& point) noexcept {
-    detail::stop_state& state = point.state();
-    state.keep_longer();
-    return state;
-  }
+  static detail::stop_state& kept(detail::stop_point& point) noexcept;
 
   /// Requires: not lent.
   [[nodiscard]] detail::stop_state& kept_state() const noexcept {
@@ -116,21 +112,13 @@ class stop_source {
  public:
   /// Throws std::bad_alloc.
   stop_source() : state_(new detail::stop_state(1)) {}
-  stop_source(const stop_source& other) noexcept : state_(other.state_) {
-    if (!state_) return;
-    state_->keep();
-    state_->add_source();
-  }
+  stop_source(const stop_source& other) noexcept;
   stop_source(stop_source&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   stop_source& operator=(stop_source other) noexcept {
     std::swap(state_, other.state_);
     return *this;
   }
-  ~stop_source() {
-    if (!state_) return;
-    state_->drop_source();
-    state_->drop();
-  }
+  ~stop_source();
 
   /// Returns an empty token if this was moved from.
   [[nodiscard]] stop_token get_token() const noexcept {
@@ -138,14 +126,7 @@ class stop_source {
     return stop_token{state_};
   }
   /// Returns true if this was the first request; all callbacks have then returned. Requires: a reason.
-  bool request_stop(stop_reason why = stop_reason::requested) noexcept {
-    if (!state_) return false;
-    detail::stop_state* const state = state_;
-    state->keep();  // a callback may drop the last source
-    const bool first = state->request(why);
-    state->drop();
-    return first;
-  }
+  bool request_stop(stop_reason why = stop_reason::requested) noexcept;
   [[nodiscard]] bool stop_requested() const noexcept { return state_ && state_->requested(); }
   [[nodiscard]] stop_reason reason() const noexcept { return state_ ? state_->reason() : stop_reason::none; }
 

@@ -22,11 +22,9 @@ class late_start : resumption, callback_frame {
   /// Returns true if the operation waits. `operation` begins with the memory of the late_start.
   using start_function = bool(void* operation, std::coroutine_handle<> suspended,
                               const environment* inherited) noexcept;
-  /// Posts `suspended` behind the other coroutines of its executor. Without an executor there is nothing to
-  /// give way to: starts the operation at once.
-  CORACLE_COLD()
-  static bool after_others(void* operation, start_function* start, std::coroutine_handle<> suspended,
-                           const environment* inherited) noexcept;
+  /// Posts `suspended` behind the other coroutines of its executor. Returns false if it has none.
+  static bool post(void* operation, start_function* start, std::coroutine_handle<> suspended,
+                   const environment* inherited) noexcept;
 
  private:
   late_start(start_function* start, std::coroutine_handle<> suspended, const environment* inherited) noexcept;
@@ -166,10 +164,12 @@ class stoppable_wait {
     others_have_run();
     return node_.listen(stops, one_of) ? operation().enqueue() : refuse<false>(suspended, *inherited);
   }
-  /// As start().
+  /// As start(). Without an executor there is nothing to give way to.
   template <bool Ends = false>
+  CORACLE_COLD()
   bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    return late_start::after_others(this, &start_or_refuse<Ends>, suspended, inherited);
+    return late_start::post(this, &start_or_refuse<Ends>, suspended, inherited) ||
+           start<Ends>(suspended, inherited);
   }
   /// Returns true if the coroutine is ended instead of being resumed.
   template <bool Ends = false>
