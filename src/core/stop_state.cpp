@@ -87,20 +87,6 @@ bool stop_state::run_listeners(stop_reason why) noexcept {
   return true;
 }
 
-void stop_state::drop() noexcept {
-  if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete this; /*R5*/
-}
-
-void stop_state::drop_only_source() noexcept {
-  stop_registration::remove();
-  if (references_.load(memory_order_acquire) == 1) { /*R6*/
-    this->stop_state::~stop_state();                 // the exact type is known: no virtual call
-    return operator delete(this, sizeof(stop_state));
-  }
-  sources_.store(0, memory_order_relaxed); /*R3*/
-  drop();
-}
-
 void stop_state::remove_from_others(stop_listener& listener, listener_list::word begun) noexcept {
   const bool closed = listeners_.end_lock(begun).is_closed();
   if (!listener.link) [[unlikely]]  // run_next() has taken it out

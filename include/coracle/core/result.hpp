@@ -28,13 +28,6 @@ using stored_t = std::conditional_t<
 }
 /// Throws the exception that is being handled.
 [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow_current() { CORACLE_RETHROW(); }
-/// Throws what an outcome without a value has: `error`, if that is not null; else operation_cancelled.
-[[noreturn]] CORACLE_THROWS_ABI()
-    CORACLE_COLD() inline void throw_failure(const std::exception_ptr* error, stop_reason why) {
-  if (error) rethrow(*error);
-  CORACLE_REQUIRE(why != stop_reason::none, "the result of a coroutine was taken before it finished");
-  throw_cancelled(why);
-}
 }  // namespace detail
 
 /// A value of type `T` (also void or a reference), an exception, a cancellation, or nothing yet.
@@ -149,7 +142,12 @@ class outcome {
  private:
   CORACLE_ALWAYS_INLINE() void check() const {
     if (state_ != state::value) [[unlikely]]
-      detail::throw_failure(has_error() ? &error_ : nullptr, reason());
+      refuse();
+  }
+  [[noreturn]] CORACLE_COLD() void refuse() const {
+    if (state_ == state::error) detail::rethrow(error_);
+    CORACLE_REQUIRE(state_ == state::cancelled, "the result of a coroutine was taken before it finished");
+    detail::throw_cancelled(reason_);
   }
   CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }
 

@@ -88,7 +88,11 @@ class stop_token {
   template <class>
   friend class stop_callback;
   explicit stop_token(detail::stop_point* lent_or_kept) noexcept : state_(lent_or_kept) {}
-  static detail::stop_state& kept(detail::stop_point& point) noexcept;
+  static detail::stop_state& kept(detail::stop_point& point) noexcept {
+    detail::stop_state& state = point.state();
+    state.keep_longer();
+    return state;
+  }
 
   /// Requires: not lent.
   [[nodiscard]] detail::stop_state& kept_state() const noexcept {
@@ -118,7 +122,11 @@ class stop_source {
     std::swap(state_, other.state_);
     return *this;
   }
-  ~stop_source();
+  ~stop_source() {
+    if (!state_) return;
+    state_->drop_source();
+    state_->drop();
+  }
 
   /// Returns an empty token if this was moved from.
   [[nodiscard]] stop_token get_token() const noexcept {

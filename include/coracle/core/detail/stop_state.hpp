@@ -82,10 +82,20 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
       link_now();
     keep();
   }
-  void drop() noexcept;
+  void drop() noexcept {
+    if (references_.fetch_sub(1, memory_order_acq_rel) == 1) delete this; /*R5*/
+  }
   /// For the holder of the only source: as drop_source() and drop(), but cheaper if it also holds the only
   /// reference, which no other thread can then copy.
-  void drop_only_source() noexcept;
+  void drop_only_source() noexcept {
+    stop_registration::remove();
+    if (references_.load(memory_order_acquire) == 1) { /*R6*/
+      this->stop_state::~stop_state();                 // the exact type is known: no virtual call
+      return operator delete(this, sizeof(stop_state));
+    }
+    sources_.store(0, memory_order_relaxed); /*R3*/
+    drop();
+  }
 
  protected:
   /// Virtual for the state that follows a std::stop_token (core/stop.hpp): the last owner deletes either.
