@@ -29,13 +29,16 @@ constexpr address most_searched = address{8} << 30;  // bytes of one mapping: a 
 constexpr address stop_in_waiter = 24;
 constexpr address link_in_waiter = 56;
 constexpr address link_tags = 3;
-constexpr address arriving = 1;
+constexpr address link_of_arriving = 1;
 struct kind_of_waiter {
   std::string_view name;
   address size;  // the address of the object follows
   address coroutine;
 };
-constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0}, {"async_mutex::contender", 104, 80}};
+constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
+                                               {"contender<async_mutex>", 104, 80},
+                                               {"contender<async_semaphore>", 104, 80},
+                                               {"async_shared_mutex::request", 112, 80}};
 
 /// The operations that refer to their object there.
 constexpr std::string_view with_object[] = {"event", "mutex", "semaphore", "channel"};
@@ -70,7 +73,8 @@ std::vector<std::string_view> template_arguments(std::string_view of, std::strin
     } else if (depth != 0 && (letter == '>' || letter == ')')) {
       --depth;
     } else if (depth == 0 && (letter == ',' || letter == '>')) {
-      found.push_back(of.substr(start, i - start));
+      const bool is_nested = of[i - 1] == ' ';  // `a<b<c> >`
+      found.push_back(of.substr(start, i - start - is_nested));
       if (letter == '>') break;
       start = i + 1 + (of.substr(i + 1, 1) == " ");
     }
@@ -189,8 +193,8 @@ class search {
     const address object = has_object ? memory_.word(node + kind->size) : 0;
     // A frame also has what is left of earlier waits.
     const address link = memory_.word(node + link_in_waiter);
-    if ((link & link_tags) > arriving) return;
-    if (link > arriving && memory_.word(link) != node) return;
+    if ((link & link_tags) > link_of_arriving) return;
+    if (link > link_of_arriving && memory_.word(link) != node) return;
     if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
     waiting->waits = std::make_unique<wait>(wait{std::string(arguments[0]), object});
   }

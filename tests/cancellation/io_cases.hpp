@@ -36,8 +36,9 @@
 
 namespace coracle_test {
 inline coracle::io_service& service_of_cases() {
-  static coracle::io_service io;
-  return io;
+  // Never destroyed: a test forks a child that exits, where the threads of this service do not exist.
+  static auto* const io = new coracle::io_service;
+  return *io;
 }
 inline const coracle::net::ip_endpoint& any_loopback_port() {
   static const coracle::net::ip_endpoint port =

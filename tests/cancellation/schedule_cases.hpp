@@ -118,8 +118,8 @@ class blocking_case final : public cancellation_case {
   bool intact(bool carried_out, bool) override { return called_ == carried_out; }
 
   static coracle::blocking_pool& pool() {
-    static coracle::blocking_pool one{1};
-    return one;
+    static auto* const one = new coracle::blocking_pool{1};  // never destroyed: see service_of_cases()
+    return *one;
   }
   static void run_what_is_queued() {
     const auto last = [] {};

@@ -314,7 +314,8 @@ TEST_CASE("io_service: timers that become due while coroutines run fire without 
       co_await io.schedule();
     }
   };
-  for (int i = 1; i != 4; ++i) wait(system.its.time + std::chrono::nanoseconds{i * slice});
+  for (const std::uint64_t after : {slice, 2 * slice, 3 * slice})
+    wait(system.its.time + std::chrono::nanoseconds(after));
   io.run(work());
   CHECK(system.its.timers_set == 0);
   CHECK(system.its.sleeps == 0);
