@@ -6,6 +6,7 @@ namespace {
 constexpr std::uintptr_t tags = 7;   // in the low bits of a parent word: core/detail/task_state.hpp
 constexpr std::uintptr_t folds = 4;  // the word is the address of an awaiter in the parent's frame
 constexpr std::uintptr_t most_in_frame = 64 << 10;
+constexpr std::uintptr_t most_in_awaiter = 512;
 constexpr std::size_t block = 4096;
 }  // namespace
 
@@ -32,22 +33,26 @@ bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uint
   return false;
 }
 
-/// Returns the nearest frame that begins before an object, which may be part of it; 0 if none is near.
-std::uintptr_t await_reader::frame_before(std::uintptr_t address) noexcept {
+/// Returns the frame that an awaiter is part of, or 0 if none is near. An awaiter holds the address of its
+/// coroutine: of the frames that begin before it, what is left of an older one may be the nearest.
+std::uintptr_t await_reader::frame_around(std::uintptr_t awaiter) noexcept {
   std::uintptr_t words[block / sizeof(std::uintptr_t)];
-  address &= ~(sizeof(void*) - 1);
-  const std::uintptr_t lowest = address > most_in_frame ? address - most_in_frame : 0;
-  for (std::uintptr_t high = address; high > lowest;) {
+  awaiter &= ~(sizeof(void*) - 1);
+  const std::uintptr_t lowest = awaiter > most_in_frame ? awaiter - most_in_frame : 0;
+  std::uintptr_t nearest = 0;
+  for (std::uintptr_t high = awaiter; high > lowest;) {
     const std::uintptr_t low = (high - 1) & ~(block - 1);
-    if (memory_.read(low, words, high - low) != high - low) return 0;
+    if (memory_.read(low, words, high - low) != high - low) break;
     for (std::uintptr_t frame = high; frame != low;) {
       frame -= sizeof(void*);
       if (names_.role_at(words[(frame - low) / sizeof(void*)]) != role::resume) continue;
-      if (resume_function(frame) != 0) return frame;
+      if (resume_function(frame) == 0) continue;
+      if (refers_to(awaiter, most_in_awaiter, frame)) return frame;
+      if (nearest == 0) nearest = frame;
     }
     high = low;
   }
-  return 0;
+  return nearest;
 }
 
 /// Returns true if the word of the frame may be its parent.
@@ -65,7 +70,7 @@ bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuatio
     return true;
   }
   if (!is_callback && !(word & folds)) return false;
-  const std::uintptr_t around = frame_before(address);
+  const std::uintptr_t around = frame_around(address);
   if (around == frame) return false;  // it is part of what this frame awaits
   const bool is_parent = around != 0 && refers_to(around, address - around + block, frame);
   to = {is_parent ? around : 0, is_callback ? called : 0, is_callback ? address : 0};
