@@ -17,6 +17,7 @@
 #include <vector>
 
 #if CORACLE_ADDRESS_SANITIZER()
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/lsan_interface.h>
 #endif
 

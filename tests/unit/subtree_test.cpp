@@ -17,6 +17,7 @@
 #include <coracle/testing/virtual_time_loop.hpp>
 #include <coracle/time/sleep.hpp>
 #include <coracle/time/timeout.hpp>
+#include <memory>
 #include <optional>
 
 namespace {
@@ -97,7 +98,7 @@ TEST_CASE("a token from below a combinator sees no request that comes after that
 
 TEST_CASE("timeout, stop_when, with_stop: destroyed while what is below waits") {
   coracle::io_service io;
-  std::optional<stop_source> source{std::in_place};
+  auto source = std::make_unique<stop_source>();
   const auto wait_for_long = [&]() -> task<> { co_await io.schedule_after(1h); };
   auto timed = coracle::testing::poll(coracle::timeout(wait_for_long(), 1h));
   auto stopped = coracle::testing::poll(coracle::stop_when(wait_for_long(), source->get_token()));
