@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <coracle/base/atomic.hpp>
 #include <coracle/base/small_mutex.hpp>
 #include <coracle/core/detail/leaving_exception.hpp>
 #include <coracle/inspect/exception_trace.hpp>
@@ -12,14 +13,11 @@ namespace {
 /// The most recent exceptions that have left a task.
 class recent_exceptions {
  public:
-  void enable() noexcept {
-    const std::lock_guard guard(lock_);
-    is_enabled_ = true;
-  }
+  void record(bool records) noexcept { is_enabled_.store(records, memory_order_relaxed); } /*X1*/
   /// An exception leaves one task after the other. Records the awaits of the first.
   void add(const void* exception, std::coroutine_handle<> task) noexcept {
+    if (!is_enabled_.load(memory_order_relaxed)) return; /*X1*/
     const std::lock_guard guard(lock_);
-    if (!is_enabled_) return;
     trace* place = find(exception);
     if (place && place->goes_on_to(task.address())) return;
     if (!place) place = &traces_[next_++ % most];
@@ -58,8 +56,9 @@ class recent_exceptions {
     return found != std::end(traces_) ? found : nullptr;
   }
 
+  //   [X1] whether exceptions are recorded  relaxed  lock_ guards what is recorded
+  atomic<bool> is_enabled_{false};
   small_mutex lock_;
-  bool is_enabled_ = false;
   std::size_t next_ = 0;
   trace traces_[most];
 };
@@ -79,7 +78,7 @@ void exception_leaves(void* frame) noexcept {
 }
 }  // namespace detail
 
-void trace_exceptions() noexcept { detail::recent.enable(); }
+void trace_exceptions(bool records) noexcept { detail::recent.record(records); }
 async_stacktrace trace_of(const std::exception_ptr& exception) noexcept {
   return detail::recent.awaits_of(detail::object_of(exception));
 }

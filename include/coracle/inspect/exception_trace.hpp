@@ -5,7 +5,7 @@
 #include <exception>
 
 namespace coracle {
-/// From now on, the awaits of each task that an exception leaves are recorded, for trace_of().
+/// From now on, the awaits of each task that an exception leaves are recorded, for trace_of(); or no longer.
 ///
 ///     coracle::trace_exceptions();
 ///     try {
@@ -17,9 +17,10 @@ namespace coracle {
 ///
 /// After install_crash_handler(), the report of an uncaught exception contains them, too.
 /// Threads     any. Where threads throw at the same time, one records after the other.
-/// Cost        none before this call. Afterwards some system calls for each await between the task that an
-///             exception leaves first and the end of the chain.
-void trace_exceptions() noexcept;
+/// Cost        next to none while exceptions are not recorded. Otherwise some system calls for each await
+///             between the task that an exception leaves first and the end of the chain: milliseconds if the
+///             chain is long.
+void trace_exceptions(bool records = true) noexcept;
 
 /// Returns the awaits that led to the task that the exception left first, innermost first. Empty for an
 /// exception that has left no task since trace_exceptions(), or after which 64 others have.
