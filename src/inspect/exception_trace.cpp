@@ -13,11 +13,17 @@ namespace {
 /// The most recent exceptions that have left a task.
 class recent_exceptions {
  public:
-  void record(bool records) noexcept { is_enabled_.store(records, memory_order_relaxed); } /*X1*/
+  void record(bool records) noexcept {
+    const std::lock_guard guard(lock_);
+    is_enabled_.store(records, memory_order_relaxed); /*X1*/
+    // A later exception may get the memory of one that was recorded.
+    for (trace& each : traces_) each.exception = nullptr;
+  }
   /// An exception leaves one task after the other. Records the awaits of the first.
   void add(const void* exception, std::coroutine_handle<> task) noexcept {
     if (!is_enabled_.load(memory_order_relaxed)) return; /*X1*/
     const std::lock_guard guard(lock_);
+    if (!is_enabled_.load(memory_order_relaxed)) return; /*X1*/
     trace* place = find(exception);
     if (place && place->goes_on_to(task.address())) return;
     if (!place) place = &traces_[next_++ % most];
