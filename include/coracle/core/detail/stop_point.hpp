@@ -47,6 +47,7 @@ class stop_word {
 //   [P2] nothing -> reason or state    acq_rel or, not set, acquire  publishes it          pairs with P1, P2
 //   [P3] a request in the row    relaxed  set before P2 or R2, so a thread that sees those sees it; then P1
 //   [P4] load                    relaxed  the state was created before its token was taken back
+//   [P5] load                    relaxed  only the address of the state is compared
 class stop_point {
  public:
   stop_point(const stop_point&) = delete;
@@ -106,7 +107,7 @@ class stop_point {
   friend stop_state;
   static constexpr unsigned longest_row = is_modelled ? 2 : 32;
   [[nodiscard]] const void* made() const noexcept {
-    const stop_word seen = word_.load(memory_order_acquire); /*P1*/
+    const stop_word seen = word_.load(memory_order_relaxed); /*P5*/
     return seen.has_state() ? static_cast<const void*>(&seen.state()) : this;
   }
   /// Changes the word from `seen` to `next`. Returns false if it has another value, which it stores in
