@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/config.hpp>
 #include <cstddef>
 #include <span>
 #include <string_view>
