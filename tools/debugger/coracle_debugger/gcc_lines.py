@@ -1,7 +1,8 @@
 """The lines of suspension points, where g++ made the code.
 
 g++ 12 gives much of what surrounds an await the line of the function's closing brace, so the line where a frame would
-continue says little. But the store of the state stands in the middle of the await: the last line before it is right.
+continue says little. But the store of the state stands in the middle of the await: the last line before it is right, or
+the next one if there is none since the store of another await.
 """
 import bisect
 import re
@@ -38,10 +39,14 @@ def _read(function):
     if last is None or last <= first:
         return dict.fromkeys(stores, first)  # all in one line
     found = {}
-    for state, address in stores.items():
-        before = [line for pc, line in rows if pc <= address and first < line < last]
-        after = [line for pc, line in rows if address < pc <= address + 64 and first < line < last]
-        found[state] = before[-1] if before else after[0] if after else None
+    rows = [row for row in rows if first < row[1] < last]
+    previous = 0
+    for state, address in sorted(stores.items(), key=lambda each: each[1]):
+        before = [line for pc, line in rows if pc <= address]
+        own = [line for pc, line in rows if previous < pc <= address]  # those before belong to an earlier await
+        after = [line for pc, line in rows if address < pc <= address + 128]
+        found[state] = next((lines[place] for lines, place in ((own, -1), (after, 0), (before, -1)) if lines), None)
+        previous = address
     return found
 
 
