@@ -79,7 +79,8 @@ task<> tell(coracle::async_manual_reset_event& ready) {
 task<> demonstrate(coracle::io_service& io) {
   coracle::signal_set signals{io, {SIGTERM}};
   coracle::async_manual_reset_event ready;
-  co_await coracle::when_all(coracle::when_any(supervise(io, ready), until_told(signals)), tell(ready));
+  co_await coracle::when_all(coracle::when_any(coracle::throwing(supervise(io, ready)), until_told(signals)),
+                             tell(ready));
 }
 
 int main() {

@@ -94,7 +94,7 @@ finds_in_wrong() {
 # The commands for gdb find the rest of themselves where they were installed.
 gdb_commands_installed() {
   gdb -q -batch -nx -x "$work/static/share/coracle/debugger/coracle_gdb.py" -ex 'help coracle' | grep '^coracle tasks -- '
-  { "$work/static/bin/coracle-ps" 2>&1 || true; } | grep '^coracle-ps \[--all\] PID'
+  { "$work/static/bin/coracle-ps" 2>&1 || true; } | grep '^coracle-ps \[OPTION\] PID'
 }
 lint_by_cmake() {
   local build=$1
