@@ -13,8 +13,8 @@ namespace redis {
 /// Commands that wait at the same time are written, and synced, together.
 class append_only_file {
  public:
-  /// `file` is the open file at `path`. `is_synced`: whether commands also survive a power failure, which takes a
-  /// sync for each write.
+  /// `file` is the open file at `path`. `is_synced`: whether commands also survive a power failure, which
+  /// takes a sync for each write.
   append_only_file(coracle::io_service& io, std::filesystem::path path, coracle::write_only_file file,
                    bool is_synced)
       : io_(io),
@@ -45,9 +45,9 @@ class append_only_file {
     constexpr std::uint64_t least = 1 << 20;
     return written_ - begin_ > least && written_ - begin_ > 2 * size_when_compact_;
   }
-  /// Replaces the file by one with the commands that create what `data` holds. Requires: `data` has executed all
-  /// commands that were added, and no others. A kill at any moment leaves the old file or the new one. Meanwhile
-  /// commits wait. After an error nothing more must be added.
+  /// Replaces the file by one with the commands that create what `data` holds. Requires: `data` has executed
+  /// all commands that were added, and no others. A kill at any moment leaves the old file or the new one.
+  /// Meanwhile commits wait. After an error nothing more must be added.
   coracle::task<> compact(const database& data) {
     const auto lock = co_await mutex_.scoped_lock_async();
     co_await coracle::shielded(replace_by(data));

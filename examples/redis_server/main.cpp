@@ -256,8 +256,8 @@ task<> run(coracle::io_service& io, std::uint16_t port, std::string path, bool i
 }
 }  // namespace redis
 
-/// redis_server [PORT [FILE [sync]]]: listens on loopback; with PORT 0, on a free port. FILE keeps what clients
-/// write; with `sync`, it survives a power failure too. Ends at Ctrl-C.
+/// redis_server [PORT [FILE [sync]]]: listens on loopback; with PORT 0, on a free port. FILE keeps what
+/// clients write; with `sync`, it survives a power failure too. Ends at Ctrl-C.
 int main(int argc, char** argv) try {
   coracle::io_service io;
   const int port = argc > 1 ? std::atoi(argv[1]) : 6379;

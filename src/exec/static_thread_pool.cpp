@@ -410,7 +410,8 @@ static_thread_pool::static_thread_pool(std::size_t threads)
 static_thread_pool::~static_thread_pool() {
   CORACLE_REQUIRE(!detail::this_thread().forks || detail::this_thread().forks->place() != this,
                   "deadlock: a static_thread_pool was destroyed on one of its own threads");
-  // While state_ still points there, since what runs now posts to this pool: libc++'s ~unique_ptr() clears it first.
+  // While state_ still points there, since what runs now posts to this pool: libc++'s ~unique_ptr() clears it
+  // first.
   state_->stop();
 }
 void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }

@@ -45,8 +45,9 @@ class recent_exceptions {
 
     std::size_t left = 0;  // the outermost of them that the exception has left
 
-    /// Returns true if the exception goes on to this task. False if it is another one, which has got the memory
-    /// of an earlier exception: tasks in the chain that have ended may share their memory with its own.
+    /// Returns true if the exception goes on to this task. False if it is another one, which has got the
+    /// memory of an earlier exception: tasks in the chain that have ended may share their memory with its
+    /// own.
     [[nodiscard]] bool goes_on_to(const void* frame) noexcept {
       for (std::size_t outer = left + 1; outer < awaits.size(); ++outer) {
         if (awaits[outer].frame != frame) continue;

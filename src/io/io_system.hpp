@@ -36,8 +36,8 @@ class io_system {
   virtual int open(const std::filesystem::path& path, int flags) noexcept = 0;
   virtual int status(int fd, struct ::stat& about) noexcept = 0;
   virtual int set_size(int fd, std::uint64_t size) noexcept = 0;
-  /// Locks all of a file for this opened file of it, or unlocks it: F_OFD_SETLK of fcntl(2). `type` is F_RDLCK,
-  /// F_WRLCK or F_UNLCK.
+  /// Locks all of a file for this opened file of it, or unlocks it: F_OFD_SETLK of fcntl(2). `type` is
+  /// F_RDLCK, F_WRLCK or F_UNLCK.
   virtual int lock(int fd, int type) noexcept = 0;
   /// Returns a descriptor. `family` and `type` are those of socket(2).
   virtual int open_socket(int family, int type) noexcept = 0;

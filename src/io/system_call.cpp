@@ -76,7 +76,8 @@ std::int64_t read(const io_request& r) noexcept {
   }
   return ::read(r.record->fd, r.buffer, r.size);
 }
-/// Before Linux 6.18 there is no flag for this. The signal is sent to the thread that writes, which consumes it.
+/// Before Linux 6.18 there is no flag for this. The signal is sent to the thread that writes, which consumes
+/// it.
 template <class Call>
 ssize_t without_sigpipe_from(Call system_call) noexcept {
   sigset_t pipe, pending, before;

@@ -13,7 +13,8 @@
 namespace coracle::net {
 using coracle::detail::io_opcode;
 
-/// The system is passed an array of mmsghdr, which comes first in memory. Each element refers to one of these.
+/// The system is passed an array of mmsghdr, which comes first in memory. Each element refers to one of
+/// these.
 struct datagram_batch::message {
   iovec bytes;
   sockaddr_storage address;

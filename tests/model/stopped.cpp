@@ -100,8 +100,8 @@ void event_against_failure() {
   model_expect(ended == 1 && end == 'e', "it ends once, with the error");
   model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
 }
-/// Nothing takes the end as a value: the handler runs if the request came from outside, and then only if the race
-/// had not dropped the result before.
+/// Nothing takes the end as a value: the handler runs if the request came from outside, and then only if the
+/// race had not dropped the result before.
 void loser_against_stop() {
   const async_manual_reset_event never;
   coracle::stop_source source;
@@ -225,8 +225,8 @@ void stop_of_joiner_elsewhere() {
   model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
   model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task that joins");
 }
-/// The child is stopped through the scope's environment while a request to the joiner begins: the joiner may end
-/// before its listener has run.
+/// The child is stopped through the scope's environment while a request to the joiner begins: the joiner may
+/// end before its listener has run.
 void stop_of_scope_and_of_joiner() {
   place at;
   const async_manual_reset_event never;

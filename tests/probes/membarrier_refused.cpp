@@ -22,8 +22,9 @@
 #include "../support/abort_message.hpp"
 #include "../support/expect.hpp"
 
-// Each scenario runs in a process of its own, which has not asked the system for membarrier() before. Only the sets of
-// instructions of the processors matter that coracle is tested on, so the filter does not look at the architecture.
+// Each scenario runs in a process of its own, which has not asked the system for membarrier() before. Only
+// the sets of instructions of the processors matter that coracle is tested on, so the filter does not look at
+// the architecture.
 namespace {
 using coracle::forked;
 using coracle::static_thread_pool;

@@ -35,8 +35,8 @@ task<int> wait_for(async_manual_reset_event& event) {
   co_await event;
   co_return 0;
 }
-/// Waits for its event. If it is stopped, it is destroyed there, or sees the exception and occasionally responds with an
-/// error.
+/// Waits for its event. If it is stopped, it is destroyed there, or sees the exception and occasionally
+/// responds with an error.
 task<int> run(totals& all, async_manual_reset_event& event, int number) {
   try {
     if (number % 2 == 0) co_return number + co_await wait_for(event);

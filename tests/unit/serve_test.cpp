@@ -204,7 +204,8 @@ TEST_CASE("serve: refuses connections for which there is no descriptor, and goes
       if (e.code() == std::errc::too_many_files_open) ++told;
     }
   };
-  // Each answered client keeps its connection, and with it a descriptor, until all have been answered or refused.
+  // Each answered client keeps its connection, and with it a descriptor, until all have been answered or
+  // refused.
   const auto talk = [&]() -> task<> {
     for (socket& each : clients) {
       co_await each.connect(listener.local_endpoint());

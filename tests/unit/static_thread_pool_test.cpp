@@ -217,8 +217,8 @@ struct scheduled_tree {
     ~counted() { --tree.calls; }
     scheduled_tree& tree;
   };
-  /// One leaf in 16 gives way to others, as any coroutine does once its turn has been long. The pool then runs
-  /// what is on the stack: the start of the leaf's sibling.
+  /// One leaf in 16 gives way to others, as any coroutine does once its turn has been long. The pool then
+  /// runs what is on the stack: the start of the leaf's sibling.
   task<int> leaf() {
     if (++leaves % 16 == 0) co_await coracle::this_task::yield();
     co_return 1;

@@ -289,7 +289,8 @@ TEST_CASE("stopped task: a coroutine of another type sees an exception") {
   CHECK(t.log.destroyed == innermost_first);
 }
 
-/// A coroutine of another type, in a frame that is aligned to 8 only, as clang aligns one that it puts on the stack.
+/// A coroutine of another type, in a frame that is aligned to 8 only, as clang aligns one that it puts on the
+/// stack.
 struct in_place {
   struct promise_type : coracle::part::awaits_anything {
     template <class... Args>

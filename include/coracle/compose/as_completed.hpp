@@ -39,7 +39,8 @@ using completed_t = typename range_children<Range, moves_element>::result_type;
 ///               complete by then are consumed. If `consume` returns false, the others are stopped for the
 ///               reason lost_race, as the losers of when_any.
 /// Exceptions    the first one, of an awaitable or of `consume`, stops the rest, for the reason
-///               sibling_failed, as when_all does, and is thrown when all have ended; several as an error_group.
+///               sibling_failed, as when_all does, and is thrown when all have ended; several as an
+///               error_group.
 /// Cost          72 bytes and an atomic operation for each awaitable.
 template <class Range, class Consume>
   requires(detail::movable_awaitables<Range> &&

@@ -21,7 +21,8 @@ namespace coracle {
 /// Cancellation  before: the range is not read. During: no more awaitables are started, and the running ones
 ///               are stopped and joined; operation_cancelled if not all elements were completed.
 /// Exceptions    the first one, of an awaitable, the function or the range, stops the rest, for the reason
-///               sibling_failed, as when_all does, and is thrown when all have ended; several as an error_group.
+///               sibling_failed, as when_all does, and is thrown when all have ended; several as an
+///               error_group.
 /// Cost          `limit` places of 72 bytes; for each element, what the function allocates and an atomic
 ///               operation.
 template <class Range, class Function>

@@ -35,11 +35,11 @@ namespace coracle {
 ///               since it would have to resume on the blocked thread. Where that can happen, put throwing()
 ///               around what is awaited between, as the coroutine may otherwise be destroyed there when it is
 ///               stopped; keep the exception (std::current_exception()), leave the handler, which cannot
-///               co_await, join, and rethrow it; or use when_all(), which never blocks. A checked build reports such a wait on
-///               stderr after a second. The child's exception is dropped if the parent leaves by an
-///               exception; otherwise the parent has a bug, which ends a checked build. Destroying a parent
-///               that is suspended between fork() and join() blocks in the same way, until another thread has
-///               resumed the child.
+///               co_await, join, and rethrow it; or use when_all(), which never blocks. A checked build
+///               reports such a wait on stderr after a second. The child's exception is dropped if the parent
+///               leaves by an exception; otherwise the parent has a bug, which ends a checked build.
+///               Destroying a parent that is suspended between fork() and join() blocks in the same way,
+///               until another thread has resumed the child.
 /// Threads       fork() once, then join() once, both by the coroutine in whose frame it lives.
 /// Cost          no allocation besides the child's frame. On a pool no atomic read-modify-write and no fence,
 ///               unless another thread has taken the rest, or what was in this thread's queue before it.

@@ -23,8 +23,8 @@ namespace detail {
 class lookup_promise;
 using lookup_handle = std::coroutine_handle<lookup_promise>;
 
-/// Where a prefetch() finds the lookup that runs next. g++ loads await_suspend's handle from the frame before it
-/// can read the promise, so the awaiter keeps the next lookup beside it.
+/// Where a prefetch() finds the lookup that runs next. g++ loads await_suspend's handle from the frame before
+/// it can read the promise, so the awaiter keeps the next lookup beside it.
 class next_in_awaiter {
  public:
   explicit next_in_awaiter(std::coroutine_handle<> next) noexcept : next_(next) {}

@@ -102,8 +102,8 @@ auto make_race_of_range(Range&& range) {
 ///               start before the outermost of them returns.
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
 /// Cancellation  losers are stopped for the reason lost_race. One that waits is destroyed there: destructors
-///               run, handlers do not, unless it is below throwing(). If a loser still produces a result, it is
-///               destroyed. A stop request from outside stops all; if then none of them produces a result,
+///               run, handlers do not, unless it is below throwing(). If a loser still produces a result, it
+///               is destroyed. A stop request from outside stops all; if then none of them produces a result,
 ///               operation_cancelled.
 /// Exceptions    an error ends the race as a value does, and is thrown. An error of a loser is thrown, too,
 ///               in place of the winner's result; several, as an error_group. std::bad_alloc as when_all; for

@@ -48,8 +48,8 @@ class shared_end {
   void destroy_frame() noexcept;
 
  protected:
-  /// Wakes the waiters. Returns the one to continue at once; null if there is none. The body's own handle still
-  /// keeps the frame alive.
+  /// Wakes the waiters. Returns the one to continue at once; null if there is none. The body's own handle
+  /// still keeps the frame alive.
   std::coroutine_handle<> end() noexcept;
 
  private:

@@ -16,7 +16,7 @@ namespace coracle {
 /// reported, too; call it once on every other thread that needs this.
 /// Threads     any.
 /// Exceptions  none. If the system refuses a handler, nothing changes for that signal.
-/// Cost        nothing until a crash; the handler allocates nothing and takes no lock, except for the awaits of
-///             an exception.
+/// Cost        nothing until a crash; the handler allocates nothing and takes no lock, except for the awaits
+///             of an exception.
 void install_crash_handler() noexcept;
 }  // namespace coracle

@@ -23,8 +23,8 @@ namespace coracle {
 /// Threads     any; but of coroutines that other threads run, start or end meanwhile it may show too much or
 ///             too little. One search at a time; other callers wait.
 /// Exceptions  std::bad_alloc.
-/// Cost        about half a second for each gigabyte of memory. Returns a note instead under a sanitizer, whose own
-///             memory is too large.
+/// Cost        about half a second for each gigabyte of memory. Returns a note instead under a sanitizer,
+///             whose own memory is too large.
 [[nodiscard]] std::string live_coroutines();
 
 /// Prints them to stderr at the end of the program, if there are any: nobody will resume these. Coroutines

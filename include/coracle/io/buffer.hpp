@@ -8,7 +8,8 @@
 #include <string_view>
 
 namespace coracle {
-/// Memory to write from: one piece of what a vectored operation writes. Refers to the memory, and does not own it.
+/// Memory to write from: one piece of what a vectored operation writes. Refers to the memory, and does not
+/// own it.
 ///
 ///     const coracle::const_buffer parts[] = {header, body};
 ///     co_await client.send(parts);
@@ -53,8 +54,8 @@ class mutable_buffer {
   std::size_t size_ = 0;
 };
 
-/// Removes the first `count` bytes: pieces that are used up become empty. Returns the pieces from the first that
-/// is not empty. Requires: the pieces have that many bytes.
+/// Removes the first `count` bytes: pieces that are used up become empty. Returns the pieces from the first
+/// that is not empty. Requires: the pieces have that many bytes.
 constexpr std::span<const_buffer> without_first(std::span<const_buffer> parts, std::size_t count) noexcept {
   while (!parts.empty() && parts.front().size() <= count) {
     count -= parts.front().size();

@@ -10,8 +10,8 @@
 #include <vector>
 
 namespace coracle {
-/// Several io_services, each run by a thread of its own, on which a server spreads its connections. Each has its own
-/// ring or epoll instance, so the threads share nothing and do not wait for each other in the kernel.
+/// Several io_services, each run by a thread of its own, on which a server spreads its connections. Each has
+/// its own ring or epoll instance, so the threads share nothing and do not wait for each other in the kernel.
 ///
 ///     coracle::io_service_group workers{4};
 ///     io.run(coracle::net::serve_on(workers, listener, handler));
@@ -31,8 +31,8 @@ class io_service_group {
   }
   io_service_group(const io_service_group&) = delete;
   io_service_group& operator=(const io_service_group&) = delete;
-  /// Stops and joins the threads. Requires: nothing is scheduled or pending on the io_services, and their files and
-  /// sockets are closed.
+  /// Stops and joins the threads. Requires: nothing is scheduled or pending on the io_services, and their
+  /// files and sockets are closed.
   ~io_service_group() = default;
 
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }

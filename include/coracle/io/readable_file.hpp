@@ -33,8 +33,9 @@ class readable_file : public virtual file {
                            stop_token token = {}) const noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
-  /// The same into several pieces of memory, each of which is filled before the next one is begun. With more than
-  /// 1024 pieces, the error is std::errc::invalid_argument. Requires: the array `to` outlives the operation.
+  /// The same into several pieces of memory, each of which is filled before the next one is begun. With more
+  /// than 1024 pieces, the error is std::errc::invalid_argument. Requires: the array `to` outlives the
+  /// operation.
   file_read_operation read(std::uint64_t offset, std::span<const mutable_buffer> to,
                            stop_token token = {}) const noexcept {
     return {descriptor_, path_, offset, to, std::move(token)};

@@ -14,14 +14,14 @@ namespace coracle::net {
 ///     co_await recv_batch(udp, batch);
 ///     for (std::size_t i = 0; i != batch.size(); ++i) handle(batch.endpoint(i), batch.bytes(i));
 ///
-/// For more bytes in one system call than a batch passes, set UDP_SEGMENT on native_handle(): each send is then cut
-/// into datagrams of that size.
+/// For more bytes in one system call than a batch passes, set UDP_SEGMENT on native_handle(): each send is
+/// then cut into datagrams of that size.
 /// Exceptions  the constructor throws std::bad_alloc.
 /// Cost        one allocation, for all.
 class datagram_batch {
  public:
-  /// For up to `count` datagrams of up to `largest` bytes. Requires: count != 0; more than 1024 are never passed at
-  /// once.
+  /// For up to `count` datagrams of up to `largest` bytes. Requires: count != 0; more than 1024 are never
+  /// passed at once.
   datagram_batch(std::size_t count, std::size_t largest);
   datagram_batch(datagram_batch&&) noexcept;
   datagram_batch& operator=(datagram_batch&&) noexcept;
@@ -79,22 +79,22 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_batch_operatio
   datagram_batch& from_;
 };
 
-/// Awaitable of the number of datagrams received: as many as have arrived and `into` has room for, at least one. They
-/// replace what `into` held. recvmmsg(2).
+/// Awaitable of the number of datagrams received: as many as have arrived and `into` has room for, at least
+/// one. They replace what `into` held. recvmmsg(2).
 ///
-/// The other fields are those of socket::recv_from(). Requires: a UDP socket; `into` outlives the operation and is not
-/// used meanwhile.
+/// The other fields are those of socket::recv_from(). Requires: a UDP socket; `into` outlives the operation
+/// and is not used meanwhile.
 [[nodiscard("nothing is received until this is awaited")]] inline recv_batch_operation recv_batch(
     socket& receiver, datagram_batch& into, stop_token token = {}) noexcept {
   return {receiver, into, std::move(token)};
 }
-/// Awaitable of the number of datagrams sent, at least one: the first of `from`, which no longer holds them. The rest
-/// remains for another call, which reports an error if the next one cannot be sent. sendmmsg(2).
+/// Awaitable of the number of datagrams sent, at least one: the first of `from`, which no longer holds them.
+/// The rest remains for another call, which reports an error if the next one cannot be sent. sendmmsg(2).
 ///
 ///     while (batch.size() != 0) co_await send_batch(udp, batch);
 ///
-/// The other fields are those of socket::send_to(). Requires: a UDP socket; `from` is not empty, outlives the operation
-/// and is not used meanwhile.
+/// The other fields are those of socket::send_to(). Requires: a UDP socket; `from` is not empty, outlives the
+/// operation and is not used meanwhile.
 [[nodiscard("nothing is sent until this is awaited")]] inline send_batch_operation send_batch(
     socket& sender, datagram_batch& from, stop_token token = {}) noexcept {
   return {sender, from, std::move(token)};

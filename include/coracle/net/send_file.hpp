@@ -26,24 +26,25 @@ class [[nodiscard("nothing is sent until this is awaited")]] send_file_operation
 void read_ahead(const readable_file& file, std::uint64_t offset, std::size_t size) noexcept;
 }  // namespace detail
 
-/// Sends `size` bytes of a file from `offset` on, inside the kernel. Awaitable of the number of bytes sent: fewer
-/// than `size` if the file ends.
+/// Sends `size` bytes of a file from `offset` on, inside the kernel. Awaitable of the number of bytes sent:
+/// fewer than `size` if the file ends.
 ///
 ///     co_await client.send_all(header);
 ///     co_await coracle::net::send_file(client, page, 0, page.size());
 ///
-/// Order         as send_all(). Requires: no other operation that sends is pending, and nobody shortens the file.
-/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the thread
-///               that runs the io_service, if it had to wait.
-/// Cancellation  ends the wait immediately. `*sent`, if given, is the number of bytes sent, also after an error;
-///               pass it again to continue from there. `token` replaces the inherited stop token.
+/// Order         as send_all(). Requires: no other operation that sends is pending, and nobody shortens the
+///               file.
+/// Resumes on    as every I/O operation: the executor on which it was awaited; outside any executor, the
+///               thread that runs the io_service, if it had to wait.
+/// Cancellation  ends the wait immediately. `*sent`, if given, is the number of bytes sent, also after an
+///               error; pass it again to continue from there. `token` replaces the inherited stop token.
 /// Exceptions    std::system_error, operation_cancelled. A peer that has closed the connection is EPIPE or
 ///               ECONNRESET, and raises no SIGPIPE.
 /// Threads       as the socket and the file. Requires: neither is closed or moved meanwhile.
-/// Cost          a frame. For each MiB, one system call that makes sure that the file's data is in the page cache,
-///               waiting for the device if it is not, and one or more that send it: the thread does not wait for
-///               the device, unless the system discards the data in between. Requires: the file was not opened with
-///               file_buffering_mode::unbuffered.
+/// Cost          a frame. For each MiB, one system call that makes sure that the file's data is in the page
+///               cache, waiting for the device if it is not, and one or more that send it: the thread does
+///               not wait for the device, unless the system discards the data in between. Requires: the file
+///               was not opened with file_buffering_mode::unbuffered.
 template <class Socket>
   requires std::same_as<Socket, socket> || std::same_as<Socket, unix_socket>
 [[nodiscard("nothing is sent until this is awaited")]] task<std::uint64_t> send_file(

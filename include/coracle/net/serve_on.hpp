@@ -22,18 +22,19 @@ class spreading_listener {
 };
 }  // namespace detail
 
-/// As serve(), but on several threads: each connection is put on the next io_service of `workers`, where its handler
-/// starts and its operations resume.
+/// As serve(), but on several threads: each connection is put on the next io_service of `workers`, where its
+/// handler starts and its operations resume.
 ///
 ///     coracle::io_service io;
 ///     coracle::io_service_group workers;
 ///     io.run(coracle::when_any(signals.wait(), coracle::net::serve_on(workers, listener, handler)));
 ///
-/// Order         connections go to the io_services in turn, whatever they cost. For a few long and uneven ones, that
-///               is not balanced.
-/// Resumes on    serve_on() itself: where it was awaited, which may be one of `workers` or another io_service.
-/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently. The listener and
-///               `workers` must outlive serve_on().
+/// Order         connections go to the io_services in turn, whatever they cost. For a few long and uneven
+///               ones, that is not balanced.
+/// Resumes on    serve_on() itself: where it was awaited, which may be one of `workers` or another
+///               io_service.
+/// Threads       `handler` and `on_error` are called on the threads of `workers`, concurrently. The listener
+///               and `workers` must outlive serve_on().
 /// Cost          as serve(), and for each connection another frame, and a post to its thread.
 /// The other fields are those of serve().
 template <detail::connection_handler<socket> Handler>

@@ -110,8 +110,8 @@ class socket {
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
-  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires: the
-  /// array `to` outlives the operation.
+  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
+  /// the array `to` outlives the operation.
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept;
   /// As send() and recv(): a TCP connection is a byte_stream.
   socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
@@ -140,8 +140,8 @@ class socket {
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(text.data(), text.size(), std::move(token), sent);
   }
-  /// The same from several pieces of memory. `parts` shrink as they are sent, so that after a cancellation or an
-  /// error they refer to what is left; pass them again to continue from there.
+  /// The same from several pieces of memory. `parts` shrink as they are sent, so that after a cancellation or
+  /// an error they refer to what is left; pass them again to continue from there.
   task<> send_all(std::span<const_buffer> parts, stop_token token = {});
   /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
   /// first one. If the stream ends in between, the error is ENODATA.

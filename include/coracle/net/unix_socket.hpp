@@ -112,8 +112,8 @@ class unix_socket {
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
     return {descriptor_, to.data(), to.size(), receive_flags(), std::move(token)};
   }
-  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires: the
-  /// array `to` outlives the operation.
+  /// The same into several pieces of memory, each of which is filled before the next one is begun. Requires:
+  /// the array `to` outlives the operation.
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept {
     return {descriptor_, to, receive_flags(), std::move(token)};
   }

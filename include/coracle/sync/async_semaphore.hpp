@@ -34,11 +34,11 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
 ///     co_await fetch(url);  // in at most eight coroutines at a time
 ///
 /// Prefer async_mutex for a single permit that its holder releases: it checks more.
-/// Order         first come, first served: permits are handed over, without barging; none is lost. A semaphore
-///               that was constructed with one permit has the bounded exception of async_mutex: the permit is
-///               not held for a waiter while that is in its executor's queue. At most 1024 coroutines overtake
-///               the first waiter, and at most four of its attempts fail, without losing its place; then the
-///               permit is reserved for it.
+/// Order         first come, first served: permits are handed over, without barging; none is lost. A
+///               semaphore that was constructed with one permit has the bounded exception of async_mutex: the
+///               permit is not held for a waiter while that is in its executor's queue. At most 1024
+///               coroutines overtake the first waiter, and at most four of its attempts fail, without losing
+///               its place; then the permit is reserved for it.
 /// Resumes on    the executor on which the waiter suspended; outside any executor, inside release(), on its
 ///               thread.
 /// Cancellation  a stop request ends the wait; no permit is taken.
@@ -104,8 +104,9 @@ class async_semaphore : detail::contended_lock<async_semaphore> {
   void release_contended(word permits, word begun) noexcept;
 
   // The number of free permits, in units of one_permit; others_wait: queue_ has waiters; one_comes, as
-  // contended_lock says; of_one: constructed with one permit. It changes only under its lock. While others wait, no permit is free, except one if
-  // one comes. Without others_wait, queue_ may hold waiters whose choice was lost.
+  // contended_lock says; of_one: constructed with one permit. It changes only under its lock. While others
+  // wait, no permit is free, except one if one comes. Without others_wait, queue_ may hold waiters whose
+  // choice was lost.
   //   [P1] load  relaxed  a load before B3, to avoid taking the lock if there is no permit
   static constexpr word others_wait = 2, one_comes = detail::overtaking::one_comes;
   static constexpr word of_one = detail::overtaking::free_for_others, one_permit = 2 * of_one;

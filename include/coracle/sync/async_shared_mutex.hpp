@@ -90,8 +90,8 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   /// exclusively.
   void unlock() noexcept { leave(one_writer); }
 
-  /// Locks shared if possible; fails also if the lock is reserved for a waiter. If it returns true, the caller must
-  /// unlock_shared(). Never suspends.
+  /// Locks shared if possible; fails also if the lock is reserved for a waiter. If it returns true, the
+  /// caller must unlock_shared(). Never suspends.
   [[nodiscard("if it returns true the lock is held and must be unlocked")]] bool try_lock_shared() noexcept {
     return try_enter(one_reader);
   }
@@ -149,9 +149,9 @@ class async_shared_mutex : detail::contended_lock<async_shared_mutex> {
   void leave(entrant who) noexcept;
   void leave_slowly(entrant who) noexcept;
 
-  // Readers in units of one_reader; one_writer; queued: queue_ has waiters; one_comes, as contended_lock says.
-  // Nobody enters past `queued` unless one comes. Both change only under the lock. The thread that makes the
-  // first waiter admissible wakes or admits it.
+  // Readers in units of one_reader; one_writer; queued: queue_ has waiters; one_comes, as contended_lock
+  // says. Nobody enters past `queued` unless one comes. Both change only under the lock. The thread that
+  // makes the first waiter admissible wakes or admits it.
   //   [S1] enter   acquire  see the writes of previous holders            pairs with S2, B2
   //   [S2] leave   release  publish the writes made inside              pairs with S1, B1
   static constexpr word queued = 2, one_comes = detail::overtaking::one_comes;

@@ -132,7 +132,8 @@ class multi_producer_sequencer {
   detail::atomic<Sequence>& slot(Sequence number) const noexcept {
     return slots_[static_cast<std::size_t>(number) & mask_];
   }
-  /// Returns how many numbers from `next` on have free slots, given the last consumed number; 0 or less: none.
+  /// Returns how many numbers from `next` on have free slots, given the last consumed number; 0 or less:
+  /// none.
   auto free_slots(Sequence next, Sequence consumed) const noexcept {
     return Traits::difference(detail::later_by(consumed, buffer_size() + 1), next);
   }

@@ -17,8 +17,8 @@ struct spaced {
   [[maybe_unused]] char rest[64 - sizeof(T) % 64];
 };
 
-/// A coroutine that waits for a published number: a consumer for the number of an element, a producer for that
-/// of a consumed one, whose slot it fills again.
+/// A coroutine that waits for a published number: a consumer for the number of an element, a producer for
+/// that of a consumed one, whose slot it fills again.
 struct sequence_waiter : queued_waiter {
   using queued_waiter::queued_waiter;
   /// Called with the queue's lock held. Returns true if the waiter has what it waits for.

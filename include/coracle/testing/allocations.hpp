@@ -121,28 +121,28 @@ int fail_each_allocation(F f) {
 /// Use in one file of a program, outside any namespace: replaces the global operator new and delete with
 /// counting ones.
 #if CORACLE_CAN_COUNT_ALLOCATIONS()
-// clang-format off
-#define CORACLE_COUNT_ALLOCATIONS()                                                                              \
-  void* operator new(std::size_t size) { return coracle::testing::heap::allocate_counted_or_throw(size); }      \
-  void* operator new[](std::size_t size) { return coracle::testing::heap::allocate_counted_or_throw(size); }    \
-  void* operator new(std::size_t size, const std::nothrow_t&) noexcept {                                          \
-    return coracle::testing::heap::allocate_counted(size);                                                      \
-  }                                                                                                              \
-  void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {                                        \
-    return coracle::testing::heap::allocate_counted(size);                                                      \
-  }                                                                                                              \
-  void operator delete(void* memory) noexcept { coracle::testing::heap::free_counted(memory); }                 \
-  void operator delete[](void* memory) noexcept { coracle::testing::heap::free_counted(memory); }               \
-  void operator delete(void* memory, std::size_t) noexcept { coracle::testing::heap::free_counted(memory); }    \
-  void operator delete[](void* memory, std::size_t) noexcept { coracle::testing::heap::free_counted(memory); }  \
-  void operator delete(void* memory, const std::nothrow_t&) noexcept {                                            \
-    coracle::testing::heap::free_counted(memory);                                                               \
-  }                                                                                                              \
-  void operator delete[](void* memory, const std::nothrow_t&) noexcept {                                          \
-    coracle::testing::heap::free_counted(memory);                                                               \
-  }                                                                                                              \
+#define CORACLE_COUNT_ALLOCATIONS()                                                                          \
+  void* operator new(std::size_t size) { return coracle::testing::heap::allocate_counted_or_throw(size); }   \
+  void* operator new[](std::size_t size) { return coracle::testing::heap::allocate_counted_or_throw(size); } \
+  void* operator new(std::size_t size, const std::nothrow_t&) noexcept {                                     \
+    return coracle::testing::heap::allocate_counted(size);                                                   \
+  }                                                                                                          \
+  void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {                                   \
+    return coracle::testing::heap::allocate_counted(size);                                                   \
+  }                                                                                                          \
+  void operator delete(void* memory) noexcept { coracle::testing::heap::free_counted(memory); }              \
+  void operator delete[](void* memory) noexcept { coracle::testing::heap::free_counted(memory); }            \
+  void operator delete(void* memory, std::size_t) noexcept { coracle::testing::heap::free_counted(memory); } \
+  void operator delete[](void* memory, std::size_t) noexcept {                                               \
+    coracle::testing::heap::free_counted(memory);                                                            \
+  }                                                                                                          \
+  void operator delete(void* memory, const std::nothrow_t&) noexcept {                                       \
+    coracle::testing::heap::free_counted(memory);                                                            \
+  }                                                                                                          \
+  void operator delete[](void* memory, const std::nothrow_t&) noexcept {                                     \
+    coracle::testing::heap::free_counted(memory);                                                            \
+  }                                                                                                          \
   static_assert(true, "a semicolon follows")
-// clang-format on
 #else
 #define CORACLE_COUNT_ALLOCATIONS() static_assert(true, "a semicolon follows")
 #endif

@@ -25,8 +25,8 @@ namespace coracle::detail {
 ///          the channel is closed               empty
 ///          otherwise                           waits
 ///
-/// So a receiver waits only beside an empty buffer, a sender only beside a full one, and nobody waits once the
-/// channel is closed. Both are written three times, from the shortest path to the longest:
+/// So a receiver waits only beside an empty buffer, a sender only beside a full one, and nobody waits once
+/// the channel is closed. Both are written three times, from the shortest path to the longest:
 ///   send_now(),      recv_now()       while the word is 0; never wait
 ///   send_or_serve(), recv_or_serve()  the same with the lock: somebody waits, or the channel is closed
 ///   enqueue()                         may be a branch of a when_any(), and waits if it must

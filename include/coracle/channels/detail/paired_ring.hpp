@@ -117,8 +117,8 @@ class paired_ring {
 
   // ---- for the caller's own end ----
 
-  /// Spin on the other end for about the cost of a suspension, if its owner belongs to another executor. Return
-  /// true once an element has been taken, or sent; false if none was meanwhile.
+  /// Spin on the other end for about the cost of a suspension, if its owner belongs to another executor.
+  /// Return true once an element has been taken, or sent; false if none was meanwhile.
   [[nodiscard]] bool spin_while_full() noexcept { return back_.wait_for(front_); }
   [[nodiscard]] bool spin_while_empty() noexcept { return front_.wait_for(back_); }
 
@@ -214,7 +214,8 @@ class paired_ring {
   end front_;
   [[maybe_unused]] std::byte behind_front_[64];
 };
-/// The same for an spsc_channel. While the word is 0 its ends are apart: each end is entered without the lock.
+/// The same for an spsc_channel. While the word is 0 its ends are apart: each end is entered without the
+/// lock.
 template <class T>
 class guarded_buffer<paired_ring<T>> {
  public:

@@ -3,7 +3,7 @@
 #pragma once
 
 namespace coracle::detail {
-/// Called while an exception that has left the body of a task is being handled. Null in a program that does not
-/// link inspect/exception_trace.hpp.
+/// Called while an exception that has left the body of a task is being handled. Null in a program that does
+/// not link inspect/exception_trace.hpp.
 [[gnu::weak]] void exception_leaves(void* frame) noexcept;
 }  // namespace coracle::detail

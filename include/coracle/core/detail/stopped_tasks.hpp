@@ -138,8 +138,8 @@ inline void replace_resume(task_frame& body, task_frame::function* end) noexcept
 /// A task whose children have been stopped, and that is ended when it is resumed.
 class stopped_parent {
  public:
-  /// Returns false if the task must be resumed and throw. Requires: the task is suspended, and only the caller
-  /// has it resumed.
+  /// Returns false if the task must be resumed and throw. Requires: the task is suspended, and only the
+  /// caller has it resumed.
   CORACLE_COLD() static bool note(std::coroutine_handle<> task, stop_reason why) noexcept {
     auto& body = *static_cast<task_frame*>(task.address());
     if (!ends_quietly(body, why)) return false;

@@ -6,8 +6,8 @@
 #include <utility>
 
 namespace coracle::detail {
-/// A coroutine's wait for an io_event: which stop token ends it, why it was ended, and whether it has begun. The
-/// awaiter derives from this and from its event, and passes a function that cancels the event:
+/// A coroutine's wait for an io_event: which stop token ends it, why it was ended, and whether it has begun.
+/// The awaiter derives from this and from its event, and passes a function that cancels the event:
 ///
 ///     void sleeper::stopped(stop_listener& self) noexcept {
 ///       auto& mine = static_cast<sleeper&>(self);
@@ -36,7 +36,8 @@ class event_wait : protected stop_registration {
   }
   /// Called when the coroutine does not suspend after all.
   void does_not_suspend() noexcept { suspended_ = false; }
-  /// Called when the coroutine continues. If the stop callback is running on another thread, waits for its end.
+  /// Called when the coroutine continues. If the stop callback is running on another thread, waits for its
+  /// end.
   void end_wait() noexcept {
     suspended_ = false;
     remove();

@@ -17,10 +17,10 @@
 //   is_concurrent    true if something in it runs between two polls
 //   start(children)  starts that; called once, if is_concurrent, when the stage no longer moves
 //
-// The terminal operation is the one coroutine: it polls the last stage, which polls the stage before it within
-// the same await, up to the source. filter answers "poll again" for an element that it drops, so no stage has
-// to loop, and map, filter, take and chunk are plain objects in that coroutine's frame. Nobody polls after the
-// end.
+// The terminal operation is the one coroutine: it polls the last stage, which polls the stage before it
+// within the same await, up to the source. filter answers "poll again" for an element that it drops, so no
+// stage has to loop, and map, filter, take and chunk are plain objects in that coroutine's frame. Nobody
+// polls after the end.
 namespace coracle::detail {
 /// The answer to a poll(): an element; the end; or neither, and the consumer polls again.
 template <class E>

@@ -8,8 +8,8 @@
 #include <utility>
 
 namespace coracle::detail {
-/// The bits of a lock's word that say that a waiter was woken, and how often it has been overtaken. The others
-/// belong to the lock: `free_for_others`, and those below `one_comes`.
+/// The bits of a lock's word that say that a waiter was woken, and how often it has been overtaken. The
+/// others belong to the lock: `free_for_others`, and those below `one_comes`.
 struct overtaking {
   static constexpr std::uint64_t one_comes = 4, once = 8, free_for_others = 1 << 14;
   static constexpr std::uint64_t most = is_modelled ? 4 : 1024, enough = most * once;
@@ -23,9 +23,9 @@ struct overtaking {
 };
 
 struct no_promise {};
-/// A waiter. On an executor it does not get the lock before it runs there, because otherwise the lock would be
-/// held while the waiter is in the executor's queue: this frame is posted in place of the coroutine, and tries
-/// again.
+/// A waiter. On an executor it does not get the lock before it runs there, because otherwise the lock would
+/// be held while the waiter is in the executor's queue: this frame is posted in place of the coroutine, and
+/// tries again.
 template <class Lock>
 struct contender : queued_waiter, basic_callback_frame<no_promise> {
   contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
@@ -55,7 +55,7 @@ struct contender : queued_waiter, basic_callback_frame<no_promise> {
 ///
 ///     static word holders(word);       // the word without what it says of waiters
 ///     static bool lets_in(word, const contender<Lock>&);  // whether it can enter, being the first
-///     static bool may_wake(word);      // whether a waiter may be woken to try; if not, the lock is handed over
+///     static bool may_wake(word);      // whether a waiter may be woken to try, or is handed the lock
 ///     static word with(word, const contender<Lock>&);     // the word once it has entered
 ///     static word waited_for(word);    // the same, while others wait
 //
