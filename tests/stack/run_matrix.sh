@@ -29,7 +29,7 @@ configurations() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The library as one unit: what its files include is parsed once.
-printf '#include "%s"\n' "$PWD"/src/{core,sync,exec,time}/*.cpp >"$work/library.cpp"
+printf '#include "%s"\n' "$PWD"/src/{core,sync,exec,time,inspect}/*.cpp >"$work/library.cpp"
 
 run_one() {
   local index=$1 configuration=$2 program=$work/$1 log=$work/$1.log reason="" command
