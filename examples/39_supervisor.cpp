@@ -18,19 +18,28 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/time/sleep.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
 using coracle::task;
 using namespace std::chrono_literals;
 
-/// Fails twice; then works until it is stopped.
-constexpr const char* worker_script = R"(
-  [ "$ATTEMPT" -lt 3 ] && exit 1
-  trap 'echo "saves its work"; exit 0' TERM
-  echo "is ready"
-  while :; do sleep 1000 & wait; done
-)";
+void say(const char* line) {
+  std::puts(line);
+  std::fflush(stdout);
+}
+
+/// What the worker process runs: fails twice; then works until it is stopped.
+int work() {
+  if (std::atoi(std::getenv("ATTEMPT")) < 3) return 1;
+  coracle::io_service io;
+  coracle::signal_set signals{io, {SIGTERM}};
+  say("is ready");
+  io.run(signals.wait());
+  say("saves its work");
+  return 0;
+}
 
 /// Shows what the worker writes, up to its end.
 task<> show(coracle::stream_descriptor& from, coracle::async_manual_reset_event& ready) {
@@ -54,7 +63,7 @@ task<coracle::exit_status> attend(coracle::process& worker) {
 task<> supervise(coracle::io_service& io, coracle::async_manual_reset_event& ready) {
   std::chrono::milliseconds delay{10};
   for (int attempt = 1;; ++attempt) {
-    coracle::command what{"/bin/sh", "-c", worker_script};
+    coracle::command what{"/proc/self/exe", "worker"};
     what.environment("ATTEMPT", std::to_string(attempt)).output(coracle::redirection::pipe()).new_group();
     coracle::process worker{io, what};
     // Also while being stopped: its last words.
@@ -83,7 +92,8 @@ task<> demonstrate(coracle::io_service& io) {
                              tell(ready));
 }
 
-int main() {
+int main(int argc, char**) {
+  if (argc > 1) return work();
   coracle::io_service io;
   io.run(demonstrate(io));
 }
