@@ -131,7 +131,7 @@ void io_loop::wake_sleeper_if_needed() noexcept {
 bool io_loop::add(timer& each, time_point deadline) noexcept {
   const small_mutex_lock lock{mutex_};
   if (!timers_.add(each, deadline)) return false;
-  set_timer();
+  if (sleeping_ != 0) set_timer();
   return true;
 }
 
@@ -149,6 +149,8 @@ bool io_loop::start(io_timer& each, time_point deadline) noexcept {
   return true;
 }
 
+/// Sets the backend's timer, on which only a sleeping thread depends. A thread that runs reads the clock in
+/// each poll().
 void io_loop::set_timer() noexcept {
   const time_point first = timers_.next();
   if (first >= timer_set_) return;
@@ -157,16 +159,19 @@ void io_loop::set_timer() noexcept {
   backend_->set_timer(static_cast<std::uint64_t>(since.count()));
 }
 
+bool io_loop::timer_is_due() noexcept { return !timers_.empty() && timers_.next() <= now(); }
+
 /// Requires: the caller holds the lock. Releases it while timers fire.
 void io_loop::fire_timers() noexcept {
+  if (timers_.empty()) return;
   const time_point time = now();
-  timer_set_ = time_point::max();
+  if (timer_set_ <= time) timer_set_ = time_point::max();
   for (timer_batch due; due.take(timers_, time);) {
     mutex_.unlock();
     due.fire();
     mutex_.lock();
   }
-  set_timer();
+  if (sleeping_ != 0) set_timer();
 }
 
 std::uint64_t io_loop::run(bool wait, bool only_one) {
@@ -241,7 +246,7 @@ io_loop::ready io_loop::take() noexcept {
 /// Requires: the caller holds the lock. Releases it during the poll.
 void io_loop::poll(bool wait, io_run* caller) noexcept {
   wake_sleeper_if_needed();
-  const bool sleep = wait && !has_ready() && !sleeper_must_leave();
+  const bool sleep = wait && !has_ready() && !sleeper_must_leave() && !timer_is_due();
   if (sleep) sleep_begins(caller);
   flushes_ = false;
   mutex_.unlock();
@@ -250,11 +255,13 @@ void io_loop::poll(bool wait, io_run* caller) noexcept {
   next_poll_ = system_.ticks() + poll_interval;
   if (sleep) sleep_ends(caller);
   if (seen.woken) waking_ = false;
-  if (seen.timer) fire_timers();
+  if (seen.timer) timer_set_ = time_point::max();
+  fire_timers();
 }
 
 void io_loop::sleep_begins(io_run* caller) noexcept {
   ++sleeping_;
+  set_timer();
   if (!caller) return;
   ++runs_sleeping_;
   caller->asleep = true;

@@ -87,6 +87,7 @@ class io_loop final : public timer_service {
   void list(io_event& event) noexcept;
   void fire_timers() noexcept;
   void set_timer() noexcept;
+  [[nodiscard]] bool timer_is_due() noexcept;
   void wake_sleeper_if_needed() noexcept;
   [[nodiscard]] bool sleeper_must_leave() const noexcept {
     return runs_over_ != 0 || (stopped_ && sleeping_ != runs_sleeping_);
@@ -128,8 +129,8 @@ class io_loop final : public timer_service {
   plain<std::uint64_t> next_poll_;
   plain<std::uint64_t> work_ = 0;
   timer_queue timers_;
-  // What the backend's timer is set to: never later than the first deadline, except while fire_timers() is
-  // due.
+  // What the backend's timer is set to. While a thread sleeps, never later than the first deadline, except
+  // while fire_timers() is due.
   time_point timer_set_ = time_point::max();
   //   [D1] one more, one less  relaxed  orders nothing: at worst the loop polls once too late
   //   [D2] load                relaxed  orders nothing

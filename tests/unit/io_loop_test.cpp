@@ -271,7 +271,9 @@ TEST_CASE("io_service: several posts wake a sleeper once") {
   CHECK(system.its.wakes == 2);  // by the posts and the end
 }
 
-TEST_CASE("io_service: the system's timer is set again only for an earlier deadline") {
+TEST_CASE(
+    "io_service: the system's timer is set when a thread goes to sleep, and meanwhile only for an earlier "
+    "deadline") {
   scripted_system system;
   io_service io{system};
   int over = 0;
@@ -279,19 +281,79 @@ TEST_CASE("io_service: the system's timer is set again only for an earlier deadl
     co_await io.schedule_at(until);
     ++over;
   };
-  wait(time_point{5ms});
-  CHECK(system.its.timers_set == 1);
   wait(time_point{9ms});
-  wait(time_point{7ms});
-  CHECK(system.its.timers_set == 1);
-  wait(time_point{3ms});
-  CHECK(system.its.timers_set == 2);
+  wait(time_point{5ms});
+  CHECK(system.its.timers_set == 0);
+  system.its.in_sleep[0] = [&] {
+    CHECK(system.its.timer == time_point{5ms});
+    wait(time_point{7ms});
+    CHECK(system.its.timers_set == 1);
+    wait(time_point{3ms});
+    CHECK(system.its.timers_set == 2);
+  };
   for (int i = 1; i != 5; ++i) {
     io.process_one_event();
     CHECK(over == i);
     if (i == 3) system.its.sleeps = 0;  // no more than three are scripted
+    system.its.in_sleep[0] = nullptr;
   }
   CHECK(system.its.time == time_point{9ms});
+}
+
+TEST_CASE("io_service: timers that become due while coroutines run fire without the system's timer") {
+  scripted_system system;
+  io_service io{system};
+  int over = 0;
+  const auto wait = [&](time_point until) -> detached {
+    co_await io.schedule_at(until);
+    ++over;
+  };
+  const auto work = [&]() -> coracle::task<> {
+    while (over != 3) {
+      system.its.spend(2 * slice);
+      co_await io.schedule();
+    }
+  };
+  for (const std::uint64_t after : {slice, 2 * slice, 3 * slice})
+    wait(system.its.time + std::chrono::nanoseconds(after));
+  io.run(work());
+  CHECK(system.its.timers_set == 0);
+  CHECK(system.its.sleeps == 0);
+}
+
+TEST_CASE("io_service: a thread that fires a timer while another sleeps sets the next for the sleeper") {
+  scripted_system system;
+  io_service io{system};
+  int over = 0;
+  const auto wait = [&](time_point until) -> detached {
+    co_await io.schedule_at(until);
+    ++over;
+  };
+  wait(time_point{3ms});
+  wait(time_point{9ms});
+  system.its.in_sleep[0] = [&] {
+    system.its.time = time_point{3ms};
+    CHECK(io.process_pending_events() == 1);
+    CHECK(system.its.timer == time_point{9ms});
+  };
+  io.process_one_event();
+  CHECK(over == 2);
+  CHECK(system.its.timers_set == 2);
+}
+
+TEST_CASE("io_service: a thread does not go to sleep when a timer is due") {
+  scripted_system system;
+  io_service io{system};
+  int over = 0;
+  const auto wait = [&](time_point until) -> detached {
+    co_await io.schedule_at(until);
+    ++over;
+  };
+  wait(time_point{3ms});
+  system.its.time = time_point{3ms};
+  io.process_one_event();
+  CHECK(over == 1);
+  CHECK(system.its.sleeps == 0);
 }
 
 TEST_CASE("io_service: what has been posted and what has finished take turns") {
