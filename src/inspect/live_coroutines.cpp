@@ -204,7 +204,7 @@ class search {
     if (live_coroutine* const parent = find(each.next.parent)) parent->children.push_back(&each);
   }
 
-  /// Finds who has the addresses of the objects that are waited for.
+  /// Finds the frames that contain the address of an object for which a coroutine waits.
   void find_referring() {
     address lowest = ~address{0}, highest = 0;
     for (const live_coroutine& each : found_) {

@@ -255,7 +255,7 @@ void forks() {
   joins();
   pool.run_some();
   event.set();
-  expect_accesses(11, "the end of a child that is waited for", [&] { pool.run_some(); });
+  expect_accesses(11, "the end of a child that is awaited", [&] { pool.run_some(); });
 }
 void fork_queue() {
   struct queue final : coracle::detail::fork_queue {

@@ -155,7 +155,7 @@ TEST_CASE("blocking: a thread that has had nothing to do for a while ends, and c
   CHECK(sync_wait(blocking(pool, call)) == 1);
 }
 
-TEST_CASE("blocking: a thread that is to wait for ever, as far as the clock goes, stays") {
+TEST_CASE("blocking: a thread whose idle time is the longest that the clock can express stays") {
   blocking_pool pool{1, std::chrono::milliseconds::max()};
   sync_wait(blocking(pool, [] {}));
   for (int look = 0; look != 1000; ++look) {

@@ -345,7 +345,7 @@ TEST_CASE("for_each_concurrent: what a child holds is gone once it has ended, th
   CHECK(owner.use_count() == 1);
 }
 
-TEST_CASE("child_group: without children it ends the program when it is waited for, and says so") {
+TEST_CASE("child_group: awaiting one without children ends the program with a message") {
   CHECK(coracle_test::abort_message([] {
           const coracle::environment outside;
           coracle::detail::child_group none{coracle::detail::parent_of_children(outside)};

@@ -162,7 +162,7 @@ TEST_CASE("buffered: a pipeline that needs no more stops what is on its way and 
   CHECK(all.cancelled == 3);
 }
 
-TEST_CASE("buffered: what does not obey the stop request is waited for") {
+TEST_CASE("buffered: it joins work that does not obey the stop request") {
   async_manual_reset_event slow_may_end;
   bool ended = false;
   const auto work = [&](int n) -> task<int> {

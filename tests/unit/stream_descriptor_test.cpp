@@ -155,7 +155,7 @@ TEST_CASE("stream_descriptor: errors are of the call, and what is no descriptor 
 }
 
 TEST_CASE(
-    "stream_descriptor: a library's own descriptor is waited for by a copy, and nothing is taken from it") {
+    "stream_descriptor: a copy of another library's descriptor can be awaited without reading from it") {
   io_service io;
   int both[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both) == 0);

@@ -95,7 +95,7 @@ class value_observer {
 };
 
 template <class T>
-class [[nodiscard("a change is waited for only when this is awaited")]] value_observer<T>::changed_operation
+class [[nodiscard("this waits for a change only when it is awaited")]] value_observer<T>::changed_operation
     : public detail::wait_for_more {
  public:
   explicit changed_operation(value_observer& observer) noexcept

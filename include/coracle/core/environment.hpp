@@ -66,8 +66,8 @@ class [[nodiscard]] read_environment {
   const environment* found_ = nullptr;
 };
 
-/// Replaces the environment of the awaiting coroutine for everything it awaits from here on. Counts as a
-/// ready await against the turn's budget, on behalf of the combinator around it.
+/// Replaces the environment of the awaiting coroutine for everything that it awaits later. Counts as one
+/// ready await (docs/scheduling.md), for the combinator that uses it.
 class [[nodiscard]] replace_environment : resumption {
  public:
   explicit replace_environment(const environment& replacement) noexcept : replacement_(&replacement) {}

@@ -19,7 +19,7 @@ namespace coracle {
 class process;
 
 /// Returns the exit_status.
-class [[nodiscard("nothing is waited for until this is awaited")]] process_wait_operation
+class [[nodiscard("this waits only when it is awaited")]] process_wait_operation
     : public detail::io_operation {
  public:
   process_wait_operation(process& awaited, stop_token token) noexcept;

@@ -9,7 +9,7 @@ namespace coracle {
 class io_service;
 
 /// Awaiter of the number of the signal.
-class [[nodiscard("no signal is waited for until this is awaited")]] signal_wait_operation
+class [[nodiscard("this waits for a signal only when it is awaited")]] signal_wait_operation
     : public detail::io_operation {
  public:
   signal_wait_operation(const detail::io_descriptor& descriptor, stop_token token) noexcept

@@ -36,7 +36,7 @@ class [[nodiscard("nothing is written until this is awaited")]] stream_write_ope
 };
 
 /// Awaitable of nothing.
-class [[nodiscard("nothing is waited for until this is awaited")]] stream_wait_operation
+class [[nodiscard("this waits only when it is awaited")]] stream_wait_operation
     : public detail::io_operation {
  public:
   stream_wait_operation(const detail::io_descriptor& descriptor, detail::io_opcode what,

@@ -123,7 +123,7 @@ template <class Completion = detail::nothing_to_complete>
 class async_barrier {
   static_assert(std::is_nothrow_invocable_v<Completion&>,
                 "the completion function of an async_barrier takes no argument and must not throw, since the "
-                "others would wait for ever: mark it noexcept");
+                "others would wait forever: mark it noexcept");
 
  public:
   /// Requires: 0 <= expected <= max().

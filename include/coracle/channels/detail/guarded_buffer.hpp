@@ -14,7 +14,7 @@ namespace coracle::detail {
 class channel_word : public locked_word<std::uint32_t> {
  public:
   using bits = std::uint32_t;
-  static constexpr bits closed = 2;      // for ever
+  static constexpr bits closed = 2;      // permanent
   static constexpr bits waited_for = 4;  // a sender or a receiver is in its queue
   static constexpr bits joined = 8;      // the ends of a paired_ring are joined; else never set
 

@@ -228,8 +228,8 @@ class sibling : public sibling_base {
   child<Awaitable> work_;
 };
 
-/// A child that is a task, where all are waited for. It has the shared continuation, which a task notifies of
-/// its own failure; so only the task is stored, and this refers to it.
+/// A task that is the child of a combinator which waits for all its children. It has the shared continuation,
+/// which a task notifies of its own failure; so only the task is stored, and this refers to it.
 template <class T>
 class task_sibling : public task_child<T, task<T>&> {
  public:
@@ -265,7 +265,7 @@ template <class T>
 struct joined_sibling<task<T>> {
   using type = task<T>;
 };
-/// What is stored of an awaitable where all are waited for.
+/// What a combinator that waits for all its children stores of an awaitable.
 template <class Awaitable>
 using joined_sibling_t = typename joined_sibling<Awaitable>::type;
 
