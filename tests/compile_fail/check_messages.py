@@ -51,16 +51,29 @@ def precompile(compiler, folder):
     return use
 
 
+def all_compile(compiler, sources, folder):
+    """Whether all compile without their wrong lines, in one unit, each in a namespace: a tenth of the time that they take
+    one by one."""
+    texts = [source.read_text() for source in sources]
+    includes = sorted({line for text in texts for line in text.splitlines() if line.startswith("#include")})
+    bodies = [f'namespace {source.stem} {{\n#include "{source}"\n}}' for source in sources]
+    unit = Path(folder, f"{compiler}.cpp")
+    unit.write_text("\n".join([*includes, *bodies, ""]))
+    return run_compiler(compiler, unit, f"-D{CONTROL}").returncode == 0
+
+
 def complaints(compiler, source, precompiled):
-    """Returns what is wrong with this test under this compiler, or nothing."""
+    """Returns what is wrong with this test under this compiler, or nothing. None for what is precompiled: the test is known to
+    compile without its wrong line."""
     texts = expected_texts(source)
     if not all(texts) or not texts:
         return [f"its first lines hold no `{EXPECT} <text>`"], ""
     if CONTROL not in source.read_text():
         return [f"it has no `#ifndef {CONTROL}`"], ""
-    control = run_compiler(compiler, source, f"-D{CONTROL}", *precompiled)
-    if control.returncode != 0:
-        return ["it does not compile without its wrong line either"], control.stderr
+    if precompiled is not None:
+        control = run_compiler(compiler, source, f"-D{CONTROL}", *precompiled)
+        if control.returncode != 0:
+            return ["it does not compile without its wrong line either"], control.stderr
 
     result = run_compiler(compiler, source)
     output = result.stderr
@@ -87,7 +100,8 @@ def main():
     cases = [(compiler, source) for compiler in present for source in sources]
     failed = 0
     with ThreadPoolExecutor(2) as pool, tempfile.TemporaryDirectory() as folder:
-        precompiled = dict(zip(present, pool.map(lambda compiler: precompile(compiler, folder), present)))
+        prepare = lambda compiler: None if all_compile(compiler, sources, folder) else precompile(compiler, folder)
+        precompiled = dict(zip(present, pool.map(prepare, present)))
         check = lambda case: complaints(*case, precompiled[case[0]])
         for (compiler, source), (found, output) in zip(cases, pool.map(check, cases)):
             if found:

@@ -5,7 +5,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 consumer=$root/tests/package/consumer
 export CXX=g++-12 CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL=1
 
-# For the builds whose subject is not the compilation itself: some 40 % less processor time. The static one compiles file by file.
+# The subject here is not the compilation itself, and this takes some 40 % less processor time. The presets dev
+# and clang compile file by file.
 unity=-DCMAKE_UNITY_BUILD=ON
 
 work=$(mktemp -d)
@@ -48,8 +49,8 @@ find_package_shared() {
   install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON "$unity"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
 }
-add_subdirectory() { build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$root"; }
-fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root"; }
+add_subdirectory() { build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$root" "$unity"; }
+fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root" "$unity"; }
 
 unknown_component() {
   local output
@@ -180,7 +181,7 @@ run_case() {
   fi
 }
 
-if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" >"$work/install.log" 2>&1; then
+if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" "$unity" >"$work/install.log" 2>&1; then
   echo "FAIL  install"
   tail -n 25 "$work/install.log"
   echo "0 passed, 1 failed"

@@ -50,13 +50,22 @@ detached enter_and_log_on(coracle::run_loop& loop, Lock& lock, std::vector<int>&
   log.push_back(coracle::current_executor() == &loop ? name : -name);
 }
 
-TEST_CASE_TEMPLATE("locks: a waiter takes a lock where it runs, and others may take it before", Lock, LOCKS) {
+/// A lock that is held, and a loop on which 1, 2, ... wait for it.
+template <class Lock>
+struct awaited {
+  explicit awaited(int waiters) {
+    REQUIRE(lock.try_lock());
+    for (int name = 1; name <= waiters; ++name) enter_and_log_on(loop, lock, log, name);
+    CHECK(loop.run_pending() == static_cast<unsigned>(waiters));
+  }
   coracle::run_loop loop;
   Lock lock;
   std::vector<int> log;
-  REQUIRE(lock.try_lock());
-  enter_and_log_on(loop, lock, log, 1);
-  CHECK(loop.run_one());
+};
+
+TEST_CASE_TEMPLATE("locks: a waiter takes a lock where it runs, and others may take it before", Lock, LOCKS) {
+  awaited<Lock> test{1};
+  auto& [loop, lock, log] = test;
   lock.unlock();
   CHECK(log.empty());
   CHECK(is_free(lock));
@@ -68,13 +77,8 @@ TEST_CASE_TEMPLATE("locks: a waiter takes a lock where it runs, and others may t
 }
 
 TEST_CASE_TEMPLATE("locks: a waiter that comes too late is the first again", Lock, LOCKS) {
-  coracle::run_loop loop;
-  Lock lock;
-  std::vector<int> log;
-  REQUIRE(lock.try_lock());
-  enter_and_log_on(loop, lock, log, 1);
-  enter_and_log_on(loop, lock, log, 2);
-  CHECK(loop.run_pending() == 2);
+  awaited<Lock> test{2};
+  auto& [loop, lock, log] = test;
   lock.unlock();
   REQUIRE(lock.try_lock());
   CHECK(loop.run_one());
@@ -90,13 +94,8 @@ TEST_CASE_TEMPLATE("locks: a waiter that comes too late is the first again", Loc
 }
 
 TEST_CASE_TEMPLATE("locks: unlocking wakes no other while a waiter is on its way", Lock, LOCKS) {
-  coracle::run_loop loop;
-  Lock lock;
-  std::vector<int> log;
-  REQUIRE(lock.try_lock());
-  enter_and_log_on(loop, lock, log, 1);
-  enter_and_log_on(loop, lock, log, 2);
-  CHECK(loop.run_pending() == 2);
+  awaited<Lock> test{2};
+  auto& [loop, lock, log] = test;
   lock.unlock();
   for (int i = 0; i != 3; ++i) CHECK(is_free(lock));
   enter_and_log_on(loop, lock, log, 3);
@@ -112,12 +111,8 @@ TEST_CASE_TEMPLATE("locks: unlocking wakes no other while a waiter is on its way
 }
 
 TEST_CASE_TEMPLATE("locks: a waiter that is on its way is overtaken 1024 times at most", Lock, LOCKS) {
-  coracle::run_loop loop;
-  Lock lock;
-  std::vector<int> log;
-  REQUIRE(lock.try_lock());
-  enter_and_log_on(loop, lock, log, 1);
-  CHECK(loop.run_one());
+  awaited<Lock> test{1};
+  auto& [loop, lock, log] = test;
   lock.unlock();
   int overtakings = 0;
   while (is_free(lock)) ++overtakings;
@@ -132,12 +127,8 @@ TEST_CASE_TEMPLATE("locks: a waiter that is on its way is overtaken 1024 times a
 }
 
 TEST_CASE_TEMPLATE("locks: a waiter that has come too late four times is handed the lock", Lock, LOCKS) {
-  coracle::run_loop loop;
-  Lock lock;
-  std::vector<int> log;
-  REQUIRE(lock.try_lock());
-  enter_and_log_on(loop, lock, log, 1);
-  CHECK(loop.run_one());
+  awaited<Lock> test{1};
+  auto& [loop, lock, log] = test;
   for (int i = 0; i != 4; ++i) {
     lock.unlock();
     REQUIRE(lock.try_lock());
@@ -250,12 +241,8 @@ TEST_CASE_TEMPLATE("locks: a waiter that loses its choice on its way takes nothi
 #undef LOCKS
 
 TEST_CASE("async_semaphore of one: of permits that are released together one can be overtaken") {
-  coracle::run_loop loop;
-  semaphore_of_one at;
-  std::vector<int> log;
-  REQUIRE(at.try_lock());
-  for (int name = 1; name != 5; ++name) enter_and_log_on(loop, at, log, name);
-  CHECK(loop.run_pending() == 4);
+  awaited<semaphore_of_one> test{4};
+  auto& [loop, at, log] = test;
   at.lock.release(3);
   CHECK(at.try_lock());
   CHECK_FALSE(at.try_lock());
@@ -273,13 +260,8 @@ TEST_CASE("async_semaphore of one: of permits that are released together one can
 
 TEST_CASE(
     "async_semaphore of one: a permit beside the one that a waiter is coming for is handed to the next") {
-  coracle::run_loop loop;
-  semaphore_of_one at;
-  std::vector<int> log;
-  REQUIRE(at.try_lock());
-  enter_and_log_on(loop, at, log, 1);
-  enter_and_log_on(loop, at, log, 2);
-  CHECK(loop.run_pending() == 2);
+  awaited<semaphore_of_one> test{2};
+  auto& [loop, at, log] = test;
   at.lock.release();
   at.lock.release();
   CHECK(at.try_lock());
@@ -294,12 +276,8 @@ TEST_CASE(
 TEST_CASE(
     "async_semaphore of one: permits that exceed the one that a waiter is coming for do not count as its "
     "own") {
-  coracle::run_loop loop;
-  semaphore_of_one at;
-  std::vector<int> log;
-  REQUIRE(at.try_lock());
-  enter_and_log_on(loop, at, log, 1);
-  CHECK(loop.run_pending() == 1);
+  awaited<semaphore_of_one> test{1};
+  auto& [loop, at, log] = test;
   at.lock.release(3);
   CHECK(at.try_lock());
   CHECK(at.try_lock());
