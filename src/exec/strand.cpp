@@ -3,12 +3,28 @@
 #include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/exec/strand.hpp>
+#include <utility>
 
 namespace coracle {
 namespace detail {
 namespace {
 /// The number of coroutines that run in a row before the underlying executor runs something else.
 constexpr int max_in_a_row = is_modelled ? 2 : 64;
+
+/// While it exists, the calling thread runs `strand`, inside the run of another one or not.
+class active_run {
+ public:
+  explicit active_run(const strand_state* strand) noexcept
+      : thread_(this_thread()), outer_(std::exchange(thread_.strand, strand)) {}
+  active_run(const active_run&) = delete;
+  active_run& operator=(const active_run&) = delete;
+  ~active_run() { end(); }
+  void end() noexcept { thread_.strand = outer_; }
+
+ private:
+  thread_state& thread_;
+  const strand_state* const outer_;
+};
 }  // namespace
 
 /// State shared by the strand and the current run, which may outlive the strand: a coroutine that has left
@@ -37,29 +53,39 @@ class strand_state {
   };
 
   void run() noexcept;
+  void queue(resumption& first, resumption& last) noexcept;
+  void queue_pushed() noexcept;
   resumption* take() noexcept;
   bool end_run() noexcept;
 
   // state_ is `idle`, `abandoned`, or `busy` together with null or the newest of a stack of entries. While it
-  // is busy, one run is posted or active and owns queue_, the entries that it has taken, oldest first.
+  // is busy, one run is posted or active and owns the queue from first_ to last_, oldest first. A post from
+  // the thread of the active run goes to that queue directly, behind what the stack holds: a wave of such
+  // posts is then not walked a second time to reverse the stack.
   //   [T1] push an entry     acq_rel  publishes its fields; a thread that finds the strand idle
   //                                   posts a run, and sees that the last one has ended  pairs with T2, T3
   //   [T2] take all          acquire  sees these fields                                  pairs with T1
   //   [T3] busy -> idle      release  the run has ended                                  pairs with T1, T4
   //   [T4] any -> abandoned  acq_rel  the second of the run and the owner frees this, and
   //   [T5] failed T3         acquire  sees what the first one did, at T3 or T4           pairs with T3; T4
-  //   [T6] load              relaxed  a hint: T2 follows
+  //   [T6] load              relaxed  T2 follows. An entry whose push happens before this load is seen
   enum class mark : std::uintptr_t { none = 0, busy = 1, mask = 3 };
   using entries = tagged_pointer<resumption, mark>;
   static constexpr std::uintptr_t idle = 0, busy = 1, abandoned = 2;
   atomic<std::uintptr_t> state_{idle};
-  plain<resumption*> queue_ = nullptr;
+  plain<resumption*> first_ = nullptr;
+  plain<resumption*> last_ = nullptr;  // meaningful only while first_ is not null
   strand& owner_;
   executor& underlying_;
   posted_run run_{*this};
 };
 
 void strand_state::post(resumption& item) noexcept {
+  if (this_thread().strand == this) {
+    queue_pushed();
+    item.next = nullptr;
+    return queue(item, item);
+  }
   const std::uintptr_t pushed = entries{&item, mark::busy}.bits();
   std::uintptr_t seen = state_.load(memory_order_relaxed);
   do {
@@ -68,16 +94,31 @@ void strand_state::post(resumption& item) noexcept {
   if (seen == idle) underlying_.post(run_);
 }
 
-resumption* strand_state::take() noexcept {
-  if (!queue_ && state_.load(memory_order_relaxed) > abandoned) {             /*T6*/
-    const std::uintptr_t taken = state_.exchange(busy, memory_order_acquire); /*T2*/
-    for (resumption* newest = entries::from_bits(taken).pointer(); newest;) {
-      resumption* const next = std::exchange(newest->next, queue_);
-      queue_ = std::exchange(newest, next);
-    }
+/// Appends the entries from `first` to `last`, which are linked to each other.
+void strand_state::queue(resumption& first, resumption& last) noexcept {
+  if (first_) {
+    last_->next = &first;
+  } else {
+    first_ = &first;
   }
-  resumption* const first = queue_;
-  if (first) queue_ = first->next;
+  last_ = &last;
+}
+/// Moves what other threads have pushed to the queue.
+void strand_state::queue_pushed() noexcept {
+  if (state_.load(memory_order_relaxed) <= abandoned) return;               /*T6*/
+  const std::uintptr_t taken = state_.exchange(busy, memory_order_acquire); /*T2*/
+  resumption* const newest = entries::from_bits(taken).pointer();
+  resumption* oldest = nullptr;
+  for (resumption* each = newest; each;) {
+    resumption* const older = std::exchange(each->next, oldest);
+    oldest = std::exchange(each, older);
+  }
+  queue(*oldest, *newest);
+}
+resumption* strand_state::take() noexcept {
+  if (!first_) queue_pushed();
+  resumption* const first = first_;
+  if (first) first_ = first->next;
   return first;
 }
 
@@ -95,6 +136,7 @@ bool strand_state::end_run() noexcept {
 
 void strand_state::run() noexcept {
   const executor_scope here{&owner_};
+  active_run active{this};
   for (int in_a_row = 0;; ++in_a_row) {
     resumption* const item = take();
     if (!item) {
@@ -102,7 +144,9 @@ void strand_state::run() noexcept {
     } else if (in_a_row < max_in_a_row) {
       resume(item->handle);
     } else {
-      queue_ = item;  // it is still linked to the rest of the queue
+      if (!first_) last_ = item;
+      first_ = item;  // it is still linked to the rest of the queue
+      active.end();
       underlying_.post(run_);
       return;
     }

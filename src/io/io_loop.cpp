@@ -238,6 +238,9 @@ io_loop::ready io_loop::take() noexcept {
     scheduled_next_ = true;
   } else if (!scheduled_.empty()) {
     found.scheduled = &scheduled_.pop();
+    // A long queue, as of timers that were due together, is in no cache: the next entry is fetched while
+    // this one runs. Null is harmless.
+    __builtin_prefetch(scheduled_.front());
     scheduled_next_ = false;
   }
   return found;

@@ -10,10 +10,14 @@
 #include <coracle/testing/lifetime_probe.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <latch>
 #include <new>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if CORACLE_ADDRESS_SANITIZER()
@@ -309,6 +313,38 @@ TEST_CASE("recycler: of a thread that only frees frames, none stays behind") {
   CHECK(live_after == live - in_depot);
   CHECK(live_while_it_runs == -700);
 }
+
+#if defined(__GLIBC__)
+/// Returns the end of the mapping that holds `at`, as a number.
+std::uintptr_t end_of_mapping(const void* at) {
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);) {
+    char* rest = nullptr;
+    const std::uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
+    const std::uintptr_t end = std::strtoull(rest + 1, nullptr, 16);
+    if (begin <= reinterpret_cast<std::uintptr_t>(at) && reinterpret_cast<std::uintptr_t>(at) < end)
+      return end;
+  }
+  return 0;
+}
+TEST_CASE("recycler: the heap of a thread is extended for many frames at a time" *
+          doctest::skip(CORACLE_ADDRESS_SANITIZER())) {
+  const empty_cache clean;
+  constexpr std::size_t size = 1000, count = 3000;
+  std::size_t extended = 0;
+  std::thread([&] {
+    std::vector<void*> frames(count);
+    std::uintptr_t end = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+      frames[i] = take(size);
+      if (i % 4 != 0) continue;
+      extended += end != std::exchange(end, end_of_mapping(frames[i]));
+    }
+    for (void* frame : frames) give(frame, size);
+  }).join();
+  CHECK(extended < count * size / (20 * 1024));
+}
+#endif
 
 // ---- the depot ----
 

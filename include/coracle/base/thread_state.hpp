@@ -15,6 +15,7 @@ namespace coracle::detail {
 class fork_queue;
 class shared_end;
 class stop_state;
+class strand_state;
 
 /// The limit of nested wake-ups outside any scheduler on one thread; deeper ones are deferred:
 /// core/executor.hpp.
@@ -111,6 +112,7 @@ struct thread_state {
   resumption* late_tail = nullptr;
   fork_queue* forks = nullptr;           ///< of the static_thread_pool whose thread it is
   const void* forks_for = &no_executor;  ///< that pool's executor; never null
+  const strand_state* strand = nullptr;  ///< whose run is the innermost on this stack
   nested_starts starts;
   linked_requests requests;
   shared_destructions destructions;

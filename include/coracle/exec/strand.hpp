@@ -28,8 +28,9 @@ class strand_state;
 ///               program.
 /// Threads       schedule() and post() from any thread. It may be destroyed as soon as everything posted has
 ///               run and has left the strand; the underlying executor outlives it.
-/// Cost          one allocation per strand, none per coroutine; one atomic operation to post, and a post to
-///               the underlying executor if the strand was idle.
+/// Cost          one allocation per strand, none per coroutine; one atomic operation to post, none from a
+///               coroutine that runs on the strand, and a post to the underlying executor if the strand was
+///               idle.
 class strand final : public executor {
  public:
   explicit strand(executor& underlying);

@@ -28,6 +28,7 @@ struct kept_memory {
 struct frame_cache {
   frame_link lists[frame_lists];  ///< those that share a budget from `first_shared` on
   std::size_t shared_bytes = 0;   ///< in lists that share a budget
+  std::size_t heap_bytes = 0;     ///< that it has taken from the heap since extend_heap()
   bool closed = false;            ///< the thread is ending; cache nothing more
   void* keeps = nullptr;          ///< a frame that is being destroyed and whose memory must not be freed
   kept_memory kept;               ///< the memory of that frame
@@ -53,10 +54,31 @@ inline void* frame_in(void* block) noexcept {
 /// The word in front of a frame that has its own lines: the address of its heap block.
 inline void*& block_of(void* frame) noexcept { return static_cast<void**>(frame)[-1]; }
 
+// glibc extends the heap of a thread other than the main one by whole pages, as few as the request takes,
+// with a system call each time. It keeps what is free at the heap's end up to 128 KiB. So one large request,
+// freed at once, extends it for the many small ones that follow; it touches no page.
+inline constexpr std::size_t heap_step = 60 * 1024, heap_header = 8;
+inline void extend_heap() noexcept {
+#if defined(__GLIBC__)
+  if constexpr (!CORACLE_ADDRESS_SANITIZER()) {
+    void* unused = __builtin_malloc(heap_step);
+    __asm__ volatile("" : "+r"(unused));  // or the compiler drops the pair
+    __builtin_free(unused);
+  }
+#endif
+}
+
 /// Returns null if there is no memory.
 CORACLE_SAVES_REGISTERS() inline void* new_frame(std::size_t index) noexcept {
   const bool own_lines = has_own_lines(index);
-  void* const block = ::operator new(class_size(index) + (own_lines ? cache_line : 0), std::nothrow);
+  const std::size_t size = class_size(index) + (own_lines ? cache_line : 0);
+  std::size_t& taken = this_thread_frames().heap_bytes;
+  taken += size + heap_header;
+  if (taken > heap_step) {
+    taken = size + heap_header;
+    extend_heap();
+  }
+  void* const block = ::operator new(size, std::nothrow);
   if (!frame_link::can_refer_to(block)) [[unlikely]]
     fail("operator new gave an address of more than 48 bits, which a list of free frames cannot keep");
   if (!own_lines || !block) return block;
@@ -118,6 +140,7 @@ inline void* take_shared(frame_cache& cache, std::size_t index) noexcept {
 /// Makes room for a frame by freeing frames of other sizes, which a thread whose work has changed might never
 /// reuse. Returns false if the list of this size fills the budget by itself.
 inline bool make_room(frame_cache& cache, std::size_t index) noexcept {
+  if (cache.lists[index].room() * class_size(index) > shared_budget - class_size(index)) return false;
   std::size_t other = frame_lists;
   while (cache.shared_bytes + class_size(index) > shared_budget) {
     while (other == index || other == frame_lists || !cache.lists[other].below()) {
