@@ -129,11 +129,12 @@ void scope_state::joiner_stopped(stop_reason why) noexcept {
   children_inherit_.request_linked(why);
 }
 
-bool scope_state::join(std::coroutine_handle<> joiner, awaiting_frame::kind joiner_is, const environment* its,
-                       stop_registration& on_stop) noexcept {
+bool scope_state::join(std::coroutine_handle<> joiner, awaiting_frame::kind joiner_is,
+                       end_of_task* end_joiner, const environment* its, stop_registration& on_stop) noexcept {
   CORACLE_REQUIRE(!joiner_.handle, "join() of an async_scope was awaited twice: await it once");
   joiner_.suspend(joiner);
   joiner_is_ = joiner_is;
+  end_joiner_ = end_joiner;
   if (its) {
     joined_under_ = &its->stop;
     if (its->stop.stop_requested() || !(its->stop == outer_.stop || on_stop.add_to(its->stop)))
@@ -156,12 +157,12 @@ stop_reason scope_state::reason_of_join() const noexcept {
 inline bool scope_state::joiner_ends_stopped() noexcept {
   if (!(too_late_ || any_cancelled_)) [[likely]]
     return false;
-  return joiner_is_ == awaiting_frame::kind::task && end_stopped_joiner();
+  return end_joiner_ && end_stopped_joiner();
 }
 
 bool scope_state::end_stopped_joiner() noexcept {
   const stop_reason why = join_cancelled();
-  return why != stop_reason::none && stopped_parent::note(joiner_.handle, why);
+  return why != stop_reason::none && end_joiner_(joiner_.handle, why);
 }
 
 awaiting_frame scope_state::above(shared_promise& self, stop_reason why) noexcept {

@@ -173,8 +173,7 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    return scope_.join(suspended, detail::awaiting_frame::kind_of<Promise>, detail::environment_of(suspended),
-                       *this);
+    return scope_.join(suspended, *this);
   }
   [[nodiscard]] stop_reason await_cancelled() noexcept {
     remove();

@@ -87,11 +87,13 @@ class scope_state : shared_frame {
 
   // ---- the joiner ----
 
-  /// Has `joiner`, which is a `joiner_is` and has the environment `its`, wait for the children; `on_stop` stops
-  /// them. Returns false if there are none and the joiner continues at once.
-  CORACLE_NOINLINE()
-  bool join(std::coroutine_handle<> joiner, awaiting_frame::kind joiner_is, const environment* its,
-            stop_registration& on_stop) noexcept;
+  /// Suspends `joiner` until the children have ended; `on_stop` stops them. Returns false if there are none and
+  /// the joiner continues at once.
+  template <class Promise>
+  bool join(std::coroutine_handle<Promise> joiner, stop_registration& on_stop) noexcept {
+    return join(joiner, awaiting_frame::kind_of<Promise>, end_of_parent<Promise>(), environment_of(joiner),
+                on_stop);
+  }
   CORACLE_COLD() void joiner_stopped(stop_reason why) noexcept;
   [[nodiscard]] bool has_errors() const noexcept { return !(failed_.empty() && held_.empty()); }
   /// Returns the reason of the request from outside that has cancelled the join, or none.
@@ -104,6 +106,10 @@ class scope_state : shared_frame {
  private:
   static constexpr std::size_t one = 2;
 
+  /// `end_joiner`: the joiner's end_of_parent(); `its`: the joiner's environment.
+  CORACLE_NOINLINE()
+  bool join(std::coroutine_handle<> joiner, awaiting_frame::kind joiner_is, end_of_task* end_joiner,
+            const environment* its, stop_registration& on_stop) noexcept;
   /// Stop was requested before the join.
   void joined_too_late() noexcept;
   /// Called with the lock held, and releases it. The scope may be gone afterwards.
@@ -144,6 +150,7 @@ class scope_state : shared_frame {
   intrusive_list<scope_future_child> held_;  // errors that belong to a future
   waiter joiner_;
   plain<awaiting_frame::kind> joiner_is_ = awaiting_frame::kind::other;
+  plain<end_of_task*> end_joiner_ = nullptr;              // set if the joiner is a task
   plain<const stop_token*> joined_under_ = &outer_.stop;  // the joiner's own, if it has one
   atomic<bool> stopped_by_joiner_{false};
   plain<bool> too_late_ = false;
