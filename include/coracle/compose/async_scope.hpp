@@ -173,10 +173,7 @@ class [[nodiscard("nothing is joined until this is awaited")]] async_scope::join
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    const stop_token* const mine = scope_.begin_join(suspended);
-    if (mine && (mine->stop_requested() || !(scope_.inherits(*mine) || add_to(*mine))))
-      scope_.joined_too_late();
-    return scope_.join();
+    return scope_.join(suspended, *this);
   }
   [[nodiscard]] stop_reason await_cancelled() noexcept {
     remove();

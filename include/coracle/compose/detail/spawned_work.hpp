@@ -12,12 +12,10 @@ class dropped_work : public scope_child {
  public:
   static void over(scope_frame* self) noexcept {
     auto& mine = static_cast<Whole&>(*self);
-    const bool well = mine.work_.finish();
-    outcome<void> end;
-    if (!well) [[unlikely]]
-      copy_failure(mine.work_.failure(), end);
+    if (!mine.work_.finish()) [[unlikely]]
+      return mine.over_badly();
     mine.work_.~child();
-    well ? mine.end_well() : mine.end_badly(end);
+    mine.end_well();
   }
 
  protected:
@@ -30,14 +28,14 @@ class dropped_work : public scope_child {
     this->scope().ended(*this, false);
     delete static_cast<Whole*>(this);
   }
-  CORACLE_COLD() void end_badly(const outcome<void>& end) noexcept {
-    error = end.error();
-    if (error) {
-      set_function([](scope_frame* self) { delete static_cast<Whole*>(self); });
-      return this->scope().failed(*this);
-    }
-    this->scope().ended(*this, true);
-    delete static_cast<Whole*>(this);
+  /// The same.
+  void end_badly(const outcome<void>& end) noexcept {
+    detail::end_badly(*this, end, [](scope_frame* self) { delete static_cast<Whole*>(self); });
+  }
+  CORACLE_COLD() void over_badly() noexcept {
+    const outcome<void> end = work_.failure();
+    work_.~child();
+    end_badly(end);
   }
 
   union {

@@ -135,6 +135,11 @@ struct queued_waiter : waiter, stop_listener {
     cancel_for(is_added() ? why() : stop_reason::lost_race);
     return before == queued;
   }
+  /// For a waiter that has not been queued, and whose listener has not been added.
+  void refuse_for(stop_reason why) noexcept {
+    bond_ = bond(nullptr);
+    cancel_for(why);
+  }
   void cancel_for(stop_reason why) noexcept { link = wait_place::cancelled_for(why); }
   /// The reason for which it was cancelled. Requires: cancelled.
   [[nodiscard]] stop_reason reason() const noexcept { return link.reason(); }

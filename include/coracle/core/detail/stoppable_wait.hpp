@@ -22,9 +22,11 @@ class late_start : resumption, callback_frame {
   /// Returns true if the operation waits. `operation` begins with the memory of the late_start.
   using start_function = bool(void* operation, std::coroutine_handle<> suspended,
                               const environment* inherited) noexcept;
-  /// Posts `suspended` behind the other coroutines of its executor. Returns false if it has none.
-  static bool post(void* operation, start_function* start, std::coroutine_handle<> suspended,
-                   const environment* inherited) noexcept;
+  /// Posts `suspended` behind the other coroutines of its executor. Without one there is nothing to give way
+  /// to: starts the operation. Returns true if the coroutine stays suspended.
+  CORACLE_COLD()
+  static bool post_or_start(void* operation, start_function* start, std::coroutine_handle<> suspended,
+                            const environment* inherited) noexcept;
 
  private:
   late_start(start_function* start, std::coroutine_handle<> suspended, const environment* inherited) noexcept;
@@ -33,6 +35,17 @@ class late_start : resumption, callback_frame {
   start_function* const start_;
   const std::coroutine_handle<> coroutine_;
 };
+
+/// As refuse_wait(), of a coroutine that is not ended.
+CORACLE_COLD() void refuse_wait(queued_waiter& waiting, const environment& inherited) noexcept;
+/// Cancels `waiting`, which has not been queued, for the stop request of `inherited`. Returns true if its
+/// coroutine is ended instead of being resumed: where `resumed` is not null, as end_wait() decides.
+CORACLE_COLD()
+bool refuse_wait(queued_waiter& waiting, const environment& inherited, task_frame::function* resumed,
+                 bool throws) noexcept;
+/// Wakes a waiter that a stop request has taken out of its queue, and has its coroutine ended if it can be.
+CORACLE_COLD()
+void wake_stopped(queued_waiter& waiting, task_frame::function* resumed, bool throws) noexcept;
 
 /// Base of an awaiter that waits in a wait_queue and obeys the cancellation contract. `Operation` has
 ///
@@ -80,7 +93,9 @@ class stoppable_wait {
     constexpr bool ends = ends_stopped<Promise> && !requires { Operation::resumes_when_stopped; };
     if (has_to_give_way()) [[unlikely]]
       return start_after_others<ends>(suspended, inherited);
-    return start<ends>(suspended, inherited);
+    if (inherited && stop_registration::may_be_late(inherited->stop)) [[unlikely]]
+      return start_or_refuse<ends>(this, suspended, inherited);
+    return !operation().try_now() && wait<ends>(suspended, inherited);
   }
   /// Called once the wait is over: returns why the operation was not carried out, or none if it was. If it
   /// was not, await_resume(), which would throw that reason, need not be called.
@@ -153,7 +168,9 @@ class stoppable_wait {
     stop_state* const stops = stops_of(inherited);
     make_node(suspended, &stop_requested<Ends>);
     others_have_run();
-    return node_.listen(stops) ? operation().enqueue() : refuse<Ends>(suspended, *inherited);
+    if (!node_.listen(stops)) [[unlikely]]
+      return refuse_wait(node_, *inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
+    return operation().enqueue();
   }
   /// Does not call try_now() first, which cannot tell whether another branch has been served.
   CORACLE_NOINLINE()
@@ -162,35 +179,34 @@ class stoppable_wait {
     stop_state* const stops = stops_of(inherited);
     make_node(suspended, &stop_requested<false>);
     others_have_run();
-    return node_.listen(stops, one_of) ? operation().enqueue() : refuse<false>(suspended, *inherited);
+    if (node_.listen(stops, one_of)) [[likely]]
+      return operation().enqueue();
+    refuse_wait(node_, *inherited);
+    return false;
   }
-  /// As start(). Without an executor there is nothing to give way to.
   template <bool Ends = false>
   CORACLE_COLD()
   bool start_after_others(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    return late_start::post(this, &start_or_refuse<Ends>, suspended, inherited) ||
-           start<Ends>(suspended, inherited);
+    return late_start::post_or_start(this, &start_or_refuse<Ends>, suspended, inherited);
   }
   /// Returns true if the coroutine is ended instead of being resumed.
   template <bool Ends = false>
   CORACLE_COLD()
   bool refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
     make_node(suspended, nullptr);
-    node_.cancel_for(inherited.stop.reason());
-    if (!Ends || !stopped_wait::note(node_)) return false;
-    resume_on_return(suspended);
-    return true;
+    return refuse_wait(node_, inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
   }
 
  private:
-  /// Returns true if the operation waits.
   template <bool Ends>
-  CORACLE_ALWAYS_INLINE()
-  bool start(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
-    if (inherited && stop_registration::may_be_late(inherited->stop)) [[unlikely]]
-      return start_or_refuse<Ends>(this, suspended, inherited);
-    return !operation().try_now() && wait<Ends>(suspended, inherited);
+  static constexpr task_frame::function* resumed_at_end() noexcept {
+    if constexpr (Ends) {
+      return &stopped_wait::resumed;
+    } else {
+      return nullptr;
+    }
   }
+  /// Returns true if the operation waits, or the coroutine is ended.
   template <bool Ends>
   CORACLE_COLD()
   static bool start_or_refuse(void* operation, std::coroutine_handle<> suspended,
@@ -203,9 +219,7 @@ class stoppable_wait {
   template <bool Ends>
   static void stop_requested(stop_listener& listener) noexcept {
     auto& node = static_cast<Node&>(listener);
-    if (!operation_of(node).withdraw()) return;
-    if constexpr (Ends) static_cast<void>(stopped_wait::note(node));
-    node.wake();
+    if (operation_of(node).withdraw()) wake_stopped(node, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
   }
 
   // First, so that operation_of() finds the object. Each member is constructed when it is needed: node_ when

@@ -14,7 +14,7 @@
 //
 //   stopper's thread   removes the wait from its queue, walks up to the first frame that takes the end as a
 //                      value, stores resumed() as the resume function, and posts the coroutine:
-//                      stopped_wait::note()
+//                      end_wait()
 //   home executor      destroys the frame, then the frame of the task that awaits it, and so on up to the
 //                      task whose end is taken as a value; resumes the awaiter of that task
 //
@@ -98,23 +98,6 @@ class task_above {
   bool is_told_ = false;
 };
 
-/// Returns true if the end of `body` is taken as a value or dropped, so that no exception will be seen, or if
-/// exceptions are disabled. A failed allocation is an error, not a stop.
-inline bool ends_quietly(const task_frame& body, stop_reason why) noexcept {
-  if (!CORACLE_EXCEPTIONS()) return true;
-  if (why == stop_reason::out_of_memory) return false;
-  for (task_above above(body);;) {
-    if (!above.is_told()) {
-      above = task_above(above.task());
-      continue;
-    }
-    const awaiting_frame next = above.passes_on_to(why);
-    if (next.is == awaiting_frame::kind::quiet) return true;
-    if (next.is == awaiting_frame::kind::other) return false;
-    above = task_above(next);
-  }
-}
-
 /// Ends `body`, which is suspended, and the tasks that await it. Returns the coroutine to resume next.
 CORACLE_TRANSFER_ABI() inline std::coroutine_handle<> end_tasks(task_frame& body, stop_reason why) noexcept {
   task_frame* ending = &body;
@@ -129,31 +112,41 @@ CORACLE_TRANSFER_ABI() inline std::coroutine_handle<> end_tasks(task_frame& body
   }
 }
 
-/// Has `end` run when `body` is resumed, in place of the rest of its body.
-inline void replace_resume(task_frame& body, task_frame::function* end) noexcept {
-  CORACLE_HIDES_RESUMED(end);
-  body.resume = end;
-}
+/// Has `resumed` run when `task` is resumed, in place of the rest of its body. Returns false if the task must
+/// be resumed and throw; never where `throws` is false. Requires: the task is suspended, and only the caller
+/// has it resumed.
+CORACLE_COLD()
+bool end_when_resumed(std::coroutine_handle<> task, stop_reason why, task_frame::function* resumed,
+                      bool throws) noexcept;
+/// As end_when_resumed(), for a task that waits, if `wait` is cancelled. The caller has it resumed.
+CORACLE_COLD() bool end_wait(queued_waiter& wait, task_frame::function* resumed, bool throws) noexcept;
 
 /// A task whose children have been stopped, and that is ended when it is resumed.
 class stopped_parent {
  public:
   /// Returns false if the task must be resumed and throw. Requires: the task is suspended, and only the
   /// caller has it resumed.
-  CORACLE_COLD() static bool note(std::coroutine_handle<> task, stop_reason why) noexcept {
-    auto& body = *static_cast<task_frame*>(task.address());
-    if (!ends_quietly(body, why)) return false;
-    body.outcome = stopped_outcome::of(why);
-    replace_resume(body, &resumed);
-    return true;
+  static bool note(std::coroutine_handle<> task, stop_reason why) noexcept {
+    return end_when_resumed(task, why, &resumed, CORACLE_EXCEPTIONS());
   }
 
- private:
   CORACLE_TRANSFER_ABI() static void resumed(task_frame* body) {
     const std::coroutine_handle<> next = end_tasks(*body, stopped_outcome::reason(body->outcome));
     CORACLE_RETURN_TO(body, next);
   }
 };
+
+using end_of_task = bool(std::coroutine_handle<> task, stop_reason why) noexcept;
+/// Returns stopped_parent::note() as the including file compiles it, for a library that may be compiled without
+/// its flags; null if a coroutine with this promise is no task.
+template <class Promise>
+constexpr end_of_task* end_of_parent() noexcept {
+  if constexpr (ends_stopped<Promise>) {
+    return &stopped_parent::note;
+  } else {
+    return nullptr;
+  }
+}
 
 /// Awaited by a combinator that is a task: ends it as a stop request that ends a wait does. Throws
 /// operation_cancelled where that must be an exception.
@@ -174,20 +167,9 @@ class [[nodiscard]] ends_as_stopped {
   stop_reason why_;
 };
 
-/// A task that waits, and that a stop request ends when it is resumed.
+/// A task that waits, and that a stop request ends when it is resumed: see end_wait().
 class stopped_wait {
  public:
-  /// Returns false if the task must throw when it is resumed. Requires: `wait` is cancelled, its coroutine is
-  /// a task, and the caller will have it resumed.
-  CORACLE_COLD() static bool note(queued_waiter& wait) noexcept {
-    auto& body = *static_cast<task_frame*>(std::coroutine_handle<>(wait.handle).address());
-    if (wait.progress() != queued_waiter::cancelled || !ends_quietly(body, wait.reason())) return false;
-    body.stopped = &wait;
-    replace_resume(body, &resumed);
-    return true;
-  }
-
- private:
   CORACLE_TRANSFER_ABI() static void resumed(task_frame* body) {
     queued_waiter& wait = *body->stopped;
     const stop_reason why = wait.reason();
