@@ -675,6 +675,103 @@ TEST_CASE("stopped task: in a scope, handlers run where the request comes from o
   CHECK(joined.handled);
 }
 
+/// Awaits a task and takes its end as a value; counts how often it is asked.
+class counting_parent : coracle::detail::shared_frame {
+ public:
+  explicit counting_parent(const coracle::environment& inherited) : shared_frame(&over, &functions) {
+    promise().set_environment(&inherited);
+  }
+  template <class T>
+  void await(task<T>& work) {
+    auto awaiter = work.when_ready();
+    CHECK(coracle::detail::suspend_into(awaiter, handle()));
+    CHECK(ended == 0);
+  }
+
+  int asked = 0, ended = 0;
+
+ private:
+  static void over(basic_callback_frame* self) { ++static_cast<counting_parent*>(self)->ended; }
+  static coracle::detail::awaiting_frame above(coracle::detail::shared_promise& self, stop_reason) noexcept {
+    ++static_cast<counting_parent&>(from(self)).asked;
+    return {nullptr, coracle::detail::awaiting_frame::kind::quiet};
+  }
+  static constexpr coracle::detail::shared_promise::functions functions{
+      &coracle::detail::shared_promise::ignore_failure, &above};
+};
+
+struct nested {
+  enum kind { races, groups, timeouts, scopes };
+  static task<> down(int n, kind is, const async_manual_reset_event& event) {
+    if (n == 0) {
+      co_await event;
+    } else if (is == races) {
+      co_await when_any(down(n - 1, is, event), wait_in_task(event));
+    } else if (is == groups) {
+      co_await coracle::when_all(down(n - 1, is, event), wait_in_task(event));
+    } else if (is == timeouts) {
+      co_await coracle::timeout(down(n - 1, is, event), std::chrono::hours(1));
+    } else {
+      const auto body = [&](coracle::async_scope& scope) -> task<> {
+        scope.spawn(wait_in_task(event));
+        co_await down(n - 1, is, event);
+      };
+      co_await coracle::with_scope(body);
+    }
+  }
+};
+
+TEST_CASE("stopped task: a request through many levels asks each of them once how its children end") {
+  for (const auto is : {nested::races, nested::groups, nested::timeouts, nested::scopes}) {
+    const async_manual_reset_event never;
+    stop_source source;
+    coracle::environment inherited;
+    inherited.stop = source.get_token();
+    counting_parent parent(inherited);
+    task<> work = nested::down(20, is, never);
+    parent.await(work);
+    // A frame above the request, whose children are not stopped.
+    const coracle::environment empty;
+    counting_parent outside(empty);
+    task<> below = with_stop(nested::down(20, is, never), source.get_token());
+    outside.await(below);
+    source.request_stop();
+    CHECK(parent.ended == 1);
+    CHECK(outside.ended == 1);
+    CHECK(work.is_ready());
+    CHECK(below.is_ready());
+    // 21 times or more without the answers that the levels keep.
+    CHECK(parent.asked <= 2);
+    CHECK(outside.asked <= 3);
+  }
+}
+
+TEST_CASE("stopped task: an answer holds for children that were stopped together, and for their reason") {
+  trace own, loses;
+  async_manual_reset_event never;
+  stop_source source;
+  const auto inner = [&]() -> task<> {
+    co_await when_any(with_stop(wait_below_named(own, never), source.get_token()),
+                      wait_below_named(loses, never));
+  };
+  const auto outer = [&]() -> task<int> {
+    co_await inner();
+    co_return 1;
+  };
+  async_manual_reset_event event;
+  auto waiting = poll(when_any(outer(), event));
+  CHECK_FALSE(waiting.ready());
+  source.request_stop(stop_reason::lost_race);  // not by either race: the handlers run
+  waiting.run();
+  CHECK(own.handled);
+  CHECK_FALSE(waiting.ready());
+  event.set();
+  CHECK(waiting.run());
+  CHECK(waiting.get().index() == 1);
+  CHECK(loses.log.destroyed == innermost_first);
+  CHECK(loses.is_untouched());
+}
+
 // ---- stopped by what has started them ------------------------------------------------------------------
 
 TEST_CASE("stopped task: losers, and the siblings of a failure, are destroyed where they wait") {

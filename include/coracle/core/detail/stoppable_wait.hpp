@@ -153,7 +153,9 @@ class stoppable_wait {
     stop_state* const stops = stops_of(inherited);
     make_node(suspended, &stop_requested<Ends>);
     others_have_run();
-    return node_.listen(stops) ? operation().enqueue() : refuse<Ends>(suspended, *inherited);
+    if (!node_.listen(stops)) return refuse<Ends>(suspended, *inherited);
+    if (operation().enqueue()) return true;
+    return Ends && node_.progress() == queued_waiter::cancelled && end_refused(suspended);
   }
   /// Does not call try_now() first, which cannot tell whether another branch has been served.
   CORACLE_NOINLINE()
@@ -177,7 +179,11 @@ class stoppable_wait {
   bool refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
     make_node(suspended, nullptr);
     node_.cancel_for(inherited.stop.reason());
-    if (!Ends || !stopped_wait::note(node_)) return false;
+    return Ends && end_refused(suspended);
+  }
+  /// For a task whose wait was stopped before it was queued: returns true if the task is ended.
+  CORACLE_COLD() bool end_refused(std::coroutine_handle<> suspended) noexcept {
+    if (!stopped_wait::note(node_)) return false;
     resume_on_return(suspended);
     return true;
   }
