@@ -163,8 +163,8 @@ void stop_against_late_wait_below() {
   model_expect(early.handled == 0 && late.handled == 0 && above.handled == 0, "no handler runs");
   model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task between");
 }
-/// One child is stopped by a request of its own, the other one loses: the answer for the first is none for the
-/// second.
+/// One child is stopped by a request of its own, the other one loses: the answer for the first does not hold
+/// for the second.
 void own_request_against_race() {
   const async_manual_reset_event never;
   coracle::stop_source source;

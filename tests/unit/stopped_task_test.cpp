@@ -7,17 +7,20 @@
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/generators/async_generator.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/async_finally.hpp>
 #include <coracle/time/hedge.hpp>
 #include <coracle/time/timeout.hpp>
 #include <coracle/utility/on_scope_exit.hpp>
@@ -816,6 +819,44 @@ TEST_CASE("stopped task: losers, and the siblings of a failure, are destroyed wh
   CHECK_THROWS_AS(sync_wait(coracle::for_each_concurrent(numbers, 2, one)), std::runtime_error);
   CHECK(looped.log.destroyed == innermost_first);
   CHECK(looped.is_untouched());
+}
+
+TEST_CASE("stopped task: losers in via, resume_on and async_finally are destroyed where they wait") {
+  using namespace std::chrono_literals;
+  trace visits, returns, finally;
+  async_manual_reset_event never;
+  coracle::inline_scheduler place;
+  const auto give = []() -> task<int> { co_return 1; };
+  bool cleaned = false;
+  const auto clean_up = [&]() -> task<> {
+    CHECK(finally.log.destroyed == innermost_first);
+    cleaned = true;
+    co_return;
+  };
+  const auto visiting = [&]() -> task<int> {
+    const lifetime_probe local(visits.log, 6);
+    const int value = co_await coracle::via(wait_below_named(visits, never), place);
+    visits.went_on = true;
+    co_return value;
+  };
+  const auto returning = [&]() -> task<int> {
+    const lifetime_probe local(returns.log, 6);
+    const int value = co_await coracle::resume_on(wait_below_named(returns, never), place);
+    returns.went_on = true;
+    co_return value;
+  };
+  const auto cleaning = [&]() -> task<int> {
+    const lifetime_probe local(finally.log, 6);
+    const int value = co_await coracle::async_finally(wait_below_named(finally, never), clean_up, 1s);
+    finally.went_on = true;
+    co_return value;
+  };
+  CHECK(sync_wait(when_any(visiting(), returning(), cleaning(), give())).index() == 3);
+  CHECK(cleaned);
+  for (const trace* each : {&visits, &returns, &finally}) {
+    CHECK(each->log.destroyed == std::vector{1, 2, 3, 4, 5, 6});
+    CHECK(each->is_untouched());
+  }
 }
 
 TEST_CASE("stopped task: a loser that asks for the exception runs its handlers") {

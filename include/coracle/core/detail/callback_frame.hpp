@@ -128,8 +128,8 @@ enum class stopped_end : std::uintptr_t {
 /// with an exception therefore notifies it, while the exception is being handled, before it resumes the
 /// frame; so does a task that is stopped.
 //
-//   [F1] load                             relaxed  the functions never change, and a stopped_end orders nothing
-//   [F2] unknown -> another stopped_end   relaxed  two threads that ask at once may both write: both are right
+//   [F1] load                             relaxed  the functions never change; a stopped_end orders nothing
+//   [F2] unknown -> another stopped_end   relaxed  of two threads that ask at once, both are right
 class shared_promise {
  public:
   /// `task` is the address of the task's frame; if `stopped_for` is none, the task has failed.

@@ -99,8 +99,8 @@ class task_above {
   bool is_told_ = false;
 };
 
-/// The walk from a task whose wait was stopped for a reason, up to the frame that decides how it ends. It stops
-/// only at frames that know on whose behalf they wait.
+/// The walk from a task whose wait was stopped for a reason, up to the frame that decides how it ends. It
+/// stops only at frames that know on whose behalf they wait.
 class walk_up {
  public:
   walk_up(const task_frame& body, stop_reason why) noexcept : why_(why) { go_to(task_above(body)); }
@@ -132,10 +132,10 @@ class walk_up {
 
 /// Returns how `body` ends, which was stopped for `why`.
 //
-// The frames that the walk has passed keep the answer, so that a request that stops many levels, each of which
-// asks when it ends, walks through each of them once. A frame keeps it only if its children, and those of all
-// frames below it on the way, had been stopped for this reason before it was asked: they are stopped once, so
-// the first answer holds for all of them.
+// The frames that the walk has passed keep the answer, so that a request that stops many levels, each of
+// which asks when it ends, walks through each of them once. A frame keeps it only if its children, and those
+// of all frames below it on the way, had been stopped for this reason before it was asked: they are stopped
+// once, so the first answer holds for all of them.
 CORACLE_COLD() inline stopped_end ask_how_it_ends(const task_frame& body, stop_reason why) noexcept {
   auto answer = stopped_end::unknown;
   std::size_t keep = 0;
