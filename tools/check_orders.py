@@ -31,7 +31,7 @@ ORDER = re.compile(r"\b(relaxed|acquire|release|acq_rel|seq_cst)\b")
 INCLUDE = re.compile(r'^#include (?:<(coracle/[^>]+)>|"([^"]+)")', re.MULTILINE)
 NOT_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*(?!\w+\*/).*?\*/', re.DOTALL)
 NAMED = re.compile(r"\bmemory_order_(\w+)|\bmemory_order::(\w+)"
-                   r"|(?:\.|->)(?:load|exchange|add|subtract)_(relaxed|acq_rel)\(")  # a builtin_atomic's
+                   r"|(?:\.|->)(?:load|store|exchange|add|subtract)_(relaxed|acq_rel)\(")  # a builtin_atomic's
 TAG = re.compile(r"/\*(\w+)\*/")
 ACCESS = re.compile(
     r"(?:\.|->)(?:load|store|exchange|fetch_(?:add|sub|or|and|xor)|compare_exchange_(?:weak|strong))\s*\(")

@@ -29,7 +29,10 @@ void refuse_wait(queued_waiter& waiting, const environment& inherited) noexcept 
 bool refuse_wait(queued_waiter& waiting, const environment& inherited, task_frame::function* resumed,
                  bool throws) noexcept {
   refuse_wait(waiting, inherited);
-  if (!resumed || !end_wait(waiting, resumed, throws)) return false;
+  return resumed && end_refused(waiting, resumed, throws);
+}
+bool end_refused(queued_waiter& waiting, task_frame::function* resumed, bool throws) noexcept {
+  if (!end_wait(waiting, resumed, throws)) return false;
   resume_on_return(waiting.handle);
   return true;
 }

@@ -136,6 +136,59 @@ void loser_alone() {
   model_expect(ended == 1, "it goes on once");
   model_expect(child.destroyed == 1 && child.handled == 0, "the loser is destroyed once, without a throw");
 }
+/// The children of two levels ask on two threads how they end.
+void stop_against_late_wait_below() {
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log early, late, above, around;
+  std::coroutine_handle<> going_on;
+  char end = ' ';
+  int ended = 0;
+  const auto begins_late = [&]() -> task<> {
+    co_await hand_out{going_on};
+    co_await waits(late, never);
+  };
+  const auto inner = [&]() -> task<> {
+    const counts_destruction local(around);
+    co_await coracle::when_all(waits(early, never), begins_late());
+    ++around.went_on;
+  };
+  end_of(coracle::when_all(inner(), waits(above, never)), source.get_token(), end, ended);
+  model_thread stopper{[&] { source.request_stop(); }};
+  coracle::resume(going_on);
+  stopper.join();
+  model_expect(ended == 1 && end == 'c', "it ends once, as stopped");
+  model_expect(early.destroyed == 1 && late.destroyed == 1 && above.destroyed == 1,
+               "each child is destroyed once");
+  model_expect(early.handled == 0 && late.handled == 0 && above.handled == 0, "no handler runs");
+  model_expect(around.destroyed == 1 && around.went_on == 0, "and so is the task between");
+}
+/// One child is stopped by a request of its own, the other one loses: the answer for the first does not hold
+/// for the second.
+void own_request_against_race() {
+  const async_manual_reset_event never;
+  coracle::stop_source source;
+  child_log own, loser;
+  std::coroutine_handle<> winning;
+  plain_int data = 0;
+  int ended = 0;
+  const auto inner = [&]() -> task<int> {
+    co_await coracle::when_any(coracle::with_stop(waits(own, never), source.get_token()),
+                               waits(loser, never));
+    co_return 1;
+  };
+  const auto race = [&]() -> detached {
+    co_await coracle::when_any(inner(), later(winning, data, 1));
+    ++ended;
+  };
+  race();
+  model_thread stopper{[&] { source.request_stop(coracle::stop_reason::lost_race); }};
+  coracle::resume(winning);
+  stopper.join();
+  model_expect(ended == 1, "it goes on once");
+  model_expect(own.destroyed == 1 && loser.destroyed == 1, "each child is destroyed once");
+  model_expect(loser.handled == 0 && loser.went_on == 0, "the handler of the loser does not run");
+}
 /// A scope whose joiner is stopped while a child ends.
 void stop_against_child_of_scope() {
   const async_manual_reset_event never;
@@ -278,6 +331,8 @@ int main(int argc, char** argv) {
   run.check("stopped: an event against a failure", 3, event_against_failure);
   run.check("stopped: a loser against a request from outside", 3, loser_against_stop);
   run.check("stopped: a loser", run.all, loser_alone);
+  run.check("stopped: a request against a wait that begins a level below", 3, stop_against_late_wait_below);
+  run.check("stopped: a request of a child's own against a race", 3, own_request_against_race);
   run.check("stopped: a joiner against a child of its scope", 3, stop_against_child_of_scope);
   run.check("stopped: a joiner against a failure in its scope", 3, stop_of_joiner_against_failure);
   run.check("stopped: a joiner on another thread", 3, stop_of_joiner_elsewhere);

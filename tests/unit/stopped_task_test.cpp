@@ -7,17 +7,20 @@
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/inline_scheduler.hpp>
 #include <coracle/generators/async_generator.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/async_finally.hpp>
 #include <coracle/time/hedge.hpp>
 #include <coracle/time/timeout.hpp>
 #include <coracle/utility/on_scope_exit.hpp>
@@ -675,6 +678,103 @@ TEST_CASE("stopped task: in a scope, handlers run where the request comes from o
   CHECK(joined.handled);
 }
 
+/// Awaits a task and takes its end as a value; counts how often it is asked.
+class counting_parent : coracle::detail::shared_frame {
+ public:
+  explicit counting_parent(const coracle::environment& inherited) : shared_frame(&over, &functions) {
+    promise().set_environment(&inherited);
+  }
+  template <class T>
+  void await(task<T>& work) {
+    auto awaiter = work.when_ready();
+    CHECK(coracle::detail::suspend_into(awaiter, handle()));
+    CHECK(ended == 0);
+  }
+
+  int asked = 0, ended = 0;
+
+ private:
+  static void over(basic_callback_frame* self) { ++static_cast<counting_parent*>(self)->ended; }
+  static coracle::detail::awaiting_frame above(coracle::detail::shared_promise& self, stop_reason) noexcept {
+    ++static_cast<counting_parent&>(from(self)).asked;
+    return {nullptr, coracle::detail::awaiting_frame::kind::quiet};
+  }
+  static constexpr coracle::detail::shared_promise::functions functions{
+      &coracle::detail::shared_promise::ignore_failure, &above};
+};
+
+struct nested {
+  enum kind { races, groups, timeouts, scopes };
+  static task<> down(int n, kind is, const async_manual_reset_event& event) {
+    if (n == 0) {
+      co_await event;
+    } else if (is == races) {
+      co_await when_any(down(n - 1, is, event), wait_in_task(event));
+    } else if (is == groups) {
+      co_await coracle::when_all(down(n - 1, is, event), wait_in_task(event));
+    } else if (is == timeouts) {
+      co_await coracle::timeout(down(n - 1, is, event), std::chrono::hours(1));
+    } else {
+      const auto body = [&](coracle::async_scope& scope) -> task<> {
+        scope.spawn(wait_in_task(event));
+        co_await down(n - 1, is, event);
+      };
+      co_await coracle::with_scope(body);
+    }
+  }
+};
+
+TEST_CASE("stopped task: a request through many levels asks each of them once how its children end") {
+  for (const auto is : {nested::races, nested::groups, nested::timeouts, nested::scopes}) {
+    const async_manual_reset_event never;
+    stop_source source;
+    coracle::environment inherited;
+    inherited.stop = source.get_token();
+    counting_parent parent(inherited);
+    task<> work = nested::down(20, is, never);
+    parent.await(work);
+    // A frame above the request, whose children are not stopped.
+    const coracle::environment empty;
+    counting_parent outside(empty);
+    task<> below = with_stop(nested::down(20, is, never), source.get_token());
+    outside.await(below);
+    source.request_stop();
+    CHECK(parent.ended == 1);
+    CHECK(outside.ended == 1);
+    CHECK(work.is_ready());
+    CHECK(below.is_ready());
+    // 21 times or more without the answers that the levels keep.
+    CHECK(parent.asked <= 2);
+    CHECK(outside.asked <= 3);
+  }
+}
+
+TEST_CASE("stopped task: an answer holds for children that were stopped together, and for their reason") {
+  trace own, loses;
+  async_manual_reset_event never;
+  stop_source source;
+  const auto inner = [&]() -> task<> {
+    co_await when_any(with_stop(wait_below_named(own, never), source.get_token()),
+                      wait_below_named(loses, never));
+  };
+  const auto outer = [&]() -> task<int> {
+    co_await inner();
+    co_return 1;
+  };
+  async_manual_reset_event event;
+  auto waiting = poll(when_any(outer(), event));
+  CHECK_FALSE(waiting.ready());
+  source.request_stop(stop_reason::lost_race);  // not by either race: the handlers run
+  waiting.run();
+  CHECK(own.handled);
+  CHECK_FALSE(waiting.ready());
+  event.set();
+  CHECK(waiting.run());
+  CHECK(waiting.get().index() == 1);
+  CHECK(loses.log.destroyed == innermost_first);
+  CHECK(loses.is_untouched());
+}
+
 // ---- stopped by what has started them ------------------------------------------------------------------
 
 TEST_CASE("stopped task: losers, and the siblings of a failure, are destroyed where they wait") {
@@ -719,6 +819,44 @@ TEST_CASE("stopped task: losers, and the siblings of a failure, are destroyed wh
   CHECK_THROWS_AS(sync_wait(coracle::for_each_concurrent(numbers, 2, one)), std::runtime_error);
   CHECK(looped.log.destroyed == innermost_first);
   CHECK(looped.is_untouched());
+}
+
+TEST_CASE("stopped task: losers in via, resume_on and async_finally are destroyed where they wait") {
+  using namespace std::chrono_literals;
+  trace visits, returns, finally;
+  async_manual_reset_event never;
+  coracle::inline_scheduler place;
+  const auto give = []() -> task<int> { co_return 1; };
+  bool cleaned = false;
+  const auto clean_up = [&]() -> task<> {
+    CHECK(finally.log.destroyed == innermost_first);
+    cleaned = true;
+    co_return;
+  };
+  const auto visiting = [&]() -> task<int> {
+    const lifetime_probe local(visits.log, 6);
+    const int value = co_await coracle::via(wait_below_named(visits, never), place);
+    visits.went_on = true;
+    co_return value;
+  };
+  const auto returning = [&]() -> task<int> {
+    const lifetime_probe local(returns.log, 6);
+    const int value = co_await coracle::resume_on(wait_below_named(returns, never), place);
+    returns.went_on = true;
+    co_return value;
+  };
+  const auto cleaning = [&]() -> task<int> {
+    const lifetime_probe local(finally.log, 6);
+    const int value = co_await coracle::async_finally(wait_below_named(finally, never), clean_up, 1s);
+    finally.went_on = true;
+    co_return value;
+  };
+  CHECK(sync_wait(when_any(visiting(), returning(), cleaning(), give())).index() == 3);
+  CHECK(cleaned);
+  for (const trace* each : {&visits, &returns, &finally}) {
+    CHECK(each->log.destroyed == std::vector{1, 2, 3, 4, 5, 6});
+    CHECK(each->is_untouched());
+  }
 }
 
 TEST_CASE("stopped task: a loser that asks for the exception runs its handlers") {

@@ -16,7 +16,10 @@ class builtin_atomic {
   using order = std::memory_order;
 
  public:
+  builtin_atomic() = default;
+  explicit builtin_atomic(T value) : word_(value) {}
   [[nodiscard]] T load_relaxed(site at = site::current()) const { return word_.load({order::relaxed, at}); }
+  void store_relaxed(T value, site at = site::current()) { word_.store(value, {order::relaxed, at}); }
   T exchange_acq_rel(T value, site at = site::current()) {
     return word_.exchange(value, {order::acq_rel, at});
   }
@@ -36,7 +39,10 @@ inline namespace native {
 template <class T>
 class builtin_atomic {
  public:
+  constexpr builtin_atomic() noexcept = default;
+  constexpr explicit builtin_atomic(T value) noexcept : word_(value) {}
   [[nodiscard]] T load_relaxed() const noexcept { return __atomic_load_n(&word_, __ATOMIC_RELAXED); }
+  void store_relaxed(T value) noexcept { __atomic_store_n(&word_, value, __ATOMIC_RELAXED); }
   T exchange_acq_rel(T value) noexcept { return __atomic_exchange_n(&word_, value, __ATOMIC_ACQ_REL); }
   /// Gives the sum.
   T add_relaxed(T value) noexcept { return __atomic_add_fetch(&word_, value, __ATOMIC_RELAXED); }

@@ -11,11 +11,10 @@
 
 namespace coracle {
 namespace detail {
-/// Awaits `value`, on `place` if there is one, and stores how it ended in `end`.
-template <class Awaitable, class T, class Scheduler = void>
-task<> await_into(outcome<T>& end, Awaitable&& value, Scheduler* place = nullptr) {
+/// Awaits `value` and stores how it ended in `end`.
+template <class Awaitable, class T>
+task<> await_into(outcome<T>& end, Awaitable&& value) {
   CORACLE_TRY() {
-    if constexpr (!std::is_void_v<Scheduler>) co_await place->schedule();
     if constexpr (std::is_void_v<T>) {
       co_await throwing(static_cast<Awaitable&&>(value));
       end.emplace();
@@ -32,6 +31,16 @@ task<await_result_t<Awaitable>> run_on(Awaitable value, Scheduler place) {
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
+// A frame below the one that hops: a stop request may end it, and an exception of moving `value` stays in it.
+template <class Awaitable>
+task<await_result_t<Awaitable>> await_here(Awaitable&& value) {
+  co_return co_await static_cast<Awaitable&&>(value);
+}
+template <class Awaitable, class Scheduler>
+task<await_result_t<Awaitable>> await_on(Awaitable&& value, Scheduler& place) {
+  co_await place.schedule();
+  co_return co_await static_cast<Awaitable&&>(value);
+}
 /// A finished result is delivered: a stop request does not affect the hop that follows.
 inline replace_environment out_of_reach() noexcept {
   return replace_environment{environment_or_empty(nullptr)};
@@ -39,19 +48,21 @@ inline replace_environment out_of_reach() noexcept {
 
 template <class Awaitable, class Scheduler>
 task<await_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
-  outcome<await_result_t<Awaitable>> end;
-  co_await await_into(end, static_cast<Awaitable&&>(value));
+  using work = task<await_result_t<Awaitable>>;
+  auto end = co_await passing_operation<work>(await_here<Awaitable>(static_cast<Awaitable&&>(value)));
   co_await out_of_reach();
   co_await place.schedule();
+  if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
   co_return std::move(end).get();
 }
 template <class Awaitable, class Scheduler>
 task<await_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
   const scheduler_ref home = current_scheduler();
-  outcome<await_result_t<Awaitable>> end;
-  co_await await_into(end, static_cast<Awaitable&&>(value), __builtin_addressof(place));
+  using work = task<await_result_t<Awaitable>>;
+  auto end = co_await passing_operation<work>(await_on<Awaitable>(static_cast<Awaitable&&>(value), place));
   co_await out_of_reach();
   co_await home.schedule();
+  if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
   co_return std::move(end).get();
 }
 }  // namespace detail

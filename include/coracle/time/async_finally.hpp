@@ -34,11 +34,14 @@ task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
   auto cleaning = clean_up(cleanup, until_limit);
   outcome<value> worked;
   CORACLE_TRY() {
-    if constexpr (std::is_void_v<value>) {
-      co_await throwing(static_cast<Body&&>(body));
+    auto end = co_await passing_operation<Body>(static_cast<Body&&>(body));
+    if (end.is_cancelled()) {
+      worked.emplace_cancelled(end.reason());
+    } else if constexpr (std::is_void_v<value>) {
+      std::move(end).get();
       worked.emplace();
     } else {
-      worked.emplace(co_await throwing(static_cast<Body&&>(body)));
+      worked.emplace(std::move(end).get());
     }
   }
   CORACLE_CATCH_ALL() { emplace_caught(worked); }
@@ -53,6 +56,7 @@ task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
     throw_together(worked.error(), 2, [&](auto& errors) { errors.push_back(cleaned.error()); });
   }
   if (!worked.has_error()) cleaned.get();
+  if (worked.is_cancelled()) co_await ends_as_stopped(worked.reason());
   co_return std::move(worked).get();
 }
 template <class Cleanup>

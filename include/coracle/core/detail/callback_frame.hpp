@@ -1,6 +1,8 @@
 // coracle/core/detail/callback_frame.hpp -- a plain function as the continuation of a coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/builtin_atomic.hpp>
+#include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/detail/task_frame.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/transfer.hpp>
@@ -112,11 +114,22 @@ class basic_callback_frame {
 /// A callback frame that passes an environment on.
 using callback_frame = basic_callback_frame<callback_promise>;
 
+/// How the tasks below a frame end that a stop request has reached.
+enum class stopped_end : std::uintptr_t {
+  unknown,  ///< nothing has asked yet
+  quiet,    ///< destroyed where they wait
+  thrown,   ///< resumed, to throw operation_cancelled
+  mask = 3
+};
+
 /// The promise of a frame that awaits on behalf of another one, and knows which: the parent of children.
 ///
 /// It may be the continuation of many tasks, and cannot tell which of them has ended. Each task that ends
 /// with an exception therefore notifies it, while the exception is being handled, before it resumes the
 /// frame; so does a task that is stopped.
+//
+//   [F1] load                             relaxed  the functions never change; a stopped_end orders nothing
+//   [F2] unknown -> another stopped_end   relaxed  of two threads that ask at once, both are right
 class shared_promise {
  public:
   /// `task` is the address of the task's frame; if `stopped_for` is none, the task has failed.
@@ -129,7 +142,7 @@ class shared_promise {
   };
   static void ignore_failure(shared_promise&, const void*, stop_reason) noexcept {}
   static constexpr bool is_of_callback = true;
-  explicit shared_promise(const functions* its_functions) noexcept : functions_(its_functions) {}
+  explicit shared_promise(const functions* its_functions) noexcept : word_(word(its_functions).bits()) {}
 
   [[nodiscard]] const environment* get_environment() const noexcept { return environment_; }
   void set_environment(const environment* inherited) noexcept { environment_ = inherited; }
@@ -139,7 +152,10 @@ class shared_promise {
 
  private:
   friend class shared_frame;
-  const functions* functions_;
+  using word = tagged_pointer<const functions, stopped_end>;
+  [[nodiscard]] word now() const noexcept { return word::from_bits(word_.load_relaxed()); } /*F1*/
+
+  builtin_atomic<std::uintptr_t> word_;
   const environment* environment_;  // uninitialised until it is set
 };
 /// Identified by its destroy function.
@@ -153,10 +169,21 @@ class shared_frame : public basic_callback_frame<shared_promise> {
   [[nodiscard]] static bool is_one(std::coroutine_handle<> handle) noexcept {
     return static_cast<callback_mark::function* const*>(handle.address())[1] == mark;
   }
-  /// Requires: is_one().
-  [[nodiscard]] static awaiting_frame above(std::coroutine_handle<> handle, stop_reason why) noexcept {
-    auto& promise = std::coroutine_handle<shared_promise>::from_address(handle.address()).promise();
-    return promise.functions_->above(promise, why);
+  /// What awaits the children, for one whose wait was stopped for `why`.
+  [[nodiscard]] awaiting_frame above(stop_reason why) noexcept {
+    return promise().now().pointer()->above(promise(), why);
+  }
+  /// Returns how the children end that were stopped together, if one of them has asked.
+  [[nodiscard]] stopped_end end_of_children() const noexcept { return promise().now().tag(); }
+  /// Keeps the answer for those that ask later.
+  void keep_end_of_children(stopped_end end) noexcept {
+    const shared_promise::word seen = promise().now();
+    if (seen.tag() != stopped_end::unknown) return;
+    promise().word_.store_relaxed(shared_promise::word(seen.pointer(), end).bits()); /*F2*/
+  }
+  /// Returns the frame at `handle`. Requires: is_one().
+  [[nodiscard]] static shared_frame& at(std::coroutine_handle<> handle) noexcept {
+    return from(std::coroutine_handle<shared_promise>::from_address(handle.address()).promise());
   }
   /// For a frame whose children have frames of their own.
   static void never_resumed(basic_callback_frame*) {
@@ -198,7 +225,7 @@ inline void shared_promise::tell(std::coroutine_handle<> parent, const void* tas
                                  stop_reason stopped_for) noexcept {
   if (!shared_frame::is_one(parent)) return;
   auto& promise = std::coroutine_handle<shared_promise>::from_address(parent.address()).promise();
-  promise.functions_->on_failure(promise, task, stopped_for);
+  promise.now().pointer()->on_failure(promise, task, stopped_for);
 }
 }  // namespace detail
 }  // namespace coracle

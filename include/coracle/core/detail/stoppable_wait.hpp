@@ -43,6 +43,8 @@ CORACLE_COLD() void refuse_wait(queued_waiter& waiting, const environment& inher
 CORACLE_COLD()
 bool refuse_wait(queued_waiter& waiting, const environment& inherited, task_frame::function* resumed,
                  bool throws) noexcept;
+/// The second half of that, for a wait that was cancelled before it was queued.
+CORACLE_COLD() bool end_refused(queued_waiter& waiting, task_frame::function* resumed, bool throws) noexcept;
 /// Wakes a waiter that a stop request has taken out of its queue, and has its coroutine ended if it can be.
 CORACLE_COLD()
 void wake_stopped(queued_waiter& waiting, task_frame::function* resumed, bool throws) noexcept;
@@ -170,7 +172,10 @@ class stoppable_wait {
     others_have_run();
     if (!node_.listen(stops)) [[unlikely]]
       return refuse_wait(node_, *inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
-    return operation().enqueue();
+    if (operation().enqueue()) [[likely]]
+      return true;
+    return Ends && node_.progress() == queued_waiter::cancelled &&
+           end_refused(node_, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());
   }
   /// Does not call try_now() first, which cannot tell whether another branch has been served.
   CORACLE_NOINLINE()

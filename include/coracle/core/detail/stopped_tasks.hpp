@@ -4,6 +4,7 @@
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
 #include <coracle/core/detail/task_frame.hpp>
+#include <coracle/core/environment.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/transfer.hpp>
 #include <new>
@@ -83,12 +84,12 @@ class task_above {
   [[nodiscard]] std::coroutine_handle<> handle() const noexcept {
     return std::coroutine_handle<>::from_address(frame_);
   }
-  /// Returns the frame on whose behalf this one waits, for a wait that was stopped for `why`. Requires:
+  /// Returns the frame that knows on whose behalf this one waits, or null if it waits on its own. Requires:
   /// is_told().
-  [[nodiscard]] awaiting_frame passes_on_to(stop_reason why) const noexcept {
-    if (shared_frame::is_one(handle())) return shared_frame::above(handle(), why);
-    if (!callback_mark::is_of_member(handle())) return {};
-    return shared_frame::above(std::coroutine_handle<>::from_address(static_cast<void**>(frame_)[2]), why);
+  [[nodiscard]] shared_frame* shared() const noexcept {
+    if (shared_frame::is_one(handle())) return &shared_frame::at(handle());
+    if (!callback_mark::is_of_member(handle())) return nullptr;
+    return &shared_frame::at(std::coroutine_handle<>::from_address(static_cast<void**>(frame_)[2]));
   }
   /// Requires: not is_told().
   [[nodiscard]] task_frame& task() const noexcept { return *static_cast<task_frame*>(frame_); }
