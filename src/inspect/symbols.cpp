@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 namespace coracle::detail {
 namespace {
@@ -68,6 +70,22 @@ void find_table(const elf_file& file, module& to) noexcept {
   }
 }
 
+/// Sorts the functions of a file by address. Without memory for that, none is found.
+void sort_functions(module& in) noexcept {
+  void* const memory = ::mmap(nullptr, in.count * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  in.functions = static_cast<std::uint32_t*>(memory);
+  for (std::uint32_t i = 0; i != in.count; ++i) {
+    if (in.table[i].st_size != 0 && module::is_function(in.table[i]))
+      in.functions[in.count_of_functions++] = i;
+  }
+  std::sort(in.functions, in.functions + in.count_of_functions,
+            [table = in.table](std::uint32_t a, std::uint32_t b) {
+              return std::pair(table[a].st_value, a) < std::pair(table[b].st_value, b);
+            });
+}
+
 /// Maps the file of a mapping with code. Returns false if it is not a file that can be read.
 bool load(const mapping& code, module& to) noexcept {
   const int descriptor = ::open(code.path, O_RDONLY | O_CLOEXEC);
@@ -105,7 +123,11 @@ symbols::symbols(pid_t process) noexcept {
   });
 }
 symbols::~symbols() {
-  for (std::size_t i = 0; i != count_; ++i) ::munmap(modules_[i].file, modules_[i].size_of_file);
+  for (std::size_t i = 0; i != count_; ++i) {
+    module& each = modules_[i];
+    if (each.functions) ::munmap(each.functions, each.count * sizeof(std::uint32_t));
+    ::munmap(each.file, each.size_of_file);
+  }
 }
 
 bool symbols::has_any() const noexcept {
@@ -115,30 +137,36 @@ bool symbols::has_any() const noexcept {
   return false;
 }
 
-const module* symbols::containing(std::uintptr_t address) const noexcept {
-  for (const module& each : *this) {
-    if (address >= each.begin && address < each.end) return &each;
+module* symbols::containing(std::uintptr_t address) noexcept {
+  for (std::size_t i = 0; i != count_; ++i) {
+    if (address >= modules_[i].begin && address < modules_[i].end) return &modules_[i];
   }
   return nullptr;
 }
 
-const symbols::known& symbols::look_up(std::uintptr_t address, const module& in) noexcept {
+const symbols::known& symbols::look_up(std::uintptr_t address, module& in) noexcept {
   known& place = recent_[(address >> 4) % (sizeof recent_ / sizeof *recent_)];
   if (place.address == address) return place;
   place = known{address, {nullptr, 0, &in}, role::none};
-  for (std::size_t i = 0; i != in.count; ++i) {
-    const Elf64_Sym& each = in.table[i];
-    const std::uintptr_t begin = each.st_value + in.bias;
-    if (address < begin || address - begin >= each.st_size || !module::is_function(each)) continue;
-    place.symbol.begin = begin;
-    place.symbol.name = in.name_of(each);
-    if (begin == address) place.is = role_of(place.symbol.name);
-    if (place.is != role::none) break;  // a function may have several names; this is the most informative
+  if (in.count != 0 && !in.functions) sort_functions(in);
+  const auto begin_of = [&in](std::uint32_t index) { return in.table[index].st_value + in.bias; };
+  const std::uint32_t* each =
+      std::upper_bound(in.functions, in.functions + in.count_of_functions, address,
+                       [&](std::uintptr_t wanted, std::uint32_t index) { return wanted < begin_of(index); });
+  // A function may have several names; one that tells its role is the most informative.
+  for (const std::uint32_t* const last = each;
+       each != in.functions && begin_of(each[-1]) == begin_of(last[-1]) && place.is == role::none; --each) {
+    const Elf64_Sym& found = in.table[each[-1]];
+    const std::uintptr_t begin = begin_of(each[-1]);
+    if (address - begin >= found.st_size) continue;
+    const char* const name = in.name_of(found);
+    if (begin == address) place.is = role_of(name);
+    if (!place.symbol.name || place.is != role::none) place.symbol = {name, begin, &in};
   }
   return place;
 }
 function_symbol symbols::at(std::uintptr_t address) noexcept {
-  const module* const in = containing(address);
+  module* const in = containing(address);
   return in ? look_up(address, *in).symbol : function_symbol{};
 }
 function_symbol symbols::variable_at(std::uintptr_t address) const noexcept {
@@ -153,7 +181,7 @@ function_symbol symbols::variable_at(std::uintptr_t address) const noexcept {
   return {};
 }
 role symbols::role_at(std::uintptr_t address) noexcept {
-  const module* const in = containing(address);
+  module* const in = containing(address);
   return in ? look_up(address, *in).is : role::none;
 }
 }  // namespace coracle::detail

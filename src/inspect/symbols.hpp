@@ -24,6 +24,8 @@ struct module {
   std::size_t count = 0;
   const char* names = nullptr;
   std::size_t size_of_names = 0;
+  std::uint32_t* functions = nullptr;  ///< indices into the table, by address; null until one is looked up
+  std::size_t count_of_functions = 0;
   void* file = nullptr;
   std::size_t size_of_file = 0;
   fixed_text<256> path;
@@ -43,8 +45,8 @@ struct function_symbol {
   const module* in = nullptr;  ///< null if no file is mapped there
 };
 
-/// Keeps the files mapped while it exists. Never allocates or takes a lock, and is async-signal-safe. Not
-/// thread-safe.
+/// Keeps the files mapped while it exists. Takes its memory from mmap(), takes no lock, and is
+/// async-signal-safe. Not thread-safe.
 class symbols {
  public:
   explicit symbols(pid_t process) noexcept;
@@ -71,8 +73,8 @@ class symbols {
     function_symbol symbol;
     role is = role::none;
   };
-  [[nodiscard]] const module* containing(std::uintptr_t address) const noexcept;
-  [[nodiscard]] const known& look_up(std::uintptr_t address, const module& in) noexcept;
+  [[nodiscard]] module* containing(std::uintptr_t address) noexcept;
+  [[nodiscard]] const known& look_up(std::uintptr_t address, module& in) noexcept;
 
   module modules_[most];
   std::size_t count_ = 0;
