@@ -11,15 +11,6 @@ static void dispose(scope_child& ended) { ended.scope_frame::handle().resume(); 
 
 constexpr shared_promise::functions scope_state::functions{&shared_promise::ignore_failure, &above};
 
-scope_state::scope_state(scope_policy policy, const parent_of_children& parent)
-    : shared_frame(&never_resumed, &functions),
-      policy_(std::move(policy)),
-      outer_(parent.inherited()),
-      children_inherit_(outer_),
-      above_(parent.frame()) {
-  promise().set_environment(&children_inherit_);
-}
-
 scope_state::~scope_state() {
   if (running() != 0) report_running();
   if (has_errors() && !reported_)

@@ -42,7 +42,16 @@ struct scope_future_child : scope_child {
 
 class scope_state : shared_frame {
  public:
-  scope_state(scope_policy policy, const parent_of_children& parent);
+  // Inline: clang describes a class to debuggers where a constructor is compiled, and they need it in the
+  // program, to find what joins a scope.
+  scope_state(scope_policy policy, const parent_of_children& parent)
+      : shared_frame(&never_resumed, &functions),
+        policy_(std::move(policy)),
+        outer_(parent.inherited()),
+        children_inherit_(outer_),
+        above_(parent.frame()) {
+    promise().set_environment(&children_inherit_);
+  }
   scope_state(const scope_state&) = delete;
   scope_state& operator=(const scope_state&) = delete;
   ~scope_state();
