@@ -66,8 +66,8 @@ class [[nodiscard]] read_environment {
   const environment* found_ = nullptr;
 };
 
-/// Replaces the environment of the awaiting coroutine for everything that it awaits later. Counts as one
-/// ready await (docs/scheduling.md), for the combinator that uses it.
+/// Replaces the environment of the awaiting coroutine for all its later awaits. Counts as one ready await
+/// (docs/scheduling.md).
 class [[nodiscard]] replace_environment : resumption {
  public:
   explicit replace_environment(const environment& replacement) noexcept : replacement_(&replacement) {}

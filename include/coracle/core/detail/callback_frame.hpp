@@ -114,7 +114,7 @@ class basic_callback_frame {
 /// A callback frame that passes an environment on.
 using callback_frame = basic_callback_frame<callback_promise>;
 
-/// How the tasks below a frame end that a stop request has reached.
+/// How the tasks below a frame end once a stop request has reached them.
 enum class stopped_end : std::uintptr_t {
   unknown,  ///< nothing has asked yet
   quiet,    ///< destroyed where they wait
@@ -173,7 +173,7 @@ class shared_frame : public basic_callback_frame<shared_promise> {
   [[nodiscard]] awaiting_frame above(stop_reason why) noexcept {
     return promise().now().pointer()->above(promise(), why);
   }
-  /// Returns how the children end that were stopped together, if one of them has asked.
+  /// Returns how the stopped children end; unknown until one of them has asked.
   [[nodiscard]] stopped_end end_of_children() const noexcept { return promise().now().tag(); }
   /// Keeps the answer for those that ask later.
   void keep_end_of_children(stopped_end end) noexcept {
