@@ -5,8 +5,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 consumer=$root/tests/package/consumer
 export CXX=g++-12 CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL=1
 
-# The subject here is not the compilation itself, and this takes some 40 % less processor time. The presets dev
-# and clang compile file by file.
+# The subject here is not the compilation itself, and this takes some 40 % less processor time. The preset dev
+# compiles file by file.
 unity=-DCMAKE_UNITY_BUILD=ON
 
 work=$(mktemp -d)
@@ -49,7 +49,13 @@ find_package_shared() {
   install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON "$unity"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
 }
-add_subdirectory() { build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$root" "$unity"; }
+# All of coracle, where the other cases build what the consumer needs.
+add_subdirectory() {
+  local source=$root
+  ((!is_checkout)) || source=$(unpacked_archive)
+  build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$source" "$unity"
+  cmake --build "$work/d"
+}
 fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root" "$unity"; }
 
 unknown_component() {
@@ -151,8 +157,8 @@ single_header() {
   done
 }
 
-# What a source archive holds: the working tree as git would archive it, with no .git around.
-tarball() {
+# Prints the folder with what a source archive holds: the working tree as git would archive it, with no .git around.
+unpacked_archive() {
   local index=$work/index objects=$work/objects tree
   mkdir "$objects" "$work/unpacked"
   in_git() {
@@ -163,8 +169,7 @@ tarball() {
   in_git add -A
   tree=$(in_git write-tree)
   in_git archive "$tree" | tar -x -C "$work/unpacked"
-  build_and_run "$work/g" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$work/unpacked" "$unity"
-  cmake --build "$work/g"  # all of coracle, where other cases build what the consumer needs
+  echo "$work/unpacked"
 }
 
 run_case() {
@@ -197,11 +202,11 @@ else
   skipped=1
   echo "skip  module: $(cmake --version | head -n 1) is older than 3.28"
 fi
-if git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-  cases+=(tarball)
-else
+is_checkout=1
+if ! git -C "$root" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+  is_checkout=0
   skipped=$((skipped + 1))
-  echo "skip  tarball: this is no git checkout"
+  echo "skip  the archive of add_subdirectory: this is no git checkout"
 fi
 started=0
 for name in "${cases[@]}"; do
