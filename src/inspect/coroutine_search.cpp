@@ -7,13 +7,16 @@
 #include <string_view>
 #include <utility>
 
+#include "mapped_object.hpp"
 #include "symbol_names.hpp"
 
 namespace coracle::detail {
 namespace {
 using address = std::uintptr_t;
 
-constexpr std::size_t words_at_once = std::size_t{1} << 16;
+struct words_read {
+  address words[std::size_t{1} << 16];
+};
 constexpr address most_searched = address{8} << 30;  // bytes of one mapping: a larger one is a reservation
 
 // A waiter in a queue: base/intrusive_queue.hpp and core/detail/queued_waiter.hpp. If these change,
@@ -85,7 +88,10 @@ std::string primitive_of(std::string_view operation) {
 }  // namespace
 
 coroutine_search::coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked)
-    : names_(names), memory_(memory), reader_(memory, names) {
+    : names_(names),
+      memory_(memory),
+      reader_(memory, names),
+      stack_(reinterpret_cast<address>(__builtin_frame_address(0))) {
   find_frames();
   if (found_.size() > most_linked) return;
   is_linked_ = true;
@@ -105,20 +111,19 @@ const char* coroutine_search::refusal(const symbols& names) noexcept {
 /// Calls `visit(address, word)` for each word in use whose value is in the range.
 template <class Visit>
 void coroutine_search::for_each_word(address lowest, address highest, Visit visit) const {
-  const std::unique_ptr<address[]> words(new address[words_at_once]);
-  const auto own = reinterpret_cast<address>(words.get());
-  const auto stack = reinterpret_cast<address>(__builtin_frame_address(0));
+  const mapped_object<words_read> words;
   for_each_mapping(memory_.process(), [&](const mapping& each) {
     if (!each.is_writable || each.end - each.begin > most_searched) return;
-    const bool is_stack = each.begin <= stack && stack < each.end;
-    for (address from = is_stack ? stack : each.begin; from < each.end;) {
-      const std::size_t wanted = std::min<address>(each.end - from, words_at_once * sizeof(address));
+    const bool is_stack = each.begin <= stack_ && stack_ < each.end;
+    for (address from = is_stack ? stack_ : each.begin; from < each.end;) {
+      const std::size_t wanted = std::min<address>(each.end - from, sizeof(words_read));
       const std::size_t got = memory_.read(from, words.get(), wanted);
       for (std::size_t i = 0; i != got / sizeof(address); ++i) {
         const address at = from + i * sizeof(address);
-        if (words[i] < lowest || words[i] > highest) continue;
-        if (at - own < words_at_once * sizeof(address)) continue;
-        visit(at, words[i]);
+        const address word = words.get()->words[i];
+        if (word < lowest || word > highest) continue;
+        if (contains(words.get(), at) || contains(memory_.cache(), at)) continue;
+        visit(at, word);
       }
       if (got != wanted) break;
       from += got;

@@ -57,8 +57,8 @@ class coroutine_search {
   [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
   /// Returns the variable, or where it is; empty if neither is known.
   [[nodiscard]] const std::string& name_of_object(std::uintptr_t object) const;
-  /// Returns the coroutines whose frames contain the address of an object for which one waits. A coroutine that
-  /// waits for it itself is not among them.
+  /// Returns the coroutines whose frames contain the address of an object for which one waits, without those
+  /// that wait for it themselves.
   [[nodiscard]] const coroutines& referring(std::uintptr_t object) const;
 
  private:
@@ -81,6 +81,7 @@ class coroutine_search {
   symbols& names_;
   const process_memory& memory_;
   await_reader reader_;
+  std::uintptr_t stack_;  ///< what is below it on this thread is of the search, or of earlier calls
   std::vector<live_coroutine> found_;
   std::map<std::uintptr_t, awaited_object> objects_;
   bool is_linked_ = false;
