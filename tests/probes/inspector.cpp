@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/inspect/inspector.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -35,7 +36,7 @@ using coracle_test::expect;
 
 // ---- what is inspected ----
 
-async_mutex savings, checking, journal;
+async_mutex savings, checking, balances, journal, ledger;
 async_manual_reset_event both_hold_one, opened;
 
 task<> transfer(async_mutex& from, async_mutex& to) {
@@ -45,13 +46,27 @@ task<> transfer(async_mutex& from, async_mutex& to) {
 }
 task<> save_up() { co_await transfer(checking, savings); }
 task<> pay_rent() { co_await transfer(savings, checking); }
-/// Not stuck: the lock's holder waits for an event, which may be set.
-task<> write_journal(async_mutex& lock) {
+task<> add(async_mutex& lock) { const auto held = co_await lock.scoped_lock_async(); }
+task<> add_interest(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await add(lock);
+}
+/// The holder of the lock waits for an event, which may be set, so that who waits for the lock is not stuck.
+task<> write(async_mutex& lock) {
   const auto held = co_await lock.scoped_lock_async();
   co_await opened;
 }
-task<> read_journal(async_mutex& lock) { const auto held = co_await lock.scoped_lock_async(); }
-task<> bank() { co_await when_all(save_up(), pay_rent(), write_journal(journal), read_journal(journal)); }
+task<> wait_until_opened() { co_await opened; }
+/// So does one of two branches; the other is stuck.
+task<> write_or_add(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await when_any(wait_until_opened(), add(balances));
+}
+task<> read(async_mutex& lock) { const auto held = co_await lock.scoped_lock_async(); }
+task<> bank() {
+  co_await when_all(save_up(), pay_rent(), add_interest(balances), write(journal), read(journal),
+                    write_or_add(ledger), read(ledger));
+}
 
 // ---- a raw client ----
 
@@ -153,8 +168,9 @@ void check_coroutines(const std::string& answer) {
   expect(has(answer, R"("type":"async_mutex","name":"journal")"), "an object has type and name");
   expect(has(answer, R"x("through":"when_all()")x"), "what is in between is named");
   const std::string circles = between(answer, R"("deadlocks":[)", R"(],"stuck")");
-  expect(count(circles, "[") == 1 && count(circles, "0x") == 2, "one deadlock of two");
-  expect(count(between(answer, R"("stuck":[)", "]"), "0x") == 2, "who waits for the journal is not stuck");
+  expect(count(circles, "[") == 2 && count(circles, "0x") == 3, "a deadlock of two, and one of one");
+  expect(count(between(answer, R"("stuck":[)", "]"), "0x") == 4,
+         "both transfers and both additions are stuck");
 }
 
 void answers_who_has_the_token() {
