@@ -15,7 +15,7 @@ const std::string& inspector::url() const noexcept { return server_->url(); }
 namespace {
 /// Returns the one that the environment asks for, or null.
 std::unique_ptr<inspector> from_environment() noexcept {
-  const char* const where = std::getenv("CORACLE_INSPECT");
+  const char* const where = ::secure_getenv("CORACLE_INSPECT");  // none for a set-user-ID program
   if (!where || !*where) return nullptr;
   try {
     auto started = std::make_unique<inspector>(where);

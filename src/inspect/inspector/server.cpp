@@ -29,7 +29,7 @@ constexpr std::size_t most_linked = 100'000;
 constexpr seconds for_request{5};
 constexpr seconds for_answer{60};
 constexpr seconds between_events{1};
-constexpr int share_of_processor = 10;  // searches for events take at most one part of so many of the time
+constexpr int share_of_processor = 10;  // searches for events take at most one part in so many of the time
 constexpr seconds without_descriptors{1};
 constexpr std::size_t most_copied = std::size_t{256}
                                     << 20;  // more is searched while the program runs (ADR 43)
@@ -66,6 +66,7 @@ void* inspector_server::run(void* self) {
   return nullptr;
 }
 void inspector_server::serve() {
+  ::pthread_setname_np(::pthread_self(), "coracle-inspect");
   for (;;) {
     pollfd end{ending_.get(), POLLIN, 0};
     if (::poll(&end, 1, 0) == 1) return;
@@ -106,7 +107,7 @@ int inspector_server::milliseconds_to_next(steady_time now) const noexcept {
 }
 
 void inspector_server::accept_all(steady_time now) {
-  for (;;) {
+  for (std::size_t i = 0; i != most_connections; ++i) {
     inspector_descriptor accepted(
         ::accept4(endpoint_.socket(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (accepted.get() < 0) {
@@ -164,8 +165,11 @@ void inspector_server::respond(connection& its, steady_time now) {
   if (request.path != "/events")
     return reply(its, answer("404 Not Found", "text/plain", "there are /, /coroutines and /events\n"), now);
   its.listens = true;
-  if (next_event_ < now) next_event_ = now;
-  reply(its, answer("200 OK", "text/event-stream", {}), now);
+  // If others listen, the last snapshot is not old, and the next one may take a while.
+  its.wants_all = next_event_ <= now;
+  const std::string first = its.wants_all ? std::string() : "data: " + newest_ + "\n\n";
+  reply(its, answer("200 OK", "text/event-stream", first), now);
+  its.ends = std::max(now, next_event_) + for_answer;
 }
 
 void inspector_server::reply(connection& its, std::string text, steady_time now) {
@@ -196,6 +200,8 @@ void inspector_server::send_events(steady_time now) {
   std::string found = take_snapshot();
   const bool has_changed = found != newest_;
   newest_ = std::move(found);
+  const steady_time done = real_now();
+  next_event_ = std::max(now + between_events, done + share_of_processor * (done - now));
   for (connection& each : connections_) {
     if (!each.listens) continue;
     each.wants_all = each.wants_all || has_changed;
@@ -203,11 +209,9 @@ void inspector_server::send_events(steady_time now) {
     each.to_send = each.wants_all ? "data: " + newest_ + "\n\n" : std::string("event: same\ndata:\n\n");
     each.sent = 0;
     each.wants_all = false;
-    each.ends = now + for_answer;
+    each.ends = next_event_ + for_answer;
     send_more(each);
   }
-  const steady_time done = real_now();
-  next_event_ = std::max(now + between_events, done + share_of_processor * (done - now));
 }
 
 std::string inspector_server::take_snapshot() {
