@@ -25,14 +25,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t most_connections = 16;
-constexpr std::size_t most_linked = 100'000;
+constexpr std::size_t most_linked = 100'000;  // of more only the functions are told
 constexpr seconds for_request{5};
 constexpr seconds for_answer{60};
 constexpr seconds between_events{1};
 constexpr int share_of_processor = 10;  // searches for events take at most one part in so many of the time
 constexpr seconds without_descriptors{1};
-constexpr std::size_t most_copied = std::size_t{256}
-                                    << 20;  // more is searched while the program runs (ADR 43)
+constexpr std::size_t most_copied = std::size_t{256} << 20;  // a larger program is searched as it runs
 
 std::size_t resident_memory() noexcept {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
