@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <optional>
 #include <system_error>
@@ -33,6 +35,12 @@ constexpr int share_of_processor = 10;  // searches for events take at most one 
 constexpr seconds without_descriptors{1};
 constexpr std::size_t most_copied = std::size_t{256} << 20;  // a larger program is searched as it runs
 
+/// Returns the time that this thread has run, which does not depend on the load of the machine.
+std::chrono::nanoseconds processor_time() noexcept {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
+}
 std::size_t resident_memory() noexcept {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
   if (!file) return 0;
@@ -196,11 +204,11 @@ void inspector_server::send_events(steady_time now) {
     return each.listens && !each.is_closed;
   });
   if (!has_listener || now < next_event_) return;
+  const std::chrono::nanoseconds before = processor_time();
   std::string found = take_snapshot();
   const bool has_changed = found != newest_;
   newest_ = std::move(found);
-  const steady_time done = real_now();
-  next_event_ = std::max(now + between_events, done + share_of_processor * (done - now));
+  next_event_ = std::max(now + between_events, now + share_of_processor * (processor_time() - before));
   for (connection& each : connections_) {
     if (!each.listens) continue;
     each.wants_all = each.wants_all || has_changed;
