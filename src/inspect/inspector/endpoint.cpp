@@ -17,7 +17,7 @@
 
 namespace coracle::detail {
 namespace {
-constexpr int backlog = 16;
+constexpr int backlog = 128;
 
 /// An address of any family.
 struct socket_address {
