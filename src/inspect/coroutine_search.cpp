@@ -12,23 +12,22 @@
 
 namespace coracle::detail {
 namespace {
-using address = std::uintptr_t;
-
 struct words_read {
-  address words[std::size_t{1} << 16];
+  std::uintptr_t words[std::size_t{1} << 16];
 };
-constexpr address most_searched = address{8} << 30;  // bytes of one mapping: a larger one is a reservation
+/// In bytes of one mapping: a larger one is a reservation.
+constexpr std::uintptr_t most_searched = std::uintptr_t{8} << 30;
 
 // A waiter in a queue: base/intrusive_queue.hpp and core/detail/queued_waiter.hpp. If these change,
 // tests/unit/live_coroutines_test.cpp fails.
-constexpr address stop_in_waiter = 24;
-constexpr address link_in_waiter = 56;
-constexpr address link_tags = 3;
-constexpr address link_of_arriving = 1;
+constexpr std::uintptr_t stop_in_waiter = 24;
+constexpr std::uintptr_t link_in_waiter = 56;
+constexpr std::uintptr_t link_tags = 3;
+constexpr std::uintptr_t link_of_arriving = 1;
 struct kind_of_waiter {
   std::string_view name;
-  address size;  // the address of the object follows
-  address coroutine;
+  std::uintptr_t size;  // the address of the object follows
+  std::uintptr_t coroutine;
 };
 constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
                                                {"contender<async_mutex>", 104, 80},
@@ -91,7 +90,7 @@ coroutine_search::coroutine_search(symbols& names, const process_memory& memory,
     : names_(names),
       memory_(memory),
       reader_(memory, names),
-      stack_(reinterpret_cast<address>(__builtin_frame_address(0))) {
+      stack_(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) {
   find_frames();
   if (found_.size() > most_linked) return;
   is_linked_ = true;
@@ -110,17 +109,17 @@ const char* coroutine_search::refusal(const symbols& names) noexcept {
 
 /// Calls `visit(address, word)` for each word in use whose value is in the range.
 template <class Visit>
-void coroutine_search::for_each_word(address lowest, address highest, Visit visit) const {
+void coroutine_search::for_each_word(std::uintptr_t lowest, std::uintptr_t highest, Visit visit) const {
   const mapped_object<words_read> words;
   for_each_mapping(memory_.process(), [&](const mapping& each) {
     if (!each.is_writable || each.end - each.begin > most_searched) return;
     const bool is_stack = each.begin <= stack_ && stack_ < each.end;
-    for (address from = is_stack ? stack_ : each.begin; from < each.end;) {
-      const std::size_t wanted = std::min<address>(each.end - from, sizeof(words_read));
+    for (std::uintptr_t from = is_stack ? stack_ : each.begin; from < each.end;) {
+      const std::size_t wanted = std::min<std::uintptr_t>(each.end - from, sizeof(words_read));
       const std::size_t got = memory_.read(from, words.get(), wanted);
-      for (std::size_t i = 0; i != got / sizeof(address); ++i) {
-        const address at = from + i * sizeof(address);
-        const address word = words.get()->words[i];
+      for (std::size_t i = 0; i != got / sizeof(std::uintptr_t); ++i) {
+        const std::uintptr_t at = from + i * sizeof(std::uintptr_t);
+        const std::uintptr_t word = words.get()->words[i];
         if (word < lowest || word > highest) continue;
         if (contains(words.get(), at) || contains(memory_.cache(), at)) continue;
         visit(at, word);
@@ -133,17 +132,17 @@ void coroutine_search::for_each_word(address lowest, address highest, Visit visi
 
 void coroutine_search::find_frames() {
   struct waiter {
-    address node;
+    std::uintptr_t node;
     std::string_view symbol;
   };
   std::vector<waiter> waiters;
-  address lowest = ~address{0}, highest = 0;
+  std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
   for (const module& each : names_) {
     if (!each.table) continue;
     lowest = std::min(lowest, each.begin);
     highest = std::max(highest, each.end);
   }
-  for_each_word(lowest, highest, [&](address at, address word) {
+  for_each_word(lowest, highest, [&](std::uintptr_t at, std::uintptr_t word) {
     const role is = names_.role_at(word);
     if (is == role::resume && reader_.resume_function(at) != 0)
       found_.push_back({.frame = at, .function = word});
@@ -152,7 +151,7 @@ void coroutine_search::find_frames() {
   for (const waiter& each : waiters) add_wait(each.node, each.symbol.data());
 }
 
-void coroutine_search::add_wait(address node, const char* symbol) {
+void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   const std::string name = demangled(symbol);
   const auto arguments = template_arguments(name, "stoppable_wait");
   if (arguments.size() != 2) return;
@@ -166,9 +165,9 @@ void coroutine_search::add_wait(address node, const char* symbol) {
   const bool has_object =
       std::any_of(std::begin(with_object), std::end(with_object),
                   [&](std::string_view each) { return arguments[0].find(each) != std::string_view::npos; });
-  const address object = has_object ? memory_.word(node + kind->size) : 0;
+  const std::uintptr_t object = has_object ? memory_.word(node + kind->size) : 0;
   // A frame also has what is left of earlier waits.
-  const address link = memory_.word(node + link_in_waiter);
+  const std::uintptr_t link = memory_.word(node + link_in_waiter);
   if ((link & link_tags) > link_of_arriving) return;
   if (link > link_of_arriving && memory_.word(link) != node) return;
   if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
@@ -182,14 +181,14 @@ void coroutine_search::link(live_coroutine& each) {
 
 /// Finds the frames that contain the address of an object for which a coroutine waits.
 void coroutine_search::find_referring() {
-  address lowest = ~address{0}, highest = 0;
+  std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
   for (const live_coroutine& each : found_) {
     if (!each.waits || each.waits->object == 0) continue;
     lowest = std::min(lowest, each.waits->object);
     highest = std::max(highest, each.waits->object);
     objects_[each.waits->object];
   }
-  for_each_word(lowest, highest, [&](address at, address word) {
+  for_each_word(lowest, highest, [&](std::uintptr_t at, std::uintptr_t word) {
     const auto object = objects_.find(word);
     if (object == objects_.end()) return;
     const live_coroutine* const owner = owner_of(at);
@@ -200,36 +199,36 @@ void coroutine_search::find_referring() {
   for (auto& [object, known] : objects_) known.name = find_name_of_object(object);
 }
 
-live_coroutine* coroutine_search::find(address frame) {
+live_coroutine* coroutine_search::find(std::uintptr_t frame) {
   return const_cast<live_coroutine*>(std::as_const(*this).find(frame));
 }
-const live_coroutine* coroutine_search::find(address frame) const {
+const live_coroutine* coroutine_search::find(std::uintptr_t frame) const {
   const auto at =
       std::lower_bound(found_.begin(), found_.end(), frame,
-                       [](const live_coroutine& each, address value) { return each.frame < value; });
+                       [](const live_coroutine& each, std::uintptr_t value) { return each.frame < value; });
   return at != found_.end() && at->frame == frame ? &*at : nullptr;
 }
 /// Returns the coroutine whose block of the heap contains the address.
-const live_coroutine* coroutine_search::owner_of(address part) const {
+const live_coroutine* coroutine_search::owner_of(std::uintptr_t part) const {
   const auto after =
       std::upper_bound(found_.begin(), found_.end(), part,
-                       [](address value, const live_coroutine& each) { return value < each.frame; });
+                       [](std::uintptr_t value, const live_coroutine& each) { return value < each.frame; });
   if (after == found_.begin()) return nullptr;
   const live_coroutine& owner = *std::prev(after);
   return part < owner.frame + size_of_block(owner.frame) ? &owner : nullptr;
 }
 /// glibc keeps the size of a block in front of it; in front of a large frame is the address of its block.
-address coroutine_search::size_of_block(address frame) const {
-  for (const address begin : {frame, memory_.word(frame - sizeof(address))}) {
+std::uintptr_t coroutine_search::size_of_block(std::uintptr_t frame) const {
+  for (const std::uintptr_t begin : {frame, memory_.word(frame - sizeof(std::uintptr_t))}) {
     if (begin > frame || frame - begin > 64) continue;
-    const address size = memory_.word(begin - sizeof(address)) & ~address{7};
-    if (size >= 32 && size <= address{1} << 20 && size % 16 == 0)
-      return begin + size - sizeof(address) - frame;
+    const std::uintptr_t size = memory_.word(begin - sizeof(std::uintptr_t)) & ~std::uintptr_t{7};
+    if (size >= 32 && size <= std::uintptr_t{1} << 20 && size % 16 == 0)
+      return begin + size - sizeof(std::uintptr_t) - frame;
   }
   return 512;
 }
 
-std::string coroutine_search::find_name_of_object(address object) const {
+std::string coroutine_search::find_name_of_object(std::uintptr_t object) const {
   const function_symbol variable = names_.variable_at(object);
   if (variable.name) {
     short_name name;
@@ -272,8 +271,10 @@ const char* coroutine_search::through(const live_coroutine& each) const {
 std::string coroutine_search::type_of_object(const coroutine_wait& wait) {
   return primitive_of(wait.operation);
 }
-const std::string& coroutine_search::name_of_object(address object) const { return objects_.at(object).name; }
-const coroutine_search::coroutines& coroutine_search::referring(address object) const {
+const std::string& coroutine_search::name_of_object(std::uintptr_t object) const {
+  return objects_.at(object).name;
+}
+const coroutine_search::coroutines& coroutine_search::referring(std::uintptr_t object) const {
   return objects_.at(object).referring;
 }
 std::string coroutine_search::text_of(const coroutine_wait& wait) const {
