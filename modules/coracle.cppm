@@ -5,6 +5,7 @@ module;
 #include <coracle/coracle.hpp>
 #include <coracle/core/static_heap.hpp>
 #include <coracle/generators/pmr_generator.hpp>
+#include <coracle/inspect/inspector.hpp>
 #include <coracle/io.hpp>
 export module coracle;
 
@@ -90,6 +91,7 @@ using coracle::hands_down_environment;
 using coracle::heap_frames;
 using coracle::hedge;
 using coracle::inline_scheduler;
+using coracle::inspector;
 using coracle::install_crash_handler;
 using coracle::interleave;
 using coracle::interleaved;

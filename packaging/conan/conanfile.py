@@ -74,6 +74,8 @@ class CoracleRecipe(ConanFile):
         self._component("testing_io", "coracle-testing-io", ["testing", "io"])
         self._component("cppcoro", "coracle-cppcoro", ["io"], has_library=False)
         self.cpp_info.components["cppcoro"].includedirs.append("include/coracle-cppcoro")
+        self._component("inspect", "coracle-inspect", ["coracle"])
+        self.cpp_info.components["inspect"].exelinkflags = ["-Wl,--undefined=coracle_inspector_of_environment"]
         self._component("model", "coracle-model", [])
         self.cpp_info.components["model"].defines = ["CORACLE_MODEL", "CORACLE_ENABLE_CHECKS=1"]
         # As the exported targets say: g++ makes tail calls at -O1 and -Og only with this flag.

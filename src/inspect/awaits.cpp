@@ -18,7 +18,8 @@ std::uintptr_t await_reader::resume_function(std::uintptr_t frame) noexcept {
 }
 
 /// Returns true if a word in this range is the address of the frame.
-bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame) const noexcept {
+bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame,
+                             bool ends_at_frame) noexcept {
   std::uintptr_t words[block / sizeof(std::uintptr_t)];
   for (const std::uintptr_t end = from + size; from < end;) {
     const std::size_t up_to_page = block - from % block;  // the next page may not exist
@@ -26,6 +27,8 @@ bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uint
     const std::size_t got = memory_.read(from, words, wanted);
     for (std::size_t i = 0; i != got / sizeof(std::uintptr_t); ++i) {
       if ((words[i] & ~tags) == frame) return true;
+      if (!ends_at_frame || names_.role_at(words[i]) != role::resume) continue;
+      if (resume_function(from + i * sizeof(std::uintptr_t)) != 0) return false;
     }
     if (got != wanted) return false;
     from += got;
@@ -47,7 +50,7 @@ std::uintptr_t await_reader::frame_around(std::uintptr_t awaiter) noexcept {
       frame -= sizeof(void*);
       if (names_.role_at(words[(frame - low) / sizeof(void*)]) != role::resume) continue;
       if (resume_function(frame) == 0) continue;
-      if (refers_to(awaiter, most_in_awaiter, frame)) return frame;
+      if (refers_to(awaiter, most_in_awaiter, frame, true)) return frame;
       if (nearest == 0) nearest = frame;
     }
     high = low;
@@ -112,6 +115,7 @@ continuation_kind kind_of_continuation(const char* symbol) noexcept {
       {"8siblings4ruleE1", {"when_all()", true}},
       {"8siblings4ruleE2", {"when_any()", true}},
       {"8siblings4ruleE3", {"when_any()", true}},
+      {"6detail7siblingI", {"when_any()", true}},
       {"6io_run", {"io_service::run()", false}},
       {"17virtual_time_loop", {"virtual_time_loop::run()", false}},
       {"7testing6polled", {"testing::poll()", false}},

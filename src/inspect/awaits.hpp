@@ -32,7 +32,8 @@ class await_reader {
 
   [[nodiscard]] link first_link(std::uintptr_t frame, std::size_t from) noexcept;
   [[nodiscard]] bool follow(std::uintptr_t frame, std::uintptr_t word, continuation& to) noexcept;
-  [[nodiscard]] bool refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame) const noexcept;
+  [[nodiscard]] bool refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame,
+                               bool ends_at_frame = false) noexcept;
   [[nodiscard]] std::uintptr_t frame_around(std::uintptr_t awaiter) noexcept;
 
   const process_memory& memory_;

@@ -1,130 +1,38 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <coracle/base/check.hpp>
-#include <coracle/base/config.hpp>
 #include <coracle/inspect/live_coroutines.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <memory>
-#include <string_view>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "awaits.hpp"
+#include "coroutine_search.hpp"
 #include "own_symbols.hpp"
-#include "symbol_names.hpp"
 
 namespace coracle {
 namespace detail {
 namespace {
-using address = std::uintptr_t;
-
-constexpr std::size_t most_shown = 200;
-constexpr std::size_t most_linked = 10'000;  // finding who awaits one takes some system calls
-constexpr std::size_t words_at_once = std::size_t{1} << 16;
-constexpr address most_searched = address{8} << 30;  // bytes of one mapping: a larger one is a reservation
-
-// A waiter in a queue: base/intrusive_queue.hpp and core/detail/queued_waiter.hpp. If these change,
-// tests/unit/live_coroutines_test.cpp fails.
-constexpr address stop_in_waiter = 24;
-constexpr address link_in_waiter = 56;
-constexpr address link_tags = 3;
-constexpr address link_of_arriving = 1;
-struct kind_of_waiter {
-  std::string_view name;
-  address size;  // the address of the object follows
-  address coroutine;
-};
-constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
-                                               {"contender<async_mutex>", 104, 80},
-                                               {"contender<async_semaphore>", 104, 80},
-                                               {"async_shared_mutex::request", 112, 80}};
-
-/// The operations that refer to their object there.
-constexpr std::string_view with_object[] = {"event", "mutex", "semaphore", "channel"};
-
-struct action {
-  std::string_view operation;
-  const char* text;
-};
-constexpr action actions[] = {{"lock", "waits to lock "},
-                              {"enter", "waits to lock "},
-                              {"acquire", "waits to acquire "},
-                              {"scoped_acquire", "waits to acquire "},
-                              {"wait", "waits for "},
-                              {"recv", "waits to receive from "},
-                              {"send", "waits to send to "},
-                              {"send_copy", "waits to send to "},
-                              {"changed", "waits for a change of "},
-                              {"tick", "waits for a tick of "},
-                              {"arrive", "waits for the others at "}};
-
-/// The arguments of the first `name<...>` in a demangled name.
-std::vector<std::string_view> template_arguments(std::string_view of, std::string_view name) {
-  std::vector<std::string_view> found;
-  const std::size_t begin = of.find(std::string(name) + '<');
-  if (begin == std::string_view::npos) return found;
-  std::size_t start = begin + name.size() + 1;
-  std::size_t depth = 0;
-  for (std::size_t i = start; i != of.size(); ++i) {
-    const char letter = of[i];
-    if (letter == '<' || letter == '(') {
-      ++depth;
-    } else if (depth != 0 && (letter == '>' || letter == ')')) {
-      --depth;
-    } else if (depth == 0 && (letter == ',' || letter == '>')) {
-      const bool is_nested = of[i - 1] == ' ';  // `a<b<c> >`
-      found.push_back(of.substr(start, i - start - is_nested));
-      if (letter == '>') break;
-      start = i + 1 + (of.substr(i + 1, 1) == " ");
-    }
-  }
-  return found;
-}
-
-/// `async_mutex` of `async_mutex::lock_operation`, and `channel<int>` of a channel's.
-std::string primitive_of(std::string_view operation) {
-  const std::string_view whole = operation.substr(0, operation.rfind("::"));
-  const auto arguments = template_arguments(whole, "basic_channel");
-  if (arguments.size() < 2) return std::string(whole);
-  const bool is_bounded = arguments[1].substr(0, 11) == "ring_buffer";
-  return (is_bounded ? "channel<" : "unbounded_channel<") + std::string(arguments[0]) + ">";
-}
-
-/// What a coroutine waits for.
-struct wait {
-  std::string operation;  ///< as `async_mutex::lock_operation`
-  address object = 0;     ///< 0 if it is not known
-};
-
-struct live_coroutine {
-  address frame = 0;
-  continuation next{};
-  std::vector<const live_coroutine*> children{};
-  std::unique_ptr<wait> waits{};
-};
-
-/// Searches the memory of the program.
-class search {
+/// A search's result as text.
+class coroutine_listing {
  public:
-  explicit search(symbols& names) : names_(names), memory_(::getpid()), reader_(memory_, names) {
-    find_frames();
-    if (found_.size() > most_linked) return;
-    for (live_coroutine& each : found_) link(each);
-    find_referring();
-  }
-
-  [[nodiscard]] bool empty() const noexcept { return found_.empty(); }
+  explicit coroutine_listing(const coroutine_search& of) : of_(of) {}
 
   [[nodiscard]] std::string text() const {
-    std::string text =
-        std::to_string(found_.size()) + (found_.size() == 1 ? " coroutine:\n" : " coroutines:\n");
-    if (found_.size() > most_linked) return text + counts_by_function();
+    const std::size_t count = of_.all().size();
+    std::string text = std::to_string(count) + (count == 1 ? " coroutine:\n" : " coroutines:\n");
+    if (!of_.is_linked()) {
+      for (const auto& [name, its] : of_.counts_by_function())
+        text += "  " + std::to_string(its) + " of " + name + "\n";
+      return text;
+    }
     std::map<std::string, std::string> by_root;
     std::size_t shown = 0;
-    for (const live_coroutine& each : found_) {
-      if (find(each.next.parent)) continue;
-      add_tree(each, by_root[root_text(each)], 1, shown);
+    for (const live_coroutine& each : of_.all()) {
+      if (of_.parent_of(each)) continue;
+      const char* const through = of_.through(each);
+      add_tree(each, by_root[through ? through : "awaited by nothing that is known"], shown);
     }
     for (const auto& [root, trees] : by_root) text += root + "\n" + trees;
     if (shown > most_shown) text += "  (" + std::to_string(shown - most_shown) + " more)\n";
@@ -132,193 +40,29 @@ class search {
   }
 
  private:
-  /// Calls `visit(address, word)` for each word in use whose value is in the range.
-  template <class Visit>
-  void for_each_word(address lowest, address highest, Visit visit) const {
-    const std::unique_ptr<address[]> words(new address[words_at_once]);
-    const auto own = reinterpret_cast<address>(words.get());
-    const auto stack = reinterpret_cast<address>(__builtin_frame_address(0));
-    for_each_mapping(memory_.process(), [&](const mapping& each) {
-      if (!each.is_writable || each.end - each.begin > most_searched) return;
-      const bool is_stack = each.begin <= stack && stack < each.end;
-      for (address from = is_stack ? stack : each.begin; from < each.end;) {
-        const std::size_t wanted = std::min<address>(each.end - from, words_at_once * sizeof(address));
-        const std::size_t got = memory_.read(from, words.get(), wanted);
-        for (std::size_t i = 0; i != got / sizeof(address); ++i) {
-          const address at = from + i * sizeof(address);
-          if (words[i] < lowest || words[i] > highest) continue;
-          if (at - own < words_at_once * sizeof(address)) continue;
-          visit(at, words[i]);
-        }
-        if (got != wanted) break;
-        from += got;
-      }
-    });
-  }
+  static constexpr std::size_t most_shown = 200;
 
-  void find_frames() {
-    struct waiter {
-      address node;
-      std::string_view symbol;
-    };
-    std::vector<waiter> waiters;
-    address lowest = ~address{0}, highest = 0;
-    for (const module& each : names_) {
-      if (!each.table) continue;
-      lowest = std::min(lowest, each.begin);
-      highest = std::max(highest, each.end);
-    }
-    for_each_word(lowest, highest, [&](address at, address word) {
-      const role is = names_.role_at(word);
-      if (is == role::resume && reader_.resume_function(at) != 0) found_.push_back({.frame = at});
-      if (is == role::stop) waiters.push_back({at - stop_in_waiter, names_.at(word).name});
-    });
-    for (const waiter& each : waiters) add_wait(each.node, each.symbol.data());
-  }
-
-  void add_wait(address node, const char* symbol) {
-    const std::string name = demangled(symbol);
-    const auto arguments = template_arguments(name, "stoppable_wait");
-    if (arguments.size() != 2) return;
-    const auto* const kind =
-        std::find_if(std::begin(kinds_of_waiters), std::end(kinds_of_waiters),
-                     [&](const kind_of_waiter& each) { return each.name == arguments[1]; });
-    if (kind == std::end(kinds_of_waiters)) return;
-    live_coroutine* waiting = find(memory_.word(node));
-    if (!waiting) waiting = find(memory_.word(node + kind->coroutine));
-    if (!waiting) return;
-    const bool has_object =
-        std::any_of(std::begin(with_object), std::end(with_object),
-                    [&](std::string_view each) { return arguments[0].find(each) != std::string_view::npos; });
-    const address object = has_object ? memory_.word(node + kind->size) : 0;
-    // A frame also has what is left of earlier waits.
-    const address link = memory_.word(node + link_in_waiter);
-    if ((link & link_tags) > link_of_arriving) return;
-    if (link > link_of_arriving && memory_.word(link) != node) return;
-    if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
-    waiting->waits = std::make_unique<wait>(wait{std::string(arguments[0]), object});
-  }
-
-  void link(live_coroutine& each) {
-    each.next = reader_.continuation_of(each.frame);
-    if (live_coroutine* const parent = find(each.next.parent)) parent->children.push_back(&each);
-  }
-
-  /// Finds the frames that contain the address of an object for which a coroutine waits.
-  void find_referring() {
-    address lowest = ~address{0}, highest = 0;
-    for (const live_coroutine& each : found_) {
-      if (!each.waits || each.waits->object == 0) continue;
-      lowest = std::min(lowest, each.waits->object);
-      highest = std::max(highest, each.waits->object);
-      referring_[each.waits->object];
-    }
-    for_each_word(lowest, highest, [&](address at, address word) {
-      const auto object = referring_.find(word);
-      if (object == referring_.end()) return;
-      const live_coroutine* const owner = owner_of(at);
-      if (!owner || (owner->waits && owner->waits->object == word)) return;
-      auto& all = object->second;
-      if (std::find(all.begin(), all.end(), owner) == all.end()) all.push_back(owner);
-    });
-  }
-
-  [[nodiscard]] live_coroutine* find(address frame) {
-    return const_cast<live_coroutine*>(std::as_const(*this).find(frame));
-  }
-  [[nodiscard]] const live_coroutine* find(address frame) const {
-    const auto at =
-        std::lower_bound(found_.begin(), found_.end(), frame,
-                         [](const live_coroutine& each, address value) { return each.frame < value; });
-    return at != found_.end() && at->frame == frame ? &*at : nullptr;
-  }
-  /// Returns the coroutine whose block of the heap contains the address.
-  [[nodiscard]] const live_coroutine* owner_of(address part) const {
-    const auto after =
-        std::upper_bound(found_.begin(), found_.end(), part,
-                         [](address value, const live_coroutine& each) { return value < each.frame; });
-    if (after == found_.begin()) return nullptr;
-    const live_coroutine& owner = *std::prev(after);
-    return part < owner.frame + size_of_block(owner.frame) ? &owner : nullptr;
-  }
-  /// glibc keeps the size of a block in front of it; in front of a large frame is the address of its block.
-  [[nodiscard]] address size_of_block(address frame) const {
-    for (const address begin : {frame, memory_.word(frame - sizeof(address))}) {
-      if (begin > frame || frame - begin > 64) continue;
-      const address size = memory_.word(begin - sizeof(address)) & ~address{7};
-      if (size >= 32 && size <= address{1} << 20 && size % 16 == 0)
-        return begin + size - sizeof(address) - frame;
-    }
-    return 512;
-  }
-
-  // ---- text ----
-
-  [[nodiscard]] std::string name_of(const live_coroutine& coroutine) const {
-    const function_symbol function = names_.at(memory_.word(coroutine.frame));
-    short_name name;
-    if (function.name) append_short_name(function.name, name);
-    return name.c_str();
-  }
-  [[nodiscard]] std::string counts_by_function() const {
-    std::map<std::string, std::size_t> by_name;
-    for (const live_coroutine& each : found_) ++by_name[name_of(each)];
-    std::string text;
-    for (const auto& [name, count] : by_name) text += "  " + std::to_string(count) + " of " + name + "\n";
-    return text;
-  }
-  [[nodiscard]] std::string root_text(const live_coroutine& root) const {
-    if (root.next.through == 0) return "awaited by nothing that is known";
-    const function_symbol function = names_.at(root.next.through);
-    const char* const known = function.name ? kind_of_continuation(function.name).text : nullptr;
-    return known ? known : "plain code";
-  }
-  void add_tree(const live_coroutine& root, std::string& to, std::size_t root_depth,
-                std::size_t& shown) const {
-    std::vector<std::pair<const live_coroutine*, std::size_t>> pending{{&root, root_depth}};
+  void add_tree(const live_coroutine& root, std::string& to, std::size_t& shown) const {
+    std::vector<std::pair<const live_coroutine*, std::size_t>> pending{{&root, 1}};
     while (!pending.empty()) {
       const auto [each, depth] = pending.back();
       pending.pop_back();
       if (++shown > most_shown) continue;
-      const function_symbol function = names_.at(memory_.word(each->frame));
-      fixed_text<320> function_text;
-      function_text.add(name_of(*each).c_str());
-      if (function.in) {
-        const char* const path = function.in->path.c_str();
-        const char* const slash = std::strrchr(path, '/');
-        function_text.add("  (").add(slash ? slash + 1 : path).add("+");
-        function_text.add_address(function.begin - function.in->bias).add(")");
-      }
-      to += std::string(2 * depth, ' ') + function_text.c_str();
+      to += std::string(2 * depth, ' ') + of_.name_of(*each);
+      if (const std::string location = of_.location_of(*each); !location.empty())
+        to += "  (" + location + ")";
       if (each->waits) to += "  " + wait_text(*each->waits);
       to += '\n';
       for (auto child = each->children.rbegin(); child != each->children.rend(); ++child)
         pending.emplace_back(*child, depth + 1);
     }
   }
-  [[nodiscard]] std::string wait_text(const wait& of) const {
-    if (of.operation == "sleep_operation") return "sleeps";
-    std::string_view last = std::string_view(of.operation).substr(of.operation.rfind("::") + 2);
-    last = last.substr(0, last.rfind("_operation"));
-    std::string text = "waits: ";
-    for (const action& each : actions) {
-      if (each.operation == last) text = each.text;
-    }
-    text += primitive_of(of.operation);
-    if (of.object == 0) return text;
-    const function_symbol variable = names_.variable_at(of.object);
-    if (variable.name) {
-      short_name name;
-      append_short_name(variable.name, name);
-      text += std::string(" ") + name.c_str();
-    } else if (const live_coroutine* const owner = owner_of(of.object)) {
-      text += " in the frame of " + name_of(*owner);
-    }
-    return text + referring_text(of.object);
+  [[nodiscard]] std::string wait_text(const coroutine_wait& wait) const {
+    return wait.object == 0 ? of_.text_of(wait) : of_.text_of(wait) + referring_text(wait.object);
   }
-  [[nodiscard]] std::string referring_text(address object) const {
+  [[nodiscard]] std::string referring_text(std::uintptr_t object) const {
     std::map<std::string, int> by_name;
-    for (const live_coroutine* each : referring_.at(object)) ++by_name[name_of(*each)];
+    for (const live_coroutine* each : of_.referring(object)) ++by_name[of_.name_of(*each)];
     if (by_name.empty()) return "; no other coroutine has its address";
     std::string text;
     for (const auto& [name, count] : by_name) {
@@ -329,11 +73,7 @@ class search {
     return text + (is_one ? " has its address" : " have its address");
   }
 
-  symbols& names_;
-  process_memory memory_;
-  mutable await_reader reader_;
-  std::vector<live_coroutine> found_;  // by address, as memory is searched in order
-  std::map<address, std::vector<const live_coroutine*>> referring_;
+  const coroutine_search& of_;
 };
 
 struct listing {
@@ -341,16 +81,14 @@ struct listing {
   bool has_any = false;
 };
 listing list_live_coroutines() {
-#if CORACLE_ADDRESS_SANITIZER() || defined(__SANITIZE_THREAD__) || CORACLE_HAS_FEATURE(thread_sanitizer)
-  return {"coroutines are not listed under a sanitizer\n"};
-#else
   return own_symbols::with([](symbols& names) -> listing {
-    if (!names.has_any()) return {"the program has no symbol table, so its coroutines are not known\n"};
-    const search found(names);
-    if (found.empty()) return {"0 coroutines\n"};
-    return {found.text(), true};
+    if (const char* const refusal = coroutine_search::refusal(names)) return {refusal + std::string("\n")};
+    constexpr std::size_t most_linked = 10'000;  // finding who awaits one takes some system calls
+    const process_memory memory(::getpid());
+    const coroutine_search found(names, memory, most_linked);
+    if (found.all().empty()) return {"0 coroutines\n"};
+    return {coroutine_listing(found).text(), true};
   });
-#endif
 }
 }  // namespace
 

@@ -11,18 +11,37 @@
 #include <cstring>
 
 namespace coracle::detail {
+/// Pages that were read. Each is as it was when it was read first. All zero: no page was.
+struct page_cache {
+  static constexpr std::size_t bytes_in_page = 4096;
+  struct page {
+    std::uintptr_t address;
+    std::size_t size;
+    unsigned char bytes[bytes_in_page];
+  };
+  page pages[256];
+};
+
 /// Reads any address, and fails where there is no memory: the kernel copies the bytes.
 class process_memory {
  public:
-  explicit process_memory(pid_t process) noexcept : process_(process) {}
+  explicit process_memory(pid_t process, page_cache* cache = nullptr) noexcept
+      : process_(process), cache_(cache) {}
   [[nodiscard]] pid_t process() const noexcept { return process_; }
+  [[nodiscard]] const page_cache* cache() const noexcept { return cache_; }
 
   /// Returns the number of bytes copied, starting at `address`.
   [[nodiscard]] std::size_t read(std::uintptr_t address, void* to, std::size_t size) const noexcept {
-    const iovec here{to, size};
-    const iovec there{reinterpret_cast<void*>(address), size};
-    const ssize_t copied = ::process_vm_readv(process_, &here, 1, &there, 1, 0);
-    return copied < 0 ? 0 : static_cast<std::size_t>(copied);
+    if (!cache_ || size > page_cache::bytes_in_page) return copy(address, to, size);
+    for (std::size_t done = 0; done != size;) {
+      const page_cache::page& page = page_with(address + done);
+      const std::size_t at = address + done - page.address;
+      if (at >= page.size) return done;
+      const std::size_t part = size - done < page.size - at ? size - done : page.size - at;
+      std::memcpy(static_cast<char*>(to) + done, page.bytes + at, part);
+      done += part;
+    }
+    return size;
   }
   /// Returns 0 if there is no memory.
   [[nodiscard]] std::uintptr_t word(std::uintptr_t address) const noexcept {
@@ -31,7 +50,23 @@ class process_memory {
   }
 
  private:
+  [[nodiscard]] const page_cache::page& page_with(std::uintptr_t address) const noexcept {
+    const std::uintptr_t number = address / page_cache::bytes_in_page;
+    page_cache::page& page = cache_->pages[number % (sizeof cache_->pages / sizeof *cache_->pages)];
+    const std::uintptr_t begin = number * page_cache::bytes_in_page;
+    if (page.address != begin) page.size = copy(begin, page.bytes, sizeof page.bytes);
+    page.address = begin;
+    return page;
+  }
+  [[nodiscard]] std::size_t copy(std::uintptr_t address, void* to, std::size_t size) const noexcept {
+    const iovec here{to, size};
+    const iovec there{reinterpret_cast<void*>(address), size};
+    const ssize_t copied = ::process_vm_readv(process_, &here, 1, &there, 1, 0);
+    return copied < 0 ? 0 : static_cast<std::size_t>(copied);
+  }
+
   pid_t process_;
+  page_cache* cache_;
 };
 
 /// A line of /proc/PID/maps.

@@ -45,6 +45,11 @@ find_package_io_clang() {
 }
 find_package_cppcoro() { find_package_component cppcoro; }
 find_package_model() { find_package_component model; }
+# The program names nothing of the library: the variable that looks at the environment is linked all the same.
+find_package_inspect() {
+  find_package_component inspect
+  [[ $(CORACLE_INSPECT=nowhere "$work/b-inspect/consumer" 2>&1) == *"cannot listen on 'nowhere'"*42 ]]
+}
 find_package_shared() {
   install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON "$unity"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
@@ -65,7 +70,7 @@ unknown_component() {
   echo "$output"
   # On one line: CMake breaks long messages.
   output=$(tr -s '[:space:]' ' ' <<<"$output")
-  [[ $(grep -o "coracle has no component 'oar'; it has: coracle, testing, io, testing_io, cppcoro, model" \
+  [[ $(grep -o "coracle has no component 'oar'; it has: coracle, testing, io, testing_io, cppcoro, model, inspect" \
     <<<"$output" | wc -l) == 1 ]]
 }
 
@@ -192,7 +197,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" "$unity" >"$wo
   echo "0 passed, 1 failed"
   exit 1
 fi
-cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_shared
+cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_inspect find_package_shared
   unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model
   vcpkg_port conan_recipe gdb_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0

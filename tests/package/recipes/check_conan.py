@@ -29,7 +29,7 @@ class Named(types.SimpleNamespace):
 class Component:
     def __init__(self):
         self.properties, self.libs, self.requires, self.system_libs = {}, [], [], []
-        self.defines, self.cxxflags, self.includedirs = [], [], ["include"]
+        self.defines, self.cxxflags, self.exelinkflags, self.includedirs = [], [], [], ["include"]
 
     def set_property(self, name, value):
         self.properties[name] = value

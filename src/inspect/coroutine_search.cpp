@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#include "coroutine_search.hpp"
+
+#include <algorithm>
+#include <coracle/base/config.hpp>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "mapped_object.hpp"
+#include "symbol_names.hpp"
+
+namespace coracle::detail {
+namespace {
+struct words_read {
+  std::uintptr_t words[std::size_t{1} << 16];
+};
+/// In bytes of one mapping: a larger one is a reservation.
+constexpr std::uintptr_t most_searched = std::uintptr_t{8} << 30;
+
+// A waiter in a queue: base/intrusive_queue.hpp and core/detail/queued_waiter.hpp. If these change,
+// tests/unit/live_coroutines_test.cpp fails.
+constexpr std::uintptr_t stop_in_waiter = 24;
+constexpr std::uintptr_t link_in_waiter = 56;
+constexpr std::uintptr_t link_tags = 3;
+constexpr std::uintptr_t link_of_arriving = 1;
+struct kind_of_waiter {
+  std::string_view name;
+  std::uintptr_t size;  // the address of the object follows
+  std::uintptr_t coroutine;
+};
+constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
+                                               {"contender<async_mutex>", 104, 80},
+                                               {"contender<async_semaphore>", 104, 80},
+                                               {"async_shared_mutex::request", 112, 80}};
+
+/// The operations that refer to their object there.
+constexpr std::string_view with_object[] = {"event", "mutex", "semaphore", "channel"};
+
+struct action {
+  std::string_view operation;
+  const char* text;
+};
+constexpr action actions[] = {{"lock", "waits to lock "},
+                              {"enter", "waits to lock "},
+                              {"acquire", "waits to acquire "},
+                              {"scoped_acquire", "waits to acquire "},
+                              {"wait", "waits for "},
+                              {"recv", "waits to receive from "},
+                              {"send", "waits to send to "},
+                              {"send_copy", "waits to send to "},
+                              {"changed", "waits for a change of "},
+                              {"tick", "waits for a tick of "},
+                              {"arrive", "waits for the others at "}};
+
+/// The arguments of the first `name<...>` in a demangled name.
+std::vector<std::string_view> template_arguments(std::string_view of, std::string_view name) {
+  std::vector<std::string_view> found;
+  const std::size_t begin = of.find(std::string(name) + '<');
+  if (begin == std::string_view::npos) return found;
+  std::size_t start = begin + name.size() + 1;
+  std::size_t depth = 0;
+  for (std::size_t i = start; i != of.size(); ++i) {
+    const char letter = of[i];
+    if (letter == '<' || letter == '(') {
+      ++depth;
+    } else if (depth != 0 && (letter == '>' || letter == ')')) {
+      --depth;
+    } else if (depth == 0 && (letter == ',' || letter == '>')) {
+      const bool is_nested = of[i - 1] == ' ';  // `a<b<c> >`
+      found.push_back(of.substr(start, i - start - is_nested));
+      if (letter == '>') break;
+      start = i + 1 + (of.substr(i + 1, 1) == " ");
+    }
+  }
+  return found;
+}
+
+/// `async_mutex` of `async_mutex::lock_operation`, and `channel<int>` of a channel's.
+std::string primitive_of(std::string_view operation) {
+  const std::string_view whole = operation.substr(0, operation.rfind("::"));
+  const auto arguments = template_arguments(whole, "basic_channel");
+  if (arguments.size() < 2) return std::string(whole);
+  const bool is_bounded = arguments[1].substr(0, 11) == "ring_buffer";
+  return (is_bounded ? "channel<" : "unbounded_channel<") + std::string(arguments[0]) + ">";
+}
+}  // namespace
+
+coroutine_search::coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked)
+    : names_(names),
+      memory_(memory),
+      reader_(memory, names),
+      stack_(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) {
+  find_frames();
+  if (found_.size() > most_linked) return;
+  is_linked_ = true;
+  for (live_coroutine& each : found_) link(each);
+  find_referring();
+}
+
+const char* coroutine_search::refusal(const symbols& names) noexcept {
+#if CORACLE_ADDRESS_SANITIZER() || defined(__SANITIZE_THREAD__) || CORACLE_HAS_FEATURE(thread_sanitizer)
+  (void)names;
+  return "coroutines are not listed under a sanitizer";
+#else
+  return names.has_any() ? nullptr : "the program has no symbol table, so its coroutines are not known";
+#endif
+}
+
+/// Calls `visit(address, word)` for each word in use whose value is in the range.
+template <class Visit>
+void coroutine_search::for_each_word(std::uintptr_t lowest, std::uintptr_t highest, Visit visit) const {
+  const mapped_object<words_read> words;
+  for_each_mapping(memory_.process(), [&](const mapping& each) {
+    if (!each.is_writable || each.end - each.begin > most_searched) return;
+    const bool is_stack = each.begin <= stack_ && stack_ < each.end;
+    for (std::uintptr_t from = is_stack ? stack_ : each.begin; from < each.end;) {
+      const std::size_t wanted = std::min<std::uintptr_t>(each.end - from, sizeof(words_read));
+      const std::size_t got = memory_.read(from, words.get(), wanted);
+      for (std::size_t i = 0; i != got / sizeof(std::uintptr_t); ++i) {
+        const std::uintptr_t at = from + i * sizeof(std::uintptr_t);
+        const std::uintptr_t word = words.get()->words[i];
+        if (word < lowest || word > highest) continue;
+        if (contains(words.get(), at) || contains(memory_.cache(), at)) continue;
+        visit(at, word);
+      }
+      if (got != wanted) break;
+      from += got;
+    }
+  });
+}
+
+void coroutine_search::find_frames() {
+  struct waiter {
+    std::uintptr_t node;
+    std::string_view symbol;
+  };
+  std::vector<waiter> waiters;
+  std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
+  for (const module& each : names_) {
+    if (!each.table) continue;
+    lowest = std::min(lowest, each.begin);
+    highest = std::max(highest, each.end);
+  }
+  for_each_word(lowest, highest, [&](std::uintptr_t at, std::uintptr_t word) {
+    const role is = names_.role_at(word);
+    if (is == role::resume && reader_.resume_function(at) != 0)
+      found_.push_back({.frame = at, .function = word});
+    if (is == role::stop) waiters.push_back({at - stop_in_waiter, names_.at(word).name});
+  });
+  for (const waiter& each : waiters) add_wait(each.node, each.symbol.data());
+}
+
+void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
+  const std::string name = demangled(symbol);
+  const auto arguments = template_arguments(name, "stoppable_wait");
+  if (arguments.size() != 2) return;
+  const auto* const kind =
+      std::find_if(std::begin(kinds_of_waiters), std::end(kinds_of_waiters),
+                   [&](const kind_of_waiter& each) { return each.name == arguments[1]; });
+  if (kind == std::end(kinds_of_waiters)) return;
+  live_coroutine* waiting = find(memory_.word(node));
+  if (!waiting) waiting = find(memory_.word(node + kind->coroutine));
+  if (!waiting) return;
+  const bool has_object =
+      std::any_of(std::begin(with_object), std::end(with_object),
+                  [&](std::string_view each) { return arguments[0].find(each) != std::string_view::npos; });
+  const std::uintptr_t object = has_object ? memory_.word(node + kind->size) : 0;
+  // A frame also has what is left of earlier waits.
+  const std::uintptr_t link = memory_.word(node + link_in_waiter);
+  if ((link & link_tags) > link_of_arriving) return;
+  if (link > link_of_arriving && memory_.word(link) != node) return;
+  if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
+  waiting->waits = std::make_unique<coroutine_wait>(coroutine_wait{std::string(arguments[0]), object});
+}
+
+void coroutine_search::link(live_coroutine& each) {
+  each.next = reader_.continuation_of(each.frame);
+  if (live_coroutine* const parent = find(each.next.parent)) parent->children.push_back(&each);
+}
+
+/// Finds the frames that contain the address of an object for which a coroutine waits.
+void coroutine_search::find_referring() {
+  std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
+  for (const live_coroutine& each : found_) {
+    if (!each.waits || each.waits->object == 0) continue;
+    lowest = std::min(lowest, each.waits->object);
+    highest = std::max(highest, each.waits->object);
+    objects_[each.waits->object];
+  }
+  for_each_word(lowest, highest, [&](std::uintptr_t at, std::uintptr_t word) {
+    const auto object = objects_.find(word);
+    if (object == objects_.end()) return;
+    const live_coroutine* const owner = owner_of(at);
+    if (!owner || (owner->waits && owner->waits->object == word)) return;
+    coroutines& all = object->second.referring;
+    if (all.empty() || all.back() != owner) all.push_back(owner);  // memory is searched in order
+  });
+  for (auto& [object, known] : objects_) known.name = find_name_of_object(object);
+}
+
+live_coroutine* coroutine_search::find(std::uintptr_t frame) {
+  return const_cast<live_coroutine*>(std::as_const(*this).find(frame));
+}
+const live_coroutine* coroutine_search::find(std::uintptr_t frame) const {
+  const auto at =
+      std::lower_bound(found_.begin(), found_.end(), frame,
+                       [](const live_coroutine& each, std::uintptr_t value) { return each.frame < value; });
+  return at != found_.end() && at->frame == frame ? &*at : nullptr;
+}
+/// Returns the coroutine whose block of the heap contains the address.
+const live_coroutine* coroutine_search::owner_of(std::uintptr_t part) const {
+  const auto after =
+      std::upper_bound(found_.begin(), found_.end(), part,
+                       [](std::uintptr_t value, const live_coroutine& each) { return value < each.frame; });
+  if (after == found_.begin()) return nullptr;
+  const live_coroutine& owner = *std::prev(after);
+  return part < owner.frame + size_of_block(owner.frame) ? &owner : nullptr;
+}
+/// glibc keeps the size of a block in front of it; in front of a large frame is the address of its block.
+std::uintptr_t coroutine_search::size_of_block(std::uintptr_t frame) const {
+  for (const std::uintptr_t begin : {frame, memory_.word(frame - sizeof(std::uintptr_t))}) {
+    if (begin > frame || frame - begin > 64) continue;
+    const std::uintptr_t size = memory_.word(begin - sizeof(std::uintptr_t)) & ~std::uintptr_t{7};
+    if (size >= 32 && size <= std::uintptr_t{1} << 20 && size % 16 == 0)
+      return begin + size - sizeof(std::uintptr_t) - frame;
+  }
+  return 512;
+}
+
+std::string coroutine_search::find_name_of_object(std::uintptr_t object) const {
+  const function_symbol variable = names_.variable_at(object);
+  if (variable.name) {
+    short_name name;
+    append_short_name(variable.name, name);
+    return name.c_str();
+  }
+  const live_coroutine* const owner = owner_of(object);
+  return owner ? "in the frame of " + name_of(*owner) : std::string{};
+}
+
+// ---- what the views ask for ----
+
+std::string coroutine_search::name_of(const live_coroutine& each) const {
+  const function_symbol function = names_.at(each.function);
+  short_name name;
+  if (function.name) append_short_name(function.name, name);
+  return name.c_str();
+}
+std::string coroutine_search::location_of(const live_coroutine& each) const {
+  const function_symbol function = names_.at(each.function);
+  if (!function.in) return {};
+  const char* const path = function.in->path.c_str();
+  const char* const slash = std::strrchr(path, '/');
+  fixed_text<320> text;
+  text.add(slash ? slash + 1 : path).add("+").add_address(function.begin - function.in->bias);
+  return text.c_str();
+}
+std::map<std::string, std::size_t> coroutine_search::counts_by_function() const {
+  std::map<std::string, std::size_t> counts;
+  for (const live_coroutine& each : found_) ++counts[name_of(each)];
+  return counts;
+}
+const char* coroutine_search::through(const live_coroutine& each) const {
+  if (each.next.through == 0) return nullptr;
+  const function_symbol function = names_.at(each.next.through);
+  const char* const known = function.name ? kind_of_continuation(function.name).text : nullptr;
+  return known ? known : "plain code";
+}
+
+std::string coroutine_search::type_of_object(const coroutine_wait& wait) {
+  return primitive_of(wait.operation);
+}
+const std::string& coroutine_search::name_of_object(std::uintptr_t object) const {
+  return objects_.at(object).name;
+}
+const coroutine_search::coroutines& coroutine_search::referring(std::uintptr_t object) const {
+  return objects_.at(object).referring;
+}
+std::string coroutine_search::text_of(const coroutine_wait& wait) const {
+  if (wait.operation == "sleep_operation") return "sleeps";
+  std::string_view last = std::string_view(wait.operation).substr(wait.operation.rfind("::") + 2);
+  last = last.substr(0, last.rfind("_operation"));
+  std::string text = "waits: ";
+  for (const action& each : actions) {
+    if (each.operation == last) text = each.text;
+  }
+  text += primitive_of(wait.operation);
+  if (wait.object != 0 && !name_of_object(wait.object).empty()) text += ' ' + name_of_object(wait.object);
+  return text;
+}
+}  // namespace coracle::detail

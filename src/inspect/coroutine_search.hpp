@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Every coroutine of a process, and what each waits for (ADR 36, ADR 39). Reports are views of it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "awaits.hpp"
+
+namespace coracle::detail {
+/// What a coroutine waits for.
+struct coroutine_wait {
+  std::string operation;      ///< as `async_mutex::lock_operation`
+  std::uintptr_t object = 0;  ///< 0 if it is not known
+};
+
+struct live_coroutine {
+  std::uintptr_t frame = 0;
+  std::uintptr_t function = 0;  ///< resumes it
+  continuation next{};
+  std::vector<const live_coroutine*> children{};
+  std::unique_ptr<coroutine_wait> waits{};
+};
+
+/// Searches the memory of the process: one that this program is, or a copy of it.
+class coroutine_search {
+ public:
+  using coroutines = std::vector<const live_coroutine*>;
+
+  /// Of more than `most_linked` coroutines only the functions are known.
+  coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked);
+
+  /// Returns why coroutines cannot be found in this program, or null.
+  [[nodiscard]] static const char* refusal(const symbols& names) noexcept;
+
+  /// In the order of their addresses.
+  [[nodiscard]] const std::vector<live_coroutine>& all() const noexcept { return found_; }
+  [[nodiscard]] bool is_linked() const noexcept { return is_linked_; }
+  [[nodiscard]] std::map<std::string, std::size_t> counts_by_function() const;
+
+  /// Returns null if no coroutine that is known awaits it.
+  [[nodiscard]] const live_coroutine* parent_of(const live_coroutine& each) const {
+    return find(each.next.parent);
+  }
+  [[nodiscard]] std::string name_of(const live_coroutine& each) const;
+  /// Returns text for addr2line, as `server+0x3a10`.
+  [[nodiscard]] std::string location_of(const live_coroutine& each) const;
+  /// Returns what stands between the coroutine and what awaits it, as `when_all()`; null if nothing does.
+  [[nodiscard]] const char* through(const live_coroutine& each) const;
+
+  /// Returns text such as `waits to lock async_mutex savings`.
+  [[nodiscard]] std::string text_of(const coroutine_wait& wait) const;
+  /// Returns the type of the object, as `async_mutex`.
+  [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
+  /// Returns the variable, or where it is; empty if neither is known.
+  [[nodiscard]] const std::string& name_of_object(std::uintptr_t object) const;
+  /// Returns the coroutines whose frames contain the address of an object for which one waits, without those
+  /// that wait for it themselves.
+  [[nodiscard]] const coroutines& referring(std::uintptr_t object) const;
+
+ private:
+  struct awaited_object {
+    std::string name;
+    coroutines referring;
+  };
+  template <class Visit>
+  void for_each_word(std::uintptr_t lowest, std::uintptr_t highest, Visit visit) const;
+  void find_frames();
+  void add_wait(std::uintptr_t node, const char* symbol);
+  void link(live_coroutine& each);
+  void find_referring();
+  [[nodiscard]] std::string find_name_of_object(std::uintptr_t object) const;
+  [[nodiscard]] live_coroutine* find(std::uintptr_t frame);
+  [[nodiscard]] const live_coroutine* find(std::uintptr_t frame) const;
+  [[nodiscard]] const live_coroutine* owner_of(std::uintptr_t part) const;
+  [[nodiscard]] std::uintptr_t size_of_block(std::uintptr_t frame) const;
+
+  symbols& names_;
+  const process_memory& memory_;
+  await_reader reader_;
+  std::uintptr_t stack_;  ///< what is below it on this thread is of the search, or of earlier calls
+  std::vector<live_coroutine> found_;
+  std::map<std::uintptr_t, awaited_object> objects_;
+  bool is_linked_ = false;
+};
+}  // namespace coracle::detail

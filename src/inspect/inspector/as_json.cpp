@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "as_json.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "lock_waits.hpp"
+
+namespace coracle::detail {
+namespace {
+constexpr int schema = 1;
+
+/// Appends to one text. Commas are written before what is not the first after a bracket.
+class json_writer {
+ public:
+  json_writer& open(char bracket) {
+    separate();
+    text_ += bracket;
+    return *this;
+  }
+  json_writer& close(char bracket) {
+    text_ += bracket;
+    return *this;
+  }
+  json_writer& key(std::string_view name) {
+    string(name);
+    text_ += ':';
+    return *this;
+  }
+  json_writer& string(std::string_view value) {
+    separate();
+    text_ += '"';
+    for (const char each : value) {
+      if (each == '"' || each == '\\') text_ += '\\';
+      // Symbols and file names may contain any byte; JSON may not.
+      text_ += each >= ' ' && each <= '~' ? each : '?';
+    }
+    text_ += '"';
+    return *this;
+  }
+  json_writer& known(std::string_view value) { return value.empty() ? null() : string(value); }
+  json_writer& address(std::uintptr_t value) {
+    if (value == 0) return null();
+    return string(fixed_text<32>().add_address(value).c_str());
+  }
+  json_writer& number(std::size_t value) { return literal(std::to_string(value)); }
+  json_writer& boolean(bool value) { return literal(value ? "true" : "false"); }
+  json_writer& null() { return literal("null"); }
+  json_writer& frames(const coroutine_search::coroutines& of) {
+    open('[');
+    for (const live_coroutine* each : of) address(each->frame);
+    return close(']');
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  json_writer& literal(std::string_view value) {
+    separate();
+    text_ += value;
+    return *this;
+  }
+  void separate() {
+    const char last = text_.empty() ? '[' : text_.back();
+    if (last != '[' && last != '{' && last != ':') text_ += ',';
+  }
+  std::string text_;
+};
+
+/// A scope is called as the debugger calls it.
+const char* kind_of_through(const char* through) {
+  return through && std::string_view(through) == "spawned into an async_scope" ? "async_scope" : through;
+}
+
+std::string text_of_awaits(const live_coroutine& each, const coroutine_search& in) {
+  constexpr std::size_t most_named = 8;
+  std::map<std::string, std::size_t> called;
+  std::string through;
+  for (const live_coroutine* child : each.children) {
+    if (const char* const its = in.through(*child); its && through.empty())
+      through = std::string(its) + " of ";
+    if (called.size() <= most_named) ++called[in.name_of(*child)];
+  }
+  std::string text = "awaits " + through;
+  std::size_t named = 0;
+  for (const auto& [name, count] : called) {
+    if (named++ == most_named) return text + ", and others";
+    text += (named == 1 ? "" : ", ") + name;
+    if (count != 1) text += " (" + std::to_string(count) + ")";
+  }
+  return text;
+}
+std::string text_of_state(const live_coroutine& each, const coroutine_search& in) {
+  if (!each.children.empty()) return text_of_awaits(each, in);
+  return each.waits ? in.text_of(*each.waits) : std::string();
+}
+
+void add_coroutine(const live_coroutine& each, const coroutine_search& in, json_writer& to) {
+  const live_coroutine* const parent = in.parent_of(each);
+  const char* const through = kind_of_through(in.through(each));
+  to.open('{').key("frame").address(each.frame).key("function").known(in.name_of(each));
+  to.key("location").known(in.location_of(each)).key("file").null().key("line").null();
+  to.key("does").known(text_of_state(each, in)).key("thread").null();
+  to.key("awaited_by").address(parent ? parent->frame : 0).key("through").known(through ? through : "");
+  to.key("spawned_at").null().key("waits_for").address(each.waits ? each.waits->object : 0);
+  to.key("executor").null().close('}');
+}
+
+void add_objects(const coroutine_search& in, json_writer& to) {
+  std::map<std::uintptr_t, coroutine_search::coroutines> waiters;
+  for (const live_coroutine& each : in.all()) {
+    if (each.waits && each.waits->object != 0) waiters[each.waits->object].push_back(&each);
+  }
+  for (const auto& [object, its] : waiters) {
+    to.open('{').key("address").address(object);
+    to.key("type").known(coroutine_search::type_of_object(*its.front()->waits));
+    to.key("name").known(in.name_of_object(object)).key("waiters").frames(its).key("held_by").null();
+    to.key("address_in").frames(in.referring(object)).key("member_in").null().close('}');
+  }
+}
+
+void begin(json_writer& to) {
+  const char* const name = ::program_invocation_short_name;
+  to.open('{').key("schema").number(schema).key("program").known(name);
+  to.key("process").number(static_cast<std::size_t>(::getpid()));
+}
+}  // namespace
+
+std::string json_of(const coroutine_search& found, bool is_from_copy) {
+  json_writer to;
+  begin(to);
+  to.key("refused").null().key("is_consistent").boolean(is_from_copy).key("coroutines");
+  if (!found.is_linked()) {
+    to.null().key("counts").open('[');
+    for (const auto& [name, count] : found.counts_by_function())
+      to.open('{').key("function").known(name).key("count").number(count).close('}');
+    to.close(']').key("objects").open('[').close(']').key("deadlocks").open('[').close(']');
+    return to.key("stuck").open('[').close(']').close('}').take();
+  }
+  to.open('[');
+  for (const live_coroutine& each : found.all()) add_coroutine(each, found, to);
+  to.close(']').key("counts").null().key("objects").open('[');
+  add_objects(found, to);
+  const endless_lock_waits endless = find_endless_lock_waits(found);
+  to.close(']').key("deadlocks").open('[');
+  for (const auto& circle : endless.deadlocks) to.frames(circle);
+  return to.close(']').key("stuck").frames(endless.stuck).close('}').take();
+}
+
+std::string json_of_refusal(const char* reason) {
+  json_writer to;
+  begin(to);
+  to.key("refused").string(reason).key("is_consistent").boolean(false).key("coroutines").open('[').close(']');
+  to.key("counts").null().key("objects").open('[').close(']').key("deadlocks").open('[').close(']');
+  return to.key("stuck").open('[').close(']').close('}').take();
+}
+}  // namespace coracle::detail

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Which coroutines wait for a lock that is never released, inferred from who has its address.
+#pragma once
+#include <vector>
+
+#include "../coroutine_search.hpp"
+
+namespace coracle::detail {
+struct endless_lock_waits {
+  std::vector<coroutine_search::coroutines> deadlocks;  ///< each waits for a lock that the next one has
+  coroutine_search::coroutines stuck;                   ///< also those in `deadlocks`
+};
+
+/// A wait is endless if every coroutine whose frame has the lock's address waits for such a lock itself, or
+/// awaits one that does. If only one of them can go on, the wait is not reported.
+[[nodiscard]] endless_lock_waits find_endless_lock_waits(const coroutine_search& in);
+}  // namespace coracle::detail

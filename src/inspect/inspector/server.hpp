@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The thread of an inspector, and its connections.
+#pragma once
+#include <coracle/base/thread.hpp>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "../symbols.hpp"
+#include "endpoint.hpp"
+
+namespace coracle::detail {
+/// The page, which is compiled in.
+extern const char inspector_page[];
+
+class inspector_server {
+ public:
+  explicit inspector_server(const std::string& where);
+  inspector_server(const inspector_server&) = delete;
+  inspector_server& operator=(const inspector_server&) = delete;
+  ~inspector_server();
+
+  [[nodiscard]] const std::string& url() const noexcept { return endpoint_.url(); }
+
+ private:
+  struct connection {
+    inspector_descriptor socket;
+    std::string received{};
+    std::string to_send{};
+    std::size_t sent = 0;
+    steady_time ends{};        ///< closed then, unless something changes
+    bool is_answered = false;  ///< its request was understood, and had the token
+    bool listens = false;      ///< to events
+    bool has_ended = false;    ///< sends no more
+    bool is_closed = false;
+    bool wants_all = true;  ///< has not got the newest snapshot
+  };
+  static void* run(void* self);
+  void serve();
+  void wait_and_handle();
+  [[nodiscard]] int milliseconds_to_next(steady_time now) const noexcept;
+  void accept_all(steady_time now);
+  void handle(connection& its, short events, steady_time now);
+  void receive(connection& its, steady_time now);
+  void respond(connection& its, steady_time now);
+  void reply(connection& its, std::string text, steady_time now);
+  static void send_more(connection& its) noexcept;
+  void send_events(steady_time now);
+  [[nodiscard]] std::string take_snapshot();
+
+  inspector_endpoint endpoint_;
+  inspector_descriptor ending_;  ///< readable once the thread is to end
+  pid_t process_;
+  std::list<connection> connections_;  // the oldest first
+  steady_time accepts_from_{};         ///< later than now if the process has no free descriptor
+  steady_time next_event_{};
+  std::string newest_;
+  std::unique_ptr<symbols> names_;  // 40 KiB
+  thread_handle thread_{};
+};
+}  // namespace coracle::detail

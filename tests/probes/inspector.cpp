@@ -1,0 +1,372 @@
+// tests/probes/inspector.cpp -- an inspector, and clients of every kind.
+// SPDX-License-Identifier: MIT
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/inspect/inspector.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/testing/poll.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "../support/expect.hpp"
+
+namespace {
+using namespace coracle;
+using coracle_test::expect;
+
+// ---- what is inspected ----
+
+async_mutex savings, checking, balances, journal, ledger;
+async_manual_reset_event both_hold_one, opened;
+
+task<> transfer(async_mutex& from, async_mutex& to) {
+  const auto debit = co_await from.scoped_lock_async();
+  co_await both_hold_one;
+  const auto credit = co_await to.scoped_lock_async();
+}
+task<> save_up() { co_await transfer(checking, savings); }
+task<> pay_rent() { co_await transfer(savings, checking); }
+task<> add(async_mutex& lock) { const auto held = co_await lock.scoped_lock_async(); }
+task<> add_interest(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await add(lock);
+}
+/// The holder of the lock waits for an event, which may be set, so that who waits for the lock is not stuck.
+task<> write(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await opened;
+}
+task<> wait_until_opened() { co_await opened; }
+/// So does one of two branches; the other is stuck.
+task<> write_or_add(async_mutex& lock) {
+  const auto held = co_await lock.scoped_lock_async();
+  co_await when_any(wait_until_opened(), add(balances));
+}
+task<> read(async_mutex& lock) { const auto held = co_await lock.scoped_lock_async(); }
+task<> bank() {
+  co_await when_all(save_up(), pay_rent(), add_interest(balances), write(journal), read(journal),
+                    write_or_add(ledger), read(ledger));
+}
+
+// ---- a raw client ----
+
+/// A connection that fails rather than to wait for long.
+class client {
+ public:
+  explicit client(const sockaddr* to, socklen_t size) : socket_(::socket(to->sa_family, SOCK_STREAM, 0)) {
+    const timeval most{10, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+    is_connected_ = ::connect(socket_, to, size) == 0;
+  }
+  client(const client&) = delete;
+  client& operator=(const client&) = delete;
+  ~client() { ::close(socket_); }
+
+  [[nodiscard]] bool is_connected() const { return is_connected_; }
+  void send(std::string_view text) const { (void)::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  /// Reads up to and with `end`, or to the end.
+  [[nodiscard]] std::string read(std::string_view end = {}) {
+    std::string text;
+    for (char bytes[4096]; end.empty() || text.find(end) == std::string::npos;) {
+      const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
+      if (count <= 0) break;
+      text.append(bytes, static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+ private:
+  int socket_;
+  bool is_connected_ = false;
+};
+
+struct tcp_client : client {
+  explicit tcp_client(unsigned short port)
+      : client(reinterpret_cast<const sockaddr*>(&to(port)), sizeof(sockaddr_in)) {}
+
+ private:
+  static const sockaddr_in& to(unsigned short port) {
+    static sockaddr_in address;
+    address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+  }
+};
+struct unix_client : client {
+  explicit unix_client(const std::string& path)
+      : client(reinterpret_cast<const sockaddr*>(&to(path)), sizeof(sockaddr_un)) {}
+
+ private:
+  static const sockaddr_un& to(const std::string& path) {
+    static sockaddr_un address;
+    address = {};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    return address;
+  }
+};
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: here\r\n\r\n"; }
+
+unsigned short port_of(const inspector& of) {
+  return static_cast<unsigned short>(std::atoi(of.url().c_str() + std::strlen("http://127.0.0.1:")));
+}
+std::string query_of(const inspector& of) { return of.url().substr(of.url().find('?')); }
+
+template <class Client, class Where>
+std::string answer_to(const Where& where, const std::string& request) {
+  Client asks(where);
+  asks.send(request);
+  return asks.read();
+}
+/// Returns the text between the parts.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin);
+  if (from == std::string::npos) return {};
+  return text.substr(from + begin.size(), text.find(end, from + begin.size()) - from - begin.size());
+}
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+// ---- what is expected ----
+
+void check_coroutines(const std::string& answer) {
+  expect(has(answer, "HTTP/1.1 200 OK\r\nContent-Type: application/json"), "the answer is JSON");
+  expect(has(answer, R"({"schema":1,"program":"probe_inspector")"), "it has a schema and the program");
+  expect(has(answer, R"("is_consistent":true)"), "the search was of a copy");
+  expect(count(answer, "::transfer\"") == 2 || count(answer, "\"transfer\"") == 2,
+         "both transfers are found");
+  expect(has(answer, R"("does":"waits to lock async_mutex savings")"), "what one waits for");
+  expect(has(answer, R"("does":"waits to lock async_mutex checking")"), "what the other waits for");
+  expect(has(answer, R"("does":"waits for async_manual_reset_event opened")"), "an event has its name");
+  expect(has(answer, R"("type":"async_mutex","name":"journal")"), "an object has type and name");
+  expect(has(answer, R"x("through":"when_all()")x"), "what is in between is named");
+  const std::string circles = between(answer, R"("deadlocks":[)", R"(],"stuck")");
+  expect(count(circles, "[") == 2 && count(circles, "0x") == 3, "a deadlock of two, and one of one");
+  expect(count(between(answer, R"("stuck":[)", "]"), "0x") == 4,
+         "both transfers and both additions are stuck");
+}
+
+void answers_who_has_the_token() {
+  const inspector here;
+  const unsigned short port = port_of(here);
+  check_coroutines(answer_to<tcp_client>(port, get("/coroutines" + query_of(here))));
+  expect(has(answer_to<tcp_client>(port, get("/" + query_of(here))), "<!doctype html>"), "the page");
+  expect(has(answer_to<tcp_client>(port, get("/no" + query_of(here))), " 404 "), "no such path");
+  expect(has(answer_to<tcp_client>(port, "POST /" + query_of(here) + " HTTP/1.1\r\n\r\n"), " 405 "),
+         "GET only");
+}
+
+void others_learn_nothing() {
+  const inspector here;
+  const unsigned short port = port_of(here);
+  const std::string wrong = "?token=" + std::string(32, '0');
+  for (const std::string& query : {std::string(), wrong, std::string("?token="), query_of(here) + "0"}) {
+    for (const char* path : {"/", "/coroutines", "/events", "/no"}) {
+      const std::string answer = answer_to<tcp_client>(port, get(path + query));
+      expect(has(answer, "HTTP/1.1 403 Forbidden"), "no answer without the token");
+    }
+  }
+  for (const std::string& garbage :
+       {std::string("\r\n\r\n"), std::string(100, '\xff') + "\r\n\r\n",
+        "GET " + std::string(100, ' ') + "\r\n\r\n", std::string("GET /\r\n\r\n")}) {
+    expect(has(answer_to<tcp_client>(port, garbage), "HTTP/1.1 400 "), "garbage is no request");
+  }
+  const std::string too_long =
+      "GET /" + query_of(here) + " HTTP/1.1\r\nX: " + std::string(9000, 'x') + "\r\n\r\n";
+  expect(answer_to<tcp_client>(port, too_long).empty(), "a request too long gets no answer");
+  check_coroutines(answer_to<tcp_client>(port, get("/coroutines" + query_of(here))));
+}
+
+/// Those that send nothing, or do not read, keep nobody out.
+void many_and_slow_ones_keep_nobody_out() {
+  const inspector here;
+  const unsigned short port = port_of(here);
+  std::vector<std::unique_ptr<tcp_client>> slow;
+  for (int i = 0; i != 60; ++i) {
+    slow.push_back(std::make_unique<tcp_client>(port));
+    if (i % 2 == 0) slow.back()->send("GET /");
+    if (i % 3 == 0) slow.back()->send(get("/"));
+  }
+  check_coroutines(answer_to<tcp_client>(port, get("/coroutines" + query_of(here))));
+}
+
+void events_are_pushed() {
+  const inspector here;
+  tcp_client listens(port_of(here));
+  listens.send(get("/events" + query_of(here)));
+  std::string first = listens.read("\n\n");
+  expect(has(first, "Content-Type: text/event-stream"), "a stream of events");
+  if (!has(first, "\n\n")) first += listens.read("\n\n");
+  expect(has(first, "\r\n\r\ndata: {\"schema\":1"), "the first event is a snapshot");
+  expect(listens.read("\n\n") == "event: same\ndata:\n\n", "nothing has changed since");
+}
+
+std::string temporary_path() { return "/tmp/coracle_inspector_" + std::to_string(::getpid()); }
+
+void at_a_path_this_user_needs_no_token() {
+  const std::string path = temporary_path();
+  {
+    const inspector here("unix:" + path);
+    expect(here.url() == "unix:" + path, "the path is the URL");
+    struct stat file{};
+    expect(::stat(path.c_str(), &file) == 0 && (file.st_mode & 0777) == 0600, "no other user may connect");
+    check_coroutines(answer_to<unix_client>(path, get("/coroutines")));
+    try {
+      const inspector second("unix:" + path);
+      expect(false, "the path is in use");
+    } catch (const std::system_error& error) {
+      expect(error.code() == std::errc::address_in_use && has(error.what(), path), "it says which path");
+    }
+    check_coroutines(answer_to<unix_client>(path, get("/coroutines")));
+  }
+  expect(::access(path.c_str(), F_OK) != 0, "the file is removed at the end");
+  const int left = ::socket(AF_UNIX, SOCK_STREAM, 0);  // by a program that was killed
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  expect(::bind(left, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, "bind");
+  ::close(left);
+  const inspector here("unix:" + path);
+  check_coroutines(answer_to<unix_client>(path, get("/coroutines")));
+}
+
+void places_where_it_cannot_listen() {
+  const inspector here;
+  const std::string taken = "127.0.0.1:" + std::to_string(port_of(here));
+  try {
+    const inspector second(taken);
+    expect(false, "the port is in use");
+  } catch (const std::system_error& error) {
+    expect(error.code() == std::errc::address_in_use && has(error.what(), taken), "it says which port");
+  }
+  for (const char* wrong :
+       {"", "here", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:65536", "localhost:1", "unix:", "[::1:1"}) {
+    try {
+      const inspector nowhere(wrong);
+      expect(false, wrong);
+    } catch (const std::invalid_argument& error) {
+      expect(has(error.what(), "unix:PATH"), "it says what there is");
+    }
+  }
+}
+
+/// Its copies of the process are not seen by the program, and a child of the program ends by itself.
+void children_are_left_alone() {
+  const inspector here;
+  check_coroutines(answer_to<tcp_client>(port_of(here), get("/coroutines" + query_of(here))));
+  expect(::waitpid(-1, nullptr, __WALL | WNOHANG) == -1 && errno == ECHILD, "no child is left");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    here.~inspector();
+    ::_exit(0);
+  }
+  int status = -1;
+  expect(::waitpid(child, &status, 0) == child && status == 0, "a forked child has no thread to join");
+  check_coroutines(answer_to<tcp_client>(port_of(here), get("/coroutines" + query_of(here))));
+}
+
+/// This program once more, with CORACLE_INSPECT set.
+struct inspected_program {
+  explicit inspected_program(const std::string& where) {
+    int input[2], errors[2];
+    if (::pipe(input) != 0 || ::pipe(errors) != 0) std::abort();
+    child = ::fork();
+    if (child == 0) {
+      ::dup2(input[0], STDIN_FILENO);
+      ::dup2(errors[1], STDERR_FILENO);
+      ::close(input[1]);
+      ::close(errors[0]);
+      ::setenv("CORACLE_INSPECT", where.c_str(), 1);
+      ::execl("/proc/self/exe", "probe_inspector", "idle", nullptr);
+      ::_exit(1);
+    }
+    ::close(input[0]);
+    ::close(errors[1]);
+    end_of_input = input[1];
+    stderr_of_it = errors[0];
+  }
+  inspected_program(const inspected_program&) = delete;
+  ~inspected_program() { ::close(stderr_of_it); }
+  /// Returns all that it has printed.
+  std::string end() {
+    ::close(end_of_input);
+    std::string text;
+    for (char next; ::read(stderr_of_it, &next, 1) == 1;) text += next;
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    expect(status == 0, "it ends well");
+    return text;
+  }
+  std::string line() const {
+    std::string text;
+    for (char next; ::read(stderr_of_it, &next, 1) == 1 && next != '\n';) text += next;
+    return text;
+  }
+  pid_t child = 0;
+  int end_of_input = -1, stderr_of_it = -1;
+};
+
+void by_environment() {
+  const std::string path = temporary_path();
+  inspected_program inspected("unix:" + path);
+  expect(inspected.line() == "coracle: inspect this program at unix:" + path, "it says where");
+  expect(has(answer_to<unix_client>(path, get("/coroutines")), R"("schema":1)"), "it answers");
+  expect(inspected.end().empty() && ::access(path.c_str(), F_OK) != 0, "it ends with the program");
+  inspected_program wrong("nowhere");
+  const std::string said = wrong.end();
+  expect(said.starts_with("coracle::inspector cannot listen on 'nowhere'") && count(said, "\n") == 1,
+         "one line");
+}
+}  // namespace
+
+int main(int argc, char**) {
+  if (argc > 1) {  // as inspected_program
+    char next;
+    while (::read(STDIN_FILENO, &next, 1) > 0) {
+    }
+    return 0;
+  }
+  auto polled = testing::poll(bank());
+  expect(!polled.run(), "it waits");
+  both_hold_one.set();
+  expect(!polled.run(), "it is stuck");
+  answers_who_has_the_token();
+  others_learn_nothing();
+  many_and_slow_ones_keep_nobody_out();
+  events_are_pushed();
+  at_a_path_this_user_needs_no_token();
+  places_where_it_cannot_listen();
+  children_are_left_alone();
+  by_environment();
+  const int status = coracle_test::exit_status("inspector: everything as expected");
+  std::fflush(stdout);
+  ::_exit(status);  // the coroutines stay stuck
+}
