@@ -7,11 +7,10 @@ first word of those it has freed.
 import bisect
 import collections
 import functools
+import itertools
 import re
 
-import gdb
-
-from . import functions, memory, names
+from . import functions, host, memory, names
 
 _RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
@@ -106,36 +105,31 @@ class Continuation:
 @functools.cache
 def _place_in_child(member):
     """Of a member, counted from the callback frame of a child of an async_scope; None without debug information."""
-    try:
-        child = gdb.lookup_type("coracle::detail::scope_child")
-    except gdb.error:
+    child = host.find_type("coracle::detail::scope_child")
+    if child is None:
         return None
     place = functions.find_field(child, member)
-    base = next((field for field in child.fields() if re.search("callback_frame|scope_frame", str(field.name))), None)
-    return place[0] - base.bitpos // 8 if place and base is not None else None
+    base = next((field for field in child.fields if re.search("callback_frame|scope_frame", str(field.name))), None)
+    return place[0] - base.offset if place and base is not None else None
 
 
 @functools.cache
 def _place_of_joiner():
     """Where an async_scope keeps who joins it; None without debug information."""
-    try:
-        joiner = functions.find_field(gdb.lookup_type("coracle::detail::scope_state"), "joiner_")
-        handle = functions.find_field(joiner[1], "handle")
-        return joiner[0] + handle[0]
-    except (gdb.error, TypeError):
-        return None
+    state = host.find_type("coracle::detail::scope_state")
+    joiner = functions.find_field(state, "joiner_") if state is not None else None
+    handle = functions.find_field(joiner[1], "handle") if joiner else None
+    return joiner[0] + handle[0] if handle else None
 
 
 @functools.cache
 def _source_location(address):
     """file:line of what a std::source_location refers to; None if it is not known, or in a header of the library's."""
-    try:
-        file = gdb.Value(memory.word(address)).cast(gdb.lookup_type("char").pointer()).string()
-        if "/coracle/compose/" in file:
-            return None
-        return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
-    except (gdb.error, TypeError, UnicodeDecodeError):
+    at = memory.word(address) if address else None
+    file = memory.text(at) if at else None
+    if not file or "/coracle/compose/" in file:
         return None
+    return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
 
 
 class Operation:
@@ -195,27 +189,22 @@ class Wait:
 
 def _place_of_object(operation, kind):
     """Where an operation keeps the address of the object for which it waits, or None."""
-    try:
-        return _first_reference(gdb.lookup_type(operation))
-    except gdb.error:
-        has_object = re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", operation)
-        return _NODE_SIZES.get(kind) if has_object else None
+    found = host.find_type(operation)
+    if found is not None:
+        return _first_reference(found)
+    has_object = re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", operation)
+    return _NODE_SIZES.get(kind) if has_object else None
 
 
 def _first_reference(operation):
     """The offset of the member that refers to the object, as `mutex_`."""
-    for field in operation.fields():
-        if not hasattr(field, "bitpos"):
-            continue
-        at = field.bitpos // 8
-        if field.is_base_class:
-            if not str(field.name).endswith("_operation"):
-                continue
-            found = _first_reference(field.type)
+    for field in operation.fields:
+        if field.is_base:
+            found = _first_reference(field.type) if str(field.name).endswith("_operation") else None
             if found is not None:
-                return at + found
-        elif field.type.strip_typedefs().code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_PTR):
-            return at
+                return field.offset + found
+        elif field.type.is_reference or field.type.is_pointer:
+            return field.offset
     return None
 
 
@@ -225,7 +214,7 @@ class Process:
     def __init__(self):
         self.functions = {}
         self.coroutines = {}
-        ranges = memory.writable_ranges()
+        ranges = sorted(host.writable_ranges())
         memory.keep(ranges)
         self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
@@ -339,8 +328,8 @@ class Process:
 
     def _refers_to(self, parent, child):
         try:
-            return child.address.to_bytes(8, "little") in memory.read(parent.address, min(parent.size, 4096))
-        except gdb.MemoryError:
+            return child.address.to_bytes(8, "little") in host.read(parent.address, min(parent.size, 4096))
+        except host.Unreadable:
             return False
 
     def _continuation(self, address):
@@ -389,9 +378,9 @@ class Process:
             return None
         if address not in self.names_of_executors:
             table = memory.word(address)
-            text = gdb.execute(f"info symbol {table:#x}", to_string=True) if table else ""
-            match = re.match(r"vtable for (.*?) \+ ", text)
-            name = names.tidy(match.group(1)) if match else f"executor {address:#x}"
+            symbol = names.symbol_around(table) if table else None
+            is_table = symbol is not None and symbol.startswith("vtable for ")
+            name = names.tidy(symbol.removeprefix("vtable for ")) if is_table else f"executor {address:#x}"
             self.names_of_executors[address] = re.sub(r"::(impl|state|executor|posts?_?to.*)$", "", name)
         return self.names_of_executors[address]
 
@@ -409,8 +398,8 @@ class Process:
         owner = self.owner_of(address)
         if owner is not None:
             for name, field in owner.function.variables():
-                begin = owner.address + field.bitpos // 8
-                end = begin + max(field.type.sizeof, 1)
+                begin = owner.address + field.offset
+                end = begin + max(field.type.size, 1)
                 if begin <= address < end:
                     member = functions.member_at(field.type, address - begin)
                     return Whereabouts(f"{name}{member} in {owner.function.name}", owner, begin, end, True)
@@ -429,7 +418,7 @@ class Process:
         for begin, kind, _ in self.wholes_of(address):
             member = functions.member_at(kind, address - begin)
             if member:
-                return f"{member[1:]} of {names.short_type(str(kind))}"
+                return f"{member[1:]} of {names.short_type(kind.name)}"
         return None
 
     def wholes_of(self, address):
@@ -444,7 +433,7 @@ class Process:
             self._begins = sorted(self._referred)
         after = bisect.bisect_left(self._begins, address)
         candidates = (self._referred[begin] for begin in self._begins[max(0, after - _MOST_NESTED):after])
-        return [whole for whole in candidates if address < whole[0] + whole[1].sizeof]
+        return [whole for whole in candidates if address < whole[0] + whole[1].size]
 
     def holders(self, lockable):
         """(coroutine, name of the lock) of each frame that keeps a lock of that object."""
@@ -479,104 +468,52 @@ def forget():
         cached.cache_clear()
 
 
-def _on_thread(thread, function):
-    """Calls the function with the thread's innermost frame, and leaves gdb as it was."""
-    selected, level = gdb.selected_thread(), gdb.selected_frame().level()
-    thread.switch()
-    try:
-        return function(gdb.newest_frame())
-    finally:
-        selected.switch()
-        gdb.execute(f"frame level {level}", to_string=True)
-
-
 def local_of_thread(thread, address):
     """The variable of a function on that stack, as `queue in main`, or None."""
-    return _on_thread(thread, lambda innermost: _local_at(innermost, address, thread))
-
-
-def _local_at(frame, address, thread):
-    for _ in range(_MOST_FRAMES):
-        if frame is None:
-            return None
-        try:
-            block = frame.block()
-        except RuntimeError:  # a function without debug information
-            block = None
-        while block is not None and not block.is_static and not block.is_global:
-            for symbol in block:
-                if symbol.is_variable and symbol.needs_frame:
-                    try:
-                        value = symbol.value(frame)
-                        begin = int(value.address) if value.address is not None else 0
-                    except (gdb.error, RuntimeError):
-                        continue
-                    end = begin + value.type.sizeof
-                    if begin <= address < end:
-                        member = functions.member_at(value.type, address - begin)
-                        function = names.without_parameters(names.tidy(frame.name()))
-                        return Whereabouts(f"{symbol.name}{member} in {function}", thread, begin, end, True)
-            if block.function is not None:
-                break
-            block = block.superblock
-        frame = frame.older()
+    with host.frames_of(thread) as frames:
+        for frame in itertools.islice(frames, _MOST_FRAMES):
+            for name, begin, kind in frame.variables():
+                if begin <= address < begin + kind.size:
+                    function = names.without_parameters(names.tidy(frame.name))
+                    text = f"{name}{functions.member_at(kind, address - begin)} in {function}"
+                    return Whereabouts(text, thread, begin, begin + kind.size, True)
     return None
 
 
 def is_blocked_by_coracle(thread):
     """Whether a thread sleeps inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
-    return _on_thread(thread, _sleeps_in_coracle)
-
-
-def _sleeps_in_coracle(frame):
-    if not re.search("syscall|futex|wait|poll|sleep", frame.name() or ""):
-        return False  # it may be on its way back to the program
-    for _ in range(_MOST_FRAMES):
-        if frame is None or not frame.is_valid():
-            return False
-        file = gdb.solib_name(frame.pc())
-        if frame.name() and not (file and memory.SYSTEM_LIBRARIES.search(file)):
-            return re.search(r"^(void |bool )?coracle::", frame.name()) is not None
-        frame = frame.older()
+    with host.frames_of(thread) as frames:
+        for index, frame in enumerate(itertools.islice(frames, _MOST_FRAMES)):
+            if index == 0 and not re.search("syscall|futex|wait|poll|sleep", frame.name):
+                return False  # it may be on its way back to the program
+            if frame.name and not (frame.library and memory.SYSTEM_LIBRARIES.search(frame.library)):
+                return re.search(r"^(void |bool )?coracle::", frame.name) is not None
     return False
 
 
 def _running_on(thread, coroutines):
     """(address of the instruction, coroutine, whether it is in an await_suspend()) of each on the thread, innermost first."""
-    return _on_thread(thread, lambda innermost: _running_from(innermost, coroutines))
-
-
-def _running_from(frame, coroutines):
     found, is_suspending = [], False
-    for _ in range(_MOST_FRAMES):
-        if frame is None:
-            break
-        is_suspending = is_suspending or "await_suspend" in (frame.name() or "")
-        if frame.type() != gdb.INLINE_FRAME:
-            address = frame.pc() - (0 if frame.level() == 0 else 1)
-            coroutine = _coroutine_of(frame, address, coroutines)
+    with host.frames_of(thread) as frames:
+        for frame in itertools.islice(frames, _MOST_FRAMES):
+            is_suspending = is_suspending or "await_suspend" in frame.name
+            coroutine = _coroutine_of(frame, coroutines) if not frame.is_inlined else None
             if coroutine is not None:
-                found.append((address, coroutine, is_suspending))
+                found.append((frame.address, coroutine, is_suspending))
                 is_suspending = False
-        try:
-            frame = frame.older()
-        except gdb.error:
-            break
     return found
 
 
-def _coroutine_of(frame, address, coroutines):
+def _coroutine_of(frame, coroutines):
     """The coroutine whose body the machine's frame runs: a register that it saves, or its stack, has the address."""
-    text = gdb.execute(f"info symbol {address:#x}", to_string=True)
-    match = re.match(r"(.*?)( \[clone \.cold\])?( \+ \d+)? in section ", text, re.S)
-    symbol = match.group(1) if match else ""
+    symbol = (names.symbol_around(frame.address) or "").removesuffix(" [clone .cold]")
     if not names.of_coroutine(symbol):
         return None
     for register in ("rbx", "rbp", "r12", "r13", "r14", "r15", "rdi"):
-        found = coroutines.get(int(frame.read_register(register)) & (2**64 - 1))
+        found = coroutines.get(frame.register(register))
         if found is not None and names.symbol_at(found.function.address) == symbol:
             return found
-    pointer = int(frame.read_register("rsp")) & (2**64 - 1)
+    pointer = frame.register("rsp")
     for slot in range(pointer, pointer + 2048, 8):
         found = coroutines.get(memory.word(slot))
         if found is not None and names.symbol_at(found.function.address) == symbol:
