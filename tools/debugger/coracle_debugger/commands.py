@@ -41,9 +41,7 @@ def _named(argument):
         return _State.listed[int(number)]
     if number.isdigit() and int(number) < 4096:
         raise host.Failure(f"the last listing has no #{number}")
-    address, is_object = host.evaluate(argument)
-    if is_object:  # a std::coroutine_handle, or a task
-        address = process.memory.word(address)
+    address = host.evaluate(argument)  # the first word of a std::coroutine_handle, or of a task, is the frame's address
     found = taken.coroutines.get(address) or taken.owner_of(address)
     if found is None:
         raise host.Failure(f"{address:#x} is no frame of a coroutine that is suspended or runs")

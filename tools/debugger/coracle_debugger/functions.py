@@ -124,7 +124,7 @@ class Function:
         """(name, field) of each parameter and local that the frame keeps."""
         if self._variables is None:
             self._variables = []
-            named = self.block.names() if self.has_types else set()
+            named = self.block.types() if self.has_types else {}
             for field in self.frame_type.fields if self.has_types else []:
                 # clang keeps the `this` of functions that it has inlined, too.
                 if field.name and not _INTERNAL.match(field.name) and (field.name != "this" or "this" in named):
@@ -164,7 +164,8 @@ class Function:
 def function_block(address):
     """The block of the function that contains the address, if it was compiled with debug information.
 
-    It is the outermost: functions inlined there lie inside. A local class's function lies inside another, too, elsewhere."""
+    It is the outermost that does: functions inlined there lie inside. A local class's function lies inside another, too,
+    elsewhere, and where g++ has cut functions into parts, gdb finds some inside of others that lie elsewhere."""
     found = None
     for block in host.blocks_at(address):
         if block.is_function and block.start <= address < block.end:
@@ -178,7 +179,7 @@ def line_in_function(address):
     for block in host.blocks_at(address) if outermost is not None else []:
         if (block.start, block.end) == (outermost.start, outermost.end):
             break
-        if block.is_function:
+        if block.is_function and block.start <= address < block.end:
             call = block
     if call is not None and call.line:
         return call.file, call.line

@@ -121,9 +121,10 @@ def frames_of(thread):
 
 
 def _frames():
-    frame = gdb.newest_frame()
+    frame, has_called = gdb.newest_frame(), False
     while frame is not None and frame.is_valid():
-        yield Frame(frame)
+        yield Frame(frame, has_called)
+        has_called = has_called or frame.type() != gdb.INLINE_FRAME
         try:
             frame = frame.older()
         except gdb.error:
@@ -133,15 +134,11 @@ def _frames():
 class Frame:
     """One function on a thread's stack."""
 
-    def __init__(self, frame):
+    def __init__(self, frame, has_called):
         self._frame = frame
         self.name = frame.name() or ""
         self.is_inlined = frame.type() == gdb.INLINE_FRAME
-
-    @property
-    def address(self):
-        """That of the instruction at which it is, or of the call that it has made."""
-        return self._frame.pc() - (0 if self._frame.level() == 0 else 1)
+        self.address = frame.pc() - has_called  # that of the instruction at which it is, or of the call that it has made
 
     @property
     def library(self):
@@ -190,13 +187,13 @@ def symbol(address):
     return Symbol(match[1], int(match[2] or 0), match[3].startswith((".text", ".plt"))) if match else None
 
 
-def disassemble(begin, end):
-    """The instructions from one address up to another, excluded."""
+def disassemble(begin, end=None):
+    """The instructions from one address up to another, excluded; that at the address if there is no other."""
     flavor = gdb.parameter("disassembly-flavor")
     if flavor != "att":
         gdb.execute("set disassembly-flavor att", to_string=True)
     try:
-        found = gdb.selected_inferior().architecture().disassemble(begin, end - 1)
+        found = gdb.selected_inferior().architecture().disassemble(begin, begin if end is None else end - 1)
     finally:
         if flavor != "att":
             gdb.execute(f"set disassembly-flavor {flavor}", to_string=True)
@@ -226,11 +223,11 @@ class Block:
         return {each.name for each in self._block}
 
     def types(self):
-        """{name: Type} of its own variables."""
+        """{name: Type} of the variables of a function."""
         return {each.name: Type(each.type) for each in self._block if each.is_variable or each.is_argument}
 
     def labels(self):
-        """{name: line} of its own labels."""
+        """{name: line} of the labels of a function."""
         return {each.name: each.line for each in self._block if each.addr_class == gdb.SYMBOL_LOC_LABEL}
 
     def rows(self, begin):
@@ -307,15 +304,17 @@ def text_of(address, kind):
 
 
 def evaluate(expression):
-    """(number, whether that is the address of an object) of an expression of the user's; raises Failure."""
+    """The number that an expression of the user's gives, or the first word of the object; raises Failure."""
     try:
         value = gdb.parse_and_eval(expression)
-        is_object = value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT
-        return int(value.address if is_object else value), is_object
+        if value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT and value.address is not None:
+            value = value.address.cast(gdb.lookup_type("unsigned long").pointer()).dereference()
+        return int(value)
     except gdb.error as error:
         raise Failure(str(error)) from None
 
 
+LOADING_SYMBOLS = "`symbol-file` or `add-symbol-file`"
 OFFER = "Afterwards `$object` points to what it waits for"
 
 

@@ -54,12 +54,15 @@ def without_parameters(name):
     return name
 
 
-def of_coroutine(symbol):
-    """The function of which this is the resume function, or None."""
-    for suffix in (" [clone .resume]", " [clone .actor]"):  # clang, g++
-        if symbol is not None and symbol.endswith(suffix):
-            return short(without_parameters(tidy(symbol[: -len(suffix)])))
-    return None
+def of_coroutine(symbol, clones=(".resume", ".actor")):
+    """The function of which this is the resume function, as clang and g++ call it, or None."""
+    function, _, clone = (symbol or "").rpartition(" [clone ")
+    return short(without_parameters(tidy(function))) if clone.removesuffix("]") in clones else None
+
+
+def of_destroyed(symbol):
+    """The coroutine function of which this is the destroy function, or None."""
+    return of_coroutine(symbol, (".destroy", ".cleanup"))
 
 
 def short(name):

@@ -1,5 +1,5 @@
 """How the debugger prints tasks, and what coroutines wait for: its state, and who waits."""
-from . import functions, memory
+from . import functions, memory, names, report
 
 _MOST_NAMED = 8
 
@@ -45,12 +45,25 @@ def _channel(taken, address, kind):
     return f"{closed}{size} of {capacity}{_waiting_text(taken, address)}"
 
 
+def _task(taken, address, _type):
+    """A handle. Of a coroutine that has ended its destroy function is left."""
+    frame = memory.word(address)
+    if not frame:
+        return "empty" if frame == 0 else "<no memory>"
+    if frame in taken.coroutines:
+        coroutine = taken.coroutines[frame]
+        return f"{report.in_line(coroutine)}, {report.state_text(taken, coroutine)}"
+    function = names.of_destroyed(names.symbol_at(memory.word(frame + memory.WORD) or 0))
+    return f"{function}, ended" if function and memory.word(frame) == 0 else f"<no coroutine at {frame:#x}>"
+
+
 def of(snapshot):
     """(name, pattern of types, function of the address and the Type that returns a text) of each.
 
     `snapshot` returns the process.Process."""
     found = []
     for name, pattern, function in (
+            ("task", r"^coracle::task<.*>$", _task),
             ("async_mutex", r"^coracle::async_mutex$", _mutex),
             ("event", r"^coracle::(async_manual_reset|async_auto_reset)_event$", _event),
             ("channel", r"^coracle::detail::basic_channel<.*ring_buffer<.*> ?>$", _channel)):

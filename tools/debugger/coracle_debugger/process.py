@@ -280,7 +280,7 @@ class Process:
 
     def _function_of(self, address, destroy):
         """Of a frame that begins with these two words, or None."""
-        if not (names.symbol_at(destroy or 0) or "").endswith((".destroy]", ".cleanup]")):
+        if not names.of_destroyed(names.symbol_at(destroy or 0)):
             return None
         if address not in self.functions:
             self.functions[address] = functions.Function(address, names.symbol_at(address))

@@ -3,7 +3,7 @@ import collections
 import itertools
 import re
 
-from . import names, waits
+from . import host, names, waits
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
@@ -150,8 +150,8 @@ class Listing:
 def empty_text(snapshot):
     """Why no coroutine was found."""
     if not snapshot.functions:
-        return ("no coroutine was found. If the program has some, its symbols are missing: load them with `symbol-file` "
-                "or `add-symbol-file`.\n")
+        return ("no coroutine was found. If the program has some, its symbols are missing: load them with "
+                f"{host.LOADING_SYMBOLS}.\n")
     return "no coroutine is suspended or runs.\n"
 
 

@@ -146,8 +146,8 @@ def _step(machine, name, operands):
         machine.put("%rax" if size == 4 else "%eax", size * 2, _signed(value, size), tainted)
         return True
     match = re.fullmatch(r"mov([sz])([bwl])([wlq])", name)
-    if match or name in ("movslq", "movabs"):
-        if name == "movabs":
+    if match or name in ("movslq", "movabs", "movabsq"):
+        if name.startswith("movabs"):
             return machine.put(operands[1], 8, *machine.get(operands[0], 8))
         size = _SIZES[match.group(2)]
         value, tainted = machine.get(operands[0], size)
@@ -157,7 +157,7 @@ def _step(machine, name, operands):
     if re.fullmatch(r"mov[bwlq]?", name):
         size = _size_of(name, operands, "mov")
         return machine.put(operands[1], size, *machine.get(operands[0], size))
-    if name == "lea":
+    if re.fullmatch("lea[wlq]?", name):
         return machine.put(operands[1], _size_of(name, operands, "lea"), *machine.address(operands[0]))
     for kind in ("cmp", "test", "bt"):
         if re.fullmatch(kind + "[bwlq]?", name):
@@ -199,7 +199,7 @@ def _follow(machine):
             if behind > _MOST_STEPS_BEHIND:
                 break
         try:
-            instruction = host.disassemble(machine.pc, machine.pc + 1)[0]
+            instruction = host.disassemble(machine.pc)[0]
             machine.next = machine.pc + instruction.size
             words = re.sub(r"\s*[#<].*", "", instruction.text).split(None, 1)
             while words and words[0] in ("notrack", "bnd", "repz", "cs") and len(words) > 1:
