@@ -50,7 +50,7 @@ class Function:
         self.labels = {}
         self.initial_state = None  # that of a frame that was not started; None if it starts at once
         self._places, self._visible = {}, {}  # by state
-        self._lines = self._variables = self._parts = self._references = None  # found when first asked for
+        self._lines = self._variables = self._by_offset = self._parts = self._references = None  # found when first asked for
         self.block = function_block(address)
         if self.block is not None:
             self._read_types(self.block)
@@ -79,6 +79,14 @@ class Function:
                 self.parent = PROMISE + parent[0]
             if has_base(self.promise_type, "starts_lazily"):
                 self.initial_state = 2 if self.is_gcc else 0
+
+    def state_in(self, words, place):
+        """The state of a frame that begins there in a copy of memory, or None."""
+        if self.state is None:
+            return None
+        offset, size = self.state
+        at = place + offset // memory.WORD
+        return words[at] >> 8 * (offset % memory.WORD) & (1 << 8 * size) - 1 if at < len(words) else None
 
     def place(self, frame, state):
         """(file, line) of the suspension point, or None."""
@@ -130,6 +138,14 @@ class Function:
                 if field.name and not _INTERNAL.match(field.name) and (field.name != "this" or "this" in named):
                     self._variables.append((re.sub(r"(_\d+)+$", "", field.name) if self.is_gcc else field.name, field))
         return self._variables
+
+    def variable_at(self, offset):
+        """(name, field) of the variable that has this offset in the frame, or None."""
+        if self._by_offset is None:
+            self._by_offset = sorted(self.variables(), key=lambda each: each[1].offset)
+        at = bisect.bisect_right(self._by_offset, offset, key=lambda each: each[1].offset) - 1
+        found = self._by_offset[at] if at >= 0 else None
+        return found if found is not None and offset < found[1].offset + max(found[1].type.size, 1) else None
 
     def references(self):
         """(name, offset, type of the object) of each variable that refers or points to an object of a class of the program's."""

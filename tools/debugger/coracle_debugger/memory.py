@@ -120,7 +120,8 @@ def pointers_into(code, stacks):
     for copy in _copies:
         used = stacks.cut_unused(copy.start, copy.end)[0] - copy.start
         for low, high in code:
-            yield copy.start, copy.words, [place for place in _words_between(copy, low, high) if place * WORD >= used]
+            places = _words_between(copy, low, high)
+            yield copy.start, copy.words, places[bisect.bisect_left(places, used // WORD):]
 
 
 def pointers_between(low, high):

@@ -27,9 +27,10 @@ class Coroutine:
     __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "size",
                  "state")
 
-    def __init__(self, address, function):
+    def __init__(self, address, function, state):
         self.address = address
         self.function = function
+        self.state = state
         self.parent = None  # a Coroutine
         self.via = None  # what stands between it and its parent, or is its root: a Continuation
         self.children = self.waits = ()  # lists where there are some: most coroutines have at most one of the two
@@ -37,7 +38,6 @@ class Coroutine:
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
         self.size = function.size or functions.size_of_block(address)
-        self.state = memory.number(address + function.state[0], function.state[1]) if function.state else None
 
     @property
     def is_started(self):
@@ -98,7 +98,9 @@ class Continuation:
         return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
 
     def spawned_at(self):
-        """file:line of the spawn()."""
+        """file:line of the spawn(), if it is the child of an async_scope."""
+        if self.text != "async_scope":
+            return None
         return _source_location(self._word_of_child("spawned_at"))
 
 
@@ -230,7 +232,7 @@ class Process:
         for each in self.coroutines.values():
             self._link(each)
         for each in self.coroutines.values():
-            if any(child.via is None for child in each.children):
+            if each.thread is not None and any(child.via is None for child in each.children):
                 # A thread that is still in an earlier await_suspend() is about to leave it.
                 each.thread = each.runs_at = None
             if len(each.waits) > 1:
@@ -239,20 +241,22 @@ class Process:
     def _find(self):
         waits, kinds, begun = [], {}, {}
         for start, words, places in memory.pointers_into(memory.code_ranges(), self.stacks):
-            for value in {words[place] for place in places} - kinds.keys():
+            values = [words[place] for place in places]
+            for value in set(values) - kinds.keys():
                 kinds[value] = self._kind_of(value)
             end = len(words) - 1
-            known = {value for value, kind in kinds.items() if kind is not None}
-            for place in [place for place in places if words[place] in known]:
-                value = words[place]
+            for place, value in zip(places, values):
                 kind = kinds[value]
+                if kind is None:
+                    continue
                 address = start + place * memory.WORD
                 if kind == "resume":
                     pair = value, words[place + 1] if place < end else None
                     if pair not in begun:
                         begun[pair] = self._function_of(*pair)
-                    if begun[pair] is not None:
-                        self.coroutines[address] = Coroutine(address, begun[pair])
+                    function = begun[pair]
+                    if function is not None:
+                        self.coroutines[address] = Coroutine(address, function, function.state_in(words, place))
                 else:
                     waits.append((address - _RUN_OF_LISTENER, kind))
         for node, operation in waits:
@@ -397,12 +401,12 @@ class Process:
     def _find_whereabouts(self, address):
         owner = self.owner_of(address)
         if owner is not None:
-            for name, field in owner.function.variables():
+            found = owner.function.variable_at(address - owner.address)
+            if found is not None:
+                name, field = found
                 begin = owner.address + field.offset
-                end = begin + max(field.type.size, 1)
-                if begin <= address < end:
-                    member = functions.member_at(field.type, address - begin)
-                    return Whereabouts(f"{name}{member} in {owner.function.name}", owner, begin, end, True)
+                member = functions.member_at(field.type, address - begin)
+                return Whereabouts(f"{name}{member} in {owner.function.name}", owner, begin, begin + max(field.type.size, 1), True)
             # A pointer to the frame itself is a handle, and says nothing of what lies in it.
             begin, end = owner.function.part_at(address - owner.address) or (1, owner.size)
             return Whereabouts(f"in the frame of {owner.function.name}", owner, owner.address + begin, owner.address + end, False)

@@ -115,7 +115,10 @@ class Listing:
     def look_of(self, coroutine):
         """Equal for trees that look the same."""
         if coroutine not in self._looks:
-            for each in reversed(list(waits.below(coroutine))) if coroutine.children else [coroutine]:  # those below first
+            tree = [coroutine]
+            for each in tree:
+                tree.extend(each.children)
+            for each in reversed(tree):  # those below first
                 wait = each.waits[0] if each.waits else None
                 look = (each.function.address, each.state, each.runs_at, wait and (wait.operation.name, wait.object),
                         each.via and each.via.spawned_at(),
