@@ -337,14 +337,16 @@ def text_of(address, kind):
 def _text(value, depth):
     if value.GetType().IsReferenceType():
         return f"@{value.GetValueAsUnsigned():#x}: {_text(value.Dereference(), depth)}"
-    shown = [part for part in (value.GetValue(), value.GetSummary()) if part]
-    if shown:
-        return " ".join(shown)
+    shown = " ".join(part.strip() for part in (value.GetValue(), value.GetSummary()) if part)
+    is_container = value.IsSynthetic() and value.GetNumChildren() != 0
+    if shown and not is_container:
+        return shown
     if depth == 0:
-        return "{...}"
+        return shown or "{...}"
     members = [value.GetChildAtIndex(index) for index in range(min(value.GetNumChildren(), _MOST_ELEMENTS))]
     texts = [f"{each.GetName()} = {_text(each, depth - 1)}" for each in members]
-    return "{" + ", ".join(texts + ["..."] * (value.GetNumChildren() > _MOST_ELEMENTS)) + "}"
+    more = ["..."] if value.GetNumChildren() > _MOST_ELEMENTS else []
+    return (shown + " " if shown else "") + "{" + ", ".join(texts + more) + "}"
 
 
 def evaluate(expression):

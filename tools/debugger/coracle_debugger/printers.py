@@ -66,6 +66,6 @@ def of(snapshot):
             ("task", r"^coracle::task<.*>$", _task),
             ("async_mutex", r"^coracle::async_mutex$", _mutex),
             ("event", r"^coracle::(async_manual_reset|async_auto_reset)_event$", _event),
-            ("channel", r"^coracle::detail::basic_channel<.*ring_buffer<.*> ?>$", _channel)):
+            ("channel", r"^coracle::(channel<.*>|detail::(basic|bounded)_channel<.*ring_buffer<.*> ?>)$", _channel)):
         found.append((name, pattern, lambda address, kind, function=function: function(snapshot(), address, kind)))
     return found

@@ -122,7 +122,8 @@ class Listing:
                 wait = each.waits[0] if each.waits else None
                 look = (each.function.address, each.state, each.runs_at, wait and (wait.operation.name, wait.object),
                         each.via and each.via.spawned_at(),
-                        tuple(sorted({self._looks[child] for child in each.children})) if each.children else ())
+                        tuple(sorted({self._looks[child] for child in each.children})) if len(each.children) > 1
+                        else each.children and self._looks[each.children[0]])
                 self._looks[each] = self._numbers.setdefault(look, len(self._numbers))
         return self._looks[coroutine]
 
