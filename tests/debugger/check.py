@@ -35,7 +35,7 @@ TYPED = {
     "twice": ["coracle tasks", "coracle deadlocks"],
     "member": ["coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
-    "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended")],
+    "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended", "jobs")],
     "exception": ["coracle bt", "coracle frame 1"],
     "early_exception": ["coracle bt", "coracle tasks"],
     "crash": ["coracle bt", "coracle tasks"],

@@ -227,11 +227,12 @@ void print_nothing_yet() {
 }
 }  // namespace
 
-// ---- tasks in variables, with names that each debugger finds, wherever the program has stopped ----
+// ---- tasks and a channel in variables, with names that each debugger finds, wherever the program has stopped ----
 
 namespace global {
 static coracle::task<> nothing, unstarted, waiting, ended;
 static coracle::async_manual_reset_event opened(true), closed;
+static coracle::channel<int> jobs(2);
 }  // namespace global
 
 namespace {

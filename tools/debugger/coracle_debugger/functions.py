@@ -103,7 +103,7 @@ class Function:
             line = self._lines.get(state)
             return (self.file, line) if line else None
         address = self._resume_address(frame, state)
-        return line_in_function(address) if address is not None else None
+        return line_in_function(address, self.address) if address is not None else None
 
     def _resume_address(self, frame, state):
         return resume_point.find(self.address, frame, *self.state, state)
@@ -189,17 +189,17 @@ def function_block(address):
     return found
 
 
-def line_in_function(address):
-    """(file, line) in the function that contains the address, whatever was inlined there."""
+def line_in_function(address, function):
+    """(file, line) of the address in the function that begins there, whatever was inlined."""
     outermost, call = function_block(address), None
+    # gdb may find what was inlined, but in another function into which g++ has inlined the same.
+    is_found = outermost is not None and outermost.start <= function < outermost.end
     for block in host.blocks_at(address) if outermost is not None else []:
-        if (block.start, block.end) == (outermost.start, outermost.end):
+        if is_found and (block.start, block.end) == (outermost.start, outermost.end):
             break
-        if block.is_function and block.start <= address < block.end:
+        if block.is_function and block.line and block.start <= address < block.end:
             call = block
-    if call is not None and call.line:
-        return call.file, call.line
-    return host.line_at(address)
+    return (call.file, call.line) if call is not None else host.line_at(address)
 
 
 def size_of_block(frame):

@@ -53,7 +53,7 @@ class Coroutine:
     def place(self):
         """(file, line) where it is, or None."""
         if self.runs_at is not None:
-            return functions.line_in_function(self.runs_at)
+            return functions.line_in_function(self.runs_at, self.function.address)
         if self.state is None:
             return None
         return self.function.place(self.address, self.state)
