@@ -1,5 +1,4 @@
 """What the analysis needs of gdb. host_lldb.py defines the same names; no other module knows a debugger."""
-import collections
 import contextlib
 import functools
 import re
@@ -7,13 +6,10 @@ import re
 import gdb
 import gdb.printing
 
+from .records import Field, Instruction, Symbol, Variable
+
 Unreadable = gdb.MemoryError  # there is no memory at an address
 Failure = gdb.GdbError  # a command cannot do what it should; the text says why
-
-Symbol = collections.namedtuple("Symbol", "name offset is_code")
-Field = collections.namedtuple("Field", "name offset type is_base")  # of a class, by bytes
-Variable = collections.namedtuple("Variable", "name address type")
-Instruction = collections.namedtuple("Instruction", "address size text")  # in AT&T's syntax
 
 # ---- the process ----
 

@@ -8,6 +8,8 @@ import re
 
 import lldb
 
+from .records import Field, Instruction, Symbol, Variable
+
 _LONGEST_INSTRUCTION = 15  # of x86-64
 _MOST_ELEMENTS = 16  # of a value that is printed
 _DEEPEST = 3  # member of a member
@@ -22,10 +24,6 @@ class Failure(Exception):
     """A command cannot do what it should; the text says why."""
 
 
-Symbol = collections.namedtuple("Symbol", "name offset is_code")
-Field = collections.namedtuple("Field", "name offset type is_base")  # of a class, by bytes
-Variable = collections.namedtuple("Variable", "name address type")
-Instruction = collections.namedtuple("Instruction", "address size text")  # in AT&T's syntax
 Thread = collections.namedtuple("Thread", "num given")
 
 # ---- the process ----
@@ -45,8 +43,8 @@ def _process():
 
 def moment():
     """(that of the symbols, that of the process): while they stay equal, nothing has changed."""
-    target, process = _target(), _process()
-    return (target.GetProcess().GetUniqueID(), target.GetNumModules()), (process.GetUniqueID(), process.GetStopID(True))
+    process = _process()
+    return (process.GetUniqueID(), _target().GetNumModules()), process.GetStopID(True)
 
 
 def has_process():
