@@ -45,12 +45,13 @@ install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/coracle-lint TYPE BIN)
 install(FILES tools/coracle_lint/coracle.clang-tidy DESTINATION ${CMAKE_INSTALL_DATADIR}/coracle)
 install(FILES tools/coracle_lint/coracle-lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
-# The commands for gdb, and coracle-ps for the command line.
+# The commands for gdb and lldb, and coracle-ps for the command line.
 set(debugger_folder ${CMAKE_INSTALL_DATADIR}/coracle/debugger)
 file(RELATIVE_PATH debugger_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/coracle/debugger)
 configure_file(cmake/coracle-ps.in coracle-ps @ONLY)
 install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/coracle-ps TYPE BIN)
-install(FILES tools/debugger/coracle_gdb.py tools/debugger/coracle_ps.py DESTINATION ${debugger_folder})
+install(FILES tools/debugger/coracle_gdb.py tools/debugger/coracle_lldb.py tools/debugger/coracle_ps.py
+        DESTINATION ${debugger_folder})
 file(GLOB debugger_modules CONFIGURE_DEPENDS tools/debugger/coracle_debugger/*.py)
 install(FILES ${debugger_modules} DESTINATION ${debugger_folder}/coracle_debugger)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lets gdb look at programs that hang, throw, or crash, and compares what the coracle commands print, line by line.
+"""Lets gdb and lldb look at programs that hang, throw, or crash, and compares what the coracle commands print, line by line.
 
 check.py PROGRAM BUILD [--update]
 PROGRAM is tests/debugger/stuck.cpp, compiled with debug information; BUILD says how, as g++-O0.
@@ -7,22 +7,25 @@ expected/SCENARIO.txt is what every build is to print, unless there is expected/
 """
 import concurrent.futures
 import difflib
+import itertools
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
-COMMANDS = HERE.parent.parent / "tools" / "debugger" / "coracle_gdb.py"
-GDB = ["gdb", "-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex", "set width 0", "-x", COMMANDS]
-LONGEST = 60  # seconds, of one run of gdb
+COMMANDS = HERE.parent.parent / "tools" / "debugger"
+GDB = ["gdb", "-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex", "set width 0", "-x", COMMANDS / "coracle_gdb.py"]
+LLDB = ["lldb-22", "-b", "-x", "-o", f"command script import {COMMANDS / 'coracle_lldb.py'}"]
+LONGEST = 60  # seconds, of one run of a debugger
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "tasks"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
@@ -32,12 +35,16 @@ TYPED = {
     "twice": ["coracle tasks", "coracle deadlocks"],
     "member": ["coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
+    "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended", "jobs")],
     "exception": ["coracle bt", "coracle frame 1"],
     "early_exception": ["coracle bt", "coracle tasks"],
     "crash": ["coracle bt", "coracle tasks"],
     "no_debug_information": ["coracle tasks", "coracle why 2", "coracle frame 2"],
     "misuse": ["coracle frame", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],
 }
+# Where lldb is to print the same. A core is that of gdb's scenario.
+IN_LLDB = {"mutexes": ["-p", "{pid}"], "slow_child": ["-p", "{pid}"], "tasks": ["-p", "{pid}"],
+           "mutexes of a core": ["{program}", "-c", "{folder}/core"]}
 
 
 def typed(commands):
@@ -55,6 +62,16 @@ def recorded(output):
     return re.sub(r"0x[0-9a-f]{3,}", "0xADDRESS", text)
 
 
+def as_gdb(output):
+    """What lldb prints, as gdb would: `coracle why` ends with what gdb prints as `$object`; a value has its type, not its number."""
+    text = output.partition("coracle_lldb.py\n")[2]
+    text = re.sub(r"^error: \S+ 0x[0-9a-f]+: DW_TAG_.*\n", "", text, flags=re.M)  # about g++'s debug information
+    text = re.sub(r"^  (\(coracle::\S+\)) \$0 = ", r"(gdb) print *$object\n\1 ", text.replace("(lldb) ", "(gdb) "), flags=re.M)
+    numbers = itertools.count(1)
+    text = re.sub(r"^\(coracle::\S+\) ", lambda _: f"${next(numbers)} = ", text, flags=re.M)
+    return recorded(text)
+
+
 def gdb(*arguments):
     """What it prints."""
     output = subprocess.run([*GDB, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -64,6 +81,13 @@ def gdb(*arguments):
     if "(gdb) " not in output:
         raise SystemExit(f"gdb did not come as far as to see the program:\n{output}")
     return output
+
+
+def lldb(arguments, commands):
+    """What it prints."""
+    typed_there = [part for command in commands if command != "print *$object" for part in ("-o", command)]
+    return subprocess.run([*LLDB, *arguments, *typed_there], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=LONGEST, check=False).stdout
 
 
 def wait_until_asleep(pid):
@@ -80,13 +104,18 @@ def wait_until_asleep(pid):
 
 def attach(program, scenario, commands, before=()):
     """Starts the program, waits until it hangs, and has gdb look at it."""
+    return while_it_hangs(program, scenario, lambda pid: gdb("-p", str(pid), *before, *typed(commands)))
+
+
+def while_it_hangs(program, scenario, function):
+    """Starts the program, waits until it hangs, and calls the function with the number of the process."""
     with subprocess.Popen([program, scenario], stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
             if line != "hangs\n":
                 raise SystemExit(f"{program} {scenario} does not hang")
             wait_until_asleep(process.pid)
-            return gdb("-p", str(process.pid), *before, *typed(commands))
+            return function(process.pid)
         finally:
             process.kill()
 
@@ -110,17 +139,24 @@ def look(program, scenario, folder):
     return recorded(attach(stripped, "mutexes", TYPED[scenario]))
 
 
-def run_coracle_ps(program, scenario, *options):
+def look_with_lldb(program, scenario, folder):
+    """The same by lldb."""
+    commands = TYPED[scenario.removesuffix(" of a core")]
+
+    def look_at(pid):
+        return lldb([part.format(pid=pid, program=program, folder=folder) for part in IN_LLDB[scenario]], commands)
+
+    return as_gdb(while_it_hangs(program, scenario, look_at) if scenario in ATTACHED else look_at(None))
+
+
+def run_coracle_ps(program, scenario, *options, environment=None):
     """Of the program while it hangs: the exit code, and what is printed."""
-    with subprocess.Popen([program, scenario], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            process.stdout.readline()
-            wait_until_asleep(process.pid)
-            command = [sys.executable, COMMANDS.with_name("coracle_ps.py"), *options, str(process.pid)]
-            run = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
-            return run.returncode, run.stdout
-        finally:
-            process.kill()
+    def run(pid):
+        command = [sys.executable, COMMANDS / "coracle_ps.py", *options, str(pid)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False, env=environment)
+
+    done = while_it_hangs(program, scenario, run)
+    return done.returncode, done.stdout
 
 
 def complaints_about_coracle_ps(program, build):
@@ -129,6 +165,11 @@ def complaints_about_coracle_ps(program, build):
         yield "coracle-ps lists something else than `coracle tasks`"
     if run_coracle_ps(program, "event", "--deadlocks") != (3, printed_by("coracle deadlocks", "event", build)):
         yield "coracle-ps --deadlocks finds something else than `coracle deadlocks`"
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(shutil.which("lldb-22"), os.path.join(folder, "lldb-22"))
+        without_gdb = run_coracle_ps(program, "event", "--deadlocks", environment={**os.environ, "PATH": folder})
+    if without_gdb != (3, printed_by("coracle deadlocks", "event", build)):
+        yield f"coracle-ps --deadlocks by lldb, where there is no gdb: {without_gdb}"
     code, text = run_coracle_ps(program, "mutexes", "--json")
     found = json.loads(text)
     coroutines = {each["frame"]: each for each in found["coroutines"]}
@@ -171,6 +212,7 @@ def documentation():
 
 def expected_file(scenario, build):
     """That of the build, if it has one of its own."""
+    scenario = scenario.removesuffix(" of a core")
     own = HERE / "expected" / f"{scenario}.{build}.txt"
     return own if own.exists() else HERE / "expected" / f"{scenario}.txt"
 
@@ -198,29 +240,32 @@ def unknown_sessions():
     return [part for block in blocks for part in commands_in(recorded(block)) if part not in known]
 
 
+def is_other_than_expected(title, text, file):
+    """Shows the difference, if there is one."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    difference = list(difflib.unified_diff(lines, text.splitlines(), str(file), title, lineterm=""))
+    print("\n".join(difference) if difference else f"{title}: as in {file.name}")
+    return bool(difference)
+
+
 def main():
     updates = "--update" in sys.argv
     program, build = [argument for argument in sys.argv[1:] if argument != "--update"]
     scenarios = [*TYPED, "mutexes of a core"]
     failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        texts = pool.map(lambda scenario: look(program, scenario, folder), scenarios)
-        for scenario, text in zip(scenarios, texts):
-            name = scenario.removesuffix(" of a core")
-            if updates and name == scenario:
-                update(name, build, text)
-            file = expected_file(name, build)
-            lines = file.read_text().splitlines() if file.exists() else []
-            difference = list(difflib.unified_diff(lines, text.splitlines(), str(file), scenario, lineterm=""))
-            failed += bool(difference)
-            print("\n".join(difference) if difference else f"{scenario}: as in {file.name}")
+        for debugger, function, looked_at in (("gdb", look, scenarios), ("lldb", look_with_lldb, IN_LLDB)):
+            for scenario, text in zip(looked_at, pool.map(lambda each, f=function: f(program, each, folder), looked_at)):
+                if updates and debugger == "gdb" and scenario in TYPED:
+                    update(scenario, build, text)
+                failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
     for complaint in complaints_about_coracle_ps(program, build):
         failed += 1
         print(complaint)
     for part in unknown_sessions():
         failed += 1
         print(f"docs/debugging.md shows what no build prints:\n{part}")
-    print(f"{len(scenarios)} scenarios with {build}, {failed} failed")
+    print(f"{len(scenarios) + len(IN_LLDB)} scenarios with {build}, {failed} failed")
     return 1 if failed else 0
 
 

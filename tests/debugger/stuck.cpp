@@ -227,6 +227,29 @@ void print_nothing_yet() {
 }
 }  // namespace
 
+// ---- tasks and a channel in variables, with names that each debugger finds, wherever the program has stopped ----
+
+namespace global {
+static coracle::task<> nothing, unstarted, waiting, ended;
+static coracle::async_manual_reset_event opened(true), closed;
+static coracle::channel<int> jobs(2);
+}  // namespace global
+
+namespace {
+task<> start_two(static_thread_pool& pool) {
+  co_await pool.schedule();
+  co_await global::ended.when_ready();
+  co_await when_all(global::waiting.when_ready(), tell_that_it_hangs());
+}
+void keep_tasks() {
+  static_thread_pool pool(1);
+  global::unstarted = wait_for(global::opened);
+  global::waiting = wait_for(global::closed);
+  global::ended = wait_for(global::opened);
+  sync_wait(start_two(pool));
+}
+}  // namespace
+
 int main(int count, char** arguments) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // any debugger of this user may attach
   const std::string what = count == 2 ? arguments[1] : "";
@@ -250,6 +273,8 @@ int main(int count, char** arguments) {
     lock_twice();
   } else if (what == "member") {
     print_nothing_yet();
+  } else if (what == "tasks") {
+    keep_tasks();
   } else {
     std::fputs("usage: stuck SCENARIO, one of those in tests/debugger/check.py\n", stderr);
     return 2;

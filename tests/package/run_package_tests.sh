@@ -103,9 +103,10 @@ finds_in_wrong() {
   echo "$output"
   grep -q 'wrong.cpp:10: aggregate' <<<"$output"
 }
-# The commands for gdb find the rest of themselves where they were installed.
-gdb_commands_installed() {
+# The commands for gdb and lldb find the rest of themselves where they were installed.
+debugger_commands_installed() {
   gdb -q -batch -nx -x "$work/static/share/coracle/debugger/coracle_gdb.py" -ex 'help coracle' | grep '^coracle tasks -- '
+  lldb-22 -b -x -o "command script import $work/static/share/coracle/debugger/coracle_lldb.py" -o 'help coracle' | grep '^ *tasks *-- '
   { "$work/static/bin/coracle-ps" 2>&1 || true; } | grep '^coracle-ps \[OPTION\] PID'
 }
 lint_by_cmake() {
@@ -199,7 +200,7 @@ if ! CMAKE_BUILD_PARALLEL_LEVEL=2 install_and_move "$work/static" "$unity" >"$wo
 fi
 cases=(find_package_static find_package_testing find_package_io find_package_io_clang find_package_cppcoro find_package_model find_package_inspect find_package_shared
   unknown_component add_subdirectory fetch_content pkg_config pkg_config_cppcoro pkg_config_testing pkg_config_model
-  vcpkg_port conan_recipe gdb_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
+  vcpkg_port conan_recipe debugger_commands_installed lint_installed lint_from_source lint_on_command_line clang_tidy single_header module_by_hand)
 skipped=0
 if [[ $(printf '%s\n' "$(cmake --version | grep -oE '[0-9.]+' -m 1)" 3.28 | sort -V | head -n 1) == 3.28 ]]; then
   cases+=(module)

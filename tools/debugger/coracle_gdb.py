@@ -4,7 +4,6 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from coracle_debugger import commands, printers  # noqa: E402
+from coracle_debugger import commands  # noqa: E402
 
 commands.register()
-printers.register()

@@ -17,6 +17,21 @@ MARK = "coracle-ps: here it begins"
 
 COMMANDS = {(): "tasks", ("--all",): "tasks all", ("--why",): "why", ("--all", "--why"): "why all",
             ("--deadlocks",): "deadlocks", ("--json",): "json"}  # by the options
+DEBUGGERS = ("gdb", "lldb-22", "lldb")  # the first that is there
+
+
+def gdb(named, is_process, command):
+    """Its arguments."""
+    return ["-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex", "set width 0", "-x",
+            os.path.join(HERE, "coracle_gdb.py"), *(["-p"] if is_process else []), *named, "-ex", f"echo {MARK}\\n", "-ex",
+            f"coracle {command}"]
+
+
+def lldb(named, is_process, command):
+    """Its arguments."""
+    return ["-b", "-x", *(["-p", named[0]] if is_process else [named[0], "-c", named[1]]),
+            "-o", f"command script import '{os.path.join(HERE, 'coracle_lldb.py')}'", "-o", f"script print('{MARK}', flush=True)",
+            "-o", f"coracle {command}"]
 
 
 def main(arguments):
@@ -27,18 +42,16 @@ def main(arguments):
     if command is None or not (is_process or is_core):
         print(__doc__, end="", file=sys.stderr)
         return 2
-    if shutil.which("gdb") is None:
-        print("coracle-ps: it needs gdb, version 13 or later (Debian: gdb)", file=sys.stderr)
+    debugger = next((each for each in DEBUGGERS if shutil.which(each)), None)
+    if debugger is None:
+        print("coracle-ps: it needs gdb, version 13 or later (Debian: gdb), or lldb, version 22", file=sys.stderr)
         return 1
-    target = ["-p", named[0]] if is_process else named
-    run = subprocess.run(["gdb", "-q", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-iex", "set width 0", "-x",
-                          os.path.join(HERE, "coracle_gdb.py"), *target, "-ex", f"echo {MARK}\\n", "-ex",
-                          f"coracle {command}"],
+    run = subprocess.run([debugger, *(gdb if debugger == "gdb" else lldb)(named, is_process, command)],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     shown = run.stdout.partition(MARK + "\n")[2]
-    shown = "".join(line for line in shown.splitlines(True) if not line.startswith("[Inferior "))
+    shown = "".join(line for line in shown.splitlines(True) if not line.startswith(("[Inferior ", "(lldb) ")))
     if not shown:
-        said = run.stderr.strip().splitlines() or ["gdb shows nothing"]
+        said = run.stderr.strip().splitlines() or [f"{debugger} shows nothing"]
         print(f"coracle-ps: {said[0]}", file=sys.stderr)
         return 1
     sys.stdout.write(shown)

@@ -1,30 +1,32 @@
-"""gdb's commands: coracle bt, tasks, why, deadlocks, frame, json."""
+"""The commands: coracle bt, tasks, why, deadlocks, frame, json. Each takes its argument and returns a text."""
 import gc
 
-import gdb
-
-from . import as_json, names, process, report, waits
+from . import as_json, host, names, printers, process, report, waits
 
 
 class _State:
     snapshot = None
+    moment = (None, None)  # of the debugger, when the snapshot was taken
     listed = []  # the coroutines of the last listing, by number
-
-
-def _forget(_event=None):
-    _State.snapshot = None
-    gc.unfreeze()
 
 
 def snapshot():
     """That of the process as it stands."""
-    if gdb.selected_inferior().pid == 0 or gdb.selected_thread() is None:
-        raise gdb.GdbError("no process: run the program, or load a core")
+    if not host.has_process():
+        raise host.Failure("no process: run the program, or load a core")
+    moment = host.moment()
+    if moment[0] != _State.moment[0]:
+        names.forget()
+        process.forget()
+    if moment != _State.moment:
+        _State.snapshot = None
+        gc.unfreeze()
     if _State.snapshot is None:
         gc.disable()  # it would look at each coroutine many times, and all of them stay
         try:
             _State.snapshot = process.Process()
             _State.snapshot.graph = waits.Graph(_State.snapshot)
+            _State.moment = moment
             gc.freeze()
         finally:
             gc.enable()
@@ -38,164 +40,97 @@ def _named(argument):
     if number.isdigit() and int(number) < len(_State.listed):
         return _State.listed[int(number)]
     if number.isdigit() and int(number) < 4096:
-        raise gdb.GdbError(f"the last listing has no #{number}")
-    try:
-        value = gdb.parse_and_eval(argument)
-    except gdb.error as error:
-        raise gdb.GdbError(str(error)) from None
-    if value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:  # a std::coroutine_handle, or a task
-        address = process.memory.word(int(value.address))
-    else:
-        address = int(value)
+        raise host.Failure(f"the last listing has no #{number}")
+    address = host.evaluate(argument)  # the first word of a std::coroutine_handle, or of a task, is the frame's address
     found = taken.coroutines.get(address) or taken.owner_of(address)
     if found is None:
-        raise gdb.GdbError(f"{address:#x} is no frame of a coroutine that is suspended or runs")
+        raise host.Failure(f"{address:#x} is no frame of a coroutine that is suspended or runs")
     return found
 
 
 def _show(text, listed):
     if listed:
         _State.listed = listed
-    gdb.write(text)
+    return text
 
 
-class Prefix(gdb.Command):
-    """Look at coroutines: who awaits whom, and what they wait for."""
-
-    def __init__(self):
-        super().__init__("coracle", gdb.COMMAND_STACK, prefix=True)
-
-
-class Backtrace(gdb.Command):
+def _backtrace(argument):
     """The stack of awaits, innermost first.
 
 coracle bt          of the coroutine that runs on this thread, or of those for which this thread waits
 coracle bt N        of #N of the last listing
 coracle bt FRAME    of a frame's address, or of a std::coroutine_handle"""
-
-    def __init__(self):
-        super().__init__("coracle bt", gdb.COMMAND_STACK)
-
-    def invoke(self, argument, _from_tty):
-        taken = snapshot()
-        if argument:
-            _show(*report.backtraces(taken, [_named(argument)]))
-            return
-        thread = gdb.selected_thread()
-        running = [each for each in taken.coroutines.values() if each.thread is not None and each.thread.num == thread.num]
-        innermost = [each for each in running if not any(other.parent is each for other in running)]
-        if innermost:
-            _show(*report.backtraces(taken, innermost))
-            return
-        waiting = [root for root in taken.roots()
-                   if root.via and getattr(taken.stacks.thread_of(root.via.address), "num", None) == thread.num]
-        leaves = [leaf for root in waiting for leaf in waits.below(root) if not leaf.children]
-        if not leaves:
-            gdb.write(f"no coroutine runs on thread {thread.num}, and it waits for none: `coracle tasks` lists them all\n")
-            return
-        gdb.write(f"no coroutine runs on thread {thread.num}; it waits for\n")
-        _show(*report.backtraces(taken, leaves[:8]))
-        if len(leaves) > 8:
-            gdb.write(f"({len(leaves) - 8} more: `coracle tasks`)\n")
+    taken = snapshot()
+    if argument:
+        return _show(*report.backtraces(taken, [_named(argument)]))
+    thread = host.selected_thread()
+    running = [each for each in taken.coroutines.values() if each.thread is not None and each.thread.num == thread]
+    innermost = [each for each in running if not any(other.parent is each for other in running)]
+    if innermost:
+        return _show(*report.backtraces(taken, innermost))
+    waiting = [root for root in taken.roots()
+               if root.via and getattr(taken.stacks.thread_of(root.via.address), "num", None) == thread]
+    leaves = [leaf for root in waiting for leaf in waits.below(root) if not leaf.children]
+    if not leaves:
+        return f"no coroutine runs on thread {thread}, and it waits for none: `coracle tasks` lists them all\n"
+    text = f"no coroutine runs on thread {thread}; it waits for\n" + _show(*report.backtraces(taken, leaves[:8]))
+    return text + (f"({len(leaves) - 8} more: `coracle tasks`)\n" if len(leaves) > 8 else "")
 
 
-class Tasks(gdb.Command):
+def _tasks(argument):
     """Every coroutine, as trees: below each those that it awaits.
 
 coracle tasks        trees that look the same once, and at most a hundred lines
 coracle tasks all    everything"""
-
-    def __init__(self):
-        super().__init__("coracle tasks", gdb.COMMAND_STACK)
-
-    def invoke(self, argument, _from_tty):
-        _show(*report.tasks(snapshot(), argument == "all"))
+    return _show(*report.tasks(snapshot(), argument == "all"))
 
 
-class Why(gdb.Command):
+def _why(argument):
     """What coroutines wait for, who holds that, who else waits, and deadlocks.
 
 coracle why          every object that is waited for; at most fifty
 coracle why all      the same, without a limit
-coracle why N        of #N of the last listing. Afterwards `$object` points to what it waits for
+coracle why N        of #N of the last listing. {offer}
 coracle why FRAME    of a frame's address, or of a std::coroutine_handle"""
-
-    def __init__(self):
-        super().__init__("coracle why", gdb.COMMAND_STACK)
-
-    def invoke(self, argument, _from_tty):
-        if argument in ("", "all"):
-            gdb.write(report.wait_graph(snapshot(), argument == "all"))
-            return
-        coroutine = _named(argument)
-        gdb.write(report.why(snapshot(), coroutine))
-        for wait in coroutine.waits[:1]:
-            if wait.object:
-                self._name_object(wait)
-
-    @staticmethod
-    def _name_object(wait):
-        try:
-            kind = gdb.lookup_type(wait.operation.type_name.rsplit("::", 1)[0]).pointer()
-        except gdb.error:
-            return
-        gdb.set_convenience_variable("object", gdb.Value(wait.object).cast(kind))
+    if argument in ("", "all"):
+        return report.wait_graph(snapshot(), argument == "all")
+    coroutine = _named(argument)
+    text = report.why(snapshot(), coroutine)
+    for wait in coroutine.waits[:1]:
+        if wait.object:
+            text += host.offer(wait.object, wait.operation.type_name.rsplit("::", 1)[0])
+    return text
 
 
-class Frame(gdb.Command):
+def _frame(argument):
     """The parameters and locals that a frame keeps.
 
 coracle frame N        of #N of the last listing
 coracle frame FRAME    of a frame's address, or of a std::coroutine_handle"""
-
-    def __init__(self):
-        super().__init__("coracle frame", gdb.COMMAND_STACK)
-
-    def invoke(self, argument, _from_tty):
-        if not argument:
-            raise gdb.GdbError("coracle frame takes the number of a coroutine in the last listing, or its frame")
-        coroutine = _named(argument)
-        gdb.write(f"{coroutine.function.name}{report.at_place(coroutine)}, frame {coroutine.address:#x}\n")
-        if not coroutine.function.has_types:
-            gdb.write("  it was compiled without debug information, so its variables have no names\n")
-            return
-        variables = coroutine.function.variables()
-        for name, field in variables:
-            value = gdb.Value(coroutine.address + field.bitpos // 8).cast(field.type.pointer()).dereference()
-            try:
-                text = value.format_string(max_elements=16, styling=False)
-            except gdb.error as error:
-                text = f"<{error}>"
-            gdb.write(f"  {name} = {text}\n")
-        if not variables:
-            gdb.write("  its debug information names no parameter and no local in the frame\n")
+    if not argument:
+        raise host.Failure("coracle frame takes the number of a coroutine in the last listing, or its frame")
+    coroutine = _named(argument)
+    text = f"{coroutine.function.name}{report.at_place(coroutine)}, frame {coroutine.address:#x}\n"
+    if not coroutine.function.has_types:
+        return text + "  it was compiled without debug information, so its variables have no names\n"
+    variables = coroutine.function.variables()
+    for name, field in variables:
+        text += f"  {name} = {host.text_of(coroutine.address + field.offset, field.type)}\n"
+    return text if variables else text + "  its debug information names no parameter and no local in the frame\n"
 
 
-class Deadlocks(gdb.Command):
+def _deadlocks(_argument):
     """Circles of coroutines that wait for locks of one another, and waits that nothing can end."""
-
-    def __init__(self):
-        super().__init__("coracle deadlocks", gdb.COMMAND_STACK)
-
-    def invoke(self, _argument, _from_tty):
-        gdb.write(report.all_deadlocks(snapshot()))
+    return report.all_deadlocks(snapshot())
 
 
-class Json(gdb.Command):
+def _json(_argument):
     """Every coroutine, what it waits for, and deadlocks, for programs: docs/debugging.md has the schema."""
-
-    def __init__(self):
-        super().__init__("coracle json", gdb.COMMAND_STACK)
-
-    def invoke(self, _argument, _from_tty):
-        gdb.write(as_json.text_of(snapshot()))
+    return as_json.text_of(snapshot())
 
 
 def register():
-    """Adds the commands to gdb."""
-    for command in (Prefix, Backtrace, Tasks, Why, Deadlocks, Frame, Json):
-        command()
-    for event in (gdb.events.cont, gdb.events.memory_changed, gdb.events.exited, gdb.events.inferior_call,
-                  gdb.events.register_changed):
-        event.connect(_forget)
-    gdb.events.new_objfile.connect(lambda _event: (names.forget(), process.forget(), _forget()))
+    """Adds the commands and the printers to the debugger."""
+    _why.__doc__ = _why.__doc__.format(offer=host.OFFER)
+    named = [("bt", _backtrace), ("tasks", _tasks), ("why", _why), ("deadlocks", _deadlocks), ("frame", _frame), ("json", _json)]
+    host.register("Look at coroutines: who awaits whom, and what they wait for.", named, printers.of(snapshot))

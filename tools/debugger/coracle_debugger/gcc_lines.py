@@ -7,24 +7,13 @@ the next one if there is none since the store of another await.
 import bisect
 import re
 
-import gdb
-
-from . import names
-
-_lines = {}
+from . import host, names
 
 
-def line_of(function, state):
-    """The line of the suspension point that has this state, or None."""
-    if function.address not in _lines:
-        _lines[function.address] = _read(function)
-    return _lines[function.address].get(state)
-
-
-def _read(function):
+def read(function):
+    """The line of each suspension point, by its state."""
     block = function.block
-    rows = sorted((row.pc, row.line) for row in block.function.symtab.linetable()
-                  if row.line and function.address <= row.pc < block.end)
+    rows = block.rows(function.address)
     # What is seldom executed may lie elsewhere, and other functions between. Their blocks overlap, their symbols do not.
     name = names.symbol_at(function.address)
     inside = bisect.bisect_left(rows, True, key=lambda row: names.symbol_around(row[0]) != name)
@@ -32,7 +21,7 @@ def _read(function):
     rows = [row for row in rows if row[0] < end]
     if not rows:
         return {}
-    instructions = gdb.selected_inferior().architecture().disassemble(function.address, end - 1)
+    instructions = host.disassemble(function.address, end)
     stores, dispatch = _uses_of_state(instructions, function.state[0])
     first = rows[0][1]
     last = _line_at(rows, dispatch) if dispatch is not None else None
@@ -59,7 +48,7 @@ def _uses_of_state(instructions, offset):
     member = rf"(?:{offset:#x}\(%\w+\)|\[\w+\+{offset:#x}\])"
     stores, dispatch, constants = {}, None, {}
     for each in instructions:
-        text = re.sub(r"\s+", " ", each["asm"])
+        text = re.sub(r"\s+", " ", each.text)
         store = re.match(rf"movw? (\$0x[0-9a-f]+|%\w+),{member}", text)
         load = re.match(rf"(movz|cmp|test)\w* .*{member}", text)
         constant = re.match(r"mov\w* \$(0x[0-9a-f]+),%(\w+)$", text)
@@ -69,9 +58,9 @@ def _uses_of_state(instructions, offset):
             value = store.group(1)
             state = int(value[1:], 16) if value[0] == "$" else constants.get(_base(value[1:]))
             if state is not None and state % 2 == 0:
-                stores.setdefault(state, each["addr"])
+                stores.setdefault(state, each.address)
         elif load and dispatch is None:
-            dispatch = each["addr"]
+            dispatch = each.address
     return stores, dispatch
 
 

@@ -4,20 +4,16 @@ import operator
 import re
 import struct
 
-import gdb
+from . import host
 
 WORD = 8
+_LONGEST_TEXT = 4096
 _START = operator.methodcaller("start")  # of a match
 SYSTEM_LIBRARIES = re.compile(r"^system-supplied DSO|/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
 
 
-def read(address, size):
-    """The bytes there; raises gdb.MemoryError."""
-    return bytes(gdb.selected_inferior().read_memory(address, size))
-
-
 class _Copy:
-    """Of a range of writable memory, while the process is stopped: gdb takes long for each word."""
+    """Of a range of writable memory, while the process is stopped: a debugger takes long for each word."""
 
     def __init__(self, start, content):
         self.start, self.end = start, start + len(content)
@@ -38,8 +34,8 @@ def keep(ranges):
     _last = _NOTHING
     for start, end in ranges:
         try:
-            _copies.append(_Copy(start, read(start, (end - start) & ~(WORD - 1))))
-        except gdb.MemoryError:
+            _copies.append(_Copy(start, host.read(start, (end - start) & ~(WORD - 1))))
+        except host.Unreadable:
             continue
     _starts[:] = [copy.start for copy in _copies]
 
@@ -54,8 +50,8 @@ def word(address):
         if _last.start <= address < _last.end:
             return _last.words[(address - _last.start) >> 3]
     try:
-        return struct.unpack("<Q", read(address, WORD))[0]
-    except (gdb.MemoryError, OverflowError):
+        return struct.unpack("<Q", host.read(address, WORD))[0]
+    except (host.Unreadable, OverflowError):
         return None
 
 
@@ -66,55 +62,25 @@ def number(address, size):
         found = word(first)
         return None if found is None else found >> 8 * (address - first) & ((1 << 8 * size) - 1)
     try:
-        return int.from_bytes(read(address, size), "little")
-    except gdb.MemoryError:
+        return int.from_bytes(host.read(address, size), "little")
+    except host.Unreadable:
         return None
+
+
+def text(address):
+    """The C string there, or None."""
+    found = b""
+    while b"\0" not in found and len(found) < _LONGEST_TEXT:
+        try:
+            found += host.read(address + len(found), 64 - (address + len(found)) % 64)
+        except host.Unreadable:
+            return None
+    return found.partition(b"\0")[0].decode(errors="replace")
 
 
 def code_ranges():
     """Where functions of the program are, and of the libraries that are not the system's."""
-    found = []
-    for line in gdb.execute("info files", to_string=True).splitlines():
-        match = re.match(r"\s*(0x[0-9a-f]+) - (0x[0-9a-f]+) is \.text(?: in (.*))?$", line)
-        if match and not (match.group(3) and SYSTEM_LIBRARIES.search(match.group(3))):
-            found.append((int(match.group(1), 16), int(match.group(2), 16)))
-    return found
-
-
-def _mapped():
-    """(start, end) of each writable part of a live process on this machine."""
-    try:
-        with open(f"/proc/{gdb.selected_inferior().pid}/maps", encoding="utf-8") as maps:
-            lines = maps.read().splitlines()
-    except OSError:
-        return []
-    found = []
-    for line in lines:
-        bounds, rights = line.split(None, 2)[:2]
-        if rights.startswith("rw"):
-            start, end = bounds.split("-")
-            found.append((int(start, 16), int(end, 16)))
-    return found
-
-
-def _dumped():
-    """The same of a core."""
-    found = []
-    for line in gdb.execute("maintenance info sections", to_string=True).splitlines():
-        match = re.match(r"\s*\[\d+\]\s+(0x[0-9a-f]+)->(0x[0-9a-f]+) at \S+: load\d+\S*(.*)$", line)
-        if match and "READONLY" not in match.group(3):
-            found.append((int(match.group(1), 16), int(match.group(2), 16)))
-    return found
-
-
-def is_core():
-    """Tells a core from a live process."""
-    return bool(re.search(r"^Local core dump file", gdb.execute("info files", to_string=True), re.M))
-
-
-def writable_ranges():
-    """(start, end) of each writable part, in order."""
-    return sorted(_dumped() if is_core() else _mapped())
+    return [(start, end) for start, end, library in host.code_sections() if not (library and SYSTEM_LIBRARIES.search(library))]
 
 
 class Stacks:
@@ -123,16 +89,11 @@ class Stacks:
     def __init__(self, ranges):
         self.used = []  # (stack pointer, end, thread)
         self._unused = []  # (begin, stack pointer)
-        selected, level = gdb.selected_thread(), gdb.selected_frame().level()
-        for thread in sorted(gdb.selected_inferior().threads(), key=lambda each: each.num):
-            thread.switch()
-            pointer = int(gdb.newest_frame().read_register("rsp"))
+        for thread, pointer in host.stack_pointers():
             for start, end in ranges:
                 if start <= pointer < end:
                     self.used.append((pointer, end, thread))
                     self._unused.append((start, pointer))
-        selected.switch()
-        gdb.execute(f"frame level {level}", to_string=True)
         self.used.sort(key=lambda each: each[0])
 
     def thread_of(self, address):
@@ -159,7 +120,8 @@ def pointers_into(code, stacks):
     for copy in _copies:
         used = stacks.cut_unused(copy.start, copy.end)[0] - copy.start
         for low, high in code:
-            yield copy.start, copy.words, [place for place in _words_between(copy, low, high) if place * WORD >= used]
+            places = _words_between(copy, low, high)
+            yield copy.start, copy.words, places[bisect.bisect_left(places, used // WORD):]
 
 
 def pointers_between(low, high):

@@ -1,7 +1,7 @@
 """Names of symbols as a person would write them."""
 import re
 
-import gdb
+from . import host
 
 _symbols = {}
 
@@ -9,29 +9,23 @@ _symbols = {}
 def symbol_at(address):
     """The demangled symbol that begins there, or None."""
     if address not in _symbols:
-        name, offset = _symbol(address)
-        _symbols[address] = name if not offset else None
+        found = host.symbol(address)
+        _symbols[address] = found.name if found is not None and not found.offset else None
     return _symbols[address]
 
 
 def symbol_around(address):
     """The demangled symbol that has the address, or None."""
-    return _symbol(address)[0]
-
-
-def _symbol(address):
-    text = gdb.execute(f"info symbol {address:#x}", to_string=True)
-    match = re.match(r"(.*?)( \+ \d+)? in section (?:\S+)(?: of .*)?$", text.strip(), re.S)
-    return match.groups() if match else (None, None)
+    found = host.symbol(address)
+    return found.name if found is not None else None
 
 
 def object_at(address):
     """The global object there, as `bank` or `bank + 24`, or None."""
-    text = gdb.execute(f"info symbol {address:#x}", to_string=True)
-    match = re.match(r"(.*?) in section (\S+)", text.strip(), re.S)
-    if not match or match.group(2).startswith((".text", ".plt")):
+    found = host.symbol(address)
+    if found is None or found.is_code:
         return None
-    return tidy(match.group(1))
+    return tidy(found.name) + (f" + {found.offset}" if found.offset else "")
 
 
 def forget():
@@ -60,12 +54,15 @@ def without_parameters(name):
     return name
 
 
-def of_coroutine(symbol):
-    """The function of which this is the resume function, or None."""
-    for suffix in (" [clone .resume]", " [clone .actor]"):  # clang, g++
-        if symbol is not None and symbol.endswith(suffix):
-            return short(without_parameters(tidy(symbol[: -len(suffix)])))
-    return None
+def of_coroutine(symbol, clones=(".resume", ".actor")):
+    """The function of which this is the resume function, as clang and g++ call it, or None."""
+    function, _, clone = (symbol or "").rpartition(" [clone ")
+    return short(without_parameters(tidy(function))) if clone.removesuffix("]") in clones else None
+
+
+def of_destroyed(symbol):
+    """The coroutine function of which this is the destroy function, or None."""
+    return of_coroutine(symbol, (".destroy", ".cleanup"))
 
 
 def short(name):

@@ -1,15 +1,11 @@
-"""How gdb prints what coroutines wait for: its state, and who waits."""
-import gdb
-import gdb.printing
-
-from . import commands, memory
+"""How the debugger prints tasks, and what coroutines wait for: its state, and who waits."""
+from . import functions, memory, names, report
 
 _MOST_NAMED = 8
 
 
-def _waiting_text(address):
+def _waiting_text(taken, address):
     """As `, 2 waiting: transfer, transfer`; nothing if nobody waits."""
-    taken = commands.snapshot()
     waiting = [each.function.name for each in taken.coroutines.values()
                if not each.children and any(wait.object == address for wait in each.waits)]
     if not waiting:
@@ -18,55 +14,58 @@ def _waiting_text(address):
     return f", {len(waiting):,} waiting: {', '.join(waiting[:_MOST_NAMED])}{more}"
 
 
-class _Object:
-    """One whose first word is its state."""
-
-    def __init__(self, value):
-        self.address = int(value.address)
-
-    def to_string(self):
-        word = memory.number(self.address, 8)
-        if word is None:
-            return "<no memory>"
-        return self.state(word & ~1) + _waiting_text(self.address)
+def _mutex(taken, address, _type):
+    """Its last bits say that a woken waiter is on its way, and whether it is held meanwhile."""
+    word = memory.number(address, 8)
+    if word is None:
+        return "<no memory>"
+    return ("free" if word & ~1 == 0 or word & 6 == 4 else "held") + _waiting_text(taken, address)
 
 
-class Mutex(_Object):
-    """An async_mutex."""
-
-    @staticmethod
-    def state(word):
-        """The last bits say that a woken waiter is on its way, and whether it is held meanwhile."""
-        return "free" if word == 0 or word & 6 == 4 else "held"
-
-
-class Event(_Object):
-    """An event for any number of waiters."""
-
-    @staticmethod
-    def state(word):
-        """2: it is set; anything else than 0 stands for waiters."""
-        return "set" if word == 2 else "not set"
+def _event(taken, address, _type):
+    """Its first word is 2 if it is set; anything else than 0 stands for waiters."""
+    word = memory.number(address, 8)
+    if word is None:
+        return "<no memory>"
+    return ("set" if word & ~1 == 2 else "not set") + _waiting_text(taken, address)
 
 
-class Channel:
-    """A channel with a buffer of fixed size."""
+def _channel(taken, address, kind):
+    """How many elements a channel with a buffer of fixed size has of how many."""
 
-    def __init__(self, value):
-        self.value = value
+    def member(*path):
+        at, of = address, kind
+        for name in path:
+            offset, of = functions.find_field(of, name)
+            at += offset
+        return memory.number(at, of.size)
 
-    def to_string(self):
-        """How many elements it has of how many, and who waits."""
-        elements = self.value["elements_"]
-        buffer = elements["buffer_"]
-        closed = "closed, " if memory.number(int(elements["state_"].address), 4) & 2 else ""
-        return f"{closed}{int(buffer['size_'])} of {int(buffer['capacity_'])}{_waiting_text(int(self.value.address))}"
+    closed = "closed, " if (member("elements_", "state_") or 0) & 2 else ""
+    size, capacity = (member("elements_", "buffer_", name) for name in ("size_", "capacity_"))
+    return f"{closed}{size} of {capacity}{_waiting_text(taken, address)}"
 
 
-def register():
-    """Adds them to gdb."""
-    printers = gdb.printing.RegexpCollectionPrettyPrinter("coracle")
-    printers.add_printer("async_mutex", r"^coracle::async_mutex$", Mutex)
-    printers.add_printer("event", r"^coracle::(async_manual_reset|async_auto_reset)_event$", Event)
-    printers.add_printer("channel", r"^coracle::detail::basic_channel<.*ring_buffer<.*> >$", Channel)
-    gdb.printing.register_pretty_printer(None, printers, replace=True)
+def _task(taken, address, _type):
+    """A handle. Of a coroutine that has ended its destroy function is left."""
+    frame = memory.word(address)
+    if not frame:
+        return "empty" if frame == 0 else "<no memory>"
+    if frame in taken.coroutines:
+        coroutine = taken.coroutines[frame]
+        return f"{report.in_line(coroutine)}, {report.state_text(taken, coroutine)}"
+    function = names.of_destroyed(names.symbol_at(memory.word(frame + memory.WORD) or 0))
+    return f"{function}, ended" if function and memory.word(frame) == 0 else f"<no coroutine at {frame:#x}>"
+
+
+def of(snapshot):
+    """(name, pattern of types, function of the address and the Type that returns a text) of each.
+
+    `snapshot` returns the process.Process."""
+    found = []
+    for name, pattern, function in (
+            ("task", r"^coracle::task<.*>$", _task),
+            ("async_mutex", r"^coracle::async_mutex$", _mutex),
+            ("event", r"^coracle::(async_manual_reset|async_auto_reset)_event$", _event),
+            ("channel", r"^coracle::(channel<.*>|detail::(basic|bounded)_channel<.*ring_buffer<.*> ?>)$", _channel)):
+        found.append((name, pattern, lambda address, kind, function=function: function(snapshot(), address, kind)))
+    return found

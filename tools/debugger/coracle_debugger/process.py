@@ -7,11 +7,10 @@ first word of those it has freed.
 import bisect
 import collections
 import functools
+import itertools
 import re
 
-import gdb
-
-from . import functions, memory, names
+from . import functions, host, memory, names
 
 _RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
@@ -28,9 +27,10 @@ class Coroutine:
     __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "size",
                  "state")
 
-    def __init__(self, address, function):
+    def __init__(self, address, function, state):
         self.address = address
         self.function = function
+        self.state = state
         self.parent = None  # a Coroutine
         self.via = None  # what stands between it and its parent, or is its root: a Continuation
         self.children = self.waits = ()  # lists where there are some: most coroutines have at most one of the two
@@ -38,7 +38,6 @@ class Coroutine:
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
         self.size = function.size or functions.size_of_block(address)
-        self.state = memory.number(address + function.state[0], function.state[1]) if function.state else None
 
     @property
     def is_started(self):
@@ -54,7 +53,7 @@ class Coroutine:
     def place(self):
         """(file, line) where it is, or None."""
         if self.runs_at is not None:
-            return functions.line_in_function(self.runs_at)
+            return functions.line_in_function(self.runs_at, self.function.address)
         if self.state is None:
             return None
         return self.function.place(self.address, self.state)
@@ -99,43 +98,40 @@ class Continuation:
         return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
 
     def spawned_at(self):
-        """file:line of the spawn()."""
+        """file:line of the spawn(), if it is the child of an async_scope."""
+        if self.text != "async_scope":
+            return None
         return _source_location(self._word_of_child("spawned_at"))
 
 
 @functools.cache
 def _place_in_child(member):
     """Of a member, counted from the callback frame of a child of an async_scope; None without debug information."""
-    try:
-        child = gdb.lookup_type("coracle::detail::scope_child")
-    except gdb.error:
+    child = host.find_type("coracle::detail::scope_child")
+    if child is None:
         return None
     place = functions.find_field(child, member)
-    base = next((field for field in child.fields() if re.search("callback_frame|scope_frame", str(field.name))), None)
-    return place[0] - base.bitpos // 8 if place and base is not None else None
+    base = next((field for field in child.fields if re.search("callback_frame|scope_frame", str(field.name))), None)
+    return place[0] - base.offset if place and base is not None else None
 
 
 @functools.cache
 def _place_of_joiner():
     """Where an async_scope keeps who joins it; None without debug information."""
-    try:
-        joiner = functions.find_field(gdb.lookup_type("coracle::detail::scope_state"), "joiner_")
-        handle = functions.find_field(joiner[1], "handle")
-        return joiner[0] + handle[0]
-    except (gdb.error, TypeError):
-        return None
+    state = host.find_type("coracle::detail::scope_state")
+    joiner = functions.find_field(state, "joiner_") if state is not None else None
+    handle = functions.find_field(joiner[1], "handle") if joiner else None
+    return joiner[0] + handle[0] if handle else None
 
 
 @functools.cache
 def _source_location(address):
     """file:line of what a std::source_location refers to; None if it is not known, or in a header of the library's."""
-    try:
-        file = gdb.Value(memory.word(address)).cast(gdb.lookup_type("char").pointer()).string()
-        if "/coracle/compose/" in file:
-            return None
-        return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
-    except (gdb.error, TypeError, UnicodeDecodeError):
+    at = memory.word(address) if address else None
+    file = memory.text(at) if at else None
+    if not file or "/coracle/compose/" in file:
         return None
+    return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
 
 
 class Operation:
@@ -195,27 +191,22 @@ class Wait:
 
 def _place_of_object(operation, kind):
     """Where an operation keeps the address of the object for which it waits, or None."""
-    try:
-        return _first_reference(gdb.lookup_type(operation))
-    except gdb.error:
-        has_object = re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", operation)
-        return _NODE_SIZES.get(kind) if has_object else None
+    found = host.find_type(operation)
+    if found is not None:
+        return _first_reference(found)
+    has_object = re.search(r"(event|mutex|semaphore|channel)\b.*_operation$", operation)
+    return _NODE_SIZES.get(kind) if has_object else None
 
 
 def _first_reference(operation):
     """The offset of the member that refers to the object, as `mutex_`."""
-    for field in operation.fields():
-        if not hasattr(field, "bitpos"):
-            continue
-        at = field.bitpos // 8
-        if field.is_base_class:
-            if not str(field.name).endswith("_operation"):
-                continue
-            found = _first_reference(field.type)
+    for field in operation.fields:
+        if field.is_base:
+            found = _first_reference(field.type) if str(field.name).endswith("_operation") else None
             if found is not None:
-                return at + found
-        elif field.type.strip_typedefs().code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_PTR):
-            return at
+                return field.offset + found
+        elif field.type.is_reference or field.type.is_pointer:
+            return field.offset
     return None
 
 
@@ -225,7 +216,7 @@ class Process:
     def __init__(self):
         self.functions = {}
         self.coroutines = {}
-        ranges = memory.writable_ranges()
+        ranges = sorted(host.writable_ranges())
         memory.keep(ranges)
         self.stacks = memory.Stacks(ranges)
         self.names_of_executors = {}
@@ -241,7 +232,7 @@ class Process:
         for each in self.coroutines.values():
             self._link(each)
         for each in self.coroutines.values():
-            if any(child.via is None for child in each.children):
+            if each.thread is not None and any(child.via is None for child in each.children):
                 # A thread that is still in an earlier await_suspend() is about to leave it.
                 each.thread = each.runs_at = None
             if len(each.waits) > 1:
@@ -250,20 +241,22 @@ class Process:
     def _find(self):
         waits, kinds, begun = [], {}, {}
         for start, words, places in memory.pointers_into(memory.code_ranges(), self.stacks):
-            for value in {words[place] for place in places} - kinds.keys():
+            values = [words[place] for place in places]
+            for value in set(values) - kinds.keys():
                 kinds[value] = self._kind_of(value)
             end = len(words) - 1
-            known = {value for value, kind in kinds.items() if kind is not None}
-            for place in [place for place in places if words[place] in known]:
-                value = words[place]
+            for place, value in zip(places, values):
                 kind = kinds[value]
+                if kind is None:
+                    continue
                 address = start + place * memory.WORD
                 if kind == "resume":
                     pair = value, words[place + 1] if place < end else None
                     if pair not in begun:
                         begun[pair] = self._function_of(*pair)
-                    if begun[pair] is not None:
-                        self.coroutines[address] = Coroutine(address, begun[pair])
+                    function = begun[pair]
+                    if function is not None:
+                        self.coroutines[address] = Coroutine(address, function, function.state_in(words, place))
                 else:
                     waits.append((address - _RUN_OF_LISTENER, kind))
         for node, operation in waits:
@@ -291,7 +284,7 @@ class Process:
 
     def _function_of(self, address, destroy):
         """Of a frame that begins with these two words, or None."""
-        if not (names.symbol_at(destroy or 0) or "").endswith((".destroy]", ".cleanup]")):
+        if not names.of_destroyed(names.symbol_at(destroy or 0)):
             return None
         if address not in self.functions:
             self.functions[address] = functions.Function(address, names.symbol_at(address))
@@ -339,8 +332,8 @@ class Process:
 
     def _refers_to(self, parent, child):
         try:
-            return child.address.to_bytes(8, "little") in memory.read(parent.address, min(parent.size, 4096))
-        except gdb.MemoryError:
+            return child.address.to_bytes(8, "little") in host.read(parent.address, min(parent.size, 4096))
+        except host.Unreadable:
             return False
 
     def _continuation(self, address):
@@ -389,9 +382,9 @@ class Process:
             return None
         if address not in self.names_of_executors:
             table = memory.word(address)
-            text = gdb.execute(f"info symbol {table:#x}", to_string=True) if table else ""
-            match = re.match(r"vtable for (.*?) \+ ", text)
-            name = names.tidy(match.group(1)) if match else f"executor {address:#x}"
+            symbol = names.symbol_around(table) if table else None
+            is_table = symbol is not None and symbol.startswith("vtable for ")
+            name = names.tidy(symbol.removeprefix("vtable for ")) if is_table else f"executor {address:#x}"
             self.names_of_executors[address] = re.sub(r"::(impl|state|executor|posts?_?to.*)$", "", name)
         return self.names_of_executors[address]
 
@@ -408,12 +401,12 @@ class Process:
     def _find_whereabouts(self, address):
         owner = self.owner_of(address)
         if owner is not None:
-            for name, field in owner.function.variables():
-                begin = owner.address + field.bitpos // 8
-                end = begin + max(field.type.sizeof, 1)
-                if begin <= address < end:
-                    member = functions.member_at(field.type, address - begin)
-                    return Whereabouts(f"{name}{member} in {owner.function.name}", owner, begin, end, True)
+            found = owner.function.variable_at(address - owner.address)
+            if found is not None:
+                name, field = found
+                begin = owner.address + field.offset
+                member = functions.member_at(field.type, address - begin)
+                return Whereabouts(f"{name}{member} in {owner.function.name}", owner, begin, begin + max(field.type.size, 1), True)
             # A pointer to the frame itself is a handle, and says nothing of what lies in it.
             begin, end = owner.function.part_at(address - owner.address) or (1, owner.size)
             return Whereabouts(f"in the frame of {owner.function.name}", owner, owner.address + begin, owner.address + end, False)
@@ -429,7 +422,7 @@ class Process:
         for begin, kind, _ in self.wholes_of(address):
             member = functions.member_at(kind, address - begin)
             if member:
-                return f"{member[1:]} of {names.short_type(str(kind))}"
+                return f"{member[1:]} of {names.short_type(kind.name)}"
         return None
 
     def wholes_of(self, address):
@@ -444,7 +437,7 @@ class Process:
             self._begins = sorted(self._referred)
         after = bisect.bisect_left(self._begins, address)
         candidates = (self._referred[begin] for begin in self._begins[max(0, after - _MOST_NESTED):after])
-        return [whole for whole in candidates if address < whole[0] + whole[1].sizeof]
+        return [whole for whole in candidates if address < whole[0] + whole[1].size]
 
     def holders(self, lockable):
         """(coroutine, name of the lock) of each frame that keeps a lock of that object."""
@@ -479,104 +472,52 @@ def forget():
         cached.cache_clear()
 
 
-def _on_thread(thread, function):
-    """Calls the function with the thread's innermost frame, and leaves gdb as it was."""
-    selected, level = gdb.selected_thread(), gdb.selected_frame().level()
-    thread.switch()
-    try:
-        return function(gdb.newest_frame())
-    finally:
-        selected.switch()
-        gdb.execute(f"frame level {level}", to_string=True)
-
-
 def local_of_thread(thread, address):
     """The variable of a function on that stack, as `queue in main`, or None."""
-    return _on_thread(thread, lambda innermost: _local_at(innermost, address, thread))
-
-
-def _local_at(frame, address, thread):
-    for _ in range(_MOST_FRAMES):
-        if frame is None:
-            return None
-        try:
-            block = frame.block()
-        except RuntimeError:  # a function without debug information
-            block = None
-        while block is not None and not block.is_static and not block.is_global:
-            for symbol in block:
-                if symbol.is_variable and symbol.needs_frame:
-                    try:
-                        value = symbol.value(frame)
-                        begin = int(value.address) if value.address is not None else 0
-                    except (gdb.error, RuntimeError):
-                        continue
-                    end = begin + value.type.sizeof
-                    if begin <= address < end:
-                        member = functions.member_at(value.type, address - begin)
-                        function = names.without_parameters(names.tidy(frame.name()))
-                        return Whereabouts(f"{symbol.name}{member} in {function}", thread, begin, end, True)
-            if block.function is not None:
-                break
-            block = block.superblock
-        frame = frame.older()
+    with host.frames_of(thread) as frames:
+        for frame in itertools.islice(frames, _MOST_FRAMES):
+            for name, begin, kind in frame.variables():
+                if begin <= address < begin + kind.size:
+                    function = names.without_parameters(names.tidy(frame.name))
+                    text = f"{name}{functions.member_at(kind, address - begin)} in {function}"
+                    return Whereabouts(text, thread, begin, begin + kind.size, True)
     return None
 
 
 def is_blocked_by_coracle(thread):
     """Whether a thread sleeps inside the library: in sync_wait(), or without work. It goes on when a coroutine does."""
-    return _on_thread(thread, _sleeps_in_coracle)
-
-
-def _sleeps_in_coracle(frame):
-    if not re.search("syscall|futex|wait|poll|sleep", frame.name() or ""):
-        return False  # it may be on its way back to the program
-    for _ in range(_MOST_FRAMES):
-        if frame is None or not frame.is_valid():
-            return False
-        file = gdb.solib_name(frame.pc())
-        if frame.name() and not (file and memory.SYSTEM_LIBRARIES.search(file)):
-            return re.search(r"^(void |bool )?coracle::", frame.name()) is not None
-        frame = frame.older()
+    with host.frames_of(thread) as frames:
+        for index, frame in enumerate(itertools.islice(frames, _MOST_FRAMES)):
+            if index == 0 and not re.search("syscall|futex|wait|poll|sleep", frame.name):
+                return False  # it may be on its way back to the program
+            if frame.name and not (frame.library and memory.SYSTEM_LIBRARIES.search(frame.library)):
+                return re.search(r"^(void |bool )?coracle::", frame.name) is not None
     return False
 
 
 def _running_on(thread, coroutines):
     """(address of the instruction, coroutine, whether it is in an await_suspend()) of each on the thread, innermost first."""
-    return _on_thread(thread, lambda innermost: _running_from(innermost, coroutines))
-
-
-def _running_from(frame, coroutines):
     found, is_suspending = [], False
-    for _ in range(_MOST_FRAMES):
-        if frame is None:
-            break
-        is_suspending = is_suspending or "await_suspend" in (frame.name() or "")
-        if frame.type() != gdb.INLINE_FRAME:
-            address = frame.pc() - (0 if frame.level() == 0 else 1)
-            coroutine = _coroutine_of(frame, address, coroutines)
+    with host.frames_of(thread) as frames:
+        for frame in itertools.islice(frames, _MOST_FRAMES):
+            is_suspending = is_suspending or "await_suspend" in frame.name
+            coroutine = _coroutine_of(frame, coroutines) if not frame.is_inlined else None
             if coroutine is not None:
-                found.append((address, coroutine, is_suspending))
+                found.append((frame.address, coroutine, is_suspending))
                 is_suspending = False
-        try:
-            frame = frame.older()
-        except gdb.error:
-            break
     return found
 
 
-def _coroutine_of(frame, address, coroutines):
+def _coroutine_of(frame, coroutines):
     """The coroutine whose body the machine's frame runs: a register that it saves, or its stack, has the address."""
-    text = gdb.execute(f"info symbol {address:#x}", to_string=True)
-    match = re.match(r"(.*?)( \[clone \.cold\])?( \+ \d+)? in section ", text, re.S)
-    symbol = match.group(1) if match else ""
+    symbol = (names.symbol_around(frame.address) or "").removesuffix(" [clone .cold]")
     if not names.of_coroutine(symbol):
         return None
     for register in ("rbx", "rbp", "r12", "r13", "r14", "r15", "rdi"):
-        found = coroutines.get(int(frame.read_register(register)) & (2**64 - 1))
+        found = coroutines.get(frame.register(register))
         if found is not None and names.symbol_at(found.function.address) == symbol:
             return found
-    pointer = int(frame.read_register("rsp")) & (2**64 - 1)
+    pointer = frame.register("rsp")
     for slot in range(pointer, pointer + 2048, 8):
         found = coroutines.get(memory.word(slot))
         if found is not None and names.symbol_at(found.function.address) == symbol:

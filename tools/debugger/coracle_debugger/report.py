@@ -3,7 +3,7 @@ import collections
 import itertools
 import re
 
-from . import names, waits
+from . import host, names, waits
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
@@ -115,11 +115,15 @@ class Listing:
     def look_of(self, coroutine):
         """Equal for trees that look the same."""
         if coroutine not in self._looks:
-            for each in reversed(list(waits.below(coroutine))) if coroutine.children else [coroutine]:  # those below first
+            tree = [coroutine]
+            for each in tree:
+                tree.extend(each.children)
+            for each in reversed(tree):  # those below first
                 wait = each.waits[0] if each.waits else None
                 look = (each.function.address, each.state, each.runs_at, wait and (wait.operation.name, wait.object),
                         each.via and each.via.spawned_at(),
-                        tuple(sorted({self._looks[child] for child in each.children})) if each.children else ())
+                        tuple(sorted({self._looks[child] for child in each.children})) if len(each.children) > 1
+                        else each.children and self._looks[each.children[0]])
                 self._looks[each] = self._numbers.setdefault(look, len(self._numbers))
         return self._looks[coroutine]
 
@@ -150,8 +154,8 @@ class Listing:
 def empty_text(snapshot):
     """Why no coroutine was found."""
     if not snapshot.functions:
-        return ("no coroutine was found. If the program has some, its symbols are missing: load them with `symbol-file` "
-                "or `add-symbol-file`.\n")
+        return ("no coroutine was found. If the program has some, its symbols are missing: load them with "
+                f"{host.LOADING_SYMBOLS}.\n")
     return "no coroutine is suspended or runs.\n"
 
 

@@ -5,9 +5,7 @@ x86-64 only; elsewhere, and where an instruction is unknown, the place stays unk
 """
 import re
 
-import gdb
-
-from . import memory
+from . import host, memory
 
 _WIDE = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp"] + [f"r{n}" for n in range(8, 16)]
 _REGISTERS = {name: (name, 8) for name in _WIDE}
@@ -148,8 +146,8 @@ def _step(machine, name, operands):
         machine.put("%rax" if size == 4 else "%eax", size * 2, _signed(value, size), tainted)
         return True
     match = re.fullmatch(r"mov([sz])([bwl])([wlq])", name)
-    if match or name in ("movslq", "movabs"):
-        if name == "movabs":
+    if match or name in ("movslq", "movabs", "movabsq"):
+        if name.startswith("movabs"):
             return machine.put(operands[1], 8, *machine.get(operands[0], 8))
         size = _SIZES[match.group(2)]
         value, tainted = machine.get(operands[0], size)
@@ -159,7 +157,7 @@ def _step(machine, name, operands):
     if re.fullmatch(r"mov[bwlq]?", name):
         size = _size_of(name, operands, "mov")
         return machine.put(operands[1], size, *machine.get(operands[0], size))
-    if name == "lea":
+    if re.fullmatch("lea[wlq]?", name):
         return machine.put(operands[1], _size_of(name, operands, "lea"), *machine.address(operands[0]))
     for kind in ("cmp", "test", "bt"):
         if re.fullmatch(kind + "[bwlq]?", name):
@@ -189,18 +187,10 @@ def _step(machine, name, operands):
 
 def find(function, frame, state_at, state_size, state):
     """The address at which `function` would continue the frame in that state, or None."""
-    architecture = gdb.selected_inferior().architecture()
-    if not architecture.name().startswith("i386:x86-64"):
-        return None
-    flavor = gdb.parameter("disassembly-flavor")
-    gdb.execute("set disassembly-flavor att", to_string=True)
-    try:
-        return _follow(architecture, _Machine(function, frame, state_at, state_size, state))
-    finally:
-        gdb.execute(f"set disassembly-flavor {flavor}", to_string=True)
+    return _follow(_Machine(function, frame, state_at, state_size, state)) if host.is_x86_64() else None
 
 
-def _follow(architecture, machine):
+def _follow(machine):
     """The target of the last jump that depends on the state."""
     found, behind = None, 0
     for _ in range(_MOST_STEPS):
@@ -209,9 +199,9 @@ def _follow(architecture, machine):
             if behind > _MOST_STEPS_BEHIND:
                 break
         try:
-            instruction = architecture.disassemble(machine.pc)[0]
-            machine.next = machine.pc + instruction["length"]
-            words = re.sub(r"\s*[#<].*", "", instruction["asm"]).split(None, 1)
+            instruction = host.disassemble(machine.pc)[0]
+            machine.next = machine.pc + instruction.size
+            words = re.sub(r"\s*[#<].*", "", instruction.text).split(None, 1)
             while words and words[0] in ("notrack", "bnd", "repz", "cs") and len(words) > 1:
                 words = words[1].split(None, 1)
             name, operands = words[0], _split(words[1].replace(" ", "")) if len(words) > 1 else []
@@ -233,6 +223,6 @@ def _follow(architecture, machine):
                 break
             else:
                 machine.pc = machine.next
-        except (Unknown, gdb.MemoryError, KeyError, ValueError, IndexError):
+        except (Unknown, host.Unreadable, KeyError, ValueError, IndexError):
             break
     return found
