@@ -1,7 +1,9 @@
 // tests/unit/stopped_quietly_test.cpp -- the waits that a stop request ends without a throw, each as a loser.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/single_flight.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -9,17 +11,20 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/io/io_result.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/stream_descriptor.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <utility>
 #include <vector>
 
 #include "../support/counted_throws.hpp"
+#include "connected_sockets.hpp"
 
 namespace {
 using coracle::async_manual_reset_event;
 using coracle::sync_wait;
-using coracle::task;
 using coracle::when_any;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
@@ -110,5 +115,91 @@ TEST_CASE("stopped quietly: single_flight, its last caller and one of several" *
   CHECK(throws_of_loser([&] { return when_any(call(), call()); }) == 0);
   CHECK_FALSE(landed);
   CHECK_FALSE(handled);
+}
+
+/// As throws_of_loser(), on an io_service; the winner takes a turn of it first.
+template <class Make>
+int throws_of_loser_on(io_service& io, Make make) {
+  lifetimes log;
+  bool handled = false;
+  const auto winner = [&]() -> task<int> {
+    co_await io.schedule();
+    co_return 1;
+  };
+  const int thrown = throws_of([&] { io.run(lose(make, winner, log, handled)); });
+  const int at_once = throws_of([&] { io.run(lose(make, &give, log, handled)); });
+  CHECK(log.destroyed == std::vector{1, 1});
+  CHECK(handled == (thrown + at_once != 0));
+  return thrown + at_once;
+}
+
+TEST_CASE("stopped quietly: a timer of an io_service" * doctest::skip(!counts_throws)) {
+  using namespace std::chrono_literals;
+  io_service io;
+  CHECK(throws_of_loser_on(io, [&] { return io.schedule_after(1h); }) == 0);
+  // On its own executor: delivered there.
+  const auto never_before = [&](auto work) -> task<> {
+    stop_source source;
+    source.request_stop(coracle::stop_reason::lost_race);
+    co_await coracle::with_stop(coracle::as_outcome(std::move(work)), source.get_token());
+  };
+  const auto waits = [&]() -> task<> { co_await io.schedule_after(1h); };
+  CHECK(throws_of([&] { sync_wait(never_before(waits())); }) == 0);
+  CHECK(throws_of([&] { io.run(never_before(waits())); }) == 0);
+}
+
+TEST_CASE("stopped quietly: what waits for a socket or a pipe" * doctest::skip(!counts_throws)) {
+  io_service io;
+  pair ends = connected(io);
+  socket listener = listening(io), udp = socket::create_udpv4(io);
+  udp.bind(any_port);
+  char byte = 0;
+  int pipes[2];
+  REQUIRE(::pipe(pipes) == 0);
+  coracle::stream_descriptor pipe(io, pipes[0]);
+  const coracle::owned_descriptor other(pipes[1]);
+  CHECK(throws_of_loser_on(io, [&] { return ends.server.recv(&byte, 1); }) == 0);
+  CHECK(throws_of_loser_on(io, [&] { return ends.server.recv_exactly(&byte, 1); }) == 0);
+  CHECK(throws_of_loser_on(io, [&] { return listener.accept(); }) == 0);
+  CHECK(throws_of_loser_on(io, [&] { return udp.recv_from(&byte, 1); }) == 0);
+  CHECK(throws_of_loser_on(io, [&] { return pipe.wait_readable(); }) == 0);
+  CHECK(throws_of_loser_on(io, [&] { return pipe.read_some(&byte, 1); }) == 0);
+  // The descriptors are as good as before.
+  io.run([&]() -> task<> {
+    co_await send_all(ends.client, "x");
+    CHECK(co_await ends.server.recv(&byte, 1) == 1);
+  }());
+}
+
+TEST_CASE("stopped quietly: I/O with a token of its own throws, and as_io_result() continues" *
+          doctest::skip(!counts_throws)) {
+  io_service io;
+  pair ends = connected(io);
+  char byte = 0;
+  stop_source source;
+  bool handled = false;
+  const auto with_token = [&]() -> task<> {
+    try {
+      co_await ends.server.recv(&byte, 1, source.get_token());
+    } catch (const operation_cancelled&) {
+      handled = true;
+    }
+  };
+  const auto stops = [&]() -> task<> {
+    co_await io.schedule();
+    source.request_stop();
+  };
+  const auto both = [&]() -> task<> { co_await coracle::when_all(with_token(), stops()); };
+  CHECK(throws_of([&] { static_cast<void>(io.run(coracle::as_outcome(both()))); }) == 1);
+  CHECK(handled);
+
+  std::error_code seen;
+  const auto looks = [&]() -> task<> {
+    const auto received = co_await coracle::as_io_result(ends.server.recv(&byte, 1));
+    if (!received) seen = received.error();
+  };
+  const auto race = [&]() -> task<> { co_await when_any(looks(), give()); };
+  CHECK(throws_of([&] { io.run(race()); }) == 0);
+  CHECK(seen == std::errc::operation_canceled);
 }
 }  // namespace
