@@ -6,16 +6,20 @@
 #include <chrono>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/single_flight.hpp>
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/shared_task.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/core/yield.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
+#include <coracle/testing/manual_scheduler.hpp>
 #include <utility>
 #include <vector>
 
@@ -201,5 +205,35 @@ TEST_CASE("stopped quietly: I/O with a token of its own throws, and as_io_result
   const auto race = [&]() -> task<> { co_await when_any(looks(), give()); };
   CHECK(throws_of([&] { io.run(race()); }) == 0);
   CHECK(seen == std::errc::operation_canceled);
+}
+
+TEST_CASE("stopped quietly: a task that would go to an executor once stop is requested" *
+          doctest::skip(!counts_throws)) {
+  coracle::static_thread_pool pool{1};
+  coracle::testing::manual_scheduler manual;
+  const auto stop_before = [&](auto hop) {
+    lifetimes log;
+    bool handled = false;
+    stop_source source;
+    source.request_stop();
+    const auto races = [&]() -> task<> {
+      const coracle::scheduler_ref here = coracle::current_scheduler();
+      const auto makes = [&] { return hop(here); };
+      auto work = coracle::as_outcome(around(log, handled, makes));
+      const auto end = co_await coracle::with_stop(std::move(work), source.get_token());
+      CHECK(end.reason() == coracle::stop_reason::requested);
+    };
+    int thrown = throws_of([&] { sync_wait(races()); });
+    thrown += throws_of([&] { sync_wait(coracle::schedule_on(races(), pool)); });
+    CHECK(log.destroyed == std::vector{1, 1});
+    CHECK(handled == (thrown != 0));
+    return thrown;
+  };
+  using coracle::scheduler_ref;
+  CHECK(stop_before([&](scheduler_ref) { return pool.schedule(); }) == 0);
+  CHECK(stop_before([&](scheduler_ref) { return manual.schedule(); }) == 0);
+  CHECK(stop_before([&](scheduler_ref here) { return here.schedule(); }) == 0);
+  CHECK(stop_before([&](scheduler_ref) { return coracle::this_task::yield(); }) == 0);
+  CHECK(stop_before([&](scheduler_ref) { return coracle::schedule_on(give(), pool); }) == 0);
 }
 }  // namespace
