@@ -56,12 +56,6 @@ class outcome_or_environment {
   CORACLE_COLD() void drop_error() noexcept {
     if (stopped_for() == stop_reason::none) error_.~exception_ptr();
   }
-  /// Rethrows the error and keeps it. Requires: there is one.
-  [[noreturn]] void rethrow_error() const {
-    if (const stop_reason why = stopped_for(); why != stop_reason::none) throw_cancelled(why);
-    const std::exception_ptr error(error_);
-    rethrow(error);
-  }
 
  private:
   union {
