@@ -141,16 +141,17 @@ thread_state& this_thread() noexcept {
   testing::model::model_engine* const here = testing::engine_or_null();
   return here ? here->state_of_thread() : outside;
 }
-inline namespace CORACLE_FRAME_LINKS() {
-frame_cache& this_thread_frames() noexcept {
-  static frame_cache outside;
-  testing::model::model_engine* const here = testing::engine_or_null();
-  return here ? here->frames_of_thread() : outside;
-}
-}  // namespace CORACLE_FRAME_LINKS()
 void fail_in_model(const char* message) noexcept {
   if (testing::model::model_engine* const here = testing::engine_or_null()) {
     here->fail(message);
   }
 }
 }  // namespace coracle::detail
+
+namespace coracle {
+detail::frame_cache& detail::this_thread_frames() noexcept {
+  static frame_cache outside;
+  testing::model::model_engine* const here = testing::engine_or_null();
+  return here ? here->frames_of_thread() : outside;
+}
+}  // namespace coracle

@@ -3,7 +3,6 @@
 #pragma once
 #include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/operation_cancelled.hpp>
-#include <coracle/core/result.hpp>
 #include <cstdint>
 
 namespace coracle::detail {
@@ -44,16 +43,4 @@ struct task_frame {
   };
   task_parent parent;
 };
-
-#if CORACLE_EXCEPTIONS()
-/// Rethrows the error of a task and keeps it, or throws that it was stopped. Requires: one of the two. Not
-/// [[noreturn]]: rethrow_stored().
-CORACLE_COLD() void rethrow_error_of(const task_frame& body);
-#else
-CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow_error_of(const task_frame& body) {
-  if (const stop_reason why = stopped_outcome::reason(body.outcome); why != stop_reason::none)
-    throw_cancelled(why);
-  rethrow(nullptr);
-}
-#endif
 }  // namespace coracle::detail
