@@ -50,6 +50,18 @@ MUTANTS = [
     ("core/detail/stoppable_wait.hpp", "stopped", "a wait that was stopped on the way into the queue throws",
      "    return Ends && node_.progress() == queued_waiter::cancelled &&\n           end_refused(node_, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());\n",
      "    return false;\n"),
+    ("src/core/stopped_tasks.cpp", "forked", "the walk up ends at a forked child",
+     "      if (!parent) break;\n", "      break;\n"),
+    ("compose/single_flight.hpp", "stopped", "the work of a flight is stopped before it is known for whom",
+     "    awaited_by_ = last_caller;\n    source.request_stop(why);\n",
+     "    source.request_stop(why);\n    awaited_by_ = last_caller;\n"),
+    ("io/detail/event_wait.hpp", "io_loop", "a task is ended while its stop listener may run",
+     "    if (!end_) return false;\n    remove();\n", "    if (!end_) return false;\n"),
+    ("src/io/io_service.cpp", "io_loop", "a timer is cancelled before it is known why",
+     "  mine.note_stop(mine, &is_over);\n  detail::io_loop& loop = *mine.service_.loop_;\n"
+     "  if (loop.remove(mine)) loop.finish(mine);\n",
+     "  detail::io_loop& loop = *mine.service_.loop_;\n  if (loop.remove(mine)) loop.finish(mine);\n"
+     "  mine.note_stop(mine, &is_over);\n"),
     ("src/core/stop_state.cpp", "stop", "remove() does not wait for the callback that runs",
      "  if (waits) waits_for_it_ = &returned;\n  unlock();\n  if (waits) returned.wait();\n",
      "  static_cast<void>(waits);\n  unlock();\n"),

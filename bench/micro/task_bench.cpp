@@ -1,14 +1,17 @@
-// bench/micro/task_bench.cpp -- awaiting a child that completes immediately, and sync_wait.
+// bench/micro/task_bench.cpp -- awaiting a child that completes immediately, or throws; and sync_wait.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
+#include <exception>
 
 #include "floor_task.hpp"
 #include "measure.hpp"
 
 namespace {
+using coracle::task;
 using coracle_bench::measure;
 using coracle_bench::measure_each;
+using coracle_bench::need;
 
 // The same programs for coracle::task and for the floor.
 template <template <class> class Task>
@@ -110,6 +113,46 @@ void floor_call(benchmark::State& state) {
   });
 }
 
+// ---- an exception ----
+
+constexpr int frames_to_leave = 20;
+[[gnu::noinline]] task<long> throw_below(int depth) {
+  if (depth == 0) throw depth;
+  co_return 1 + co_await throw_below(depth - 1);
+}
+/// An exception that leaves 20 tasks, for each of them.
+void exception_through_tasks(benchmark::State& state) {
+  measure_each(state, 1'000, frames_to_leave, [](long n) {
+    for (long i = 0; i != n; ++i) {
+      try {
+        need(coracle::sync_wait(throw_below(frames_to_leave - 1)));
+      } catch (int) {
+      }
+    }
+  });
+}
+/// Caught, kept and thrown again as often, in a function that does nothing else.
+[[gnu::noinline]] void catch_again(std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (...) {
+    error = std::current_exception();
+  }
+}
+void floor_exception_through_tasks(benchmark::State& state) {
+  measure_each(state, 1'000, frames_to_leave, [](long n) {
+    for (long i = 0; i != n; ++i) {
+      std::exception_ptr error;
+      try {
+        throw static_cast<int>(i);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      for (int frame = 0; frame != frames_to_leave; ++frame) catch_again(error);
+    }
+  });
+}
+
 CORACLE_BENCH(await_opaque);
 CORACLE_BENCH(floor_await_opaque);
 CORACLE_BENCH(await_inline);
@@ -123,4 +166,6 @@ CORACLE_BENCH(floor_chain_10);
 CORACLE_BENCH(sync_wait_round_trip);
 CORACLE_BENCH(floor_sync_wait_round_trip);
 CORACLE_BENCH(floor_call);
+CORACLE_BENCH(exception_through_tasks);
+CORACLE_BENCH(floor_exception_through_tasks);
 }  // namespace

@@ -27,7 +27,12 @@ class walk_up {
 
  private:
   void go_to(task_above above) noexcept {
-    while (!above.is_told()) above = task_above(above.task());
+    for (;;) {
+      while (!above.is_told()) above = task_above(above.task());
+      const task_frame* const parent = above.forked_by();
+      if (!parent) break;
+      above = task_above(*parent);
+    }
     here_ = above.shared();
   }
 

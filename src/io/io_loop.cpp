@@ -198,12 +198,14 @@ void io_loop::end(io_run& caller) noexcept {
 }
 
 void io_loop::deliver(ready item) {
-  if (item.scheduled) {
-    resume(item.scheduled->handle);
-  } else if (item.event->home == &service_) {
-    resume(item.event->handle);
+  if (item.scheduled) return resume(item.scheduled->handle);
+  io_event& event = *item.event;
+  if (io_event::stopped* const is_over = event.to_call()) [[unlikely]]
+    is_over(event);
+  if (event.home == &service_) {
+    resume(event.handle);
   } else {
-    item.event->wake();
+    event.wake();
   }
 }
 

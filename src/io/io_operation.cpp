@@ -10,15 +10,19 @@
 #include "system_call.hpp"
 
 namespace coracle::detail {
-bool io_operation::start(std::coroutine_handle<> self, const environment* inherited) noexcept {
+bool io_operation::start(std::coroutine_handle<> self, const environment* inherited,
+                         end_of_task* end) noexcept {
   CORACLE_REQUIRE(record,
                   "an operation was awaited on a file or socket that is closed: keep it open until its "
                   "operations have ended");
   suspend(self);
-  if (!begin_wait(inherited)) {
+  if (!begin_wait(inherited, end)) {
     result = -ECANCELED;
+    if (end_if_cancelled()) return true;
   } else if (record->backend->submit(*this)) {
     others_have_run();
+    return true;
+  } else if (result == -ECANCELED && end_if_cancelled()) {
     return true;
   } else if (goes_behind_others()) {
     return true;
@@ -63,8 +67,18 @@ std::int64_t io_operation::take_result(const char* what) {
 
 void io_operation::stopped(stop_listener& self) noexcept {
   auto& mine = static_cast<io_operation&>(self);
-  mine.note_stop();
+  mine.note_stop(mine, &is_over);
   mine.record->backend->cancel(mine);
+}
+void io_operation::is_over(io_event& self) noexcept {
+  auto& mine = static_cast<io_operation&>(static_cast<io_request&>(self));
+  if (mine.result == -ECANCELED) static_cast<void>(mine.end_task(mine.handle));
+}
+/// For an operation that was cancelled before it waited. Returns true if its coroutine is ended.
+bool io_operation::end_if_cancelled() noexcept {
+  if (!end_task(handle)) return false;
+  resume_on_return(handle);
+  return true;
 }
 
 void io_operation::withdraw() noexcept {

@@ -38,15 +38,16 @@ bool io_service::is_stop_requested() const noexcept { return loop_->stopped(); }
 void io_service::notify_work_started() noexcept { loop_->work_started(); }
 void io_service::notify_work_finished() noexcept { loop_->work_finished(); }
 
-void io_service::timed_schedule_operation::start(std::coroutine_handle<> self,
-                                                 const environment* inherited) noexcept {
+void io_service::timed_schedule_operation::start(std::coroutine_handle<> self, const environment* inherited,
+                                                 detail::end_of_task* end) noexcept {
   handle = self;
   home = &service_;
-  if (begin_wait(inherited)) {
+  if (begin_wait(inherited, end)) {
     if (service_.loop_->start(*this, time_)) return;
   } else {
     progress = timer::state::removed;
   }
+  if (progress == timer::state::removed) static_cast<void>(end_task(self));
   does_not_suspend();
   suspend(self);  // here, not on the io_service
   wake();
@@ -65,9 +66,14 @@ void io_service::timed_schedule_operation::due(detail::timer& self) noexcept {
 /// Either this or due() removes the timer; whichever does passes the coroutine to the loop.
 void io_service::timed_schedule_operation::stopped(detail::stop_listener& self) noexcept {
   auto& mine = static_cast<timed_schedule_operation&>(self);
-  mine.note_stop();
+  mine.note_stop(mine, &is_over);
   detail::io_loop& loop = *mine.service_.loop_;
   if (loop.remove(mine)) loop.finish(mine);
+}
+
+void io_service::timed_schedule_operation::is_over(detail::io_event& self) noexcept {
+  auto& mine = static_cast<timed_schedule_operation&>(static_cast<detail::io_timer&>(self));
+  if (mine.progress == timer::state::removed) static_cast<void>(mine.end_task(mine.handle));
 }
 
 void io_service::timed_schedule_operation::withdraw() noexcept {

@@ -3,6 +3,8 @@
 #include "../../src/io/io_loop.cpp"  // NOLINT: no library for the checker has them
 
 #include <coracle/base/park.hpp>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/io/io_service.hpp>
 #include <cstdlib>
 #include <memory>
@@ -477,6 +479,59 @@ void stop_against_timer() {
   at.io.process_pending_events();
   model_expect(ends == 1, "once");
 }
+/// A task that is destroyed where it waits, unless the timer fires first.
+struct timed_end {
+  plain_int destroyed = 0, handled = 0, ends = 0;
+};
+struct counts_destruction {
+  explicit counts_destruction(timed_end& its_end) noexcept : end(its_end) {}
+  counts_destruction(const counts_destruction&) = delete;
+  counts_destruction& operator=(const counts_destruction&) = delete;
+  ~counts_destruction() { ++end.destroyed; }
+  timed_end& end;
+};
+detached wait_quietly(place& at, coracle::stop_token token, timed_end& end) {
+  const auto waits = [&]() -> coracle::task<> {
+    const counts_destruction local(end);
+    try {
+      co_await at.io.schedule_at(time_point{5s});
+    } catch (const coracle::operation_cancelled&) {
+      ++end.handled;
+      throw;
+    }
+  };
+  co_await coracle::with_stop(coracle::as_outcome(waits()), std::move(token));
+  ++end.ends;
+}
+void expect_quiet(const timed_end& end) {
+  model_expect(end.ends == 1 && end.destroyed == 1 && end.handled == 0, "once, without a throw");
+}
+void quiet_stop_against_timer() {
+  place at;
+  coracle::stop_source source;
+  timed_end end;
+  wait_quietly(at, source.get_token(), end);
+  model_thread stopper{[&] { source.request_stop(); }};
+  model_thread clock{[&] {
+    at.system.time.store(9, order::relaxed);
+    at.system.backend->ring();
+  }};
+  at.io.process_one_event();
+  stopper.join();
+  clock.join();
+  at.io.process_pending_events();
+  expect_quiet(end);
+}
+void quiet_stop_against_start() {
+  place at;
+  coracle::stop_source source;
+  timed_end end;
+  model_thread stopper{[&] { source.request_stop(); }};
+  wait_quietly(at, source.get_token(), end);
+  stopper.join();
+  at.io.process_pending_events();
+  expect_quiet(end);
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -506,5 +561,7 @@ int main(int argc, char** argv) {
   run.check("io_service: two timers in turn", 4, two_timers_in_turn);
   run.check("io_service: more events than one poll allows", run.all, more_than_one_poll_allows);
   run.check("io_service: stop against a timer", 4, stop_against_timer);
+  run.check("io_service: stop of a task against its timer", 3, quiet_stop_against_timer);
+  run.check("io_service: stop of a task against the start of its timer", run.all, quiet_stop_against_start);
   return run.finish();
 }

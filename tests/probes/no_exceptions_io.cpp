@@ -98,6 +98,19 @@ void losers_of_a_race_end() {
     expect(second.index() == 1, "an operation in as_io_result() loses a race");
     const auto third = co_await coracle::stop_after(as_io_result(listener.accept()), 1ms);
     expect(third.error() == std::errc::operation_canceled, "an operation is timed out");
+    bool went_on = false;
+    const auto plain = [&]() -> task<> {
+      static_cast<void>(co_await listener.accept());
+      went_on = true;
+    };
+    const auto fourth = co_await coracle::when_any(plain(), io.schedule_after(1ms));
+    expect(fourth.index() == 1 && !went_on, "a task that waits for an operation loses a race");
+    const auto timed = [&]() -> task<> {
+      co_await io.schedule_after(1h);
+      went_on = true;
+    };
+    const auto end = co_await coracle::as_outcome(coracle::stop_after(timed(), 1ms));
+    expect(end.is_cancelled() && !went_on, "a task that waits for a timer is timed out");
   };
   io.run(race());
 }

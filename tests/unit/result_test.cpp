@@ -98,6 +98,27 @@ TEST_CASE("outcome: throws its exception each time it is asked, and gives it out
   CHECK_THROWS_AS(copy.get(), int);
 }
 
+TEST_CASE("outcome: an exception that it has thrown is destroyed once, with the last that refers to it") {
+  lifetimes log;
+  struct error {
+    lifetime_probe probe;
+  };
+  {
+    outcome<int> end;
+    try {
+      throw error{lifetime_probe(log, 1)};
+    } catch (...) {
+      end.emplace_current_exception();
+    }
+    const auto before = log.destroyed.size();  // what was thrown may be a copy
+    for (int i = 0; i != 3; ++i) CHECK_THROWS_AS(static_cast<void>(end.get()), error);
+    CHECK(end.has_error());
+    CHECK(log.alive == 1);
+    CHECK(log.destroyed.size() == before);
+  }
+  CHECK(log.alive == 0);
+}
+
 TEST_CASE("outcome: cancelled is neither a value nor an error, and get() throws it with its reason") {
   outcome<std::string> end;
   CHECK_FALSE(end.is_cancelled());

@@ -1,6 +1,7 @@
 // tests/unit/simulated_filesystem_test.cpp -- paths of a simulated host do what those of the system do, until it crashes.
 // SPDX-License-Identifier: MIT
 #include <chrono>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <set>
@@ -83,5 +84,29 @@ TEST_CASE(
   }
   CHECK(atomically == std::set<std::string>{"new", "old"});
   CHECK(plainly.contains("broken"));
+}
+/// The name that the next write_atomically() of d/a gives its other file.
+std::string next_replacement() {
+  std::string name = "d/" + coracle::detail::replacement_name("d/a");
+  const std::size_t number = name.rfind('.') + 1;
+  const auto next = std::stoul(name.substr(number)) + 1;
+  return name.replace(number, name.npos, std::to_string(next));
+}
+
+TEST_CASE("simulated filesystem: a write_atomically that loses a race leaves nothing else behind") {
+  std::set<std::string> left;
+  for (std::uint64_t seed = 0; seed != 100; ++seed) {
+    service_under_test here(seed);
+    here.write_text("d/a", "old");
+    const std::string other = next_replacement();
+    const auto race = [&]() -> task<> {
+      co_await coracle::when_any(fs::write_atomically(here.io, "d/a", "new"),
+                                 here.io.schedule_after(std::chrono::microseconds{seed * 400}));
+    };
+    here.io.run(race());
+    left.insert(here.text_of("d/a"));
+    CHECK(here.text_of(other) == "none");
+  }
+  CHECK(left == std::set<std::string>{"new", "old"});
 }
 }  // namespace

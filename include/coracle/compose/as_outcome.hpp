@@ -96,6 +96,10 @@ class [[nodiscard]] passing_operation : public ended_work<passing_operation<Awai
   awaiting_frame above(stop_reason) const noexcept { return {this->suspended(), awaiting_frame::kind::task}; }
   outcome<await_result_t<Awaitable>> await_resume() { return this->finished().take_outcome(); }
 };
+template <work Work>
+auto passing(Work&& work) {
+  return passing_operation<work_t<Work>>(as_awaitable(static_cast<Work&&>(work)));
+}
 
 template <class Awaitable>
 class [[nodiscard("throwing does nothing until it is awaited")]] throwing_operation

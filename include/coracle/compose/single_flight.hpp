@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/small_mutex.hpp>
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/detail/parent_of_children.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -26,7 +27,8 @@ namespace coracle {
 /// Cancellation  a stopped caller leaves immediately, and the work continues for the others. When the last
 ///               one is stopped, so is the work, for the same reason, and that caller leaves once the work
 ///               has ended: no work outlives its callers. A call with that key meanwhile starts the work
-///               anew. The work inherits nothing from the callers: no stop token, deadline or values.
+///               anew. The work inherits nothing from the callers: no stop token, deadline or values. It
+///               ends without an exception if its last caller does: docs/cancellation.md.
 /// Exceptions    those of the work, thrown to all callers, the same object; std::bad_alloc.
 /// Threads       run() from any thread. The single_flight must outlive all calls. Copies of the result are
 ///               made from one object on several threads at once. The key's hash and comparison run under a
@@ -68,6 +70,10 @@ class single_flight {
   task<T> board(Key key, Work work);
   template <class Work>
   static task<> carry_out(flight& mine, Work work);
+  /// Returns why the wait was stopped, or none. Its only error: allocation of the stop state failed.
+  static stop_reason stop_of(const outcome<void>& wait) noexcept {
+    return wait.has_error() ? stop_reason::out_of_memory : wait.reason();
+  }
 
   detail::small_mutex mutex_;
   std::unordered_map<Key, detail::plain<flight*>, Hash, Equal>
@@ -79,14 +85,17 @@ class single_flight {
 /// has left.
 //
 // The result belongs to the work until `ended` is set, then to all callers, which share it. The work's task
-// belongs to the first caller until it is started.
+// belongs to the first caller until it is started. `awaited_by_` belongs to the last caller until it requests
+// stop, and then to the walks of those that are stopped: each has seen the request. They go on to that caller,
+// which is suspended until `ended` is set, or about to be: its parent does not change.
 template <class Key, class T, class Hash, class Equal>
-class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame,
+class single_flight<Key, T, Hash, Equal>::flight : public detail::shared_frame,
                                                    public detail::recycled_memory {
  public:
   flight(single_flight& owner, const Key& key)
-      : detail::callback_frame(&work_ended, &inherited_), owner_(owner), key_(key) {
+      : detail::shared_frame(&work_ended, &functions), owner_(owner), key_(key) {
     inherited_.stop = source.get_token();
+    promise().set_environment(&inherited_);
   }
 
   /// Ends the work: later callers start a new flight. The last caller may destroy this.
@@ -102,16 +111,31 @@ class single_flight<Key, T, Hash, Equal>::flight : public detail::callback_frame
     const auto found = owner_.flights_.find(key_);
     if (found != owner_.flights_.end() && found->second == this) owner_.flights_.erase(found);
   }
+  /// Stops the work on behalf of the last caller, which then joins it.
+  void stop_for(detail::awaiting_frame last_caller, stop_reason why) noexcept {
+    awaited_by_ = last_caller;
+    source.request_stop(why);
+  }
 
   async_manual_reset_event ended;
-  stop_source source;
   task<> work;
   outcome<T> result;
   detail::plain<std::size_t> callers = 1;  // the owner's mutex_
 
  private:
-  static void work_ended(detail::callback_frame* self) { static_cast<flight*>(self)->land(); }
+  static void work_ended(detail::basic_callback_frame<detail::shared_promise>* self) {
+    static_cast<flight&>(static_cast<detail::shared_frame&>(*self)).land();
+  }
+  /// The work itself may be stopped by a request of its own: then an exception is seen.
+  static detail::awaiting_frame above(detail::shared_promise& self, stop_reason why) noexcept {
+    auto& mine = static_cast<flight&>(detail::shared_frame::from(self));
+    return mine.inherited_.stop.reason() == why ? mine.awaited_by_ : detail::awaiting_frame();
+  }
+  static constexpr detail::shared_promise::functions functions{&detail::shared_promise::ignore_failure,
+                                                               &above};
 
+  stop_source source;
+  detail::awaiting_frame awaited_by_;
   single_flight& owner_;
   Key key_;
   environment inherited_;
@@ -147,7 +171,7 @@ class single_flight<Key, T, Hash, Equal>::passenger {
   [[nodiscard]] flight& its_flight() const noexcept { return *flight_; }
   [[nodiscard]] bool is_first() const noexcept { return is_first_; }
   /// Returns true if it was the last caller: the work is then stopped, and the caller must join it.
-  [[nodiscard]] bool give_up(stop_reason why) noexcept {
+  [[nodiscard]] bool give_up(detail::awaiting_frame caller, stop_reason why) noexcept {
     {
       const detail::small_mutex_lock locked{owner_.mutex_};
       if (flight_->callers != 1) {
@@ -157,7 +181,7 @@ class single_flight<Key, T, Hash, Equal>::passenger {
       }
       flight_->take_off_the_board();
     }
-    flight_->source.request_stop(why);
+    flight_->stop_for(caller, why);
     return true;
   }
 
@@ -195,6 +219,7 @@ class single_flight<Key, T, Hash, Equal>::start_operation {
     detail::suspend_into(work, started.handle());
     return transfer_to(caller);
   }
+  [[nodiscard]] stop_reason await_cancelled() noexcept { return wait_.await_cancelled(); }
   void await_resume() { wait_.await_resume(); }
 
  private:
@@ -207,11 +232,13 @@ template <class Key, class T, class Hash, class Equal>
 template <class Work>
 task<> single_flight<Key, T, Hash, Equal>::carry_out(flight& mine, Work work) {
   CORACLE_TRY() {
-    if constexpr (std::is_void_v<T>) {
-      co_await throwing(work());
+    auto end = co_await detail::passing(work());
+    if (!end.has_value()) {
+      detail::copy_failure(end, mine.result);
+    } else if constexpr (std::is_void_v<T>) {
       mine.result.emplace();
     } else {
-      mine.result.emplace(co_await throwing(work()));
+      mine.result.emplace(std::move(end).get());
     }
   }
   CORACLE_CATCH_ALL() { mine.result.emplace_current_exception(); }
@@ -220,31 +247,28 @@ task<> single_flight<Key, T, Hash, Equal>::carry_out(flight& mine, Work work) {
 template <class Key, class T, class Hash, class Equal>
 template <class Work>
 task<T> single_flight<Key, T, Hash, Equal>::board(Key key, Work work) {
-  co_await this_task::throw_if_stopped();
+  const detail::parent_of_children above = co_await detail::parent_of_children();
+  if (const stop_reason why = above.inherited().stop.reason(); why != stop_reason::none)
+    co_await detail::ends_as_stopped(why);
   passenger me{*this, key};
   flight& mine = me.its_flight();
   stop_reason why = stop_reason::none;
-  CORACLE_TRY() {
-    if (me.is_first()) {
-      CORACLE_TRY() { mine.work = carry_out<Work>(mine, std::move(work)); }
-      CORACLE_CATCH_ALL() {
-        mine.result.emplace_current_exception();
-        mine.land();
-      }
-      if (mine.work) co_await throwing(start_operation{mine});
-    } else {
-      co_await throwing(mine.ended);
+  if (!me.is_first()) {
+    why = stop_of(co_await as_outcome(mine.ended));
+  } else {
+    CORACLE_TRY() { mine.work = carry_out<Work>(mine, std::move(work)); }
+    CORACLE_CATCH_ALL() {
+      mine.result.emplace_current_exception();
+      mine.land();
     }
+    if (mine.work) why = stop_of(co_await as_outcome(start_operation{mine}));
   }
-  CORACLE_CATCH(const operation_cancelled&, cancelled) { why = cancelled.reason(); }
-  // Allocation of the stop state failed; the wait did not start.
-  CORACLE_CATCH(const std::bad_alloc&, error) { why = stop_reason::out_of_memory; }
   if (why != stop_reason::none) {
-    if (me.give_up(why)) {
+    if (me.give_up(above.frame(), why)) {
       co_await detail::replace_environment(detail::environment_or_empty(nullptr));
       co_await mine.ended;
     }
-    detail::throw_cancelled(why);
+    co_await detail::ends_as_stopped(why);
   }
   co_return mine.result.get();
 }

@@ -18,10 +18,21 @@ using stored_t = std::conditional_t<
     std::is_void_v<T>, nothing,
     std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_const_t<T>>>;
 
+/// std::rethrow_exception() without a copy of its argument. The unwinder would stop where the copy is to be
+/// destroyed, which takes as long as a coroutine that catches: docs/performance.md. Where the parameter's class
+/// has a destructor, the ABI passes the address of the argument, and libstdc++ only reads it. Not [[noreturn]],
+/// so that a call at the end of a function can be a jump, which leaves nothing to unwind.
+#if defined(__GLIBCXX__)
+[[gnu::cold]] void rethrow_stored(const std::exception_ptr& error) __asm__(
+    "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE");
+#else
+[[gnu::cold]] inline void rethrow_stored(const std::exception_ptr& error) { std::rethrow_exception(error); }
+#endif
 [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow(const std::exception_ptr& error) {
   if constexpr (!CORACLE_EXCEPTIONS())
     fail("a program without exceptions took the result of work that failed: put as_outcome() around it");
-  std::rethrow_exception(error);
+  rethrow_stored(error);
+  __builtin_unreachable();
 }
 [[nodiscard]] CORACLE_COLD() inline std::exception_ptr want_of_memory() noexcept {
   return std::make_exception_ptr(std::bad_alloc());

@@ -1,6 +1,7 @@
 // coracle/core/schedule.hpp -- move a coroutine to an executor, cancellably.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/executor.hpp>
 
@@ -8,7 +9,8 @@ namespace coracle {
 namespace detail {
 /// Base of an awaiter of nothing that goes to the end of an executor's queue. An executor is no wait queue,
 /// and entries are never removed from it: a coroutine that is stopped on the way arrives, and is cancelled
-/// there.
+/// there, with an exception. A task that would begin the hop once stop is requested may end without one:
+/// core/detail/stopped_tasks.hpp.
 class stoppable_hop : resumption {
  public:
   bool await_ready() const noexcept { return false; }
@@ -40,9 +42,23 @@ class stoppable_hop : resumption {
     handle = suspended;
     return detail::give_way(*this);
   }
+  /// After go() or go_behind() has returned false. If stop is requested, has `suspended` end when it is
+  /// resumed; returns false if it is no task or must throw. `end`: of its task.
+  CORACLE_COLD() bool end_quietly(std::coroutine_handle<> suspended, end_of_task* end) const noexcept {
+    if (!end || !inherited_) return false;
+    const stop_reason why = inherited_->stop.reason();
+    return why != stop_reason::none && end(suspended, why);
+  }
+  /// As end_quietly(), and has it resumed once await_suspend() has returned true.
+  CORACLE_COLD() bool end_here(std::coroutine_handle<> suspended, end_of_task* end) const noexcept {
+    if (!end_quietly(suspended, end)) return false;
+    resume_on_return(suspended);
+    return true;
+  }
   /// For a coroutine that suspended all the same: it continues on its own executor or, outside any, before
   /// this returns.
-  CORACLE_COLD() void come_back(std::coroutine_handle<> suspended) noexcept {
+  CORACLE_COLD() void come_back(std::coroutine_handle<> suspended, end_of_task* end) noexcept {
+    static_cast<void>(end_quietly(suspended, end));
     handle = suspended;
     if (executor* const home = current_executor()) {
       home->post(*this);
@@ -87,7 +103,7 @@ class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_oper
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     if (!go(&place_, suspended)) [[unlikely]]
-      come_back(suspended);
+      come_back(suspended, detail::end_of_parent<Promise>());
   }
 
  private:
@@ -115,6 +131,7 @@ class scheduler_ref {
     bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
       const bool stays = place_ == current_executor();
       if (go(stays ? nullptr : place_, suspended)) return true;
+      if (end_here(suspended, detail::end_of_parent<Promise>())) return true;
       return stays && detail::has_to_give_way() && give_way(suspended);
     }
 

@@ -124,7 +124,6 @@ struct shared_task_promise : shared_end,
 ///               handle has the thread safety of a pointer.
 /// Cost          one frame from the recycler; an atomic operation to start, to wait, and to end; one more to
 ///               copy a handle, and to drop a handle that is not the last.
-///               the handle is one more, and so is dropping a handle that is not the last.
 template <class T>
 class [[nodiscard(
     "a shared_task that is not awaited does nothing: co_await it, or keep it")]] CORACLE_CORO_RETURN_TYPE()
@@ -192,7 +191,7 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
   template <class Promise>
   CORACLE_TRANSFER_ABI()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    return start_or_wait(suspended, detail::environment_of(suspended));
+    return start_or_wait<detail::ends_stopped<Promise>>(suspended, detail::environment_of(suspended));
   }
 
  protected:
@@ -201,25 +200,27 @@ class shared_task<T>::awaiter_base : public detail::stoppable_wait<awaiter_base>
 
  private:
   friend wait_type;
+  /// `Ends`: the coroutine is a task, which may be ended where it waits.
+  template <bool Ends>
   CORACLE_TRANSFER_ABI()
-  CORACLE_NOINLINE()
-  std::coroutine_handle<> start_or_wait(std::coroutine_handle<> suspended,
-                                        const environment* inherited) noexcept {
+  CORACLE_NOINLINE() std::coroutine_handle<> start_or_wait(std::coroutine_handle<> suspended,
+                                                           const environment* inherited) noexcept {
     if (inherited && inherited->stop.stop_requested()) [[unlikely]] {
-      this->refuse(suspended, *inherited);
-      return transfer_to(suspended);
+      return this->template refuse<Ends>(suspended, *inherited) ? std::noop_coroutine()
+                                                                : transfer_to(suspended);
     }
     if (try_now()) {
-      const bool gives_way = detail::has_to_give_way() && this->start_after_others(suspended, inherited);
+      const bool gives_way =
+          detail::has_to_give_way() && this->template start_after_others<Ends>(suspended, inherited);
       return gives_way ? std::noop_coroutine() : transfer_to(suspended);
     }
     // The result of enqueue() is stored in a local: this object may be gone when wait() returns.
     const auto body = body_;
     arrival found = arrival::goes_on;
     found_ = &found;
-    this->wait(suspended, inherited);
-    if (found == arrival::waits) return std::noop_coroutine();
-    return found == arrival::starts ? transfer_to(body) : transfer_to(suspended);
+    const bool waits = this->template wait<Ends>(suspended, inherited);
+    if (found == arrival::starts) return transfer_to(body);
+    return waits ? std::noop_coroutine() : transfer_to(suspended);
   }
   bool try_now() const noexcept { return !body_ || body_.promise().has_ended(); }
   bool enqueue() noexcept {

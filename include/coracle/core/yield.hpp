@@ -10,7 +10,7 @@ class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
   yield_operation() noexcept = default;
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    return go_behind(current_executor(), suspended);
+    return go_behind(current_executor(), suspended) || end_here(suspended, detail::end_of_parent<Promise>());
   }
 };
 

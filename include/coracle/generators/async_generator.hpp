@@ -92,11 +92,16 @@ class async_generator_promise : public part::continues_parent,
   /// once.
   CORACLE_ALWAYS_INLINE() object* take_step() {
     if (!element_ && error_) [[unlikely]]
-      rethrow(std::exchange(error_, nullptr));
+      throw_error();
     return element_;
   }
 
  private:
+  CORACLE_FAILS() void throw_error() {
+    const std::exception_ptr error = std::exchange(error_, nullptr);
+    rethrow(error);
+  }
+
   object* element_ = nullptr;
   std::exception_ptr error_;
   resumption turn_;

@@ -18,7 +18,7 @@ namespace detail {
 template <class T>
 concept one_io_operation = std::is_base_of_v<io_operation, T>;
 
-/// Awaits the operation and leaves it to a derived class to take the result.
+/// Awaits the operation and leaves it to a derived class to take the result, also if it was stopped.
 template <class Operation>
 class io_operation_inside {
  public:
@@ -27,6 +27,7 @@ class io_operation_inside {
   bool await_ready() const noexcept { return operation_.await_ready(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+    operation_.resume_when_stopped();
     return operation_.await_suspend(self);
   }
 

@@ -170,7 +170,7 @@ struct io_timer : io_event, timer {
 /// Resumes on    the io_service, also when cancelled; if stop was requested before the await, where it was
 ///               awaited.
 /// Cancellation  ends the wait immediately; has no effect once the timer has expired.
-/// Exceptions    await_resume() throws operation_cancelled.
+/// Exceptions    as io_operation, but no error of the system.
 /// Threads       as io_operation: the waiting coroutine may be destroyed while no thread runs the io_service.
 /// Cost          no allocation; O(1), with a system call only if no earlier timer is set.
 class [[nodiscard("a timer does nothing until it is awaited")]] io_service::timed_schedule_operation
@@ -194,14 +194,15 @@ class [[nodiscard("a timer does nothing until it is awaited")]] io_service::time
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> self) noexcept {
-    start(self, detail::environment_of(self));
+    start(self, detail::environment_of(self), detail::end_of_parent<Promise>());
   }
   void await_resume();
 
  private:
-  void start(std::coroutine_handle<> self, const environment* inherited) noexcept;
+  void start(std::coroutine_handle<> self, const environment* inherited, detail::end_of_task* end) noexcept;
   static void due(detail::timer& self) noexcept;
   static void stopped(detail::stop_listener& self) noexcept;
+  static void is_over(detail::io_event& self) noexcept;
   CORACLE_COLD() void withdraw() noexcept;
 
   io_service& service_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <exception>
@@ -85,9 +86,9 @@ namespace coracle::filesystem {
                                                   file_buffering_mode::default_, permissions);
   std::exception_ptr failure;
   CORACLE_TRY() {
-    co_await file.write_all(0, text.data(), text.size());
-    co_await file.sync();
-    co_await rename(folder, name, path.filename());
+    co_await throwing(file.write_all(0, text.data(), text.size()));
+    co_await throwing(file.sync());
+    co_await throwing(rename(folder, name, path.filename()));
   }
   CORACLE_CATCH_ALL() { failure = std::current_exception(); }
   if (!failure) {

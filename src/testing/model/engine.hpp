@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <coracle/base/thread_state.hpp>
+#include <coracle/core/detail/frame_cache.hpp>
 #include <coracle/testing/model/detail/memory.hpp>
 #include <coracle/testing/model/model_check.hpp>
 #include <cstdint>
@@ -50,6 +51,7 @@ class model_engine {
   /// Call before the memory is used for anything else.
   void end_all_in(void* memory, std::size_t size);
   coracle::detail::thread_state& state_of_thread() noexcept { return threads_[running_].of_library; }
+  coracle::detail::frame_cache& frames_of_thread() noexcept { return threads_[running_].frames; }
   unsigned start_thread(std::function<void()> body);
   void join_thread(unsigned index);
   void record(std::string outcome);
@@ -127,6 +129,7 @@ class model_engine {
     std::uint8_t changed = 0;  ///< those with a new value since, one bit each
     model_clock change_past;   ///< of the stores that changed them
     coracle::detail::thread_state of_library;
+    coracle::detail::frame_cache frames;
   };
   /// An access that other threads can observe.
   struct event {

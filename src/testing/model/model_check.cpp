@@ -147,3 +147,11 @@ void fail_in_model(const char* message) noexcept {
   }
 }
 }  // namespace coracle::detail
+
+namespace coracle {
+detail::frame_cache& detail::this_thread_frames() noexcept {
+  static frame_cache outside;
+  testing::model::model_engine* const here = testing::engine_or_null();
+  return here ? here->frames_of_thread() : outside;
+}
+}  // namespace coracle

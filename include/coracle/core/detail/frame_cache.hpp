@@ -35,8 +35,12 @@ struct frame_cache {
 };
 inline constexpr std::size_t first_shared = small_classes, most_in_shared_list = 0xffff;
 
+#if defined(CORACLE_MODEL)
+frame_cache& this_thread_frames() noexcept;  // a thread of the model checker's has its own
+#else
 CORACLE_VISIBLE() inline constinit thread_local frame_cache frames_of_this_thread{};
 CORACLE_ALWAYS_INLINE() frame_cache& this_thread_frames() noexcept { return frames_of_this_thread; }
+#endif
 /// A list's index here is its index in the cache minus `first_shared`.
 CORACLE_VISIBLE() inline frame_depot<frame_link, frame_lists - first_shared> frames_for_others{};
 

@@ -86,8 +86,10 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
 
   /// Moves the result out, or throws the error. Requires: the body has ended.
   CORACLE_ALWAYS_INLINE() T take() {
-    if (this->has_error()) [[unlikely]]
-      rethrow_error_of(frame().address());
+    if (this->has_error()) [[unlikely]] {
+      rethrow_error_of(*static_cast<task_frame*>(frame().address()));
+      __builtin_unreachable();
+    }
     return std::move(this->kept_result()).get();
   }
   /// With g++, an untaken error is dropped by the owner of the frame before it destroys that: in the body,
@@ -105,10 +107,6 @@ struct CORACLE_FOLDING_ABI() task_promise : returns_into<T, task_state<T>>,
  private:
   [[nodiscard]] std::coroutine_handle<task_promise> frame() noexcept {
     return std::coroutine_handle<task_promise>::from_promise(*this);
-  }
-  // Takes the value that the caller has in a register.
-  CORACLE_FAILS() static void rethrow_error_of(void* frame) {
-    std::coroutine_handle<task_promise>::from_address(frame).promise().rethrow_error();
   }
 };
 /// Becomes the task that a coroutine returns, after everything else is done.

@@ -56,12 +56,6 @@ class outcome_or_environment {
   CORACLE_COLD() void drop_error() noexcept {
     if (stopped_for() == stop_reason::none) error_.~exception_ptr();
   }
-  /// Rethrows the error and keeps it. Requires: there is one.
-  [[noreturn]] void rethrow_error() const {
-    if (const stop_reason why = stopped_for(); why != stop_reason::none) throw_cancelled(why);
-    const std::exception_ptr error(error_);
-    rethrow(error);
-  }
 
  private:
   union {
@@ -176,4 +170,16 @@ class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter
   struct nothing_else {};
   [[no_unique_address]] std::conditional_t<fits_into_word<T>, nothing_else, value_only<T>> result_;
 };
+
+#if CORACLE_EXCEPTIONS()
+/// Rethrows the error of a task and keeps it, or throws that it was stopped. Requires: one of the two. Not
+/// [[noreturn]]: rethrow_stored().
+CORACLE_COLD() void rethrow_error_of(const task_frame& body);
+#else
+CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow_error_of(const task_frame& body) {
+  if (const stop_reason why = stopped_outcome::reason(body.outcome); why != stop_reason::none)
+    throw_cancelled(why);
+  rethrow(nullptr);
+}
+#endif
 }  // namespace coracle::detail

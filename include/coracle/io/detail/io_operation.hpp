@@ -30,6 +30,7 @@ namespace coracle::detail {
 ///               Of the branches of a when_any(), at most one is carried out; this does not hold for
 ///               operations on files.
 /// Exceptions    await_resume() throws operation_cancelled with the reason of the stop, or std::system_error.
+///               A task that waits may be ended without one: docs/cancellation.md.
 /// Threads       the waiting coroutine may be destroyed on the only thread of the io_service, or while no
 ///               thread runs it, provided it was awaited there or outside any executor. Its request is then
 ///               withdrawn; if a thread or the kernel is carrying it out, the destructor waits for it.
@@ -37,7 +38,10 @@ namespace coracle::detail {
 class io_operation : protected io_request, event_wait {
  public:
   /// Requires: not awaited yet.
-  io_operation(io_operation&& other) noexcept : io_request(other), event_wait(&stopped, std::move(other)) {}
+  io_operation(io_operation&& other) noexcept
+      : io_request(other),
+        event_wait(&stopped, std::move(other)),
+        resumes_when_stopped_(other.resumes_when_stopped_) {}
   io_operation& operator=(io_operation&&) = delete;
 
   bool await_ready() const noexcept { return false; }
@@ -47,12 +51,14 @@ class io_operation : protected io_request, event_wait {
   /// Called once the wait is over: returns the error with which await_resume() would throw, or no error. A
   /// cancelled operation gives std::errc::operation_canceled.
   [[nodiscard]] std::error_code await_error() noexcept;
+  /// Call before the await, if a task that is stopped must nevertheless be resumed.
+  void resume_when_stopped() noexcept { resumes_when_stopped_ = true; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
     if constexpr (offers_choice<Promise>) {
       if (opcode < io_opcode::read_at) one_of = self.promise().get_choice();
     }
-    return start(self, environment_of(self));
+    return start(self, environment_of(self), resumes_when_stopped_ ? nullptr : end_of_parent<Promise>());
   }
 
  protected:
@@ -73,10 +79,15 @@ class io_operation : protected io_request, event_wait {
   std::int64_t take_result_or_errno();
 
  private:
-  /// Returns false if the operation has completed, or was not started; the coroutine then continues.
-  bool start(std::coroutine_handle<> self, const environment* inherited) noexcept;
+  /// Returns false if the operation has completed, or was not started; the coroutine then continues. `end`: of
+  /// a task, unless it must be resumed.
+  bool start(std::coroutine_handle<> self, const environment* inherited, end_of_task* end) noexcept;
   bool goes_behind_others() noexcept;
   static void stopped(stop_listener& self) noexcept;
+  static void is_over(io_event& self) noexcept;
+  CORACLE_COLD() bool end_if_cancelled() noexcept;
   CORACLE_COLD() void withdraw() noexcept;
+
+  bool resumes_when_stopped_ = false;
 };
 }  // namespace coracle::detail

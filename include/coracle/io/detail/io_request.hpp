@@ -1,6 +1,7 @@
 // coracle/io/detail/io_request.hpp -- an I/O operation's request and result.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/builtin_atomic.hpp>
 #include <coracle/base/intrusive_list.hpp>
 #include <coracle/core/detail/choice.hpp>
 #include <coracle/core/executor.hpp>
@@ -57,6 +58,18 @@ struct io_event : waiter {
     scheduled  ///< its coroutine gave way and is among the scheduled ones, or has already been resumed
   };
   list listed = list::none;
+
+  /// What a stop request, before it cancels the event, leaves to be called before the event is delivered:
+  /// io/detail/event_wait.hpp.
+  using stopped = void(io_event& self) noexcept;
+  void call_when_over(stopped* is_over) noexcept { is_over_.store_relaxed(is_over); /*E1*/ }
+  /// Null if stop was not requested.
+  [[nodiscard]] stopped* to_call() const noexcept { return is_over_.load_relaxed(); /*E2*/ }
+
+ private:
+  //   [E1] store  relaxed  the request then takes Q, under which it cancels the event    pairs with E2
+  //   [E2] load   relaxed  S was taken since: if the event was cancelled, it sees that   pairs with E1
+  builtin_atomic<stopped*> is_over_;
 };
 
 /// The system call that a request makes.
