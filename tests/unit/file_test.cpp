@@ -1,14 +1,13 @@
-// tests/unit/file_test.cpp -- files: opening, reading and writing at offsets, errors, cancellation.
+// tests/unit/file_test.cpp -- files of the system: opening, large offsets, errors, buffering, lifetime, cost.
+// file_contract_test.cpp has what holds for a simulated host too.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
 #include <array>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/read_only_file.hpp>
@@ -33,29 +32,18 @@
 namespace {
 namespace fs = std::filesystem;
 
-using coracle_test::temporary_folder;
-using coracle_test::text_of;
-using coracle_test::write_text;
-
-struct service_under_test {
-  fs::path operator/(const char* name) const { return folder / name; }
-  static std::string text_of(const fs::path& path) { return coracle_test::text_of(path); }
-  static void write_text(const fs::path& path, std::string_view text) {
-    coracle_test::write_text(path, text);
-  }
-  temporary_folder folder;
-  coracle::io_service io;
-};
-}  // namespace
-
-#define CORACLE_FILE_TEST "file"
-#include "file_contract.hpp"
-
-namespace {
 using coracle::file_buffering_mode;
 using coracle::file_open_mode;
 using coracle::file_share_mode;
+using coracle::io_service;
+using coracle::read_only_file;
+using coracle::read_write_file;
+using coracle::task;
+using coracle::write_only_file;
 using coracle_test::detached;
+using coracle_test::temporary_folder;
+using coracle_test::text_of;
+using coracle_test::write_text;
 
 /// The error that `body` throws, if any.
 template <class Body>

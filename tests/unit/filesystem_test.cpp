@@ -1,40 +1,33 @@
-// tests/unit/filesystem_test.cpp -- operations on paths: what they do, what they leave, errors, cancellation.
+// tests/unit/filesystem_test.cpp -- operations on paths of the system: links, permissions, status, cost, what
+// they leave. filesystem_contract_test.cpp has what holds for a simulated host too.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <coracle/core/with_environment.hpp>
+#include <chrono>
+#include <coracle/core/task.hpp>
 #include <coracle/io/filesystem.hpp>
-#include <coracle/io/io_service.hpp>
+#include <coracle/io/whole_file.hpp>
 #include <coracle/testing/allocations.hpp>
+#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 
-#include "../support/temporary_folder.hpp"
 #include "../support/test_coroutine.hpp"
+#include "files_under_test.hpp"
 
 namespace {
-struct service_under_test {
-  service_under_test() { std::filesystem::create_directory(folder / "d"); }
-  std::filesystem::path operator/(const char* name) const { return folder / name; }
-  static std::string text_of(const std::filesystem::path& path) { return coracle_test::text_of(path); }
-  static void write_text(const std::filesystem::path& path, std::string_view text) {
-    coracle_test::write_text(path, text);
-  }
-  coracle_test::temporary_folder folder;
-  coracle::io_service io;
-};
-}  // namespace
+namespace fs = coracle::filesystem;
+using coracle::directory;
+using coracle::file_open_mode;
+using coracle::file_status;
+using coracle::task;
+using coracle_test::failure_of;
+using coracle_test::system_files;
 
-#define CORACLE_FILESYSTEM_TEST "filesystem"
-#include "filesystem_contract.hpp"
-
-namespace {
 TEST_CASE("filesystem: links of both kinds, and where they lead") {
-  service_under_test here;
+  system_files here;
   here.write_text(here / "a", "text");
   const auto use = [&]() -> task<> {
     co_await fs::create_hard_link(here.io, here / "a", here / "hard");
@@ -53,7 +46,7 @@ TEST_CASE("filesystem: links of both kinds, and where they lead") {
     CHECK(co_await fs::read_symlink(d, "dangling") == "nowhere");
     CHECK(!co_await fs::exists(d, "dangling"));
     CHECK(!co_await fs::exists(d, "dangling/below"));
-    const std::string a = text(here / "a");
+    const std::string a = (here / "a").native();
     CHECK(co_await failure_of(fs::read_symlink(here.io, a)) ==
           "cannot read the symbolic link " + a + ": Invalid argument");
     CHECK(co_await failure_of(fs::create_hard_link(here.io, a, a)) ==
@@ -65,7 +58,7 @@ TEST_CASE("filesystem: links of both kinds, and where they lead") {
 }
 
 TEST_CASE("filesystem: directories are created and removed, with the permissions that are given") {
-  service_under_test here;
+  system_files here;
   const ::mode_t umask = ::umask(0022);
   const auto use = [&]() -> task<> {
     using std::filesystem::perms;
@@ -76,7 +69,7 @@ TEST_CASE("filesystem: directories are created and removed, with the permissions
     co_await fs::create_directory(here.io, here / "secret", perms::owner_all);
     const file_status secret = co_await fs::status(here.io, here / "secret");
     CHECK(secret.permissions == perms::owner_all);
-    const std::string name = text(here / "new");
+    const std::string name = (here / "new").native();
     CHECK(co_await failure_of(fs::create_directory(here.io, name)) ==
           "cannot create the directory " + name + ": File exists");
     CHECK(co_await failure_of(fs::remove(here.io, name)) == "cannot remove " + name + ": Is a directory");
@@ -92,7 +85,7 @@ TEST_CASE("filesystem: directories are created and removed, with the permissions
 }
 
 TEST_CASE("filesystem: the status is what stat(2) gives") {
-  service_under_test here;
+  system_files here;
   here.write_text(here / "a", std::string(10'000, 'x'));
   struct ::stat expected{};
   REQUIRE(::stat((here / "a").c_str(), &expected) == 0);
@@ -116,7 +109,7 @@ TEST_CASE("filesystem: the status is what stat(2) gives") {
 }
 
 TEST_CASE("filesystem: a file that is opened for a coroutine that is destroyed is closed") {
-  service_under_test here;
+  system_files here;
   here.write_text(here / "a", "text");
   const int free_before = ::dup(0);
   ::close(free_before);
@@ -139,7 +132,7 @@ TEST_CASE("filesystem: a file that is opened for a coroutine that is destroyed i
 
 TEST_CASE("filesystem: an operation allocates nothing if its path does not" *
           doctest::skip(!coracle::testing::allocations_are_counted)) {
-  service_under_test here;
+  system_files here;
   std::size_t allocated = 0;
   const auto use = [&]() -> task<> {
     static_cast<void>(co_await fs::exists(here.io, "name"));
@@ -152,7 +145,7 @@ TEST_CASE("filesystem: an operation allocates nothing if its path does not" *
   CHECK(allocated == 0);
 }
 TEST_CASE("filesystem: a write_atomically that fails leaves nothing behind") {
-  service_under_test here;
+  system_files here;
   std::filesystem::create_directory(here / "d/in_the_way");
   const auto use = [&]() -> task<> {
     const std::string failure =
@@ -169,7 +162,7 @@ TEST_CASE("filesystem: a write_atomically that fails leaves nothing behind") {
 }
 
 TEST_CASE("filesystem: read_file reads what has no size") {
-  service_under_test here;
+  system_files here;
   std::string version;
   const auto use = [&]() -> task<> { version = co_await fs::read_file(here.io, "/proc/version"); };
   here.io.run(use());

@@ -1,35 +1,30 @@
-// tests/unit/simulated_filesystem_test.cpp -- paths of a simulated host do what those of the system do, until it crashes.
+// tests/unit/simulated_filesystem_test.cpp -- what is left of paths when a simulated host crashes.
 // SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
 #include <chrono>
 #include <coracle/compose/when_any.hpp>
-#include <coracle/testing/simulation/simulated_host.hpp>
-#include <coracle/testing/simulation/simulation.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/io/filesystem.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/whole_file.hpp>
+#include <cstdint>
 #include <set>
 #include <string>
-#include <string_view>
+
+#include "files_under_test.hpp"
 
 namespace {
-struct service_under_test {
-  explicit service_under_test(std::uint64_t seed = 1) : sim(seed) {}
-  std::string operator/(const char* name) const { return name; }
-  [[nodiscard]] std::string text_of(std::string_view path) {
-    return host.disk().contents(path).value_or("none");
-  }
-  void write_text(std::string_view path, std::string_view text) { host.disk().put(path, text); }
-  coracle::testing::simulation sim;
-  coracle::testing::simulated_network network{sim};
-  coracle::testing::simulated_host host{network, "10.0.0.1"};
-  coracle::io_service& io = host.io();
-};
-}  // namespace
+namespace fs = coracle::filesystem;
+using coracle::directory;
+using coracle::io_service;
+using coracle::task;
+using coracle_test::failure_of;
+using coracle_test::simulated_files;
 
-#define CORACLE_FILESYSTEM_TEST "simulated filesystem"
-#include "filesystem_contract.hpp"
-
-namespace {
 /// Renames d/a to d/b, removes d/c, and loses power; `synced`: after a sync of the directory. What is left of them then.
 std::string left_after_crash(std::uint64_t seed, bool synced) {
-  service_under_test here(seed);
+  simulated_files here(seed);
   here.write_text("d/a", "new");
   here.write_text("d/b", "old");
   here.write_text("d/c", "gone");
@@ -57,7 +52,7 @@ TEST_CASE(
 /// Loses power while a file is replaced by `work`. What the file has then.
 template <class Work>
 std::string left_of_replacement(std::uint64_t seed, Work work) {
-  service_under_test here(seed);
+  simulated_files here(seed);
   here.write_text("d/a", "old");
   const std::string text(2'000, 'x');  // several sectors
   const auto crash_at = here.sim.now() + std::chrono::microseconds{seed * 400};
@@ -96,7 +91,7 @@ std::string next_replacement() {
 TEST_CASE("simulated filesystem: a write_atomically that loses a race leaves nothing else behind") {
   std::set<std::string> left;
   for (std::uint64_t seed = 0; seed != 100; ++seed) {
-    service_under_test here(seed);
+    simulated_files here(seed);
     here.write_text("d/a", "old");
     const std::string other = next_replacement();
     const auto race = [&]() -> task<> {

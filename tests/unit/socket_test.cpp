@@ -1,5 +1,5 @@
-// tests/unit/socket_test.cpp -- TCP and UDP over the loopback interface: the contract of all sockets
-// (socket_contract.hpp), and what is specific to Linux.
+// tests/unit/socket_test.cpp -- TCP and UDP over the loopback interface: what is specific to Linux. The
+// socket_*contract_test.cpp have what holds for a simulated host too.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -33,28 +33,11 @@
 #include "../support/abort_message.hpp"
 #include "../support/detached.hpp"
 #include "../support/test_coroutine.hpp"
+#include "connected_sockets.hpp"
 
 namespace {
-struct service_under_test {
-  coracle::io_service io;
-  /// Makes the system call itself, so that a bug in the library does not look like a machine without IPv6.
-  static bool has_ipv6() {
-    const int fd = ::socket(AF_INET6, SOCK_STREAM, 0);
-    sockaddr_in6 loopback{};
-    loopback.sin6_family = AF_INET6;
-    loopback.sin6_addr = in6addr_loopback;
-    const bool found = ::bind(fd, reinterpret_cast<const sockaddr*>(&loopback), sizeof loopback) == 0;
-    ::close(fd);
-    if (!found) MESSAGE("IPv6 is NOT tested: this machine has no ::1");
-    return found;
-  }
-};
-}  // namespace
+using coracle::net::socket;
 
-#define CORACLE_SOCKET_TEST "socket"
-#include "socket_contract.hpp"
-
-namespace {
 // ---- endpoints and options -----------------------------------------------------------------------------
 
 TEST_CASE("socket: a new one is of its family, unbound, does not block and is not inherited by programs") {

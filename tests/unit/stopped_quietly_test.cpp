@@ -31,6 +31,7 @@ namespace {
 using coracle::async_manual_reset_event;
 using coracle::sync_wait;
 using coracle::when_any;
+using coracle::net::socket;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
 using coracle_test::counts_throws;

@@ -1,46 +1,29 @@
-// tests/unit/filesystem_contract.hpp -- what holds for paths, of the system as of a simulated host.
-// Whoever includes it has defined CORACLE_FILESYSTEM_TEST and service_under_test, as for file_contract.hpp.
+// tests/unit/filesystem_contract_test.cpp -- the contract of operations on paths, of the system and of a
+// simulated host.
 // SPDX-License-Identifier: MIT
-#pragma once
 #include <doctest/doctest.h>
 
-#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/core/with_environment.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/whole_file.hpp>
 #include <string>
-#include <system_error>
 #include <utility>
+
+#include "files_under_test.hpp"
 
 namespace {
 namespace fs = coracle::filesystem;
 using coracle::directory;
 using coracle::file_open_mode;
 using coracle::file_status;
-using coracle::io_service;
 using coracle::task;
+using coracle_test::failure_of;
+using coracle_test::files_under_test;
 
-/// What the error says that `work` ends with; empty if it succeeds.
-template <class Awaitable>
-task<std::string> failure_of(Awaitable work) {
-  std::string text;
-  try {
-    static_cast<void>(co_await std::move(work));
-  } catch (const std::system_error& error) {
-    text = error.what();
-  } catch (const coracle::operation_cancelled&) {
-    text = "cancelled";
-  }
-  co_return text;
-}
-template <class Path>
-std::string text(const Path& path) {
-  return std::filesystem::path(path).native();
-}
-
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": rename moves a file and replaces another") {
-  service_under_test here;
+TEST_CASE("filesystem: rename moves a file and replaces another") {
+  files_under_test here;
   here.write_text(here / "a", "new");
   here.write_text(here / "b", "old");
   const auto use = [&]() -> task<> {
@@ -52,8 +35,8 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": rename moves a file and replaces another") 
   CHECK(here.text_of(here / "b") == "new");
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": the status of a file and of a directory; remove") {
-  service_under_test here;
+TEST_CASE("filesystem: the status of a file and of a directory; remove") {
+  files_under_test here;
   here.write_text(here / "d/a", "12345");
   const auto use = [&]() -> task<> {
     const file_status file = co_await fs::status(here.io, here / "d/a");
@@ -68,8 +51,8 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": the status of a file and of a directory; re
   here.io.run(use());
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": files are opened, created and read without blocking") {
-  service_under_test here;
+TEST_CASE("filesystem: files are opened, created and read without blocking") {
+  files_under_test here;
   here.write_text(here / "a", "text");
   const auto use = [&]() -> task<> {
     std::string seen(8, ' ');
@@ -91,13 +74,13 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": files are opened, created and read without 
   CHECK(here.text_of(here / "b") == "more!?");
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": relative paths begin in the directory that is given") {
-  service_under_test here;
+TEST_CASE("filesystem: relative paths begin in the directory that is given") {
+  files_under_test here;
   here.write_text(here / "d/a", "text");
   const auto use = [&]() -> task<> {
     directory in_d = co_await fs::open_directory(here.io, here / "d");
     const directory moved = std::move(in_d);
-    CHECK(text(moved.path()) == text(here / "d"));
+    CHECK(moved.path() == here / "d");
     co_await fs::rename(moved, "a", "b");
     CHECK(co_await fs::exists(moved, "b"));
     const coracle::read_only_file in = co_await fs::open_read_only(moved, "b");
@@ -108,9 +91,9 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": relative paths begin in the directory that 
   CHECK(here.text_of(here / "d/b") == "text");
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": an error says what failed, and for which paths") {
-  service_under_test here;
-  const std::string a = text(here / "a"), b = text(here / "b");
+TEST_CASE("filesystem: an error says what failed, and for which paths") {
+  files_under_test here;
+  const std::string a = (here / "a").native(), b = (here / "b").native();
   const auto use = [&]() -> task<> {
     const std::string missing = ": No such file or directory";
     CHECK(co_await failure_of(fs::rename(here.io, a, b)) == "cannot rename " + a + " to " + b + missing);
@@ -126,22 +109,23 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": an error says what failed, and for which pa
   here.io.run(use());
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": a path with a NUL in it names no file") {
+TEST_CASE("filesystem: a path with a NUL in it names no file") {
   using namespace std::string_literals;
-  service_under_test here;
+  files_under_test here;
   here.write_text(here / "a", "text");
   const auto use = [&]() -> task<> {
-    const std::string path = text(here / "a") + "\0b"s;
+    const std::string path = (here / "a").native() + "\0b"s;
     const std::string failure = co_await failure_of(fs::remove(here.io, path));
-    CHECK(failure == "cannot remove " + text(here / "a") + ", a path with a NUL in it: Invalid argument");
+    CHECK(failure ==
+          "cannot remove " + (here / "a").native() + ", a path with a NUL in it: Invalid argument");
     CHECK((co_await failure_of(fs::rename(here.io, here / "a", path))).ends_with("Invalid argument"));
     CHECK(co_await fs::exists(here.io, here / "a"));
   };
   here.io.run(use());
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": stopped before, nothing is done") {
-  service_under_test here;
+TEST_CASE("filesystem: stopped before, nothing is done") {
+  files_under_test here;
   here.write_text(here / "a", "text");
   coracle::stop_source stop;
   stop.request_stop();
@@ -153,8 +137,8 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": stopped before, nothing is done") {
   here.io.run(use());
   CHECK(here.text_of(here / "a") == "text");
 }
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": a whole file is written, appended to and read back") {
-  service_under_test here;
+TEST_CASE("filesystem: a whole file is written, appended to and read back") {
+  files_under_test here;
   std::string long_text(100'000, ' ');
   for (std::size_t i = 0; i != long_text.size(); ++i) long_text[i] = static_cast<char>(i * i / 7 + i);
   const auto use = [&]() -> task<> {
@@ -174,8 +158,8 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": a whole file is written, appended to and re
   CHECK(here.text_of(here / "b") == "made");
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": write_atomically replaces a file, or creates it") {
-  service_under_test here;
+TEST_CASE("filesystem: write_atomically replaces a file, or creates it") {
+  files_under_test here;
   here.write_text(here / "d/a", "a longer old text");
   const auto use = [&]() -> task<> {
     co_await fs::write_atomically(here.io, here / "d/a", "new");
@@ -187,8 +171,8 @@ TEST_CASE(CORACLE_FILESYSTEM_TEST ": write_atomically replaces a file, or create
   CHECK(here.text_of(here / "d/b") == "made");
 }
 
-TEST_CASE(CORACLE_FILESYSTEM_TEST ": a write_atomically that is stopped changes nothing") {
-  service_under_test here;
+TEST_CASE("filesystem: a write_atomically that is stopped changes nothing") {
+  files_under_test here;
   here.write_text(here / "d/a", "old");
   coracle::stop_source stop;
   stop.request_stop();

@@ -1,6 +1,6 @@
-// tests/unit/socket_stream_contract.hpp -- the contract of TCP sockets; a part of socket_contract.hpp.
+// tests/unit/socket_stream_contract_test.cpp -- the contract of TCP sockets, of the system and of a simulated
+// host.
 // SPDX-License-Identifier: MIT
-#pragma once
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,9 +14,13 @@
 #include <vector>
 
 #include "connected_sockets.hpp"
+#include "service_under_test.hpp"
 
 namespace {
-TEST_CASE(CORACLE_SOCKET_TEST ": recv waits for what is sent, and gives 0 at the end of the stream") {
+using coracle::net::socket;
+using coracle_test::service_under_test;
+
+TEST_CASE("socket: recv waits for what is sent, and gives 0 at the end of the stream") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -34,7 +38,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": recv waits for what is sent, and gives 0 at the
   CHECK(received == "one two");
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": a receive that takes less than it could does not hide what comes later") {
+TEST_CASE("socket: a receive that takes less than it could does not hide what comes later") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -57,7 +61,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": a receive that takes less than it could does no
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": half closed, the other direction still carries data") {
+TEST_CASE("socket: half closed, the other direction still carries data") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -71,7 +75,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": half closed, the other direction still carries 
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": close_recv() ends a recv that waits") {
+TEST_CASE("socket: close_recv() ends a recv that waits") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -87,8 +91,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": close_recv() ends a recv that waits") {
   CHECK(received.empty());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST
-          ": one socket sends and receives at the same time more than the kernel buffers") {
+TEST_CASE("socket: one socket sends and receives at the same time more than the kernel buffers") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -108,7 +111,7 @@ TEST_CASE(CORACLE_SOCKET_TEST
   CHECK(at_client == other);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": several pieces of memory are sent and received as one") {
+TEST_CASE("socket: several pieces of memory are sent and received as one") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -138,7 +141,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": several pieces of memory are sent and received 
   CHECK(received == head + body + std::string(2000, 'x') + tail);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": of more pieces than the system takes, none is sent or received") {
+TEST_CASE("socket: of more pieces than the system takes, none is sent or received") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -151,7 +154,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": of more pieces than the system takes, none is s
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": a stop during send_all() of several pieces leaves what is not sent yet") {
+TEST_CASE("socket: a stop during send_all() of several pieces leaves what is not sent yet") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -179,7 +182,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": a stop during send_all() of several pieces leav
   CHECK(received.size() + left == large.size() + 3);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": several that wait to receive from one socket get the data in their order") {
+TEST_CASE("socket: several that wait to receive from one socket get the data in their order") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -195,7 +198,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": several that wait to receive from one socket ge
   CHECK(order == std::vector<std::string>{"a1", "b2", "c3"});
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": nobody listens: the connection is refused") {
+TEST_CASE("socket: nobody listens: the connection is refused") {
   service_under_test here;
   io_service& io = here.io;
   socket silent = socket::create_tcpv4(io), client = socket::create_tcpv4(io);
@@ -205,7 +208,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": nobody listens: the connection is refused") {
   CHECK(error == std::errc::connection_refused);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": a peer that goes with data unread resets the connection") {
+TEST_CASE("socket: a peer that goes with data unread resets the connection") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -218,7 +221,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": a peer that goes with data unread resets the co
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": sending to a peer that has gone is an error, not a SIGPIPE") {
+TEST_CASE("socket: sending to a peer that has gone is an error, not a SIGPIPE") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -230,7 +233,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": sending to a peer that has gone is an error, no
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": an operation on a socket that is not connected is an error") {
+TEST_CASE("socket: an operation on a socket that is not connected is an error") {
   service_under_test here;
   io_service& io = here.io;
   socket tcp = socket::create_tcpv4(io);
@@ -246,7 +249,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": an operation on a socket that is not connected 
   CHECK(thrown([&] { tcp.close_send(); }) == std::errc::not_connected);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": disconnect() sends what is queued, then waits until the peer has closed") {
+TEST_CASE("socket: disconnect() sends what is queued, then waits until the peer has closed") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -271,7 +274,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": disconnect() sends what is queued, then waits u
   CHECK(ends.client.remote_endpoint() == ip_endpoint{ipv4_endpoint{}});
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": accept() without an argument gives the new socket itself") {
+TEST_CASE("socket: accept() without an argument gives the new socket itself") {
   service_under_test here;
   io_service& io = here.io;
   socket listener = listening(io), client = socket::create_tcpv4(io);
@@ -290,7 +293,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": accept() without an argument gives the new sock
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": send_to and recv_from work on a connection too, and name the peer") {
+TEST_CASE("socket: send_to and recv_from work on a connection too, and name the peer") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);

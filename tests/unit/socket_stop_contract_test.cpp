@@ -1,6 +1,6 @@
-// tests/unit/socket_stop_contract.hpp -- stop requests on sockets; a part of socket_contract.hpp.
+// tests/unit/socket_stop_contract_test.cpp -- stop requests on sockets, of the system and of a simulated
+// host.
 // SPDX-License-Identifier: MIT
-#pragma once
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
@@ -17,8 +17,12 @@
 
 #include "../support/test_coroutine.hpp"
 #include "connected_sockets.hpp"
+#include "service_under_test.hpp"
 
 namespace {
+using coracle::net::socket;
+using coracle_test::service_under_test;
+
 /// Awaits `work`. Returns true if it was cancelled.
 template <class Awaitable>
 task<bool> is_cancelled(Awaitable work) {
@@ -30,7 +34,7 @@ task<bool> is_cancelled(Awaitable work) {
   co_return false;
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": stop requested before: no operation starts, and what is there stays there") {
+TEST_CASE("socket: stop requested before: no operation starts, and what is there stays there") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -56,8 +60,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": stop requested before: no operation starts, and
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST
-          ": stop requested during: whatever waits ends at once, and the socket is still good") {
+TEST_CASE("socket: stop requested during: whatever waits ends at once, and the socket is still good") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io), full = connected(io), left = connected(io);
@@ -96,7 +99,7 @@ TEST_CASE(CORACLE_SOCKET_TEST
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": stop requested during connect") {
+TEST_CASE("socket: stop requested during connect") {
   service_under_test here;
   io_service& io = here.io;
   socket listener = socket::create_tcpv4(io);
@@ -123,8 +126,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": stop requested during connect") {
   CHECK(cancelled >= 6);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST
-          ": an operation obeys the inherited token, and a token of its own instead of it") {
+TEST_CASE("socket: an operation obeys the inherited token, and a token of its own instead of it") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -151,7 +153,7 @@ TEST_CASE(CORACLE_SOCKET_TEST
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": stop requested after the data have come has no effect on them") {
+TEST_CASE("socket: stop requested after the data have come has no effect on them") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -165,7 +167,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": stop requested after the data have come has no 
   CHECK(byte == 'x');
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": a coroutine that waits may be destroyed, and the next one gets the data") {
+TEST_CASE("socket: a coroutine that waits may be destroyed, and the next one gets the data") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);

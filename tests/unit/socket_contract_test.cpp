@@ -1,8 +1,5 @@
-// tests/unit/socket_contract.hpp -- the contract of every socket, of the system or of a simulated host. The
-// including file defines CORACLE_SOCKET_TEST, the prefix of the test names, and service_under_test, which has
-// an io_service `io`, or a reference to one, and has_ipv6().
+// tests/unit/socket_contract_test.cpp -- the contract of every socket, of the system and of a simulated host.
 // SPDX-License-Identifier: MIT
-#pragma once
 #include <doctest/doctest.h>
 
 #include <coracle/compose/when_all.hpp>
@@ -13,12 +10,13 @@
 #include <utility>
 
 #include "connected_sockets.hpp"
-#include "socket_datagram_contract.hpp"
-#include "socket_stop_contract.hpp"
-#include "socket_stream_contract.hpp"
+#include "service_under_test.hpp"
 
 namespace {
-TEST_CASE(CORACLE_SOCKET_TEST ": port 0 binds to a free port, and local_endpoint() tells which") {
+using coracle::net::socket;
+using coracle_test::service_under_test;
+
+TEST_CASE("socket: port 0 binds to a free port, and local_endpoint() tells which") {
   service_under_test here;
   io_service& io = here.io;
   socket tcp = socket::create_tcpv4(io), udp = socket::create_udpv4(io);
@@ -29,7 +27,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": port 0 binds to a free port, and local_endpoint
   CHECK(udp.local_endpoint().address() == any_port.address());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": a port that is listened on, or a UDP port in use, cannot be bound again") {
+TEST_CASE("socket: a port that is listened on, or a UDP port in use, cannot be bound again") {
   service_under_test here;
   io_service& io = here.io;
   const socket first = listening(io);
@@ -40,8 +38,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": a port that is listened on, or a UDP port in us
   CHECK(thrown([&] { other.bind(udp.local_endpoint()); }) == std::errc::address_in_use);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST
-          ": a server can be bound again at once, while its old connections linger in the kernel") {
+TEST_CASE("socket: a server can be bound again at once, while its old connections linger in the kernel") {
   service_under_test here;
   io_service& io = here.io;
   ip_endpoint address;
@@ -63,7 +60,7 @@ TEST_CASE(CORACLE_SOCKET_TEST
   CHECK(again.local_endpoint() == address);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": both ends of a connection know their own endpoint and the other's") {
+TEST_CASE("socket: both ends of a connection know their own endpoint and the other's") {
   service_under_test here;
   io_service& io = here.io;
   const pair ends = connected(io);
@@ -72,7 +69,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": both ends of a connection know their own endpoi
   CHECK(ends.client.local_endpoint().port() != 0);
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST ": moving it moves the connection, assigning to it closes the one it had") {
+TEST_CASE("socket: moving it moves the connection, assigning to it closes the one it had") {
   service_under_test here;
   io_service& io = here.io;
   pair ends = connected(io);
@@ -89,8 +86,7 @@ TEST_CASE(CORACLE_SOCKET_TEST ": moving it moves the connection, assigning to it
   }());
 }
 
-TEST_CASE(CORACLE_SOCKET_TEST
-          ": after close() it is an error to bind or to listen, and closing again is none") {
+TEST_CASE("socket: after close() it is an error to bind or to listen, and closing again is none") {
   service_under_test here;
   io_service& io = here.io;
   socket tcp = socket::create_tcpv4(io);

@@ -1,9 +1,6 @@
-// tests/unit/file_contract.hpp -- the contract of every file, of the system or of a simulated host. The
-// including file defines CORACLE_FILE_TEST, the prefix of the test names, and service_under_test, which has
-// an io_service `io`, or a reference to one, and provides paths (`here / "name"`), text_of() and
-// write_text().
+// tests/unit/file_contract_test.cpp -- the contract of every file: of the system, whose operations run on
+// blocking threads, and of a simulated host.
 // SPDX-License-Identifier: MIT
-#pragma once
 #include <doctest/doctest.h>
 
 #include <array>
@@ -17,7 +14,9 @@
 #include <coracle/io/read_only_file.hpp>
 #include <coracle/io/read_write_file.hpp>
 #include <coracle/io/write_only_file.hpp>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +25,7 @@
 #include <vector>
 
 #include "../support/test_coroutine.hpp"
+#include "files_under_test.hpp"
 
 namespace {
 using coracle::const_buffer;
@@ -38,6 +38,7 @@ using coracle::read_write_file;
 using coracle::stop_source;
 using coracle::task;
 using coracle::write_only_file;
+using coracle_test::files_under_test;
 
 /// Awaits `work`. Returns true if it was cancelled.
 template <class Awaitable>
@@ -50,9 +51,8 @@ task<bool> is_cancelled(Awaitable work) {
   co_return false;
 }
 
-TEST_CASE(CORACLE_FILE_TEST
-          ": what is written is read back, from the same file and from another that is opened on it") {
-  service_under_test here;
+TEST_CASE("file: what is written is read back, from the same file and from another that is opened on it") {
+  files_under_test here;
   io_service& io = here.io;
   io.run([&]() -> task<> {
     auto both = read_write_file::open(io, here / "a");
@@ -68,8 +68,8 @@ TEST_CASE(CORACLE_FILE_TEST
   CHECK(here.text_of(here / "a") == "0123456789");
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": a span or text says where the bytes are, as a pointer and a size do") {
-  service_under_test here;
+TEST_CASE("file: a span or text says where the bytes are, as a pointer and a size do") {
+  files_under_test here;
   io_service& io = here.io;
   const std::string_view text = "0123456789";
   io.run([&]() -> task<> {
@@ -91,9 +91,9 @@ TEST_CASE(CORACLE_FILE_TEST ": a span or text says where the bytes are, as a poi
   }());
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": a path with a NUL in it names no file, rather than the one before the NUL") {
+TEST_CASE("file: a path with a NUL in it names no file, rather than the one before the NUL") {
   using namespace std::string_literals;
-  service_under_test here;
+  files_under_test here;
   here.write_text(here / "a", "text");
   std::filesystem::path path = here / "a";
   const std::string message =
@@ -105,8 +105,8 @@ TEST_CASE(CORACLE_FILE_TEST ": a path with a NUL in it names no file, rather tha
                        std::system_error);
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": a read gives fewer bytes where the file ends, and none beyond") {
-  service_under_test here;
+TEST_CASE("file: a read gives fewer bytes where the file ends, and none beyond") {
+  files_under_test here;
   here.write_text(here / "a", "abcdef");
   io_service& io = here.io;
   io.run([&]() -> task<> {
@@ -124,9 +124,8 @@ TEST_CASE(CORACLE_FILE_TEST ": a read gives fewer bytes where the file ends, and
   }());
 }
 
-TEST_CASE(CORACLE_FILE_TEST
-          ": write_all() and read_exactly() do it all; a file that ends between is an error") {
-  service_under_test here;
+TEST_CASE("file: write_all() and read_exactly() do it all; a file that ends between is an error") {
+  files_under_test here;
   io_service& io = here.io;
   io.run([&]() -> task<> {
     auto both = read_write_file::open(io, here / "a");
@@ -157,8 +156,8 @@ TEST_CASE(CORACLE_FILE_TEST
   CHECK(here.text_of(here / "a").substr(0, 3) == std::string(3, '\0'));
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": a write beyond the end leaves zeros between, set_size() cuts and extends") {
-  service_under_test here;
+TEST_CASE("file: a write beyond the end leaves zeros between, set_size() cuts and extends") {
+  files_under_test here;
   io_service& io = here.io;
   io.run([&]() -> task<> {
     auto file = write_only_file::open(io, here / "a");
@@ -173,8 +172,8 @@ TEST_CASE(CORACLE_FILE_TEST ": a write beyond the end leaves zeros between, set_
   CHECK(here.text_of(here / "a") == std::string("\0\0\0x\0\0", 6));
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": a write at an offset that no file reaches is an error") {
-  service_under_test here;
+TEST_CASE("file: a write at an offset that no file reaches is an error") {
+  files_under_test here;
   here.write_text(here / "a", "abc");
   io_service& io = here.io;
   io.run([&]() -> task<> {
@@ -190,8 +189,8 @@ TEST_CASE(CORACLE_FILE_TEST ": a write at an offset that no file reaches is an e
   CHECK(here.text_of(here / "a") == "abc");
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": a function takes any file that can be read, or any that can be written") {
-  service_under_test here;
+TEST_CASE("file: a function takes any file that can be read, or any that can be written") {
+  files_under_test here;
   io_service& io = here.io;
   const auto copy = [](const coracle::readable_file& from, coracle::writable_file& to) -> task<> {
     std::array<char, 64> buffer;
@@ -209,8 +208,8 @@ TEST_CASE(CORACLE_FILE_TEST ": a function takes any file that can be read, or an
   CHECK(here.text_of(here / "c") == "copied");
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": operations at the same time on one file each do their own part") {
-  service_under_test here;
+TEST_CASE("file: operations at the same time on one file each do their own part") {
+  files_under_test here;
   io_service& io = here.io;
   constexpr std::size_t parts = 100;
   std::string found(parts * 2, '?'), wanted;
@@ -234,8 +233,8 @@ TEST_CASE(CORACLE_FILE_TEST ": operations at the same time on one file each do t
   CHECK(found == wanted);
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": stop requested before: nothing is read and nothing is written") {
-  service_under_test here;
+TEST_CASE("file: stop requested before: nothing is read and nothing is written") {
+  files_under_test here;
   io_service& io = here.io;
   stop_source source;
   source.request_stop();
@@ -252,8 +251,8 @@ TEST_CASE(CORACLE_FILE_TEST ": stop requested before: nothing is read and nothin
   CHECK(here.text_of(here / "a") == "x");
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": stop requested during a copy ends it at the next read") {
-  service_under_test here;
+TEST_CASE("file: stop requested during a copy ends it at the next read") {
+  files_under_test here;
   io_service& io = here.io;
   stop_source source;
   std::uint64_t offset = 0;
@@ -276,9 +275,8 @@ TEST_CASE(CORACLE_FILE_TEST ": stop requested during a copy ends it at the next 
   CHECK(offset != 0);
 }
 
-TEST_CASE(CORACLE_FILE_TEST
-          ": stop requested while writes wait for a thread: each has written, or is cancelled") {
-  service_under_test here;
+TEST_CASE("file: stop requested while writes wait for a thread: each has written, or is cancelled") {
+  files_under_test here;
   io_service& io = here.io;
   stop_source source;
   constexpr std::size_t parts = 200;
@@ -303,8 +301,8 @@ TEST_CASE(CORACLE_FILE_TEST
   for (std::size_t i = 0; i != parts; ++i) CHECK((text[i] == 'w') == !cancelled[i]);
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": several pieces of memory are written and read as one") {
-  service_under_test here;
+TEST_CASE("file: several pieces of memory are written and read as one") {
+  files_under_test here;
   io_service& io = here.io;
   io.run([&]() -> task<> {
     auto file = read_write_file::open(io, here / "a");
@@ -339,9 +337,8 @@ TEST_CASE(CORACLE_FILE_TEST ": several pieces of memory are written and read as 
   }());
 }
 
-TEST_CASE(CORACLE_FILE_TEST
-          ": several pieces can only be written to a file opened for it, and as for reading") {
-  service_under_test here;
+TEST_CASE("file: several pieces can only be written to a file opened for it, and as for reading") {
+  files_under_test here;
   io_service& io = here.io;
   here.write_text(here / "a", "text");
   io.run([&]() -> task<> {
@@ -356,8 +353,8 @@ TEST_CASE(CORACLE_FILE_TEST
   CHECK(here.text_of(here / "a").starts_with("text="));
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": any number may share a lock, or one has it alone") {
-  service_under_test here;
+TEST_CASE("file: any number may share a lock, or one has it alone") {
+  files_under_test here;
   io_service& io = here.io;
   here.write_text(here / "a", "text");
   auto one = read_write_file::open(io, here / "a"), other = read_write_file::open(io, here / "a");
@@ -384,8 +381,8 @@ TEST_CASE(CORACLE_FILE_TEST ": any number may share a lock, or one has it alone"
   CHECK(try_lock_exclusive(one));
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": closing a file releases its lock, closing another opened file does not") {
-  service_under_test here;
+TEST_CASE("file: closing a file releases its lock, closing another opened file does not") {
+  files_under_test here;
   io_service& io = here.io;
   here.write_text(here / "a", "text");
   auto other = read_write_file::open(io, here / "a");
@@ -398,8 +395,8 @@ TEST_CASE(CORACLE_FILE_TEST ": closing a file releases its lock, closing another
   CHECK(try_lock_exclusive(other));
 }
 
-TEST_CASE(CORACLE_FILE_TEST ": what waits for a lock gets it when it is free, or is cancelled") {
-  service_under_test here;
+TEST_CASE("file: what waits for a lock gets it when it is free, or is cancelled") {
+  files_under_test here;
   io_service& io = here.io;
   here.write_text(here / "a", "text");
   auto one = read_write_file::open(io, here / "a"), other = read_write_file::open(io, here / "a");
@@ -431,9 +428,8 @@ TEST_CASE(CORACLE_FILE_TEST ": what waits for a lock gets it when it is free, or
   CHECK(order == "released locked");
 }
 
-TEST_CASE(CORACLE_FILE_TEST
-          ": a coroutine that waits may be destroyed: what it wrote from is not touched afterwards") {
-  service_under_test here;
+TEST_CASE("file: a coroutine that waits may be destroyed: what it wrote from is not touched afterwards") {
+  files_under_test here;
   io_service& io = here.io;
   auto file = write_only_file::open(io, here / "a");
   for (int i = 0; i != 100; ++i) {
