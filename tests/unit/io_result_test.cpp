@@ -19,6 +19,7 @@ namespace {
 using coracle::as_io_result;
 using coracle::io_result;
 using coracle::stop_reason;
+using coracle::net::socket;
 namespace fs = coracle::filesystem;
 using size_result = io_result<std::size_t>;
 

@@ -17,6 +17,7 @@
 namespace {
 using coracle::read_only_file;
 using coracle::net::send_file;
+using coracle::net::socket;
 
 struct linux_files {
   coracle_test::temporary_folder folder;

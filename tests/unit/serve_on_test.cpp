@@ -21,6 +21,7 @@
 namespace {
 using coracle::io_service_group;
 using coracle::net::serve_on;
+using coracle::net::socket;
 
 TEST_CASE("io_service_group: each io_service is run by a thread of its own") {
   io_service_group group{3};
