@@ -49,7 +49,6 @@ NOT_OPERATIONS = {
     "fmap_awaiter": CHILD,
     "fork_awaiter": CHILD,
     "fork_awaiter::started": CHILD,
-    "forked_child::ended": CHILD,
     "invocation::operation": CHILD,
     "join_awaiter": CHILD,
     "task": CHILD,

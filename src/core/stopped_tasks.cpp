@@ -27,12 +27,7 @@ class walk_up {
 
  private:
   void go_to(task_above above) noexcept {
-    for (;;) {
-      while (!above.is_told()) above = task_above(above.task());
-      const task_frame* const parent = above.forked_by();
-      if (!parent) break;
-      above = task_above(*parent);
-    }
+    while (!above.is_told()) above = task_above(above.task());
     here_ = above.shared();
   }
 

@@ -1,8 +1,6 @@
 // tests/model/forked.cpp -- a forked child's end against its parent, which another thread has taken, or not.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/forked.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <stdexcept>
 
@@ -168,43 +166,6 @@ void parent_fails() {
   on_two_workers(pool, parent);
   model_expect(caught == 1, "the error arrives once");
 }
-/// A stop request ends the child where it waits, while the parent joins it: neither handles an exception.
-void child_is_stopped() {
-  two_workers pool;
-  const coracle::async_manual_reset_event never;
-  coracle::stop_source source;
-  plain_int handled = 0, went_on = 0;
-  int ends = 0;
-  const auto work = [&]() -> task<int> {
-    try {
-      co_await never;
-    } catch (const coracle::operation_cancelled&) {
-      ++handled;
-      throw;
-    }
-    co_return 1;
-  };
-  const auto joins = [&]() -> task<> {
-    forked child{work()};
-    co_await child.fork();
-    went_on += co_await child.join();
-  };
-  const auto parent = [&]() -> detached {
-    co_await pool.schedule();
-    const auto end = co_await coracle::with_stop(coracle::as_outcome(joins()), source.get_token());
-    model_expect(end.is_cancelled(), "it was stopped");
-    ++ends;
-  };
-  parent();
-  model_thread helper{[&] { pool.help(); }};
-  model_thread stopper{[&] { source.request_stop(); }};
-  pool.run_some();
-  helper.join();
-  stopper.join();
-  pool.run_some();
-  model_expect(ends == 1, "it goes on once");
-  model_expect(handled == 0 && went_on == 0, "no handler of the child runs, and the parent does not go on");
-}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -217,6 +178,5 @@ int main(int argc, char** argv) {
   run.check("forked: the child waits for its parent", model_test::all, child_waits_for_parent);
   run.check("forked: the child fails", model_test::all, child_fails);
   run.check("forked: the parent fails", model_test::all, parent_fails);
-  run.check("forked: the child is stopped", 3, child_is_stopped);
   return run.finish();
 }

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <coracle/compose/as_outcome.hpp>
-#include <coracle/compose/forked.hpp>
 #include <coracle/compose/single_flight.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -237,56 +236,5 @@ TEST_CASE("stopped quietly: a task that would go to an executor once stop is req
   CHECK(stop_before([&](scheduler_ref here) { return here.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::this_task::yield(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::schedule_on(give(), pool); }) == 0);
-}
-
-TEST_CASE("stopped quietly: a forked child, and the parent that joins it" * doctest::skip(!counts_throws)) {
-  const async_manual_reset_event never;
-  lifetimes log;
-  bool handled = false, joined = false;
-  const auto waits = [&]() -> const async_manual_reset_event& { return never; };
-  const auto fork_and_join = [&]() -> task<> {
-    const lifetime_probe local(log, 2);
-    coracle::forked child{around(log, handled, waits)};
-    co_await child.fork();
-    co_await child.join();
-    joined = true;
-  };
-  coracle::static_thread_pool pool{1};
-  io_service io;
-  const auto race = [&]() -> task<> {
-    const auto first = co_await when_any(fork_and_join(), give());
-    CHECK(first.index() == 1);
-  };
-  CHECK(throws_of([&] { sync_wait(coracle::schedule_on(race(), pool)); }) == 0);
-  CHECK(throws_of([&] { io.run(race()); }) == 0);
-  CHECK(log.destroyed == std::vector{1, 2, 1, 2});
-  CHECK_FALSE(handled);
-  CHECK_FALSE(joined);
-
-  // Outside any executor the child has ended when the parent joins it: only the parent throws.
-  const auto stopped_before = [&]() -> task<> {
-    stop_source source;
-    source.request_stop();
-    co_await coracle::with_stop(coracle::as_outcome(fork_and_join()), source.get_token());
-  };
-  CHECK(throws_of([&] { sync_wait(stopped_before()); }) == 1);
-  CHECK(log.destroyed == std::vector{1, 2, 1, 2, 1, 2});
-  CHECK_FALSE(handled);
-
-  // A parent that wants the exception: the child's handlers run, too.
-  const auto catches = [&]() -> task<> {
-    coracle::forked child{around(log, handled, waits)};
-    co_await child.fork();
-    const auto end = co_await coracle::as_outcome(child.join());
-    joined = end.is_cancelled();
-  };
-  const auto thrown = [&]() -> task<> {
-    stop_source source;
-    source.request_stop();
-    co_await coracle::with_stop(catches(), source.get_token());
-  };
-  sync_wait(coracle::schedule_on(thrown(), pool));
-  CHECK(handled);
-  CHECK(joined);
 }
 }  // namespace

@@ -25,8 +25,7 @@ namespace coracle {
 ///               of the queue; outside any executor, fork() is a plain await, and continues when the child
 ///               has ended.
 /// Resumes on    fork() and join(): the executor on which they were awaited.
-/// Cancellation  the child inherits the environment. join() waits for it in any case. If the child is stopped
-///               meanwhile, both may end without an exception: docs/cancellation.md.
+/// Cancellation  the child inherits the environment. join() waits for it in any case.
 /// Exceptions    join(): the child's.
 /// Not joined    if the parent leaves the scope of the child before join(), by an exception or a return, its
 ///               thread blocks there until the child ends, and runs other work of the pool meanwhile. This is

@@ -4,7 +4,6 @@
 #include <coracle/base/check.hpp>
 #include <coracle/base/park.hpp>
 #include <coracle/core/detail/fork_queue.hpp>
-#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/executor.hpp>
 #include <cstdint>
 
@@ -18,7 +17,7 @@ namespace coracle::detail {
 //                       also the state before fork()
 //   runs_beside_parent  the continuation was posted, on another executor
 //   runs_alone          there is no executor: the child's end continues the parent
-//   joins               the parent waits in join(); joins_as_task if it is a task
+//   joins               the parent waits in join()
 //   blocks              the parent waits in the destructor, blocking its thread
 //   over                the child has ended
 //
@@ -29,11 +28,8 @@ namespace coracle::detail {
 //   [J5] -> the parent's place  relaxed  the parent's own, before the child runs
 //   [J6] -> blocks  relaxed  the child's end unparks this thread; J4 follows
 //   [J7] load       relaxed  the parent's place, which the queue then decides; whether J6 is of use
-class fork_point : forker {
+class fork_point : waiter {
  public:
-  fork_point() noexcept {}
-  fork_point(const fork_point&) = delete;
-  fork_point& operator=(const fork_point&) = delete;
   /// Waits for a running child: an exception leaves the parent before it has joined the child.
   ~fork_point() { end(); }
   void end() noexcept {
@@ -60,14 +56,10 @@ class fork_point : forker {
   [[nodiscard]] bool child_is_over() const noexcept {
     return state_.load(memory_order_acquire) == over; /*J4*/
   }
-  /// Called before the child is started, unless the parent is a task.
-  void parent_is_no_task() noexcept { is_no_task = 1; }
-  /// Returns false if the child has ended meanwhile. `may_end`: the parent is a task, and is ended if the child
-  /// was stopped. The handle remains that of offer(), which the child may read.
-  bool wait(std::coroutine_handle<> parent, bool may_end) noexcept {
-    joiner_ = parent;
-    home = current_executor();
-    return state_.exchange(may_end ? joins_as_task : joins, memory_order_acq_rel) != over; /*J3*/
+  /// Returns false if the child has ended meanwhile.
+  bool wait(std::coroutine_handle<> parent) noexcept {
+    suspend(parent);
+    return state_.exchange(joins, memory_order_acq_rel) != over; /*J3*/
   }
 
   // ---- called at the child's end ----
@@ -86,10 +78,10 @@ class fork_point : forker {
     return true;
   }
   CORACLE_TRANSFER_ABI() std::coroutine_handle<> go_on() noexcept { return transfer_to(handle); }
-  /// Returns the coroutine to resume next. Calls `end_joiner()` if that is a task that waits in join().
-  template <class EndJoiner>
+  /// Returns the coroutine to resume next.
   CORACLE_TRANSFER_ABI()
-  CORACLE_COLD() std::coroutine_handle<> end_child(EndJoiner end_joiner) noexcept {
+  CORACLE_COLD()
+  std::coroutine_handle<> end_child() noexcept {
     if (has_parent_back()) {
       state_.store(over, memory_order_relaxed); /*J1*/
       return go_on();
@@ -97,9 +89,7 @@ class fork_point : forker {
     const std::uint32_t found = state_.exchange(over, memory_order_acq_rel); /*J2*/
     if (found == blocks) [[unlikely]]
       unpark(&state_, 1);
-    if (found != joins && found != joins_as_task) return std::noop_coroutine();
-    handle = joiner_;
-    if (found == joins_as_task) end_joiner(joiner_);
+    if (found != joins) return std::noop_coroutine();
     if (home == current_executor()) return go_on();
     wake();
     return std::noop_coroutine();
@@ -135,18 +125,9 @@ class fork_point : forker {
         "and has blocked the thread for a second: a deadlock, if the child must run there");
   }
 
-  enum : std::uint32_t {
-    runs_before_parent,
-    runs_beside_parent,
-    runs_alone,
-    over,
-    joins,
-    joins_as_task,
-    blocks
-  };
+  enum : std::uint32_t { runs_before_parent, runs_beside_parent, runs_alone, over, joins, blocks };
   atomic<std::uint32_t> state_{runs_before_parent};
-  union {  // not initialised
-    std::coroutine_handle<> joiner_;
-  };
+  // Makes the zero-initialised part 32 bytes, which compilers write at once.
+  [[maybe_unused]] std::uint32_t unused_ = 0;
 };
 }  // namespace coracle::detail

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/compose/detail/fork_point.hpp>
-#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/task.hpp>
 
@@ -10,14 +9,10 @@ namespace coracle::detail {
 /// A child, and the fork_point for its end. The two classes derived from it are the awaiters of fork() and
 /// join(), so the parent's frame needs no separate awaiters.
 //
-// It begins with a forked_frame, and that as a coroutine frame does, so the child can continue it
-// (core/detail/callback_frame.hpp). It stores the child in place of the destroy function: the frame that a
-// child continues is never destroyed through that, and shared_frame::is_one(), which reads that word while the
-// child runs, must find anything but its own mark. task_above recognises it by that word.
-//
-// A child that is stopped ends as what awaits its parent decides (core/detail/stopped_tasks.hpp). So does a
-// parent that waits for it in join(), if it is a task. One that comes to join() later throws: to look for that
-// would cost every join() as much as the look for an error.
+// It begins as a coroutine frame does, so the child can continue it (core/detail/callback_frame.hpp). It
+// stores the child in place of the destroy function: the frame that a child continues is never destroyed
+// through that, and shared_frame::is_one(), which reads that word while the child runs, must find anything
+// but its own mark. task_above recognises it by that word.
 template <class T>
 class forked_child {
  public:
@@ -27,8 +22,6 @@ class forked_child {
   fork_point& point() noexcept { return point_; }
   task<T>& work() noexcept { return work_; }
   std::coroutine_handle<> child_continues() noexcept { return std::coroutine_handle<>::from_address(this); }
-  /// Returns why the child was stopped, or none if it was not. Requires: it is over.
-  CORACLE_ALWAYS_INLINE() stop_reason stopped_for() noexcept { return ended{work_}.stopped_for(); }
 
  private:
   CORACLE_TRANSFER_ABI() static void child_is_over(forked_child* self) {
@@ -40,20 +33,9 @@ class forked_child {
     CORACLE_RETURN_TO(self, parent);
   }
   CORACLE_TRANSFER_ABI() CORACLE_COLD() static void child_is_over_at_last(forked_child* self) {
-    const auto end_if_stopped = [self](std::coroutine_handle<> joiner) noexcept {
-      if (const stop_reason why = self->stopped_for(); why != stop_reason::none)
-        static_cast<void>(stopped_parent::note(joiner, why));
-    };
-    const std::coroutine_handle<> next = self->point_.end_child(end_if_stopped);
+    const std::coroutine_handle<> next = self->point_.end_child();
     CORACLE_RETURN_TO(self, next);
   }
-  struct ended : task_awaiter<T> {
-    explicit ended(task<T>& work) noexcept : task_awaiter<T>(std::move(work).plain_awaiter()) {}
-    [[nodiscard]] stop_reason stopped_for() const noexcept {
-      const auto& child = this->body_.promise();
-      return child.has_error() ? child.stopped_for() : stop_reason::none;
-    }
-  };
   using function = void(forked_child*);
   function* resume_ = &child_is_over;
   task<T> work_;
@@ -68,7 +50,6 @@ class fork_awaiter : public forked_child<T> {
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> await_suspend(
       std::coroutine_handle<Promise> parent) noexcept {
-    if constexpr (!ends_stopped<Promise>) this->point().parent_is_no_task();
     const auto child = started{this->work()}.body(this->child_continues(), environment_of(parent));
     this->point().offer(parent);  // from here on the parent may run: nothing of it is accessed
     return transfer_to(child);
@@ -93,10 +74,7 @@ class join_awaiter : public fork_awaiter<T> {
  public:
   using fork_awaiter<T>::fork_awaiter;
   bool await_ready() noexcept { return this->point().child_is_over(); }
-  template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
-    return this->point().wait(parent, ends_stopped<Promise>);
-  }
+  bool await_suspend(std::coroutine_handle<> parent) noexcept { return this->point().wait(parent); }
   T await_resume() { return std::move(this->work()).plain_awaiter().await_resume(); }
 };
 }  // namespace coracle::detail

@@ -29,8 +29,7 @@
 //
 // All frames on the way are suspended, and nothing else resumes them: they belong to the thread that removed
 // the wait from its queue until it posts the coroutine, and then to the executor. Nothing here is therefore
-// atomic. The parent of a forked child is the exception: it may run. The walk reads only what it was given
-// before the child began: its own frame, and what awaits it. Its frame is not freed before the child is over.
+// atomic.
 namespace coracle::detail {
 /// The remains of the frame of a task that was ended where it was suspended.
 class ended_frame : public task_frame {
@@ -65,17 +64,6 @@ class ended_frame : public task_frame {
   kept_memory kept_;
 };
 
-/// The coroutine that has forked a child.
-struct forker : waiter {
-  std::uint32_t is_no_task = 0;  // not a bool: the zero-initialised part of a fork_point is written at once
-};
-/// What a forked_child begins with, as the walk up from the child reads it (compose/detail/forked_child.hpp).
-struct forked_frame {
-  void* resume;
-  task_frame* child;
-  forker parent;
-};
-
 /// The frame that awaits a task.
 class task_above {
  public:
@@ -88,8 +76,8 @@ class task_above {
       frame_ = static_cast<void**>(body.parent.pointer())[1];
     } else {
       frame_ = body.parent.pointer();
-      is_forked_ = static_cast<const forked_frame*>(frame_)->child == &body;
-      is_told_ = callback_mark::is_at(handle()) || shared_frame::is_one(handle()) || is_forked_;
+      is_told_ = callback_mark::is_at(handle()) || shared_frame::is_one(handle()) ||
+                 static_cast<void**>(frame_)[1] == &body;  // forked_child
     }
   }
   [[nodiscard]] bool is_told() const noexcept { return is_told_; }
@@ -99,17 +87,9 @@ class task_above {
   /// Returns the frame that knows on whose behalf this one waits, or null if it waits on its own. Requires:
   /// is_told().
   [[nodiscard]] shared_frame* shared() const noexcept {
-    if (is_forked_) return nullptr;
     if (shared_frame::is_one(handle())) return &shared_frame::at(handle());
     if (!callback_mark::is_of_member(handle())) return nullptr;
     return &shared_frame::at(std::coroutine_handle<>::from_address(static_cast<void**>(frame_)[2]));
-  }
-  /// Returns the task that has forked the child, or null if it was another coroutine, or none.
-  [[nodiscard]] const task_frame* forked_by() const noexcept {
-    if (!is_forked_) return nullptr;
-    const forker& parent = static_cast<const forked_frame*>(frame_)->parent;
-    if (parent.is_no_task != 0) return nullptr;
-    return static_cast<const task_frame*>(std::coroutine_handle<>(parent.handle).address());
   }
   /// Requires: not is_told().
   [[nodiscard]] task_frame& task() const noexcept { return *static_cast<task_frame*>(frame_); }
@@ -117,7 +97,6 @@ class task_above {
  private:
   void* frame_;
   bool is_told_ = false;
-  bool is_forked_ = false;
 };
 
 /// Ends `body`, which is suspended, and the tasks that await it. Returns the coroutine to resume next.
