@@ -51,7 +51,7 @@ task<> add_interest(async_mutex& lock) {
   const auto held = co_await lock.scoped_lock_async();
   co_await add(lock);
 }
-/// The holder of the lock waits for an event, which may be set, so that who waits for the lock is not stuck.
+/// The holder of the lock waits for an event, which may still be set: the waiter for the lock is not stuck.
 task<> write(async_mutex& lock) {
   const auto held = co_await lock.scoped_lock_async();
   co_await opened;

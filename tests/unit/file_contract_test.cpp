@@ -39,17 +39,7 @@ using coracle::stop_source;
 using coracle::task;
 using coracle::write_only_file;
 using coracle_test::files_under_test;
-
-/// Awaits `work`. Returns true if it was cancelled.
-template <class Awaitable>
-task<bool> is_cancelled(Awaitable work) {
-  try {
-    static_cast<void>(co_await std::move(work));
-  } catch (const operation_cancelled&) {
-    co_return true;
-  }
-  co_return false;
-}
+using coracle_test::is_cancelled;
 
 TEST_CASE("file: what is written is read back, from the same file and from another that is opened on it") {
   files_under_test here;

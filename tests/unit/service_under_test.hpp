@@ -4,11 +4,14 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <coracle/core/operation_cancelled.hpp>
+#include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <coracle/testing/simulation/simulation.hpp>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace coracle_test {
 /// The only host of its simulation.
@@ -43,4 +46,15 @@ class service_under_test {
  public:
   coracle::io_service& io;
 };
+
+/// Awaits `work`. Returns true if it was cancelled.
+template <class Awaitable>
+coracle::task<bool> is_cancelled(Awaitable work) {
+  try {
+    static_cast<void>(co_await std::move(work));
+  } catch (const coracle::operation_cancelled&) {
+    co_return true;
+  }
+  co_return false;
+}
 }  // namespace coracle_test

@@ -21,18 +21,8 @@
 
 namespace {
 using coracle::net::socket;
+using coracle_test::is_cancelled;
 using coracle_test::service_under_test;
-
-/// Awaits `work`. Returns true if it was cancelled.
-template <class Awaitable>
-task<bool> is_cancelled(Awaitable work) {
-  try {
-    static_cast<void>(co_await std::move(work));
-  } catch (const operation_cancelled&) {
-    co_return true;
-  }
-  co_return false;
-}
 
 TEST_CASE("socket: stop requested before: no operation starts, and what is there stays there") {
   service_under_test here;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which coroutines wait for a lock that is never released, inferred from who has its address.
+// Finds coroutines that wait for a lock that is never released, by looking at which frames have its address.
 #pragma once
 #include <vector>
 
