@@ -158,7 +158,7 @@ bool epoll_backend::withdraw(io_request& request) noexcept {
   return loop_.unlist(request);
 }
 
-io_backend::signals epoll_backend::poll(bool wait) noexcept {
+io_backend::signals epoll_backend::poll(bool wait, completions& completed) noexcept {
   poller* const active = wait ? poller_.try_make() : poller_.get();
   if (!active) {
     if (wait) ::poll(nullptr, 0, poller_retry_ms);
@@ -180,11 +180,11 @@ io_backend::signals epoll_backend::poll(bool wait) noexcept {
       if (events & (watched_to_read | both)) {
         const small_mutex_lock lock{descriptor.reading.mutex};
         descriptor.input.reported(events);
-        ready(descriptor.reading);
+        ready(descriptor.reading, completed);
       }
       if (events & (EPOLLOUT | both)) {
         const small_mutex_lock lock{descriptor.writing.mutex};
-        ready(descriptor.writing);
+        ready(descriptor.writing, completed);
       }
     }
   }
@@ -192,12 +192,12 @@ io_backend::signals epoll_backend::poll(bool wait) noexcept {
 }
 
 /// Carries out queued requests until one would block. Called with the lock of the direction held.
-void epoll_backend::ready(direction& side) noexcept {
+void epoll_backend::ready(direction& side, completions& completed) noexcept {
   while (!side.queue.empty()) {
     auto& request = static_cast<io_request&>(*side.queue.front());
     if (!attempt(request)) return;
     side.queue.remove(request);
-    loop_.finish_in_poll(request);
+    complete(request, completed);
   }
 }
 

@@ -28,7 +28,7 @@ class epoll_backend final : public io_backend {
   void deliver(io_request& request) noexcept override;
   void cancel(io_request& request) noexcept override;
   bool withdraw(io_request& request) noexcept override;
-  signals poll(bool wait) noexcept override;
+  signals poll(bool wait, completions& completed) noexcept override;
   void wake() noexcept override;
   void set_timer(std::uint64_t time) noexcept override;
 
@@ -68,7 +68,7 @@ class epoll_backend final : public io_backend {
   bool submit_polled(io_request& request) noexcept;
   bool submit_file(io_request& request) noexcept;
   static bool attempt(io_request& request) noexcept;
-  void ready(direction& side) noexcept;
+  static void ready(direction& side, completions& completed) noexcept;
   bool watch_writing(record& descriptor) noexcept;
 
   io_loop& loop_;

@@ -9,7 +9,7 @@
 
 namespace coracle::detail {
 /// The seam between the event loop and the system: everything that differs between epoll, io_uring and the
-/// simulation. A backend passes completed requests to its io_loop.
+/// simulation. Its io_loop delivers the requests that it completes.
 ///
 /// Threads  all members may be called from any thread, poll() from several at once.
 class io_backend {
@@ -48,8 +48,10 @@ class io_backend {
     bool woken = false;  ///< this poll(), and no other, has received a wake()
     bool timer = false;  ///< the time passed to set_timer() has come
   };
-  /// Passes completed requests to the loop. With `wait`, sleeps until there is one, or a signal.
-  virtual signals poll(bool wait) noexcept = 0;
+  using completions = intrusive_list<io_event>;
+  /// Appends the requests that have completed to `completed`. With `wait`, sleeps until there is one, or a
+  /// signal.
+  virtual signals poll(bool wait, completions& completed) noexcept = 0;
   /// Submits to the system the requests that were kept for the next poll(). Called by a thread that leaves
   /// the loop.
   virtual void flush() noexcept {}
@@ -60,6 +62,12 @@ class io_backend {
   virtual void set_timer(std::uint64_t time) noexcept = 0;
 
  protected:
+  /// Called with the lock of the queue that the event was in.
+  static void complete(io_event& event, completions& completed) noexcept {
+    event.progress = io_event::state::finished;
+    event.listed = io_event::list::finished;
+    completed.push(event);
+  }
   /// The message of detach() if a request is pending.
   static constexpr const char* closed_too_early =
       "a file or socket was closed while operations on it were pending: request their stop and let them end "

@@ -8,24 +8,35 @@ namespace {
 /// The longest time between two polls while coroutines are scheduled, apart from the turn under way. In ticks
 /// of the system.
 constexpr std::uint64_t poll_interval = is_modelled ? 2 : turn_order::slice;
-/// The same while there are only events from earlier polls. These end by themselves, and a poll that comes
+/// What is added while there are only events from earlier polls. These end by themselves, and a poll that comes
 /// later reports more events and submits more operations in one system call.
-constexpr std::uint64_t poll_interval_of_events = 8 * poll_interval;
+constexpr std::uint64_t additional_interval_of_events = 7 * poll_interval;
 }  // namespace
 
 /// The calling thread runs `its_loop` for the lifetime of this object.
 class io_loop::running {
  public:
-  explicit running(io_loop& its_loop) noexcept
-      : loop(its_loop), outer_(std::exchange(on_this_thread(), this)), scope_(&its_loop.service_) {}
+  explicit running(io_loop& its_loop, bool only_one = false) noexcept
+      : loop(its_loop),
+        may_keep(!only_one),
+        outer_(std::exchange(on_this_thread(), this)),
+        scope_(&its_loop.service_) {}
   running(const running&) = delete;
   running& operator=(const running&) = delete;
   ~running() {
     loop.backend_->flush();
+    if (keeps) loop.share_all(*this);
     on_this_thread() = outer_;
   }
 
   io_loop& loop;
+  const thread_state* const thread = &this_thread();
+  const bool may_keep;
+  bool keeps = false;  ///< loop.polled_by_ is this object
+  /// Completed by a poll() of this thread, and delivered by it without the loop's lock.
+  io_backend::completions polled;
+  /// When this thread polls although `polled` contains events. In ticks of the system.
+  std::uint64_t next_poll = 0;
   static constexpr std::uint64_t not_begun = 0;
   /// In ticks of the system. If no poll() has set it, the first operation that is ready does.
   std::uint64_t turn_ends = not_begun;
@@ -53,13 +64,14 @@ bool io_loop::runs_here() const noexcept {
   return here && &here->loop == this;
 }
 bool io_loop::has_nothing_ready() noexcept {
+  if (!on_this_thread()->polled.empty()) return false;
   const small_mutex_lock lock{mutex_};
   return !has_ready();
 }
 void io_loop::flush_soon() noexcept {
   const small_mutex_lock lock{mutex_};
   flushes_ = true;
-  wake_sleeper_if_needed();
+  changed();
 }
 
 io_loop::io_loop(executor& service, io_system& system)
@@ -90,35 +102,45 @@ void io_loop::others_run() noexcept {
 void io_loop::post(resumption& item) noexcept {
   const small_mutex_lock lock{mutex_};
   scheduled_.push(item);
-  wake_sleeper_if_needed();
+  changed();
 }
 
 void io_loop::list(io_event& event) noexcept {
   event.listed = io_event::list::finished;
   finished_.push(event);
 }
-void io_loop::finish_in_poll(io_event& event) noexcept {
-  const small_mutex_lock lock{mutex_};
-  list(event);
-}
 void io_loop::finish(io_event& event) noexcept {
   const small_mutex_lock lock{mutex_};
   list(event);
-  wake_sleeper_if_needed();
+  changed();
+}
+void io_loop::finish(io_backend::completions& completed) noexcept {
+  const small_mutex_lock lock{mutex_};
+  finished_.append(completed);
+  changed();
 }
 void io_loop::finish_behind_others(io_event& event) noexcept {
   if (event.home != &service_) return finish(event);
   const small_mutex_lock lock{mutex_};
   event.listed = io_event::list::scheduled;
   scheduled_.push(event);
-  wake_sleeper_if_needed();
+  changed();
 }
 bool io_loop::unlist(io_event& event) noexcept {
   const small_mutex_lock lock{mutex_};
   const io_event::list from = std::exchange(event.listed, io_event::list::none);
   if (from == io_event::list::scheduled) return scheduled_.remove(event);
-  if (from == io_event::list::finished) finished_.remove(event);
-  return from == io_event::list::finished;
+  if (from != io_event::list::finished) return false;
+  // If a thread runs the loop, it is this one.
+  const bool ends_polled = polled_by_ && polled_by_->polled.ends_with(event);
+  (ends_polled ? polled_by_->polled : finished_).remove(event);
+  return true;
+}
+
+/// Requires: the caller holds the lock, and has changed what next() depends on.
+void io_loop::changed() noexcept {
+  has_changed_.store(true, memory_order_relaxed); /*C1*/
+  wake_sleeper_if_needed();
 }
 
 /// Wakes one sleeping thread if there is something for it to do and no wake-up is under way.
@@ -145,7 +167,7 @@ bool io_loop::start(io_timer& each, time_point deadline) noexcept {
   const small_mutex_lock lock{mutex_};
   each.progress = timer::state::fired;
   list(each);
-  wake_sleeper_if_needed();
+  changed();
   return true;
 }
 
@@ -174,8 +196,34 @@ void io_loop::fire_timers() noexcept {
   if (sleeping_ != 0) set_timer();
 }
 
+/// Requires: the caller holds the lock.
+void io_loop::keep_or_share(running& here) noexcept {
+  if (polled_by_ && polled_by_ != &here) {
+    if (polled_by_->thread == here.thread) {
+      finished_.append(polled_by_->polled);  // of a run() around this one
+      std::exchange(polled_by_, nullptr)->keeps = false;
+    } else {
+      has_changed_.store(true, memory_order_relaxed); /*C1*/
+    }
+  }
+  here.keeps = here.may_keep && sleeping_ == 0 && (!polled_by_ || polled_by_ == &here);
+  if (here.keeps) {
+    polled_by_ = &here;
+  } else {
+    finished_.append(here.polled);
+    if (polled_by_ == &here) polled_by_ = nullptr;
+  }
+}
+/// Called by a run() that returns.
+void io_loop::share_all(running& here) noexcept {
+  const small_mutex_lock lock{mutex_};
+  polled_by_ = nullptr;
+  finished_.append(here.polled);
+  wake_sleeper_if_needed();
+}
+
 std::uint64_t io_loop::run(bool wait, bool only_one) {
-  running here{*this};
+  running here{*this, only_one};
   std::uint64_t count = 0;
   while (const ready item = next(here, wait)) {
     ++count;
@@ -192,9 +240,8 @@ void io_loop::run(io_run& caller) noexcept {
 void io_loop::end(io_run& caller) noexcept {
   const small_mutex_lock lock{mutex_};
   caller.over = true;
-  if (!caller.asleep) return;
-  ++runs_over_;
-  wake_sleeper_if_needed();
+  if (caller.asleep) ++runs_over_;
+  changed();
 }
 
 void io_loop::deliver(ready item) {
@@ -210,16 +257,28 @@ void io_loop::deliver(ready item) {
 }
 
 io_loop::ready io_loop::next(running& here, bool wait, io_run* caller) noexcept {
+  if (const ready found = next_of_its_own(here)) return found;
   const small_mutex_lock lock{mutex_};
+  keep_or_share(here);
   ready found;
   for (bool polled = false; !(caller ? caller->over : stopped_); polled = true) {
-    if (polled || !poll_is_due()) found = take();
+    if (polled || !poll_is_due()) found = take(here);
     if (found || (polled && !wait)) break;
-    poll(wait, caller);
+    poll(here, wait, caller);
     here.turn_ends = next_poll_;
+    here.next_poll = next_poll_ + additional_interval_of_events;
   }
+  if (here.keeps) has_changed_.store(has_ready(), memory_order_relaxed); /*C3*/
   wake_sleeper_if_needed();
   return found;
+}
+
+/// Takes an event that this thread has polled, unless the lock is needed to decide what comes next.
+io_loop::ready io_loop::next_of_its_own(running& here) noexcept {
+  if (here.polled.empty() || has_changed_.load(memory_order_relaxed) /*C2*/ ||
+      system_.ticks() >= here.next_poll)
+    return {};
+  return take_event(here.polled);
 }
 
 /// Returns true if the loop must poll although events may be ready. Reads the clock only if the system may
@@ -227,16 +286,20 @@ io_loop::ready io_loop::next(running& here, bool wait, io_run* caller) noexcept 
 bool io_loop::poll_is_due() noexcept {
   const bool is_watching = !timers_.empty() || watched_.load(memory_order_relaxed) != 0; /*D2*/
   if (!is_watching) return false;
-  const std::uint64_t extended = scheduled_.empty() ? poll_interval_of_events - poll_interval : 0;
+  const std::uint64_t extended = scheduled_.empty() ? additional_interval_of_events : 0;
   return system_.ticks() >= next_poll_ + extended;
 }
 
-io_loop::ready io_loop::take() noexcept {
+io_loop::ready io_loop::take_event(intrusive_list<io_event>& from) noexcept {
+  io_event& event = from.pop();
+  event.listed = io_event::list::none;
+  return {&event, nullptr};
+}
+io_loop::ready io_loop::take(running& here) noexcept {
   ready found;
-  if (!finished_.empty() && (scheduled_.empty() || !scheduled_next_)) {
-    found.event = finished_.front();
-    found.event->listed = io_event::list::none;
-    finished_.remove(*found.event);
+  intrusive_list<io_event>& events = here.polled.empty() ? finished_ : here.polled;
+  if (!events.empty() && (scheduled_.empty() || !scheduled_next_)) {
+    found = take_event(events);
     scheduled_next_ = true;
   } else if (!scheduled_.empty()) {
     found.scheduled = &scheduled_.pop();
@@ -249,16 +312,18 @@ io_loop::ready io_loop::take() noexcept {
 }
 
 /// Requires: the caller holds the lock. Releases it during the poll.
-void io_loop::poll(bool wait, io_run* caller) noexcept {
+void io_loop::poll(running& here, bool wait, io_run* caller) noexcept {
   wake_sleeper_if_needed();
-  const bool sleep = wait && !has_ready() && !sleeper_must_leave() && !timer_is_due();
+  const bool is_idle = here.polled.empty() && !has_ready();
+  const bool sleep = wait && is_idle && !sleeper_must_leave() && !timer_is_due();
   if (sleep) sleep_begins(caller);
   flushes_ = false;
   mutex_.unlock();
-  const io_backend::signals seen = backend_->poll(sleep);
+  const io_backend::signals seen = backend_->poll(sleep, here.polled);
   mutex_.lock();
   next_poll_ = system_.ticks() + poll_interval;
   if (sleep) sleep_ends(caller);
+  keep_or_share(here);
   if (seen.woken) waking_ = false;
   if (seen.timer) timer_set_ = time_point::max();
   fire_timers();
@@ -282,7 +347,7 @@ void io_loop::sleep_ends(io_run* caller) noexcept {
 void io_loop::stop() noexcept {
   const small_mutex_lock lock{mutex_};
   stopped_ = true;
-  wake_sleeper_if_needed();
+  changed();
 }
 void io_loop::reset() noexcept {
   const small_mutex_lock lock{mutex_};
@@ -301,6 +366,6 @@ void io_loop::work_finished() noexcept {
   CORACLE_REQUIRE(work_ != 0, "notify_work_finished() of an io_service without a notify_work_started()");
   if (--work_ != 0) return;
   stopped_ = true;
-  wake_sleeper_if_needed();
+  changed();
 }
 }  // namespace coracle::detail

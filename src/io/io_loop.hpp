@@ -31,8 +31,8 @@ class io_loop final : public timer_service {
   /// Has the loop deliver a completed operation or an expired timer. Called with the lock of the queue that
   /// the event was in.
   void finish(io_event& event) noexcept;
-  /// The same, called inside io_backend::poll(): wakes no thread, because the polling thread delivers it.
-  void finish_in_poll(io_event& event) noexcept;
+  /// The same for those that a poll() outside of the loop has completed.
+  void finish(io_backend::completions& completed) noexcept;
   /// The same for an operation that did not have to wait: it goes behind all scheduled coroutines.
   void finish_behind_others(io_event& event) noexcept;
   /// Removes a finished event from its list. Returns false if it has been delivered.
@@ -79,15 +79,20 @@ class io_loop final : public timer_service {
   class running;
   static running*& on_this_thread() noexcept;
   ready next(running& here, bool wait, io_run* caller = nullptr) noexcept;
+  ready next_of_its_own(running& here) noexcept;
   [[nodiscard]] bool poll_is_due() noexcept;
-  ready take() noexcept;
-  void poll(bool wait, io_run* caller) noexcept;
+  ready take(running& here) noexcept;
+  static ready take_event(intrusive_list<io_event>& from) noexcept;
+  void poll(running& here, bool wait, io_run* caller) noexcept;
+  void keep_or_share(running& here) noexcept;
+  void share_all(running& here) noexcept;
   void sleep_begins(io_run* caller) noexcept;
   void sleep_ends(io_run* caller) noexcept;
   void list(io_event& event) noexcept;
   void fire_timers() noexcept;
   void set_timer() noexcept;
   [[nodiscard]] bool timer_is_due() noexcept;
+  void changed() noexcept;
   void wake_sleeper_if_needed() noexcept;
   [[nodiscard]] bool sleeper_must_leave() const noexcept {
     return runs_over_ != 0 || (stopped_ && sleeping_ != runs_sleeping_);
@@ -96,7 +101,7 @@ class io_loop final : public timer_service {
   [[nodiscard]] bool has_ready() const noexcept { return !finished_.empty() || !scheduled_.empty(); }
   void deliver(ready item);
 
-  // One lock, mutex_, guards everything below. Lock order: a lock of the backend (of a descriptor, of the
+  // One lock, mutex_, guards everything below except `has_changed_`. Lock order: a lock of the backend (of a descriptor, of the
   // file threads), then mutex_. The system calls that wake a thread and set the timer, at most one of each,
   // are made under the lock, because the io_service may be destroyed as soon as it is released.
   //
@@ -111,9 +116,15 @@ class io_loop final : public timer_service {
   // The same holds where a sleeper must leave, after a stop() or because the awaitable of its run() has
   // completed. But a wake() may reach any sleeper. So until every thread that must leave has woken, no thread
   // goes to sleep, and each one that wakes up wakes the next.
+  //
+  // While no other thread sleeps in the loop, one thread delivers what its poll() has completed from a list of
+  // its own, without the lock, until something else that next() depends on has changed: has_changed_. Another
+  // thread that finds nothing to deliver sees to that, and the rest is shared before that thread, which sleeps,
+  // is woken.
   executor& service_;
   io_system& system_;
   small_mutex mutex_;
+  plain<running*> polled_by_ = nullptr;    // whose `polled` may contain events that are not shared
   intrusive_list<io_event> finished_;      // operations and timers to be delivered
   intrusive_queue<resumption> scheduled_;  // coroutines to be resumed here
   plain<bool> scheduled_next_ = false;     // whether scheduled_ is served next, if neither is empty
@@ -125,6 +136,10 @@ class io_loop final : public timer_service {
   plain<std::uint32_t> runs_sleeping_ = 0;
   // Of the threads counted in runs_sleeping_, those whose awaitable has completed.
   plain<std::uint32_t> runs_over_ = 0;
+  //   [C1] any -> true  relaxed  by a thread that holds mutex_ and has changed what it guards
+  //   [C2] load         relaxed  by polled_by_; stale at worst until it has delivered what it has polled
+  //   [C3] any -> bool  relaxed  by next(), which holds mutex_: whether more is ready
+  atomic<bool> has_changed_{true};
   // When the loop polls although events are ready, in ticks of the system.
   plain<std::uint64_t> next_poll_;
   plain<std::uint64_t> work_ = 0;

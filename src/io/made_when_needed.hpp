@@ -15,13 +15,8 @@ class made_when_needed {
   [[nodiscard]] T* get() noexcept { return made_.load(memory_order_acquire); } /*G1*/
   /// Throws what the constructor of T throws; the next call then tries again.
   T& make() {
-    if (T* const made = get()) return *made;
-    const std::lock_guard lock{mutex_};
-    if (!object_) {
-      object_.emplace();
-      made_.store(&*object_, memory_order_release); /*G2*/
-    }
-    return *object_;
+    T* const made = get();
+    return made ? *made : make_first();
   }
   /// Null if the constructor of T has thrown.
   T* try_make() noexcept {
@@ -33,6 +28,15 @@ class made_when_needed {
   }
 
  private:
+  CORACLE_NOINLINE() T& make_first() {
+    const std::lock_guard lock{mutex_};
+    if (!object_) {
+      object_.emplace();
+      made_.store(&*object_, memory_order_release); /*G2*/
+    }
+    return *object_;
+  }
+
   //   [G1] load          acquire  sees the object       pairs with G2
   //   [G2] null -> made  release  publishes the object  pairs with G1
   atomic<T*> made_{nullptr};

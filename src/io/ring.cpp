@@ -72,13 +72,9 @@ io_uring_sqe& ring::next_entry() noexcept {
 /// Requires: the caller holds `pushing_`. Returns the number of entries that the kernel has not taken yet.
 std::uint32_t ring::publish() noexcept {
   published_ = tail_;
+  has_entries_.store(false, memory_order_relaxed);     /*R6*/
   sq_tail_->store(tail_, memory_order_release);        /*R1*/
   return tail_ - sq_head_->load(memory_order_acquire); /*R2*/
-}
-
-bool ring::is_empty() noexcept {
-  const small_mutex_lock lock{pushing_};
-  return published_ == tail_;
 }
 
 bool ring::revoke(std::uint64_t user_data) noexcept {

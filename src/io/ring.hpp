@@ -58,11 +58,12 @@ class ring {
     io_uring_sqe& entry = next_entry();
     fill(entry);
     ++tail_;
+    has_entries_.store(true, memory_order_relaxed); /*R6*/
   }
   /// Removes an entry by its `user_data`. Returns false if it may have been submitted.
   [[nodiscard]] bool revoke(std::uint64_t user_data) noexcept;
-  /// Returns true if every entry has been submitted.
-  [[nodiscard]] bool is_empty() noexcept;
+  /// Returns true if every entry has been submitted. A hint, unless only this thread pushes and enters.
+  [[nodiscard]] bool is_empty() const noexcept { return !has_entries_.load(memory_order_relaxed); } /*R7*/
   /// Submits the pushed entries. With `wait`, sleeps until there is a completion, or a signal handler has
   /// run.
   void enter(bool wait) noexcept;
@@ -106,6 +107,9 @@ class ring {
   //   [R3] flags, load                      relaxed           a hint: the kernel has completions to post
   //   [R4] completion tail, load            acquire           sees the completions before it
   //   [R5] completion head, load and store  relaxed, release  lets the kernel reuse entries; in `reaping_`
+  // And two that pair with none:
+  //   [R6] has_entries_, store              relaxed           in `pushing_`
+  //   [R7] has_entries_, load               relaxed           orders nothing
   io_uring_params params_;
   owned_fd fd_;
   shared_memory queues_;
@@ -117,6 +121,7 @@ class ring {
   atomic<std::uint32_t>* const cq_tail_;
   const io_uring_cqe* const completions_;
   const std::uint32_t cq_mask_;
+  atomic<bool> has_entries_{false};  // that are not published
   small_mutex pushing_;
   std::uint32_t published_ = 0, tail_ = 0;  // free-running positions of entries; both belong to pushing_
   small_mutex reaping_;  // reap_until() holds it while it sleeps, so that no other thread reaps

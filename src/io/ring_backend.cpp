@@ -230,13 +230,13 @@ bool ring_backend::submit_file(io_request& request) noexcept {
 /// more.
 bool ring_backend::tries_call_first(const io_request& request) noexcept {
   return waits_until_ready(request) || !loop_.runs_here() ||
-         (poller_.make().uring.is_empty() && loop_.has_nothing_ready());
+         (poller_.get()->uring.is_empty() && loop_.has_nothing_ready());
 }
 
 /// Pushes the request to the kernel.
 void ring_backend::begin(io_request& request) noexcept {
   request.progress = io_event::state::running;
-  poller_.make().uring.push([&request](io_uring_sqe& entry) { prepare_entry(entry, request); });
+  poller_.get()->uring.push([&request](io_uring_sqe& entry) { prepare_entry(entry, request); });
   if (!loop_.runs_here()) loop_.flush_soon();
 }
 
@@ -268,7 +268,7 @@ void ring_backend::cancel(io_request& request) noexcept {
 /// Returns false if the request has been submitted to the kernel.
 bool ring_backend::take_out(io_request& request) noexcept {
   const bool was_first = request.progress == io_event::state::running;
-  if (was_first && !poller_.make().uring.revoke(user_data_of(request))) return false;
+  if (was_first && !poller_.get()->uring.revoke(user_data_of(request))) return false;
   if (is_file(request)) {
     --record_of(request).in_kernel;
     return true;
@@ -282,7 +282,7 @@ bool ring_backend::take_out(io_request& request) noexcept {
 /// The kernel processes entries in order, so this cannot cancel a later request at the same address.
 void ring_backend::cancel_in_kernel(io_request& request) noexcept {
   request.progress = io_event::state::cancelling;
-  poller_.make().uring.push([&request](io_uring_sqe& entry) {
+  poller_.get()->uring.push([&request](io_uring_sqe& entry) {
     entry.opcode = IORING_OP_ASYNC_CANCEL;
     entry.fd = -1;
     entry.addr = user_data_of(request);
@@ -302,56 +302,61 @@ bool ring_backend::withdraw(io_request& request) noexcept {
         if (take_out(request)) return true;
         cancel_in_kernel(request);
         break;
-      default:
+      case io_event::state::cancelling:
         break;
+      default:
+        return loop_.unlist(request);
     }
   }
-  signals seen;
-  poller_.make().uring.reap_until([&](const io_uring_cqe& completion) { handle(completion, seen); },
+  completions completed;
+  harvest found{completed, {}};
+  poller_.get()->uring.reap_until([&](const io_uring_cqe& completion) { handle(completion, found); },
                                   [&] {
                                     const small_mutex_lock lock{side.mutex};
                                     return request.progress == io_event::state::finished;
                                   });
-  if (seen.woken) wake();
-  if (seen.timer) poller_.make().sources.set_timer(1);
-  return loop_.unlist(request);
+  completed.remove(request);
+  loop_.finish(completed);
+  if (found.seen.woken) wake();
+  if (found.seen.timer) poller_.get()->sources.set_timer(1);
+  return true;
 }
 
-io_backend::signals ring_backend::poll(bool wait) noexcept {
+io_backend::signals ring_backend::poll(bool wait, completions& completed) noexcept {
   poller* const active = wait ? poller_.try_make() : poller_.get();
   if (!active) {
     if (wait) ::poll(nullptr, 0, poller_retry_ms);
     return {true, true};  // either may have happened: without a poller there is no way to tell
   }
   active->uring.enter(wait);
-  signals seen;
-  active->uring.reap([&](const io_uring_cqe& completion) { handle(completion, seen); });
-  return seen;
+  harvest found{completed, {}};
+  active->uring.reap([&](const io_uring_cqe& completion) { handle(completion, found); });
+  return found.seen;
 }
 
 void ring_backend::flush() noexcept {
   if (poller* const active = poller_.get()) active->uring.enter(false);
 }
 
-void ring_backend::handle(const io_uring_cqe& completion, signals& seen) noexcept {
+void ring_backend::handle(const io_uring_cqe& completion, harvest& found) noexcept {
   const bool is_last = (completion.flags & IORING_CQE_F_MORE) == 0;
   switch (completion.user_data) {
     case ignored:
       break;
     case event_fired:
-      seen.woken = true;
-      if (is_last) poller_.make().watch_event();
+      found.seen.woken = true;
+      if (is_last) poller_.get()->watch_event();
       break;
     case timer_fired:
-      seen.timer = true;
-      if (is_last) poller_.make().watch_timer();
+      found.seen.timer = true;
+      if (is_last) poller_.get()->watch_timer();
       break;
     default:
-      completed(*reinterpret_cast<io_request*>(completion.user_data), completion.res);
+      handle(*reinterpret_cast<io_request*>(completion.user_data), completion.res, found.completed);
   }
 }
 
-void ring_backend::completed(io_request& request, std::int64_t result) noexcept {
+void ring_backend::handle(io_request& request, std::int64_t result, completions& completed) noexcept {
   direction& side = direction_of(request);
   const bool is_of_file = is_file(request);
   const small_mutex_lock lock{side.mutex};
@@ -361,8 +366,7 @@ void ring_backend::completed(io_request& request, std::int64_t result) noexcept 
   } else {
     side.queue.remove(request);
   }
-  request.progress = io_event::state::finished;
-  loop_.finish_in_poll(request);
+  complete(request, completed);
   if (!is_of_file) begin_first(side);
 }
 

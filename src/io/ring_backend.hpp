@@ -31,7 +31,7 @@ class ring_backend final : public io_backend {
   void deliver(io_request& request) noexcept override;
   void cancel(io_request& request) noexcept override;
   bool withdraw(io_request& request) noexcept override;
-  signals poll(bool wait) noexcept override;
+  signals poll(bool wait, completions& completed) noexcept override;
   void flush() noexcept override;
   void wake() noexcept override;
   void set_timer(std::uint64_t time) noexcept override;
@@ -68,8 +68,12 @@ class ring_backend final : public io_backend {
     return record_of(request).kind != io_descriptor_kind::pollable;
   }
   static direction& direction_of(const io_request& request) noexcept;
-  void handle(const io_uring_cqe& completion, signals& seen) noexcept;
-  void completed(io_request& request, std::int64_t result) noexcept;
+  struct harvest {
+    completions& completed;
+    signals seen;
+  };
+  void handle(const io_uring_cqe& completion, harvest& found) noexcept;
+  void handle(io_request& request, std::int64_t result, completions& completed) noexcept;
   // Called with the lock of the request's direction:
   bool submit_polled(io_request& request) noexcept;
   bool submit_file(io_request& request) noexcept;

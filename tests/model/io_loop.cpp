@@ -40,7 +40,7 @@ class played_backend final : public coracle_test::inert_io_backend {
     loop.watched(true);
   }
 
-  signals poll(bool wait) noexcept override {
+  signals poll(bool wait, completions& found) noexcept override {
     flush();
     poller* const its = wait ? poller_.try_make() : poller_.get();
     if (!its) {
@@ -55,7 +55,8 @@ class played_backend final : public coracle_test::inert_io_backend {
       coracle::detail::park(its->word, 0);
       seen = its->word.exchange(0, order::acq_rel);
     }
-    if (seen & completed) loop_.finish_in_poll(*event_);
+    if (seen & completed) complete(*event_, found);
+    if (seen & completed_second) complete(*second_event_, found);
     return {(seen & woken) != 0, (seen & timer) != 0};
   }
   /// If false, a poll() that does not wait consumes any wake(), as epoll's does. A thread that keeps polling
@@ -84,13 +85,19 @@ class played_backend final : public coracle_test::inert_io_backend {
     event_ = &event;
     poller_.make().tell(completed);
   }
+  /// Both at once.
+  void over(io_event& event, io_event& second) noexcept {
+    event_ = &event;
+    second_event_ = &second;
+    poller_.make().tell(completed | completed_second);
+  }
   /// Completed by another thread.
   void over_elsewhere(io_event& event) noexcept { loop_.finish(event); }
   /// A thread opens a socket.
   void make() noexcept { poller_.make(); }
 
  private:
-  static constexpr std::uint32_t woken = 1, timer = 2, completed = 4;
+  static constexpr std::uint32_t woken = 1, timer = 2, completed = 4, completed_second = 8;
   struct poller {
     poller() noexcept : word(woken | timer) {}
     void tell(std::uint32_t what) noexcept {
@@ -101,7 +108,7 @@ class played_backend final : public coracle_test::inert_io_backend {
   };
 
   io_loop& loop_;
-  coracle::detail::plain<io_event*> event_ = nullptr;
+  coracle::detail::plain<io_event*> event_ = nullptr, second_event_ = nullptr;
   atomic<io_event*> submitted_{nullptr};
   coracle::detail::made_when_needed<poller> poller_;
 };
@@ -109,7 +116,8 @@ class played_backend final : public coracle_test::inert_io_backend {
 class played_system final : public coracle_test::inert_io_system {
  public:
   time_point now() noexcept override { return time_point{std::chrono::seconds{time.load(order::relaxed)}}; }
-  /// Each look takes a tick: so few events are delivered between two polls. Under the loop's lock.
+  /// Each look takes a tick: so few events are delivered between two polls. Under the loop's lock, or by its
+  /// only thread.
   std::uint64_t ticks() noexcept override { return ++ticks_; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
     auto made = std::make_unique<played_backend>(*this, loop);
@@ -288,6 +296,10 @@ class operation : io_event {
     progress = state::finished;
     at_.system.backend->submit_later(*this);
   }
+  void carry_out_with(operation& second) {
+    result_ = second.result_ = 7;
+    at_.system.backend->over(*this, second);
+  }
   void carry_out() {
     result_ = 7;
     progress = state::finished;
@@ -352,6 +364,54 @@ void completion_and_post_for_two() {
   sleeper.join();
   kernel.join();
   model_expect(seen == 7 && done == 1, "both have come");
+}
+
+/// The last of so many to end stops the loop.
+struct last_stops {
+  place& at;
+  atomic<int> left;
+  void one_has_ended() {
+    if (left.fetch_sub(1, order::acq_rel) == 1) at.io.stop();
+  }
+};
+detached end_after(operation& its, last_stops& all, plain_int& seen) {
+  seen = co_await its;
+  all.one_has_ended();
+}
+detached end_after_hop(last_stops& all, plain_int& done) {
+  co_await all.at.io.schedule();
+  ++done;
+  all.one_has_ended();
+}
+/// A thread delivers what it has polled without the lock, while another posts.
+void two_completions_against_post() {
+  place at;
+  last_stops all{at, {3}};
+  operation one{at, true}, other{at, true};
+  plain_int first = 0, second = 0, done = 0;
+  end_after(one, all, first);
+  end_after(other, all, second);
+  model_thread kernel{[&] {
+    one.carry_out_with(other);
+    end_after_hop(all, done);
+  }};
+  at.io.process_events();
+  kernel.join();
+  model_expect(first == 7 && second == 7 && done == 1, "all have come");
+}
+/// A second thread may enter while the first delivers what it has polled.
+void two_completions_for_two() {
+  place at;
+  last_stops all{at, {2}};
+  operation one{at, true}, other{at, true};
+  plain_int first = 0, second = 0;
+  end_after(one, all, first);
+  end_after(other, all, second);
+  one.carry_out_with(other);
+  model_thread helper{[&] { at.io.process_events(); }};
+  at.io.process_events();
+  helper.join();
+  model_expect(first == 7 && second == 7, "both have come");
 }
 
 detached wait_for_timer(place& at, coracle::stop_token token, plain_int& ends) {
@@ -551,6 +611,8 @@ int main(int argc, char** argv) {
   run.check("io_service: a completion against run", run.all, completion_against_run<false>);
   run.check("io_service: a completion found by poll", run.all, completion_against_run<true>);
   run.check("io_service: a completion and a post for two", 4, completion_and_post_for_two);
+  run.check("io_service: two completions of one poll and a post", 3, two_completions_against_post);
+  run.check("io_service: two completions of one poll for two", 3, two_completions_for_two);
   run.check("io_service: a submission against a sleep", run.all, submission_against_sleep);
   run.check("io_service: a submission and a post for two", 3, submission_and_post_for_two);
   run.check("io_service: a timer fires", run.all, timer_fires);

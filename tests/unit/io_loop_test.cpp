@@ -75,7 +75,7 @@ class scripted_backend final : public coracle_test::inert_io_backend {
     if (its.is_simulated) loop.others_run();
   }
 
-  signals poll(bool wait) noexcept override {
+  signals poll(bool wait, completions&) noexcept override {
     if (!wait) {
       // A loop that spins would otherwise never end.
       if (++script_.looks == 100) std::abort();

@@ -35,7 +35,16 @@ class intrusive_list {
     remove(node);
     return node;
   }
-  /// Requires: `node` is in this list.
+  /// Moves all nodes of `others` behind those of this list.
+  void append(intrusive_list& others) noexcept {
+    if (others.empty()) return;
+    others.front()->link = end_;
+    *end_ = others.first_;
+    end_ = others.end_;
+    static_cast<void>(others.take_all());
+  }
+  [[nodiscard]] bool ends_with(const Node& node) const noexcept { return end_ == &node.next; }
+  /// Requires: `node` is in this list, or in another that does not end with it.
   void remove(Node& node) noexcept {
     pointer* const link = node.link;
     *link = node.next;

@@ -212,7 +212,7 @@ bool simulated_backend::withdraw(io_request& request) noexcept {
 // ---- turns ---------------------------------------------------------------------------------------------
 
 /// To wait is to run the rest of the simulation.
-io_backend::signals simulated_backend::poll(bool wait) noexcept {
+io_backend::signals simulated_backend::poll(bool wait, completions&) noexcept {
   const executor_scope outside{nullptr};
   while (wait && !seen_.woken && !seen_.timer) {
     if (!host_.sim().step()) {

@@ -25,7 +25,7 @@ class simulated_backend final : public io_backend {
   void deliver(io_request& request) noexcept override;
   void cancel(io_request& request) noexcept override;
   bool withdraw(io_request& request) noexcept override;
-  signals poll(bool wait) noexcept override;
+  signals poll(bool wait, completions& completed) noexcept override;
   void wake() noexcept override;
   void set_timer(std::uint64_t time) noexcept override;
 

@@ -46,10 +46,13 @@ struct io_event : waiter {
   //   idle      Q          not accessed                     the awaiting coroutine, in submit()
   //   queued    Q          Q                                Q
   //   running   Q          Q                                not accessed; likewise cancelling
-  //   finished  Q, to read S while it is listed; then the   not accessed until the coroutine resumes and
-  //                        thread that removes and wakes it reads it without a lock
-  // An event becomes finished and is listed under one hold of Q. So a thread that holds Q and finds it
-  // finished finds it in the list, or delivered. `listed` belongs to S.
+  //   finished  Q, to read S while it is listed, or the     not accessed until the coroutine resumes and
+  //                        polling thread; then the thread  reads it without a lock
+  //                        that removes and wakes it
+  // An event becomes finished and is listed under one hold of Q: in the list of the io_service, for which S is
+  // taken, or by a poll() in a list of the polling thread's, which delivers it or puts it into the other under
+  // S. So a thread that holds Q and finds it finished finds it in a list, or delivered. `listed` belongs to S,
+  // or to the thread whose list it is.
   plain<plain<resumption*>*> link = nullptr;
   state progress = state::idle;
   enum class list : std::uint8_t {
@@ -68,7 +71,7 @@ struct io_event : waiter {
 
  private:
   //   [E1] store  relaxed  the request then takes Q, under which it cancels the event    pairs with E2
-  //   [E2] load   relaxed  S was taken since: if the event was cancelled, it sees that   pairs with E1
+  //   [E2] load   relaxed  Q or S was taken since: if it was cancelled, it sees that     pairs with E1
   builtin_atomic<stopped*> is_over_;
 };
 

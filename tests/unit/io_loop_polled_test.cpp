@@ -1,0 +1,218 @@
+// tests/unit/io_loop_polled_test.cpp -- the events that one poll of an io_service's loop has completed.
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <coracle/io/io_service.hpp>
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../src/exec/turn_order.hpp"
+#include "../../src/io/io_backend.hpp"
+#include "../../src/io/io_loop.hpp"
+#include "../support/detached.hpp"
+#include "../support/inert_io_system.hpp"
+#include "../support/test_coroutine.hpp"
+
+namespace {
+using coracle::io_service;
+using coracle::detail::io_backend;
+using coracle::detail::io_event;
+using coracle::detail::io_loop;
+using coracle_test::detached;
+
+constexpr std::uint64_t slice = coracle::detail::turn_order::slice;
+
+/// The next poll completes the events that are in `ready`.
+struct played {
+  std::vector<io_event*> ready;
+  int polls = 0;
+  int wakes = 0;
+  std::uint64_t ticks = 0;
+  io_loop* loop = nullptr;
+};
+
+class played_backend final : public coracle_test::inert_io_backend {
+ public:
+  played_backend(coracle::detail::io_system& system, played& its) noexcept
+      : inert_io_backend(system), its_(its) {}
+
+  signals poll(bool wait, completions& completed) noexcept override {
+    REQUIRE_FALSE(wait);
+    ++its_.polls;
+    for (io_event* const each : std::exchange(its_.ready, {})) complete(*each, completed);
+    return {};
+  }
+  void wake() noexcept override { ++its_.wakes; }
+  void set_timer(std::uint64_t) noexcept override {}
+
+ private:
+  played& its_;
+};
+
+class played_system final : public coracle_test::inert_io_system {
+ public:
+  std::chrono::steady_clock::time_point now() noexcept override { return {}; }
+  std::uint64_t ticks() noexcept override { return its.ticks; }
+  std::unique_ptr<io_backend> backend_for(io_loop& loop) override {
+    its.loop = &loop;
+    loop.watched(true);
+    return std::make_unique<played_backend>(*this, its);
+  }
+
+  played its;
+};
+
+/// A wait for an event; it may be destroyed while the event is completed and not delivered.
+class event_wait : io_event {
+ public:
+  event_wait(io_service& io, played& its) noexcept : its_(its) { home = &io; }
+  event_wait(const event_wait&) = delete;
+  event_wait& operator=(const event_wait&) = delete;
+  ~event_wait() {
+    if (waits_) CHECK(its_.loop->unlist(*this));
+  }
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> suspended) {
+    handle = suspended;
+    waits_ = true;
+    its_.ready.push_back(this);
+  }
+  void await_resume() noexcept { waits_ = false; }
+
+ private:
+  played& its_;
+  bool waits_ = false;
+};
+
+/// Waits, then adds its name to `order`.
+coracle_test::test_coroutine wait_and_note(io_service& io, played& its, std::string& order) {
+  co_await event_wait{io, its};
+  order += '?';
+}
+
+struct place {
+  played_system system;
+  io_service io{system};
+  std::string order;
+
+  detached wait(char name) {
+    co_await event_wait{io, system.its};
+    order += name;
+  }
+  detached hop(char name) {
+    co_await io.schedule();
+    order += name;
+  }
+  /// Waits, then calls f.
+  template <class F>
+  detached wait(char name, F f) {
+    co_await event_wait{io, system.its};
+    order += name;
+    f();
+  }
+};
+
+TEST_CASE("io_service: events of one poll are delivered in order, without another poll in between") {
+  place at;
+  for (const char name : {'a', 'b', 'c'}) at.wait(name);
+  CHECK(at.io.process_pending_events() == 3);
+  CHECK(at.order == "abc");
+  CHECK(at.system.its.polls == 2);  // the second finds nothing
+}
+
+TEST_CASE("io_service: what is posted while events are delivered waits for one of them at most") {
+  place at;
+  at.wait('a', [&] { at.hop('A'); });
+  at.wait('b');
+  at.wait('c', [&] { at.hop('C'); });
+  at.wait('d');
+  at.wait('e');
+  CHECK(at.io.process_pending_events() == 7);
+  CHECK(at.order.substr(0, 4) == "aAbc");
+  CHECK(at.order.find('C') <= 5);
+}
+
+TEST_CASE(
+    "io_service: the loop polls between two events of one poll once the interval for events has passed") {
+  place at;
+  at.wait('a', [&] {
+    at.system.its.ticks += 8 * slice;
+    at.wait('z');
+  });
+  at.wait('b', [&] { at.system.its.ticks += 7 * slice; });
+  at.wait('c', [&] { CHECK(at.system.its.polls == 2); });
+  at.io.process_pending_events();
+  CHECK(at.order == "abcz");
+}
+
+TEST_CASE("io_service: a run inside an event delivers the others of the same poll") {
+  place at;
+  at.wait('a', [&] {
+    CHECK(at.io.process_one_pending_event() == 1);
+    CHECK(at.order == "ab");
+  });
+  at.wait('b');
+  at.wait('c');
+  CHECK(at.io.process_pending_events() == 2);
+  CHECK(at.order == "abc");
+}
+
+TEST_CASE("io_service: a sleeping thread is woken for the second event of a poll") {
+  place at;
+  at.system.its.loop->others_run();  // counts as a thread that sleeps
+  at.wait('a', [&] { CHECK(at.system.its.wakes == 1); });
+  at.wait('b');
+  at.io.process_pending_events();
+  CHECK(at.order == "ab");
+}
+
+TEST_CASE("io_service: without a sleeping thread nothing is woken") {
+  place at;
+  at.wait('a');
+  at.wait('b');
+  at.io.process_pending_events();
+  CHECK(at.system.its.wakes == 0);
+}
+
+TEST_CASE("io_service: a stop inside an event leaves the others of the same poll for the next run") {
+  place at;
+  at.wait('a', [&] { at.io.stop(); });
+  at.wait('b');
+  at.wait('c');
+  CHECK(at.io.process_pending_events() == 1);
+  at.io.reset();
+  CHECK(at.io.process_one_pending_event() == 1);
+  CHECK(at.io.process_one_pending_event() == 1);
+  CHECK(at.order == "abc");
+}
+
+TEST_CASE(
+    "io_service: a coroutine is destroyed whose event is the first, or the last, of those to be delivered") {
+  for (const std::size_t victim : {0u, 1u, 2u}) {
+    CAPTURE(victim);
+    place at;
+    std::vector<coracle_test::test_coroutine> waiting;
+    at.wait('a', [&] {
+      waiting[victim].destroy();
+      at.wait('z');
+    });
+    for (int i = 0; i != 3; ++i) waiting.push_back(wait_and_note(at.io, at.system.its, at.order));
+    for (auto& each : waiting) each.resume();
+    at.io.process_pending_events();
+    CHECK(at.order == "a??z");
+
+    // Both lists are intact: that of the thread, and that of the loop.
+    at.wait('b');
+    at.system.its.loop->finish(*at.system.its.ready.back());
+    at.system.its.ready.clear();
+    at.wait('c');
+    at.io.process_pending_events();
+    CHECK(at.order == "a??zbc");
+  }
+}
+}  // namespace
