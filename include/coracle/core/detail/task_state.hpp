@@ -42,6 +42,8 @@ class outcome_or_environment {
 
   /// For a body that has returned.
   [[nodiscard]] Result& kept_result() noexcept { return result_; }
+  /// Requires: it has an error.
+  [[nodiscard]] const std::exception_ptr& kept_error() const noexcept { return error_; }
   /// Returns why it was stopped, or none if it has an error. Requires: one of the two.
   [[nodiscard]] stop_reason stopped_for() const noexcept { return stopped_outcome::reason(word_); }
 
