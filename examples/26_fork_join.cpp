@@ -13,10 +13,8 @@ coracle::task<> sort(std::span<int> all) {
   }
   const std::size_t half = all.size() / 2;
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half), all.end());
-  coracle::forked left{sort(all.first(half))};
-  co_await left.fork();  // runs here at once; an idle thread steals what follows
-  co_await sort(all.subspan(half));
-  co_await left.join();
+  // The first runs here at once; an idle thread takes the second.
+  co_await coracle::fork_join(sort(all.first(half)), sort(all.subspan(half)));
 }
 
 int main() {

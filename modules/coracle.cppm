@@ -82,7 +82,7 @@ using coracle::file_watcher;
 using coracle::file_write_operation;
 using coracle::fmap;
 using coracle::for_each_concurrent;
-using coracle::forked;
+using coracle::fork_join;
 using coracle::from_callback;
 using coracle::generator;
 using coracle::get_awaiter;

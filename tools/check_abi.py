@@ -44,7 +44,6 @@ TEMPLATES = {
     "coracle::elements_of": None,
     "coracle::expected": ["<int, int>"],
     "coracle::filesystem::open_operation": ["<coracle::read_only_file>"],
-    "coracle::forked": ["<int>"],
     "coracle::generator": COROUTINE,
     "coracle::lookup_elements": None,
     "coracle::multi_producer_sequencer": ["<>"],

@@ -4,7 +4,7 @@
 
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/async_scope.hpp>
-#include <coracle/compose/forked.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/select.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -139,11 +139,10 @@ task<> spawn_and_join(long n) {
   for (long i = 0; i != n; ++i) scope.spawn(void_leaf());
   co_await scope.join();
 }
-task<> fork_and_join(long n) {
+task<> fork_join_of_two(long n) {
   for (long i = 0; i != n; ++i) {
-    coracle::forked child{leaf(i)};
-    co_await child.fork();
-    need(co_await child.join());
+    const auto both = co_await coracle::fork_join(leaf(i), leaf(i));
+    need(std::get<0>(both) + std::get<1>(both));
   }
 }
 
@@ -262,7 +261,7 @@ task<> count_on_pool(coracle::static_thread_pool& pool) {
   co_await pool.schedule();
   co_await count("pool_hop", hop);
   co_await count("mutex_handed_over_and_hop", hand_over);
-  co_await count("fork_and_join", fork_and_join);
+  co_await count("fork_join_of_two", fork_join_of_two);
   co_await count("when_all_child_on_pool", when_all_child);
 }
 }  // namespace

@@ -7,7 +7,6 @@
 #include "measure.hpp"
 
 namespace {
-using coracle::forked;
 using coracle::static_thread_pool;
 using coracle::task;
 using namespace coracle_bench;
@@ -35,12 +34,10 @@ task<long> fib_awaited(int n) {
   const long left = co_await fib_awaited(n - 1);
   co_return left + co_await fib_awaited(n - 2);
 }
-task<long> fib_forked(int n) {
+task<long> fib_fork_join(int n) {
   if (n < 2) co_return n;
-  forked left{fib_forked(n - 1)};
-  co_await left.fork();
-  const long right = co_await fib_forked(n - 2);
-  co_return right + co_await left.join();
+  const auto both = co_await coracle::fork_join(fib_fork_join(n - 1), fib_fork_join(n - 2));
+  co_return std::get<0>(both) + std::get<1>(both);
 }
 task<long> fib_when_all(int n) {
   if (n < 2) co_return n;
@@ -58,10 +55,10 @@ void fork_fib_awaits(benchmark::State& state) {
   on_pool(state, 1, fib_calls(fib_of), [] { return fib_awaited(fib_of); });
 }
 void fork_fib(benchmark::State& state) {
-  on_pool(state, 1, fib_calls(fib_of), [] { return fib_forked(fib_of); });
+  on_pool(state, 1, fib_calls(fib_of), [] { return fib_fork_join(fib_of); });
 }
 void fork_fib_two_threads(benchmark::State& state) {
-  on_pool(state, 2, fib_calls(fib_of), [] { return fib_forked(fib_of); });
+  on_pool(state, 2, fib_calls(fib_of), [] { return fib_fork_join(fib_of); });
 }
 void fork_fib_when_all(benchmark::State& state) {
   on_pool(state, 1, fib_calls(fib_of), [] { return fib_when_all(fib_of); });
@@ -128,10 +125,9 @@ task<long> flat_when_all() {
 }
 task<long> flat_forks() {
   long sum = 0;
-  for (long i = 0; i != flat_children; ++i) {
-    forked child{leaf(i)};
-    co_await child.fork();
-    sum += co_await child.join();
+  for (long i = 0; i != flat_children; i += 2) {
+    const auto both = co_await coracle::fork_join(leaf(i), leaf(i + 1));
+    sum += std::get<0>(both) + std::get<1>(both);
   }
   co_return sum;
 }

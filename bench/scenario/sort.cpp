@@ -20,10 +20,7 @@ task<> sort_all(std::span<std::uint64_t> all) {
   }
   const std::size_t half = all.size() / 2;
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half), all.end());
-  coracle::forked left{sort_all(all.first(half))};
-  co_await left.fork();
-  co_await sort_all(all.subspan(half));
-  co_await left.join();
+  co_await coracle::fork_join(sort_all(all.first(half)), sort_all(all.subspan(half)));
 }
 void parallel_sort(scenario& run) {
   coracle::static_thread_pool pool{2};

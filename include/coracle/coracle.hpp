@@ -12,7 +12,7 @@
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/fmap.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
-#include <coracle/compose/forked.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/from_callback.hpp>
 #include <coracle/compose/interleave.hpp>
 #include <coracle/compose/scope_future.hpp>

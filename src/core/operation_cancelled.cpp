@@ -3,6 +3,7 @@
 #include <coracle/core/detail/task_state.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <new>
+#include <typeinfo>
 
 namespace coracle {
 const char* operation_cancelled::what() const noexcept {
@@ -21,6 +22,31 @@ const char* operation_cancelled::what() const noexcept {
 }
 
 #if CORACLE_EXCEPTIONS()
+namespace {
+stop_reason reason_in(const operation_cancelled& cancelled) noexcept {
+  return cancelled.reason() == stop_reason::none ? stop_reason::requested : cancelled.reason();
+}
+}  // namespace
+
+#if defined(__GLIBCXX__) && defined(__GXX_RTTI)
+stop_reason detail::reason_of_stop(const std::exception_ptr& error) noexcept {
+  // As a handler of operation_cancelled does. The pointer holds only the address of the exception.
+  void* object = *static_cast<void* const*>(static_cast<const void*>(&error));
+  const bool is_caught = typeid(operation_cancelled).__do_catch(error.__cxa_exception_type(), &object, 1);
+  return is_caught ? reason_in(*static_cast<const operation_cancelled*>(object)) : stop_reason::none;
+}
+#else
+stop_reason detail::reason_of_stop(const std::exception_ptr& error) noexcept {
+  try {
+    rethrow_stored(error);
+  } catch (const operation_cancelled& cancelled) {
+    return reason_in(cancelled);
+  } catch (...) {
+  }
+  return stop_reason::none;
+}
+#endif
+
 void detail::throw_cancelled(stop_reason why) {
   if (why == stop_reason::out_of_memory) throw std::bad_alloc();
   throw operation_cancelled{why};

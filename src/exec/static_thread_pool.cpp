@@ -12,8 +12,6 @@
 //   wait_for_letter()  No work anywhere: a post in the next microsecond is handed over without a queue.
 //   search()           find() and wait_for_letter() for as long as search_patience allows.
 //   wait_for_work()    The search failed: the worker sleeps, or naps if owners were faster each time.
-//   run_other_work()   A coroutine blocks the worker until a forked child ends: runs only work that does not
-//                      wait for that coroutine.
 #include <algorithm>
 #include <coracle/base/thread.hpp>
 #include <coracle/core/detail/fork_queue.hpp>
@@ -63,14 +61,11 @@ class static_thread_pool::shared_state {
         : fork_queue(its_pool.pool_, its_pool.sleepers_.counts(), detail::sleepers::one_searching),
           pool(its_pool),
           index(its_index) {}
-    bool run_other_work(level mark) noexcept override { return pool.run_other_work(*this, mark); }
 
     shared_state& pool;
     const std::size_t index;
-    bool has_queued = false;  ///< if false, `queue` is empty
-    /// The kind of the current turn. Unless it is `stack`, none of the entries that were in the fork queue
-    /// when the turn began is a parent of the running coroutine.
-    kind turn = kind::stack;
+    bool has_queued = false;        ///< if false, `queue` is empty
+    kind turn = kind::stack;        ///< the kind of the current turn
     std::size_t depth_of_turn = 0;  ///< the depth of the fork queue when the turn began
     detail::turn_order order;
     detail::stack_aging aging;
@@ -109,9 +104,7 @@ class static_thread_pool::shared_state {
   void start_threads();
   static void* enter(void* its_worker) noexcept;
   void run(worker& me) noexcept;
-  bool run_other_work(worker& me, detail::fork_queue::level mark) noexcept;
   void age_stack(worker& me) noexcept;
-  work find_posted(worker& me) noexcept;
   work find_from_outside(worker& me) noexcept;
   work find_in_queues(worker& me) noexcept;
   work next_own(worker& me) noexcept;
@@ -243,16 +236,6 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
   }
 }
 
-bool static_thread_pool::shared_state::run_other_work(worker& me, detail::fork_queue::level mark) noexcept {
-  work next{me.take_back_above(mark), &pool_};
-  if (!next) next = find_posted(me);
-  if (!next && me.turn != kind::stack) next.item = me.take_oldest_below(me.depth_of_turn);
-  if (!next) return false;
-  const detail::executor_scope there{next.place};
-  resume(next.item->handle);
-  return true;
-}
-
 /// Returns the next entry if only one kind of work waits; otherwise calls next_in_turn().
 CORACLE_ALWAYS_INLINE()
 auto static_thread_pool::shared_state::next_own(worker& me) noexcept -> work {
@@ -347,10 +330,6 @@ auto static_thread_pool::shared_state::find(worker& me) noexcept -> work {
       return {oldest, &pool_};
   }
   return find_in_queues(me);
-}
-auto static_thread_pool::shared_state::find_posted(worker& me) noexcept -> work {
-  const work found = find_from_outside(me);
-  return found ? found : find_in_queues(me);
 }
 auto static_thread_pool::shared_state::find_from_outside(worker& me) noexcept -> work {
   const work found = take_shared(me, priority::high);

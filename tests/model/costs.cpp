@@ -7,7 +7,7 @@
 #include <coracle/base/small_mutex.hpp>
 #include <coracle/channels/channel.hpp>
 #include <coracle/channels/oneshot.hpp>
-#include <coracle/compose/forked.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/detail/fork_queue.hpp>
 #include <coracle/core/detail/subtree.hpp>
@@ -225,9 +225,9 @@ void children() {
 /// The fork queue is full, so a child must check for its parent as it ends.
 task<int> nest(int depth) {
   if (depth == 0) co_return 1;
-  coracle::forked child{nest(depth - 1)};
-  co_await child.fork();
-  co_return co_await child.join() + 1;
+  const auto one = []() -> task<int> { co_return 1; };
+  const auto [below, mine] = co_await coracle::fork_join(nest(depth - 1), one());
+  co_return below + mine;
 }
 void forks() {
   two_workers pool;
@@ -238,9 +238,9 @@ void forks() {
     result = co_await nest(depth);
   };
   parent(2);
-  expect_accesses(35, "two forks", [&] { pool.run_some(); });
+  expect_accesses(33, "two forks", [&] { pool.run_some(); });
   parent(5);
-  expect_accesses(61, "five forks", [&] { pool.run_some(); });
+  expect_accesses(51, "five forks", [&] { pool.run_some(); });
   model_expect(result == 6, "each gives its result");
   const auto waiting = [&]() -> task<int> {
     co_await event;
@@ -248,19 +248,16 @@ void forks() {
   };
   const auto joins = [&]() -> detached {
     co_await pool.schedule();
-    coracle::forked child{waiting()};
-    co_await child.fork();
-    result = co_await child.join();
+    co_await coracle::fork_join(waiting(), waiting());
   };
   joins();
   pool.run_some();
   event.set();
-  expect_accesses(11, "the end of a child that is awaited", [&] { pool.run_some(); });
+  expect_accesses(22, "the ends of two children that are awaited", [&] { pool.run_some(); });
 }
 void fork_queue() {
   struct queue final : coracle::detail::fork_queue {
     using fork_queue::fork_queue;
-    bool run_other_work(level) noexcept override { return false; }
     void call_for_help() noexcept override {}
   };
   coracle::detail::atomic<std::uint32_t> nobody{0};
@@ -275,7 +272,7 @@ void fork_queue() {
   expect_accesses(3, "push() of one more", [&] { forks.push(four); });
   expect_accesses(0, "take_back() of one that is not shared", [&] { static_cast<void>(forks.take_back()); });
   expect_accesses(0, "take_back() of what is not shared", [&] { static_cast<void>(forks.take_back(three)); });
-  expect_accesses(8, "take_oldest()", [&] { static_cast<void>(forks.take_oldest()); });
+  expect_accesses(7, "take_oldest()", [&] { static_cast<void>(forks.take_oldest()); });
   expect_accesses(0, "take_back_fast() while", [&] { static_cast<void>(forks.take_back_fast(two)); });
   expect_accesses(6, "take_back() of the last", [&] { static_cast<void>(forks.take_back(two)); });
   expect_accesses(2, "steal() from none", [&] { static_cast<void>(forks.steal()); });

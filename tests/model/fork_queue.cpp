@@ -27,7 +27,6 @@ struct counts_word {
 class tested_queue final : counts_word, public fork_queue {
  public:
   explicit tested_queue(coracle::executor& place) noexcept : fork_queue(place, counts, one_searching) {}
-  bool run_other_work(level) noexcept override { return false; }
   atomic<std::uint32_t>& sleepers() noexcept { return counts; }
   bool called = false;
 
@@ -131,18 +130,6 @@ void owner_takes_the_oldest() {
   while (note(queue.take_back())) {
   }
   all_are_taken(items);
-}
-/// Takes only entries below a given depth.
-void oldest_below_a_depth() {
-  coracle::run_loop place;
-  tested_queue queue{place};
-  entry items[2];
-  push(queue, items[0]);
-  const std::size_t depth = queue.depth();
-  push(queue, items[1]);
-  model_expect(queue.take_oldest_below(depth) == &items[0], "it was there");
-  model_expect(!queue.take_oldest_below(depth), "this one was not");
-  model_expect(queue.take_back() == &items[1], "which is still there");
 }
 /// Slots are reused while a thief reads them.
 void slots_are_used_again() {
@@ -251,7 +238,6 @@ int main(int argc, char** argv) {
   run.check("fork_queue: put in again where it was", 4, push_again);
   run.check("fork_queue: the owner takes the oldest of one", 4, owner_takes_the_oldest<1>);
   run.check("fork_queue: the owner takes the oldest of two", 4, owner_takes_the_oldest<2>);
-  run.check("fork_queue: the oldest below a depth", 1, oldest_below_a_depth);
   run.check("fork_queue: slots are used again", 4, slots_are_used_again);
   run.check("fork_queue: the slot of one taken back", model_test::all, slot_of_one_taken_back);
   run.check("fork_queue: the next after the last", model_test::all, next_after_the_last);

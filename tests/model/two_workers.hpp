@@ -34,7 +34,6 @@ class two_workers final : public coracle::executor {
  private:
   struct queue final : coracle::detail::fork_queue {
     using fork_queue::fork_queue;
-    bool run_other_work(level) noexcept override { return false; }
     void call_for_help() noexcept override {}
   };
   class on_worker {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <coracle/base/asymmetric_fence.hpp>
 #include <coracle/channels/channel.hpp>
-#include <coracle/compose/forked.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -26,7 +26,6 @@
 // the sets of instructions of the processors matter that coracle is tested on, so the filter does not look at
 // the architecture.
 namespace {
-using coracle::forked;
 using coracle::static_thread_pool;
 using coracle::task;
 using coracle::detail::asymmetric_fence;
@@ -59,10 +58,8 @@ bool ends_well(void (*body)()) {
 
 task<long> fibonacci(int n) {
   if (n < 2) co_return n;
-  forked left{fibonacci(n - 1)};
-  co_await left.fork();
-  const long right = co_await fibonacci(n - 2);
-  co_return right + co_await left.join();
+  const auto both = co_await coracle::fork_join(fibonacci(n - 1), fibonacci(n - 2));
+  co_return std::get<0>(both) + std::get<1>(both);
 }
 task<> send_all(coracle::spsc_channel<int>& to, int count) {
   for (int i = 0; i != count; ++i) co_await to.send(i);

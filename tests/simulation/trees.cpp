@@ -7,7 +7,7 @@
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/fmap.hpp>
 #include <coracle/compose/for_each_concurrent.hpp>
-#include <coracle/compose/forked.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
@@ -227,33 +227,17 @@ class forest {
     };
     co_return co_await over(family(), of, false);
   }
-  /// Two concurrent children of the node, each joined however the others end.
-  task<int> forked(spot here) {
+  task<int> fork_join(spot here) {
     records of;
     const auto family = [&]() -> task<int> {
-      coracle::forked left{child<int>(here, of[0])};
-      co_await left.fork();
-      coracle::forked right{child<std::string>(here, of[1])};
-      co_await right.fork();
-      std::exception_ptr error;
-      try {
-        const int mine = co_await coracle::throwing(child<int>(here, of[2]));
-        expect_value(mine, of[2]);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      try {
-        const std::string text = co_await right.join();
-        expect_value(text, of[1]);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      const int number = co_await left.join();
+      const auto [number, nothing, text] = co_await coracle::fork_join(
+          child<int>(here, of[0]), child<void>(here, of[1]), child<std::string>(here, of[2]));
+      static_cast<void>(nothing);
       expect_value(number, of[0]);
-      if (error) std::rethrow_exception(error);
+      expect_value(text, of[2]);
       co_return number;
     };
-    co_return co_await over(family(), of, false);
+    co_return co_await over(family(), of, true);
   }
   task<int> scope(spot here) {
     records of;
@@ -481,7 +465,7 @@ class forest {
                                        &forest::when_all_ready,
                                        &forest::when_any,
                                        &forest::when_any_succeeds,
-                                       &forest::forked,
+                                       &forest::fork_join,
                                        &forest::scope,
                                        &forest::timeout,
                                        &forest::stopped_by_a_sibling,

@@ -1,6 +1,7 @@
-// tests/stress/fork_join.cpp -- forked children and when_all on a pool, while threads steal from each other.
+// tests/stress/fork_join.cpp -- fork_join and when_all on a pool, while threads steal from each other.
 // SPDX-License-Identifier: MIT
-#include <coracle/compose/forked.hpp>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
@@ -10,17 +11,14 @@
 
 #include "../support/stress.hpp"
 
-using coracle::forked;
 using coracle::static_thread_pool;
 using coracle::task;
 
 namespace {
 task<long> fork_fibonacci(int n) {
   if (n < 2) co_return n;
-  forked left{fork_fibonacci(n - 1)};
-  co_await left.fork();
-  const long right = co_await fork_fibonacci(n - 2);
-  co_return right + co_await left.join();
+  const auto [left, right] = co_await coracle::fork_join(fork_fibonacci(n - 1), fork_fibonacci(n - 2));
+  co_return left + right;
 }
 task<long> when_all_fibonacci(int n) {
   if (n < 2) co_return n;
@@ -40,14 +38,12 @@ task<int> mixed(static_thread_pool& pool, coracle::async_manual_reset_event& eve
     if (which % 17 == 0) throw std::runtime_error("leaf");
     co_return 1;
   }
-  forked left{mixed(pool, event, depth - 1, 2 * which)};
-  co_await left.fork();
-  auto ends = co_await coracle::when_all_ready(mixed(pool, event, depth - 1, 2 * which + 1));
-  int sum = std::get<0>(ends).has_value() ? std::move(std::get<0>(ends)).get() : 0;
-  try {
-    sum += co_await left.join();
-  } catch (const std::runtime_error&) {
-  }
+  int sum = 0;
+  const auto half = [&](int of) -> task<> {
+    auto end = co_await coracle::as_outcome(mixed(pool, event, depth - 1, of));
+    if (end.has_value()) __atomic_add_fetch(&sum, end.get(), __ATOMIC_RELAXED);
+  };
+  co_await coracle::fork_join(half(2 * which), half(2 * which + 1));
   co_return sum;
 }
 template <class Make>
@@ -60,11 +56,11 @@ auto on_pool(static_thread_pool& pool, Make make) -> task<typename decltype(make
 int main(int argc, char** argv) {
   coracle_test::stress run("fork_join", argc, argv, 20);
   const int rounds = run.int_count();
-  long forked_sum = 0, all_sum = 0, once = 0, leaves = 0, wanted_leaves = 0;
+  long fork_sum = 0, all_sum = 0, once = 0, leaves = 0, wanted_leaves = 0;
   for (const unsigned threads : {1u, 2u, 4u}) {
     static_thread_pool pool{threads};
     for (int round = 0; round != rounds; ++round) {
-      forked_sum += coracle::sync_wait(on_pool(pool, [] { return fork_fibonacci(18); }));
+      fork_sum += coracle::sync_wait(on_pool(pool, [] { return fork_fibonacci(18); }));
       all_sum += coracle::sync_wait(on_pool(pool, [] { return when_all_fibonacci(16); }));
 
       std::vector<int> seen(5'000);
@@ -92,7 +88,7 @@ int main(int argc, char** argv) {
     }
   }
   const long all_rounds = 3L * rounds;
-  run.expect("sum of forked calls", forked_sum, 2584 * all_rounds);
+  run.expect("sum of calls in fork_join", fork_sum, 2584 * all_rounds);
   run.expect("sum of calls in when_all", all_sum, 987 * all_rounds);
   run.expect("children that ran once", once, 5000 * all_rounds);
   run.expect("leaves that gave a value", leaves, wanted_leaves);

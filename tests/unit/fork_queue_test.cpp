@@ -17,7 +17,6 @@ class fork_queue final : public coracle::detail::fork_queue {
  public:
   explicit fork_queue(std::uint32_t asleep = 0)
       : coracle::detail::fork_queue(loop_, counts_, one_searching), counts_(asleep) {}
-  bool run_other_work(level) noexcept override { return false; }
   void call_for_help() noexcept override { ++calls; }
   coracle::executor& loop() noexcept { return loop_; }
 
@@ -158,17 +157,14 @@ TEST_CASE("fork_queue: once it has been emptied, the next entry can be taken bac
   CHECK(is_taken_back_fast(queue, next));
 }
 
-TEST_CASE("fork_queue: the owner takes the oldest of those below a mark") {
+TEST_CASE("fork_queue: the owner takes the oldest") {
   fork_queue queue;
-  std::array<resumption, 3> items;
+  std::array<resumption, 2> items;
   queue.push(items[0]);
   queue.push(items[1]);
-  const std::size_t depth = queue.depth();
-  queue.push(items[2]);
-  CHECK(queue.take_oldest_below(depth) == &items[0]);
-  CHECK(queue.take_oldest_below(depth) == &items[1]);
-  CHECK(queue.take_oldest_below(depth) == nullptr);
-  CHECK(queue.take_oldest() == &items[2]);
+  CHECK(queue.take_oldest() == &items[0]);
+  CHECK(queue.take_oldest() == &items[1]);
+  CHECK(queue.take_oldest() == nullptr);
 }
 
 TEST_CASE("fork_queue: each entry that is put in calls for help while others sleep and none searches") {

@@ -5,6 +5,7 @@
 #include <coracle/core/result.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "../support/abort_message.hpp"
@@ -233,5 +234,37 @@ TEST_CASE("outcome: taking the result before there is one ends the program with 
     static_cast<void>(std::move(end).get());
   });
   CHECK(written == "coracle: the result of a coroutine was taken before it finished\n");
+}
+struct unlike {
+  virtual ~unlike() = default;
+  long first = 1, second = 2;
+};
+struct stopped_too : unlike, coracle::operation_cancelled {
+  using operation_cancelled::operation_cancelled;
+};
+struct stopped_by_two : virtual coracle::operation_cancelled, unlike {
+  stopped_by_two() : operation_cancelled(coracle::stop_reason::shutting_down) {}
+};
+struct hides_it : unlike, private coracle::operation_cancelled {};
+template <class Error>
+void is_classified(const Error& error, coracle::stop_reason why) {
+  outcome<int> end;
+  end.emplace_failure(std::make_exception_ptr(error));
+  CHECK(end.is_cancelled() == (why != coracle::stop_reason::none));
+  CHECK(end.reason() == why);
+  CHECK(end.has_error() == (why == coracle::stop_reason::none));
+}
+
+TEST_CASE("outcome: what a handler of operation_cancelled would catch counts as cancelled") {
+  using coracle::stop_reason;
+  is_classified(coracle::operation_cancelled(stop_reason::timed_out), stop_reason::timed_out);
+  is_classified(coracle::operation_cancelled(stop_reason::none), stop_reason::requested);
+  is_classified(stopped_too(stop_reason::lost_race), stop_reason::lost_race);
+  is_classified(stopped_by_two(), stop_reason::shutting_down);
+  is_classified(hides_it(), stop_reason::none);
+  is_classified(std::runtime_error("error"), stop_reason::none);
+  is_classified(7, stop_reason::none);
+  static const coracle::operation_cancelled somewhere;
+  is_classified(&somewhere, stop_reason::none);
 }
 }  // namespace

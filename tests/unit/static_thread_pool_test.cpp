@@ -4,7 +4,7 @@
 
 #include <atomic>
 #include <coracle/compose/async_scope.hpp>
-#include <coracle/compose/forked.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -241,11 +241,8 @@ struct scheduled_tree {
     const counted me{*this};
     co_await pool.schedule();
     if (depth == 0) co_return co_await leaf();
-    coracle::forked a{leaves_by_fork(depth - 1)}, b{leaves_by_fork(depth - 1)};
-    co_await a.fork();
-    co_await b.fork();
-    const int left = co_await a.join();
-    co_return left + co_await b.join();
+    auto [a, b] = co_await coracle::fork_join(leaves_by_fork(depth - 1), leaves_by_fork(depth - 1));
+    co_return a + b;
   }
   task<int> leaves_by_spawn(int depth) {
     const counted me{*this};
@@ -290,10 +287,8 @@ struct children_in_order {
     co_await when_all(std::move(children));
   }
   task<> fork_all(int count) {
-    coracle::forked first{child()};
-    co_await first.fork();
-    if (count != 1) co_await fork_all(count - 1);
-    co_await first.join();
+    if (count == 1) co_return co_await child();
+    co_await coracle::fork_join(child(), fork_all(count - 1));
   }
 };
 TEST_CASE("static_thread_pool: each child that schedules itself ends before the next is started") {
@@ -466,44 +461,5 @@ TEST_CASE(
   sync_wait(work());
   CHECK(ran);
   CHECK(calls > 256);  // the tree was newer, and so first
-}
-
-/// Its turn comes from the queue, so none of the entries in the stack below is its parent, and they may run
-/// while it waits. If a slice ends at the wrong moment, they have already run; the test then tries again.
-TEST_CASE(
-    "static_thread_pool: what blocks its thread in a forked child's destructor runs older entries "
-    "meanwhile") {
-  static_thread_pool pool{1};
-  bool ran_meanwhile = false;
-  for (int round = 0; round != 100 && !ran_meanwhile; ++round) {
-    coracle::async_manual_reset_event event;
-    bool opened = false, opened_before = false;
-    const auto open = [&]() -> task<> {
-      opened = true;
-      event.set();
-      co_return;
-    };
-    const auto wait = [&]() -> task<> { co_await event; };
-    const auto leave_a_child = [&]() -> task<> {
-      coracle::forked child{wait()};
-      co_await child.fork();
-      co_await coracle::this_task::yield();  // so this turn is from the queue
-      opened_before = opened;
-      throw std::runtime_error("parent");
-    };
-    const auto work = [&]() -> task<> {
-      co_await pool.schedule();
-      coracle::async_scope scope;
-      scope.spawn(pool, open());
-      try {
-        co_await leave_a_child();
-      } catch (const std::runtime_error&) {
-        ran_meanwhile = opened && !opened_before;
-      }
-      co_await scope.join();
-    };
-    sync_wait(work());
-  }
-  CHECK(ran_meanwhile);
 }
 }  // namespace

@@ -48,8 +48,7 @@ inline replace_environment out_of_reach() noexcept {
 
 template <class Awaitable, class Scheduler>
 task<await_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
-  using work = task<await_result_t<Awaitable>>;
-  auto end = co_await passing_operation<work>(await_here<Awaitable>(static_cast<Awaitable&&>(value)));
+  auto end = co_await detail::passing(await_here<Awaitable>(static_cast<Awaitable&&>(value)));
   co_await out_of_reach();
   co_await place.schedule();
   if (end.is_cancelled()) co_await ends_as_stopped(end.reason());
@@ -58,8 +57,7 @@ task<await_result_t<Awaitable>> end_on(Awaitable value, Scheduler place) {
 template <class Awaitable, class Scheduler>
 task<await_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
   const scheduler_ref home = current_scheduler();
-  using work = task<await_result_t<Awaitable>>;
-  auto end = co_await passing_operation<work>(await_on<Awaitable>(static_cast<Awaitable&&>(value), place));
+  auto end = co_await detail::passing(await_on<Awaitable>(static_cast<Awaitable&&>(value), place));
   co_await out_of_reach();
   co_await home.schedule();
   if (end.is_cancelled()) co_await ends_as_stopped(end.reason());

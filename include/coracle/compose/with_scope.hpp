@@ -18,9 +18,8 @@ concept scope_body = std::is_invocable_v<Body&, async_scope&, Args...> &&
 /// kept here.
 template <class T, class Body, class... Args>
 task<> run_body(outcome<T>& end, async_scope& scope, Body& body, Args&... args) {
-  using called = std::invoke_result_t<Body&, async_scope&, Args...>;
   CORACLE_TRY() {
-    auto own = co_await passing_operation<called>(detail::call(body, scope, static_cast<Args&&>(args)...));
+    auto own = co_await detail::passing(detail::call(body, scope, static_cast<Args&&>(args)...));
     if (own.is_cancelled()) {
       end.emplace_cancelled(own.reason());
     } else if constexpr (std::is_void_v<T>) {

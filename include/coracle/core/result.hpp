@@ -115,6 +115,14 @@ class outcome {
     ::new (static_cast<void*>(this)) outcome;
     emplace_error(std::current_exception());
   }
+  /// As emplace_error(), but operation_cancelled counts as cancelled. Requires: empty.
+  CORACLE_COLD() void emplace_failure(std::exception_ptr error) noexcept {
+    if (const stop_reason why = detail::reason_of_stop(error); why != stop_reason::none) {
+      emplace_cancelled(why);
+    } else {
+      emplace_error(std::move(error));
+    }
+  }
   /// Requires: empty.
   void emplace_error(std::exception_ptr error) noexcept {
     ::new (static_cast<void*>(__builtin_addressof(error_))) std::exception_ptr(std::move(error));

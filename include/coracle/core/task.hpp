@@ -10,9 +10,6 @@
 #include <utility>
 
 namespace coracle {
-template <class T>
-class forked;
-
 /// A coroutine that starts when it is awaited and continues its awaiter when it ends.
 ///
 ///     coracle::task<int> answer() { co_return 42; }
@@ -114,11 +111,6 @@ class [[nodiscard(
   }
 
  private:
-  friend class forked<T>;
-  /// Returns true if it was awaited, in any way, and has failed, and its result has not been taken.
-  [[nodiscard]] bool keeps_an_error() const noexcept {
-    return body_ && body_.done() && body_.promise().parent() && body_.promise().has_error();
-  }
   void require_body() const noexcept { CORACLE_CHECK(body_, detail::awaited_empty); }
 };
 

@@ -34,7 +34,7 @@ task<await_result_t<Body>> run_finally(Body body, Cleanup cleanup,
   auto cleaning = clean_up(cleanup, until_limit);
   outcome<value> worked;
   CORACLE_TRY() {
-    auto end = co_await passing_operation<Body>(static_cast<Body&&>(body));
+    auto end = co_await detail::passing(static_cast<Body&&>(body));
     if (end.is_cancelled()) {
       worked.emplace_cancelled(end.reason());
     } else if constexpr (std::is_void_v<value>) {

@@ -76,7 +76,7 @@ task<await_result_t<Awaitable>> limit(Awaitable child, Time time) {
   mine.begin(moment(time));
   co_await replace_environment(mine);
   if constexpr (Throws) {
-    auto end = co_await passing_operation<Awaitable>(static_cast<Awaitable&&>(below));
+    auto end = co_await detail::passing(static_cast<Awaitable&&>(below));
     if (end.is_cancelled()) {
       mine.throw_if_expired(end.reason());
       co_await ends_as_stopped(end.reason());

@@ -149,10 +149,11 @@ class task_child {
   bool finish() noexcept { return !ended_awaiter(task_).failed(); }
   [[nodiscard]] CORACLE_COLD() outcome<void> failure() noexcept {
     outcome<void> bad;
-    if (const stop_reason why = ended_awaiter(task_).stopped_for(); why != stop_reason::none) {
+    const ended_awaiter ended(task_);
+    if (const stop_reason why = ended.stopped_for(); why != stop_reason::none) {
       bad.emplace_cancelled(why);
     } else {
-      bad.emplace_from([this] { static_cast<void>(result()); });
+      bad.emplace_failure(ended.error());
     }
     return bad;
   }
@@ -177,6 +178,7 @@ class task_child {
   CORACLE_COLD() void take_failure(outcome<T>& end) noexcept { copy_failure(failure(), end); }
   struct ended_awaiter : awaiter_type {
     explicit ended_awaiter(task<T>& owner) noexcept : awaiter_type(std::move(owner).plain_awaiter()) {}
+    using awaiter_type::error;
     using awaiter_type::failed;  // false for a task that was never started
     using awaiter_type::stopped_for;
     [[nodiscard]] const void* frame() const noexcept { return this->body_.address(); }

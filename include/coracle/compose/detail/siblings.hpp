@@ -130,7 +130,7 @@ class siblings : protected shared_frame {
     if (all.keeps_every_end()) return;
     outcome<void> end;
     if (stopped_for == stop_reason::none) {
-      end.emplace_from(&rethrow_current);
+      end.emplace_failure(std::current_exception());
     } else {
       end.emplace_cancelled(stopped_for);
     }

@@ -109,39 +109,19 @@ class fork_queue {
     return nullptr;
   }
 
-  /// A fill level of the queue.
-  struct level {
-    std::size_t bottom;
-    const resumption* not_shared;
-  };
-  [[nodiscard]] level filled() const noexcept {
-    return {bottom_.load(memory_order_relaxed), not_shared_}; /*F7*/
-  }
-  /// Returns the newest entry pushed since `mark`, or null if there is none.
-  resumption* take_back_above(level mark) noexcept {
-    const level now = filled();
-    return now.bottom != mark.bottom || now.not_shared != mark.not_shared ? take_back() : nullptr;
-  }
   /// Returns the oldest entry in the ring, or null if the ring is empty.
-  resumption* take_oldest() noexcept { return take_oldest_below(bottom_.load(memory_order_relaxed)); } /*F7*/
-  /// As take_oldest(), but only for entries that were present when depth() was `depth`.
-  CORACLE_COLD() resumption* take_oldest_below(std::size_t depth) noexcept {
+  CORACLE_COLD() resumption* take_oldest() noexcept {
     fast_below_ = 0;
-    std::size_t top = top_.load(memory_order_relaxed);                                    /*F6*/
-    while (!is_above(top, depth) && !is_above(top, bottom_.load(memory_order_relaxed))) { /*F7*/
-      resumption* const item = slots_[top % capacity].load(memory_order_relaxed);         /*F7*/
-      if (top_.compare_exchange_strong(top, top + 1, memory_order_relaxed)) {             /*F5*/
+    std::size_t top = top_.load(memory_order_relaxed);                            /*F6*/
+    while (!is_above(top, bottom_.load(memory_order_relaxed))) {                  /*F7*/
+      resumption* const item = slots_[top % capacity].load(memory_order_relaxed); /*F7*/
+      if (top_.compare_exchange_strong(top, top + 1, memory_order_relaxed)) {     /*F5*/
         if (item != filler) return item;
         ++top;
       }
     }
     return nullptr;
   }
-  /// For a coroutine that must wait for a child while blocking its thread: runs other work of the pool.
-  /// Excludes work of its parent, or of any ancestor, as that would in turn wait for this coroutine: such
-  /// entries are those below `mark`, which was read when the wait began. Returns false if there is nothing to
-  /// run.
-  virtual bool run_other_work(level mark) noexcept = 0;
 
   // ---- called by any thread ----
 

@@ -76,8 +76,7 @@ class task_above {
       frame_ = static_cast<void**>(body.parent.pointer())[1];
     } else {
       frame_ = body.parent.pointer();
-      is_told_ = callback_mark::is_at(handle()) || shared_frame::is_one(handle()) ||
-                 static_cast<void**>(frame_)[1] == &body;  // forked_child
+      is_told_ = callback_mark::is_at(handle()) || shared_frame::is_one(handle());
     }
   }
   [[nodiscard]] bool is_told() const noexcept { return is_told_; }

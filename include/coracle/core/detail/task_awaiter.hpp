@@ -52,6 +52,8 @@ class task_awaiter_base {
   [[nodiscard]] bool failed() const noexcept { return body_.done() && body_.promise().has_error(); }
   /// Returns why it was stopped, or none if it was not. Requires: it has failed.
   [[nodiscard]] stop_reason stopped_for() const noexcept { return body_.promise().stopped_for(); }
+  /// Requires: it has failed, and was not stopped.
+  [[nodiscard]] const std::exception_ptr& error() const noexcept { return body_.promise().kept_error(); }
 
   std::coroutine_handle<task_promise<T>> body_;
 };

@@ -42,6 +42,8 @@ class outcome_or_environment {
 
   /// For a body that has returned.
   [[nodiscard]] Result& kept_result() noexcept { return result_; }
+  /// Requires: it has an error.
+  [[nodiscard]] const std::exception_ptr& kept_error() const noexcept { return error_; }
   /// Returns why it was stopped, or none if it has an error. Requires: one of the two.
   [[nodiscard]] stop_reason stopped_for() const noexcept { return stopped_outcome::reason(word_); }
 
@@ -94,7 +96,6 @@ class CORACLE_FOLDING_ABI() parent_or_awaiter {
   void set(std::coroutine_handle<Promise> frame) noexcept {
     word_ = task_parent(frame.address());
   }
-  void set_child_of_fork(void* continuation) noexcept { word_ = task_parent(continuation); }
   void set(awaited_task<T>& awaiter) noexcept {
     word_ = task_parent(__builtin_addressof(awaiter), mark::folds);
   }
@@ -130,11 +131,6 @@ class task_state : public continues_parent_by<task_outcome<T>, parent_or_awaiter
   /// In checked builds: returns true if the body has ended neither by `co_return` nor by an exception.
   [[nodiscard]] bool lacks_result() const noexcept {
     return !std::is_void_v<T> && !this->parent_.has(mark::has_returned) && !has_error();
-  }
-  /// In place of set_parent(): `continuation` is a forked_child.
-  void set_parent_to_fork(std::coroutine_handle<> continuation, const environment* inherited) noexcept {
-    this->parent_.set_child_of_fork(continuation.address());
-    this->set_environment(inherited);
   }
   /// From here on parent() is null.
   void forget_parent() noexcept { this->parent_.forget(); }
