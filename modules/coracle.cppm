@@ -42,6 +42,7 @@ using coracle::base_directory;
 using coracle::blocking;
 using coracle::blocking_operation;
 using coracle::blocking_pool;
+using coracle::blocking_service;
 using coracle::broadcast;
 using coracle::broadcast_subscription;
 using coracle::broken_promise;

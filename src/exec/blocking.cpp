@@ -9,7 +9,7 @@
 
 namespace coracle {
 namespace detail {
-class blocking_pool_state final : public elastic_threads {
+class blocking_pool_state final : public elastic_threads, public blocking_service {
  public:
   using elastic_threads::elastic_threads;
   ~blocking_pool_state() {
@@ -17,20 +17,20 @@ class blocking_pool_state final : public elastic_threads {
     retire();
   }
 
-  bool enqueue(blocking_call& call) noexcept {
+  bool enqueue(blocking_call& call) noexcept override {
     {
       const std::lock_guard lock{mutex_};
-      if (!queue_.push(call.node())) return false;
+      if (!queue_.push(node_of(call))) return false;
       if (call_thread(++queued_)) return true;
       --queued_;
-      queue_.take(call.node());
+      queue_.take(node_of(call));
     }
-    call.call_(call);  // no thread can be started: call it here
+    make(call);  // no thread can be started: call it here
     return false;
   }
-  bool withdraw(blocking_call& call) noexcept {
+  bool withdraw(blocking_call& call) noexcept override {
     const std::lock_guard lock{mutex_};
-    const bool queued = queue_.withdraw(call.node());
+    const bool queued = queue_.withdraw(node_of(call));
     if (queued) --queued_;
     return queued;
   }
@@ -39,11 +39,10 @@ class blocking_pool_state final : public elastic_threads {
   bool run_one(std::unique_lock<mutex>& lock) noexcept override {
     queued_waiter* const first = queue_.claim();
     if (!first) return false;
-    blocking_call& call = blocking_call::operation_of(*first);
     --queued_;
     lock.unlock();
-    call.call_(call);
-    call.node().wake();
+    make(call_of(*first));
+    first->wake();
     lock.lock();
     return true;
   }
@@ -52,9 +51,14 @@ class blocking_pool_state final : public elastic_threads {
   plain<std::size_t> queued_ = 0;
 };
 
-blocking_call::blocking_call(blocking_pool& pool, action* call) noexcept : pool_(*pool.state_), call_(call) {}
-bool blocking_call::enqueue() noexcept { return pool_.enqueue(*this); }
-bool blocking_call::withdraw() noexcept { return pool_.withdraw(*this); }
+blocking_call::blocking_call(blocking_pool& pool, action* call) noexcept
+    : service_(pool.state_.get()), call_(call) {}
+bool blocking_call::enqueue() noexcept {
+  executor* const here = current_executor();
+  if (blocking_service* const its_own = here ? here->blocking_calls() : nullptr) service_ = its_own;
+  return service_->enqueue(*this);
+}
+bool blocking_call::withdraw() noexcept { return service_->withdraw(*this); }
 }  // namespace detail
 
 blocking_pool::blocking_pool(std::size_t max_threads, std::chrono::milliseconds idle_time)

@@ -173,4 +173,5 @@ strand::strand(scheduler_ref underlying) : strand(executor_of(underlying)) {}
 strand::~strand() { state_->abandon(); }
 void strand::post(resumption& item) noexcept { state_->post(item); }
 timer_service* strand::timers() noexcept { return state_->underlying().timers(); }
+blocking_service* strand::blocking_calls() noexcept { return state_->underlying().blocking_calls(); }
 }  // namespace coracle

@@ -1,46 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <coracle/io/detail/directory_walk.hpp>
-#include <cstring>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "io_system.hpp"
+#include "name_record.hpp"
 #include "status_of.hpp"
 
 namespace coracle::detail {
 namespace {
 constexpr std::size_t names_capacity = 32 * 1024;
-constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK;
-
-/// A record of getdents64(2).
-struct name_record {
-  std::uint64_t inode;
-  std::int64_t position;
-  unsigned short size;
-  unsigned char type;
-  char name[1];
-};
-static_assert(offsetof(name_record, name) == 19);
-
-/// Opens a directory below `first`, through no symbolic link. Returns -1 and sets errno on failure.
-int open_below(int first, const char* path) noexcept {
-  struct ::open_how how{};
-  how.flags = directory_flags;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  const long fd = ::syscall(SYS_openat2, first, path, &how, sizeof how);
-  if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
-  // Before Linux 5.6, or where a filter refuses it, only the last part of the path is sure to be no link.
-  return ::openat(first, path, directory_flags | O_NOFOLLOW);
-}
 
 std::filesystem::file_type type_of_record(unsigned char type) noexcept {
   return type == DT_UNKNOWN ? std::filesystem::file_type::unknown
@@ -54,15 +29,19 @@ bool is_denied(int error) noexcept { return error == EACCES || error == EPERM; }
 bool is_gone(int error) noexcept { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 }  // namespace
 
+void system_descriptor::reset(int fd) noexcept {
+  if (is_open()) system_.close(fd_);
+  fd_ = fd;
+}
+
 directory_walk::directory_walk(const base_directory& base, std::filesystem::path path,
                                const walk_options& options)
-    : base_(base.opened() ? base.opened()->native_handle() : AT_FDCWD),
+    : system_(io_descriptor::system_of(*base.service())),
+      base_(base.opened() ? base.opened()->native_handle() : AT_FDCWD),
       path_(std::move(path)),
-      options_(options) {
-  CORACLE_REQUIRE(&io_descriptor::system_of(*base.service()) == &io_system::linux_system(),
-                  "a directory of a simulated host was listed, which is not supported: keep the names in a "
-                  "file, or list a directory of the system");
-}
+      options_(options),
+      first_(system_),
+      below_(system_) {}
 
 std::span<const directory_entry> directory_walk::next_batch(const stop_token& stop) {
   if (failure_) {
@@ -94,11 +73,12 @@ void directory_walk::fill(const stop_token& stop) {
 void directory_walk::open_first() {
   if (path_.native().find('\0') != std::string::npos) fail(EINVAL, {});
   names_ = std::make_unique<std::byte[]>(names_capacity);
-  first_ = owned_descriptor{::openat(base_, path_.c_str(), directory_flags)};
-  if (!first_.is_open()) fail(errno, {});
+  const int fd = system_.open_directory(base_, path_.c_str(), false);
+  if (fd < 0) fail(-fd, {});
+  first_.reset(fd);
   if (options_.same_file_system) {
     struct ::stat about{};
-    if (::fstat(first_.get(), &about) != 0) fail(errno, {});
+    if (const int result = system_.status(first_.get(), about); result < 0) fail(-result, {});
     device_ = about.st_dev;
   }
   here_.depth = 1;
@@ -109,14 +89,15 @@ bool directory_walk::open_next() {
   while (!pending_.empty()) {
     here_ = std::move(pending_.back());
     pending_.pop_back();
-    below_ = owned_descriptor{open_below(first_.get(), here_.path.c_str())};
-    if (const int error = errno; !below_.is_open()) {
-      if (is_gone(error) || (options_.skip_permission_denied && is_denied(error))) continue;
-      fail(error, here_.path);
+    const int fd = system_.open_directory(first_.get(), here_.path.c_str(), true);
+    below_.reset(fd);
+    if (fd < 0) {
+      if (is_gone(-fd) || (options_.skip_permission_denied && is_denied(-fd))) continue;
+      fail(-fd, here_.path);
     }
     if (options_.same_file_system) {
       struct ::stat about{};
-      if (::fstat(below_.get(), &about) != 0) fail(errno, here_.path);
+      if (const int result = system_.status(fd, about); result < 0) fail(-result, here_.path);
       if (about.st_dev != device_) continue;
     }
     here_.path += '/';
@@ -127,11 +108,8 @@ bool directory_walk::open_next() {
 
 /// Reads more names of the current directory. Returns false at its end.
 bool directory_walk::read_names() {
-  long size;
-  do {
-    size = ::syscall(SYS_getdents64, current(), names_.get(), names_capacity);
-  } while (size < 0 && errno == EINTR);
-  if (size < 0 && errno != ENOENT) fail(errno, here_.path);  // ENOENT: it was removed
+  const std::int64_t size = system_.read_names(current(), names_.get(), names_capacity);
+  if (size < 0 && size != -ENOENT) fail(static_cast<int>(-size), here_.path);  // ENOENT: it was removed
   names_read_ = 0;
   names_size_ = size > 0 ? static_cast<std::size_t>(size) : 0;
   return names_size_ != 0;
@@ -157,12 +135,11 @@ void directory_walk::add_next_entry() {
 /// Returns false if the entry no longer exists.
 bool directory_walk::ask_status(const char* name, file_status& status) {
   struct statx its;
-  const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-  if (::statx(current(), name, flags, STATX_BASIC_STATS, &its) == 0) {
+  const int error = -system_.status_of_name(current(), name, its);
+  if (error == 0) {
     status = status_of(its);
     return true;
   }
-  const int error = errno;
   if (error == ENOENT) return false;
   // A directory that may be read but not searched: the names are known, and nothing else.
   if (options_.skip_permission_denied && is_denied(error)) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,24 +22,24 @@ constexpr std::uint64_t no_end = std::numeric_limits<std::int64_t>::max();
 bool is_refusal(int error) noexcept {
   return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
 }
-struct ::stat status_of_open(int fd, int& error) noexcept {
-  struct ::stat about{};
-  error = ::fstat(fd, &about) == 0 ? 0 : errno;
-  return about;
-}
-::off_t offset_of(std::uint64_t position) noexcept { return static_cast<::off_t>(position); }
 }  // namespace
 
 std::filesystem::perms file_copier::permissions_of(const file& from) {
-  int error = 0;
-  const struct ::stat about = status_of_open(from.native_handle(), error);
-  if (error != 0) throw std::system_error(error, std::system_category(), "cannot copy a file");
+  struct ::stat about{};
+  const int result = from.descriptor_.system().status(from.native_handle(), about);
+  if (result < 0) throw std::system_error(-result, std::system_category(), "cannot copy a file");
   return static_cast<std::filesystem::perms>(about.st_mode & 0777U);
 }
 
 file_copier::file_copier(const readable_file& from, const writable_file& to,
                          const std::filesystem::path& from_path, const std::filesystem::path& to_path)
-    : from_(from.native_handle()), to_(to.native_handle()), from_path_(from_path), to_path_(to_path) {}
+    : from_system_(system_of(from)),
+      to_system_(system_of(to)),
+      from_(from.native_handle()),
+      to_(to.native_handle()),
+      from_path_(from_path),
+      to_path_(to_path) {}
+io_system& file_copier::system_of(const file& of) noexcept { return of.descriptor_.system(); }
 file_copier::~file_copier() = default;
 
 void file_copier::copy_piece() {
@@ -52,15 +50,14 @@ void file_copier::copy_piece() {
 }
 
 void file_copier::begin() {
-  int error = 0;
-  const struct ::stat from = status_of_open(from_, error);
-  if (error != 0) fail(error);
-  const struct ::stat to = status_of_open(to_, error);
-  if (error != 0) fail(error);
-  if (from.st_dev == to.st_dev && from.st_ino == to.st_ino) fail(EEXIST);
-  if (to.st_size != 0 && ::ftruncate(to_, 0) != 0) fail(errno);
-  way_ = way::in_kernel;
-  if (::ioctl(to_, FICLONE, from_) == 0) {
+  struct ::stat from{}, to{};
+  checked(from_system_.status(from_, from));
+  checked(to_system_.status(to_, to));
+  const bool is_one_system = &from_system_ == &to_system_;
+  if (is_one_system && from.st_dev == to.st_dev && from.st_ino == to.st_ino) fail(EEXIST);
+  if (to.st_size != 0) checked(to_system_.set_size(to_, 0));
+  way_ = is_one_system ? way::in_kernel : way::through_memory;
+  if (is_one_system && from_system_.share_blocks(from_, to_) == 0) {
     position_ = static_cast<std::uint64_t>(from.st_size);
     is_complete_ = true;
     return;
@@ -76,9 +73,10 @@ bool file_copier::find_data() {
     data_end_ = no_end;
     return true;
   }
-  const ::off_t begin = ::lseek(from_, offset_of(position_), SEEK_DATA);
-  if (begin < 0 && errno == ENXIO) return false;
-  const ::off_t end = begin < 0 ? begin : ::lseek(from_, begin, SEEK_HOLE);
+  const std::int64_t begin = from_system_.seek(from_, position_, SEEK_DATA);
+  if (begin == -ENXIO) return false;
+  const std::int64_t end =
+      begin < 0 ? begin : from_system_.seek(from_, static_cast<std::uint64_t>(begin), SEEK_HOLE);
   if (begin < 0 || end <= begin) {  // the file system cannot tell, or the file was truncated meanwhile
     has_holes_ = false;
     return find_data();
@@ -102,48 +100,39 @@ void file_copier::copy_range(std::size_t size) {
 }
 
 std::size_t file_copier::copy_in_kernel(std::size_t size) {
-  for (;;) {
-    ::off_t from_at = offset_of(position_), to_at = from_at;
-    const ::ssize_t copied = ::copy_file_range(from_, &from_at, to_, &to_at, size, 0);
-    if (copied >= 0) return static_cast<std::size_t>(copied);
-    if (is_refusal(errno)) {
-      way_ = way::through_memory;
-      return copy_through_memory(size);
-    }
-    if (errno != EINTR) fail(errno);
-  }
+  const std::int64_t copied = from_system_.copy_range(from_, to_, position_, size);
+  if (copied >= 0 || !is_refusal(static_cast<int>(-copied))) return checked(copied);
+  way_ = way::through_memory;
+  return copy_through_memory(size);
 }
 
 std::size_t file_copier::copy_through_memory(std::size_t size) {
   if (!memory_) memory_.reset(new char[memory_size]);
-  ::ssize_t got;
-  do {
-    got = ::pread(from_, memory_.get(), std::min(size, memory_size), offset_of(position_));
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) fail(errno);
-  for (::ssize_t put = 0; put != got;) {
-    const ::ssize_t more =
-        ::pwrite(to_, memory_.get() + put, static_cast<std::size_t>(got - put), offset_of(position_) + put);
-    if (more < 0 && errno != EINTR) fail(errno);
-    if (more > 0) put += more;
-  }
-  return static_cast<std::size_t>(got);
+  const std::size_t got =
+      checked(from_system_.read_at(from_, memory_.get(), std::min(size, memory_size), position_));
+  for (std::size_t put = 0; put != got;)
+    put += checked(to_system_.write_at(to_, memory_.get() + put, got - put, position_ + put));
+  return got;
 }
 
 /// A hole at the end is a size without data.
 void file_copier::end() {
   if (has_holes_) {
-    int error = 0;
-    const struct ::stat from = status_of_open(from_, error);
-    if (error != 0) fail(error);
+    struct ::stat from{};
+    checked(from_system_.status(from_, from));
     if (const auto size = static_cast<std::uint64_t>(from.st_size); size > position_) {
-      if (::ftruncate(to_, from.st_size) != 0) fail(errno);
+      checked(to_system_.set_size(to_, size));
       position_ = size;
     }
   }
   is_complete_ = true;
 }
 
+/// Returns the result of a call, or throws its error.
+std::size_t file_copier::checked(std::int64_t result) const {
+  if (result < 0) fail(static_cast<int>(-result));
+  return static_cast<std::size_t>(result);
+}
 void file_copier::fail(int error) const {
   throw std::system_error(error, std::system_category(),
                           "cannot copy " + from_path_.native() + " to " + to_path_.native());

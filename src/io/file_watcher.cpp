@@ -8,7 +8,8 @@
 #include <string>
 #include <system_error>
 
-#include "owned_fd.hpp"
+#include "io_system.hpp"
+#include "system_error.hpp"
 
 namespace coracle {
 namespace {
@@ -26,29 +27,30 @@ static_assert(bits(file_change::unmounted) == IN_UNMOUNT);
 static_assert(bits(file_change::overflow) == IN_Q_OVERFLOW);
 static_assert(bits(file_change::watch_ended) == IN_IGNORED);
 
-int new_inotify() {
-  detail::owned_fd fd{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK), "cannot watch files"};
-  return std::move(fd).release();
+detail::io_descriptor new_watcher(io_service& service) {
+  const int fd = detail::io_descriptor::system_of(service).open_watcher();
+  if (fd < 0) detail::throw_error(-fd, "cannot watch files");
+  return {service, fd, detail::io_descriptor_kind::pollable};
 }
 [[noreturn]] void fail_to_watch(int error, const std::filesystem::path& path) {
   throw std::system_error(error, std::system_category(), std::string("cannot watch ") + path.c_str());
 }
 }  // namespace
 
-file_watcher::file_watcher(io_service& service) : descriptor_(service, new_inotify()) {
+file_watcher::file_watcher(io_service& service) : descriptor_(new_watcher(service)) {
   static_assert(buffer_size >= sizeof(::inotify_event) + NAME_MAX + 1);
 }
 
 file_watch file_watcher::add(const std::filesystem::path& path, file_change changes) {
   if (path.native().find('\0') != std::string::npos) fail_to_watch(EINVAL, path);
   const std::uint32_t wanted = bits(changes & file_change::all);
-  const int watch = ::inotify_add_watch(descriptor_.native_handle(), path.c_str(), wanted);
-  if (watch < 0) fail_to_watch(errno, path);
+  const int watch = descriptor_.system().watch(descriptor_.native_handle(), path.c_str(), wanted);
+  if (watch < 0) fail_to_watch(-watch, path);
   return static_cast<file_watch>(watch);
 }
 
 void file_watcher::remove(file_watch watch) noexcept {
-  ::inotify_rm_watch(descriptor_.native_handle(), static_cast<int>(watch));
+  descriptor_.system().unwatch(descriptor_.native_handle(), static_cast<int>(watch));
 }
 
 file_event file_watcher::take() noexcept {

@@ -131,8 +131,9 @@ io_descriptor open_path_operation::take_descriptor() {
 std::filesystem::path symlink_target(const base_directory& base, const std::filesystem::path& link) {
   char target[PATH_MAX];
   const int fd = base.opened() ? base.opened()->native_handle() : AT_FDCWD;
-  const ssize_t size = ::readlinkat(fd, link.c_str(), target, sizeof target);
-  if (const int error = errno; size < 0) throw_error(error, "cannot read the symbolic link " + link.native());
+  io_system& system = io_descriptor::system_of(*base.service());
+  const std::int64_t size = system.read_link(fd, link.c_str(), target, sizeof target);
+  if (size < 0) throw_error(static_cast<int>(-size), "cannot read the symbolic link " + link.native());
   return std::string(target, static_cast<std::size_t>(size));
 }
 

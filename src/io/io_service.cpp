@@ -20,6 +20,7 @@ io_service::~io_service() {
 void io_service::post(resumption& item) noexcept { loop_->post(item); }
 const io_engine& io_service::engine() const noexcept { return loop_->backend().engine(); }
 timer_service* io_service::timers() noexcept { return loop_.get(); }
+blocking_service* io_service::blocking_calls() noexcept { return loop_->system().blocking_calls(); }
 
 void detail::io_run::ended(callback_frame* self) noexcept {
   auto& its = *static_cast<io_run*>(self);

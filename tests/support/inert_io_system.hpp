@@ -25,6 +25,18 @@ class inert_io_system : public coracle::detail::io_system {
   int dissolve(int) noexcept override { return -ENOSYS; }
   int duplicate(int) noexcept override { return -ENOSYS; }
   void close(int) noexcept override {}
+  int open_watcher() noexcept override { return -ENOSYS; }
+  int watch(int, const char*, std::uint32_t) noexcept override { return -ENOSYS; }
+  int unwatch(int, int) noexcept override { return -ENOSYS; }
+  int open_directory(int, const char*, bool) noexcept override { return -ENOSYS; }
+  std::int64_t read_names(int, void*, std::size_t) noexcept override { return -ENOSYS; }
+  int status_of_name(int, const char*, struct ::statx&) noexcept override { return -ENOSYS; }
+  std::int64_t read_link(int, const char*, char*, std::size_t) noexcept override { return -ENOSYS; }
+  int share_blocks(int, int) noexcept override { return -ENOSYS; }
+  std::int64_t copy_range(int, int, std::uint64_t, std::size_t) noexcept override { return -ENOSYS; }
+  std::int64_t seek(int, std::uint64_t, int) noexcept override { return -ENOSYS; }
+  std::int64_t read_at(int, void*, std::size_t, std::uint64_t) noexcept override { return -ENOSYS; }
+  std::int64_t write_at(int, const void*, std::size_t, std::uint64_t) noexcept override { return -ENOSYS; }
 
  protected:
   ~inert_io_system() = default;

@@ -1,4 +1,5 @@
-// tests/unit/copy_file_test.cpp -- copying a file: contents, holes, permissions, errors, cancellation.
+// tests/unit/copy_file_test.cpp -- what only files of the system have: holes, generated files, other file
+// systems, limits. copy_file_contract_test.cpp has what holds for a simulated host too.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -6,16 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <coracle/core/operation_cancelled.hpp>
-#include <coracle/core/with_environment.hpp>
 #include <coracle/io/copy_file.hpp>
 #include <coracle/io/io_service.hpp>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "../support/temporary_folder.hpp"
 
@@ -50,48 +47,6 @@ std::string pattern(std::size_t size) {
   std::string text(size, ' ');
   for (std::size_t i = 0; i != size; ++i) text[i] = static_cast<char>(i * i / 7 + i / 256);
   return text;
-}
-
-TEST_CASE("copy_file: the copy has the contents and the permissions") {
-  two_files files;
-  const ::mode_t umask = ::umask(0022);
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{1'000'003}}) {
-    const std::string text = pattern(size);
-    write_text(files.from, text);
-    std::filesystem::permissions(files.from, static_cast<std::filesystem::perms>(0750));
-    CHECK(files.copy() == size);
-    const bool same = text_of(files.to) == text;
-    CHECK(same);
-    CHECK(std::filesystem::status(files.to).permissions() == static_cast<std::filesystem::perms>(0750));
-    std::filesystem::remove(files.to);
-  }
-  ::umask(umask);
-}
-
-TEST_CASE("copy_file: an existing file is an error or replaced, as asked") {
-  two_files files;
-  write_text(files.from, "new");
-  write_text(files.to, "older and longer");
-  const std::string path = files.to.native();
-  CHECK(files.failure() == "cannot open " + path + ": File exists");
-  CHECK(text_of(files.to) == "older and longer");
-  CHECK(files.copy(file_open_mode::truncate_existing) == 3);
-  CHECK(text_of(files.to) == "new");
-  write_text(files.to, "older and longer");
-  CHECK(files.copy(file_open_mode::create_always) == 3);
-  CHECK(text_of(files.to) == "new");
-  std::filesystem::remove(files.to);
-  CHECK(files.failure(file_open_mode::truncate_existing) ==
-        "cannot open " + path + ": No such file or directory");
-}
-
-TEST_CASE("copy_file: a file is not copied onto itself, under whatever name") {
-  two_files files;
-  write_text(files.from, "text");
-  std::filesystem::create_hard_link(files.from, files.to);
-  CHECK(files.failure(file_open_mode::create_always) ==
-        "cannot copy " + files.from.native() + " to " + files.to.native() + ": File exists");
-  CHECK(text_of(files.from) == "text");
 }
 
 TEST_CASE("copy_file: holes stay holes, also at both ends") {
@@ -135,32 +90,6 @@ TEST_CASE("copy_file: to another file system") {
   std::filesystem::remove(files.to);
 }
 
-TEST_CASE("copy_file: relative paths begin in the two directories") {
-  two_files files;
-  std::filesystem::create_directory(files.folder / "a");
-  std::filesystem::create_directory(files.folder / "b");
-  write_text(files.folder / "a/name", "text");
-  const auto work = [&]() -> task<> {
-    const coracle::directory a = co_await fs::open_directory(files.io, files.folder / "a");
-    const coracle::directory b = co_await fs::open_directory(files.io, files.folder / "b");
-    co_await fs::copy_file(a, "name", b, "name");
-  };
-  files.io.run(work());
-  CHECK(text_of(files.folder / "b/name") == "text");
-}
-
-TEST_CASE("copy_file: errors name the paths") {
-  two_files files;
-  const std::string from = files.from.native(), to = files.to.native();
-  CHECK(files.failure() == "cannot open " + from + ": No such file or directory");
-  CHECK(!std::filesystem::exists(files.to));
-  std::filesystem::create_directory(files.from);
-  CHECK(files.failure() == "cannot open " + from + ": Is a directory");
-  files.from = "/dev/null";
-  std::filesystem::create_directory(files.to);
-  CHECK(files.failure(file_open_mode::create_always) == "cannot open " + to + ": Is a directory");
-}
-
 TEST_CASE("copy_file: a file that may grow no further is an error") {
   two_files files;
   write_text(files.from, pattern(1'000'000));
@@ -174,36 +103,5 @@ TEST_CASE("copy_file: a file that may grow no further is an error") {
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
   std::signal(SIGXFSZ, handler);
   CHECK(failure == "cannot copy " + files.from.native() + " to " + files.to.native() + ": File too large");
-}
-
-TEST_CASE("copy_file: progress is reported, and stops the copy between two pieces") {
-  two_files files;
-  constexpr std::uint64_t mib = 1 << 20;
-  write_text(files.from, std::string(40 * mib, 'x'));
-  std::vector<std::uint64_t> seen;
-  coracle::stop_source stop;
-  std::string end;
-  const auto work = [&](bool stops) -> task<> {
-    const auto note = [&](std::uint64_t bytes) {
-      seen.push_back(bytes);
-      if (stops) stop.request_stop();
-    };
-    try {
-      co_await fs::copy_file(files.io, files.from, files.io, files.to, file_open_mode::create_always, note);
-      end = "copied";
-    } catch (const coracle::operation_cancelled&) {
-      end = "cancelled";
-    }
-  };
-  files.io.run(work(false));
-  CHECK(end == "copied");
-  REQUIRE(!seen.empty());
-  CHECK(seen.back() == 40 * mib);
-  if (seen.size() == 1) return;  // the two files share their blocks
-  CHECK(seen.front() == 16 * mib);
-  seen.clear();
-  files.io.run(coracle::with_stop(work(true), stop.get_token()));
-  CHECK(end == "cancelled");
-  CHECK(seen.size() == 1);
 }
 }  // namespace

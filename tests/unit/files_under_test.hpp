@@ -19,25 +19,29 @@ namespace coracle_test {
 /// A folder of the system with an empty folder `d` in it.
 struct system_files {
   system_files() { std::filesystem::create_directory(folder / "d"); }
-  std::filesystem::path operator/(const char* name) const { return folder / name; }
+  std::filesystem::path operator/(const std::string& name) const { return folder / name; }
   static std::string text_of(const std::filesystem::path& path) { return coracle_test::text_of(path); }
   static void write_text(const std::filesystem::path& path, std::string_view text) {
     coracle_test::write_text(path, text);
   }
+  static void make_folders(const std::filesystem::path& path) { std::filesystem::create_directories(path); }
   temporary_folder folder;
   coracle::io_service io;
 };
 
-/// The disk of a simulated host.
+/// The disk of a simulated host, likewise.
 struct simulated_files : simulated_machine {
-  using simulated_machine::simulated_machine;
-  std::filesystem::path operator/(const char* name) const { return name; }
+  explicit simulated_files(std::uint64_t seed = 1) : simulated_machine(seed) {
+    host.disk().create_directories("d");
+  }
+  std::filesystem::path operator/(const std::string& name) const { return name; }
   [[nodiscard]] std::string text_of(const std::filesystem::path& path) {
     return host.disk().contents(path.native()).value_or("none");
   }
   void write_text(const std::filesystem::path& path, std::string_view text) {
     host.disk().put(path.native(), text);
   }
+  void make_folders(const std::filesystem::path& path) { host.disk().create_directories(path.native()); }
   coracle::io_service& io = host.io();
 };
 
@@ -47,7 +51,7 @@ class files_under_test {
   files_under_test() : io(is_simulated_run() ? simulated_.emplace().io : system_.emplace().io) {}
   files_under_test(const files_under_test&) = delete;
   files_under_test& operator=(const files_under_test&) = delete;
-  std::filesystem::path operator/(const char* name) const {
+  std::filesystem::path operator/(const std::string& name) const {
     return system_ ? *system_ / name : *simulated_ / name;
   }
   [[nodiscard]] std::string text_of(const std::filesystem::path& path) {
@@ -56,6 +60,11 @@ class files_under_test {
   void write_text(const std::filesystem::path& path, std::string_view text) {
     system_ ? system_->write_text(path, text) : simulated_->write_text(path, text);
   }
+  /// Creates a folder, and those that lead to it.
+  void make_folders(const std::filesystem::path& path) {
+    system_ ? system_->make_folders(path) : simulated_->make_folders(path);
+  }
+  [[nodiscard]] bool is_simulated() const noexcept { return simulated_.has_value(); }
 
  private:
   std::optional<system_files> system_;

@@ -2,12 +2,15 @@
 // simulated host.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/walk_directory.hpp>
 #include <coracle/io/whole_file.hpp>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -182,5 +185,129 @@ TEST_CASE("filesystem: a write_atomically that is stopped changes nothing") {
   };
   here.io.run(use());
   CHECK(here.text_of(here / "d/a") == "old");
+}
+TEST_CASE("filesystem: links of both kinds, and where they lead") {
+  files_under_test here;
+  here.write_text(here / "a", "text");
+  const auto use = [&]() -> task<> {
+    co_await fs::create_hard_link(here.io, here / "a", here / "hard");
+    co_await fs::create_symlink(here.io, "a", here / "soft");
+    co_await fs::create_symlink(here.io, "nowhere", here / "d/dangling");
+    const file_status hard = co_await fs::status(here.io, here / "hard");
+    const file_status soft = co_await fs::status(here.io, here / "soft");
+    CHECK(hard.links == 2);
+    CHECK(hard.inode == soft.inode);
+    CHECK(hard.device == soft.device);
+    const file_status itself = co_await fs::symlink_status(here.io, here / "soft");
+    CHECK(itself.is_symlink());
+    CHECK(itself.size == 1);
+    CHECK(co_await fs::read_symlink(here.io, here / "soft") == "a");
+    const directory d = co_await fs::open_directory(here.io, here / "d");
+    CHECK(co_await fs::read_symlink(d, "dangling") == "nowhere");
+    CHECK(!co_await fs::exists(d, "dangling"));
+    CHECK(!co_await fs::exists(d, "dangling/below"));
+    const std::string a = (here / "a").native();
+    CHECK(co_await failure_of(fs::read_symlink(here.io, a)) ==
+          "cannot read the symbolic link " + a + ": Invalid argument");
+    CHECK(co_await failure_of(fs::create_hard_link(here.io, a, a)) ==
+          "cannot link " + a + " to " + a + ": File exists");
+    CHECK(co_await failure_of(fs::create_symlink(here.io, "x", a)) ==
+          "cannot make a symbolic link to x at " + a + ": File exists");
+  };
+  here.io.run(use());
+}
+
+TEST_CASE("filesystem: directories are created and removed, with the permissions that are given") {
+  files_under_test here;
+  const ::mode_t umask = ::umask(0022);
+  const auto use = [&]() -> task<> {
+    using std::filesystem::perms;
+    co_await fs::create_directory(here.io, here / "new");
+    const file_status made = co_await fs::status(here.io, here / "new");
+    CHECK(made.is_directory());
+    CHECK(made.permissions == static_cast<perms>(0755));
+    co_await fs::create_directory(here.io, here / "secret", perms::owner_all);
+    const file_status secret = co_await fs::status(here.io, here / "secret");
+    CHECK(secret.permissions == perms::owner_all);
+    const std::string name = (here / "new").native();
+    CHECK(co_await failure_of(fs::create_directory(here.io, name)) ==
+          "cannot create the directory " + name + ": File exists");
+    CHECK(co_await failure_of(fs::remove(here.io, name)) == "cannot remove " + name + ": Is a directory");
+    co_await fs::remove_directory(here.io, name);
+    CHECK(!co_await fs::exists(here.io, name));
+    const auto file = co_await fs::open_write_only(here.io, here / "file", file_open_mode::create_new, {},
+                                                   perms::owner_read);
+    const file_status its = co_await fs::status(here.io, here / "file");
+    CHECK(its.permissions == perms::owner_read);
+  };
+  here.io.run(use());
+  ::umask(umask);
+}
+
+TEST_CASE("filesystem: a write_atomically that fails leaves nothing behind") {
+  files_under_test here;
+  here.make_folders(here / "d/in_the_way");
+  const auto use = [&]() -> task<> {
+    const std::string failure =
+        co_await failure_of(fs::write_atomically(here.io, here / "d/in_the_way", "new"));
+    CHECK(failure.starts_with("cannot rename .in_the_way."));
+    CHECK(failure.ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::write_atomically(here.io, here / "no/a", "new")))
+              .starts_with("cannot open"));
+    std::size_t left = 0;
+    auto entries = fs::list_directory(here.io, here / "d");
+    while (co_await entries.next()) ++left;
+    CHECK(left == 1);
+  };
+  here.io.run(use());
+}
+
+TEST_CASE("filesystem: mistakes with directories and links, and what they give") {
+  files_under_test here;
+  here.write_text(here / "d/a", "text");
+  here.make_folders(here / "empty");
+  const auto use = [&]() -> task<> {
+    const directory in = co_await fs::open_directory(here.io, here / ".");
+    CHECK((co_await failure_of(fs::remove_directory(in, "d"))).ends_with(": Directory not empty"));
+    CHECK((co_await failure_of(fs::remove_directory(in, "d/a"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::rename(in, "d", "d/below"))).ends_with(": Invalid argument"));
+    CHECK((co_await failure_of(fs::rename(in, "d/a", "empty"))).ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::rename(in, "empty", "d/a"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::rename(in, "empty", "d"))).ends_with(": Directory not empty"));
+    CHECK((co_await failure_of(fs::status(in, "d/a/b"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::status(in, "d/a/"))).ends_with(": Not a directory"));
+    CHECK((co_await failure_of(fs::open_write_only(in, "no/a"))).ends_with(": No such file or directory"));
+    CHECK((co_await failure_of(fs::open_write_only(in, "d"))).ends_with(": Is a directory"));
+    CHECK((co_await failure_of(fs::create_directory(in, "no/a"))).ends_with(": No such file or directory"));
+    CHECK((co_await failure_of(fs::create_hard_link(in, "d", "e"))).ends_with(": Operation not permitted"));
+    const std::string longest(255, 'n');
+    CHECK(!co_await fs::exists(in, longest));
+    CHECK((co_await failure_of(fs::exists(in, longest + "n"))).ends_with(": File name too long"));
+    co_await fs::create_symlink(in, "loop", "loop");
+    CHECK((co_await failure_of(fs::status(in, "loop"))).ends_with(": Too many levels of symbolic links"));
+    CHECK((co_await failure_of(fs::read_symlink(in, "d/a"))).ends_with(": Invalid argument"));
+    co_await fs::rename(in, "d", "empty");
+    CHECK(!co_await fs::exists(in, "d"));
+    CHECK(co_await fs::exists(in, "empty/../empty/./a"));
+  };
+  here.io.run(use());
+}
+
+TEST_CASE("filesystem: a file is created where a symbolic link leads; a removed one can still be read") {
+  files_under_test here;
+  const auto use = [&]() -> task<> {
+    co_await fs::create_symlink(here.io, "target", here / "d/link");
+    co_await fs::write_file(here.io, here / "d/link", "text");
+    CHECK(here.text_of(here / "d/target") == "text");
+    const auto file = co_await fs::open_read_only(here.io, here / "d/target");
+    co_await fs::remove(here.io, here / "d/target");
+    std::string text(4, ' ');
+    co_await file.read_exactly(0, text.data(), text.size());
+    CHECK(text == "text");
+    CHECK(!co_await fs::exists(here.io, here / "d/link"));
+    co_await fs::remove(here.io, here / "d/link");
+    co_await fs::remove_directory(here.io, here / "d");
+  };
+  here.io.run(use());
 }
 }  // namespace

@@ -7,6 +7,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/io/walk_directory.hpp>
 #include <coracle/io/whole_file.hpp>
 #include <cstdint>
 #include <set>
@@ -104,4 +105,80 @@ TEST_CASE("simulated filesystem: a write_atomically that loses a race leaves not
   }
   CHECK(left == std::set<std::string>{"new", "old"});
 }
+
+/// Makes a directory with a file in it, syncs what `synced` says, and loses power. What is left of them.
+enum class synced_parts : std::uint8_t { none, file, parent, both };
+std::string left_of_new_directory(std::uint64_t seed, synced_parts synced) {
+  simulated_files here(seed);
+  const auto use = [&]() -> task<> {
+    co_await fs::create_directory(here.io, "new");
+    auto file = co_await fs::open_write_only(here.io, "new/a");
+    co_await file.write_all(0, "text", 4);
+    const directory root = co_await fs::open_directory(here.io, ".");
+    if (synced == synced_parts::file || synced == synced_parts::both) co_await file.sync();
+    if (synced == synced_parts::parent || synced == synced_parts::both) co_await root.sync();
+  };
+  here.io.run(use());
+  here.host.crash();
+  bool has_directory = false;
+  const auto look = [&]() -> task<> { has_directory = co_await fs::exists(here.io, "new"); };
+  here.io.run(look());
+  return has_directory ? here.text_of("new/a") : "no directory";
+}
+
+TEST_CASE("simulated filesystem: a new directory survives with its files once both have been synced") {
+  using results = std::set<std::string>;
+  results left[4];
+  for (std::uint64_t seed = 0; seed != 100; ++seed) {
+    for (const auto each : {synced_parts::none, synced_parts::file, synced_parts::parent, synced_parts::both})
+      left[static_cast<int>(each)].insert(left_of_new_directory(seed, each));
+  }
+  CHECK(left[0] == results{"", "no directory", "none", "text"});
+  CHECK(left[1] == results{"no directory", "text"});
+  CHECK(left[2] == results{"", "none", "text"});
+  CHECK(left[3] == results{"text"});
+}
+
+TEST_CASE("simulated filesystem: a rename between directories is undone as a whole, unless both are synced") {
+  std::set<std::string> left[2];
+  for (std::uint64_t seed = 0; seed != 200; ++seed) {
+    simulated_files here(seed);
+    here.write_text("d/a", "a");
+    here.write_text("e/b", "b");
+    const bool both = seed % 2 == 1;
+    const auto use = [&]() -> task<> {
+      const directory d = co_await fs::open_directory(here.io, "d");
+      const directory e = co_await fs::open_directory(here.io, "e");
+      co_await fs::rename(here.io, "d/a", "e/b");
+      co_await e.sync();
+      if (both) co_await d.sync();
+    };
+    here.io.run(use());
+    here.host.crash();
+    left[both ? 1 : 0].insert(here.text_of("d/a") + " " + here.text_of("e/b"));
+  }
+  CHECK(left[0] == std::set<std::string>{"a b", "none a"});
+  CHECK(left[1] == std::set<std::string>{"none a"});
+}
+
+TEST_CASE("simulated filesystem: a directory is listed in an order that depends on the seed") {
+  std::set<std::string> orders;
+  const auto order = [](std::uint64_t seed) {
+    simulated_files here(seed);
+    for (const char* name : {"d/a", "d/b", "d/c"}) here.write_text(name, "");
+    std::string names;
+    const auto use = [&]() -> task<> {
+      auto entries = fs::list_directory(here.io, "d");
+      while (const auto* entry = co_await entries.next()) names += entry->path;
+    };
+    here.io.run(use());
+    return names;
+  };
+  for (std::uint64_t seed = 0; seed != 100; ++seed) {
+    orders.insert(order(seed));
+    CHECK(order(seed) == order(seed));
+  }
+  CHECK(orders.size() == 6);
+}
+
 }  // namespace

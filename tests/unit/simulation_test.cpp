@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/exec/blocking.hpp>
 #include <coracle/exec/strand.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
@@ -18,6 +20,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../support/abort_message.hpp"
@@ -309,5 +312,58 @@ TEST_CASE("simulation: steps allocate nothing" * doctest::skip(!coracle::testing
   sim.run(work());
   const auto after = coracle::testing::allocations();
   CHECK(after == before);
+}
+
+TEST_CASE("simulation: blocking() calls are made on its thread, at times that the seed determines") {
+  const auto order_of_ends = [](std::uint64_t seed) {
+    simulation sim{seed};
+    simulated_loop loop{sim};
+    coracle::strand strand{sim};
+    std::string log;
+    const auto here = std::this_thread::get_id();
+    const auto call = [&](auto& place, char name) -> task<> {
+      co_await place.schedule();
+      const auto note = [&] {
+        CHECK(std::this_thread::get_id() == here);
+        CHECK(!coracle::current_executor());
+        return name;
+      };
+      const char noted = co_await coracle::blocking(note);
+      log += noted;
+    };
+    sim.run(coracle::when_all(call(sim, 'a'), call(loop, 'b'), call(strand, 'c')));
+    CHECK(sim.now() > virtual_clock::start);
+    return log;
+  };
+  std::set<std::string> orders;
+  for (std::uint64_t seed = 0; seed != 50; ++seed) {
+    orders.insert(order_of_ends(seed));
+    CHECK(order_of_ends(seed) == order_of_ends(seed));
+  }
+  CHECK(orders.size() > 2);
+}
+
+TEST_CASE("simulation: a blocking() call that is stopped before its time is not made") {
+  simulation sim{1};
+  coracle::stop_source stop;
+  bool called = false, cancelled = false;
+  const auto call = [&]() -> task<> {
+    const auto note = [&] { called = true; };
+    try {
+      co_await coracle::blocking(note);
+    } catch (const coracle::operation_cancelled&) {
+      cancelled = true;
+    }
+  };
+  const auto request = [&]() -> task<> {
+    stop.request_stop();
+    co_return;
+  };
+  sim.run(coracle::when_all(coracle::with_stop(call(), stop.get_token()), request()));
+  CHECK(cancelled);
+  CHECK(!called);
+  stop = {};
+  sim.run(call());
+  CHECK(called);
 }
 }  // namespace

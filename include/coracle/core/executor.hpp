@@ -12,6 +12,7 @@ struct resumption {
 };
 
 class timer_service;
+class blocking_service;
 
 /// The target of a scheduler's `schedule()`: runs posted coroutines. Derive from it to write a scheduler.
 ///
@@ -34,6 +35,8 @@ class executor {
   virtual void post_scheduled(resumption& item) noexcept { post(item); }
   /// The clock and the timers of the coroutines that run here; null: the program's.
   [[nodiscard]] virtual timer_service* timers() noexcept { return nullptr; }
+  /// What makes the blocking() calls of the coroutines that run here; null: the threads of their pool.
+  [[nodiscard]] virtual blocking_service* blocking_calls() noexcept { return nullptr; }
 
  protected:
   ~executor() = default;

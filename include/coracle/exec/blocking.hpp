@@ -14,6 +14,7 @@
 
 namespace coracle {
 class blocking_pool;
+class blocking_service;
 
 namespace detail {
 class blocking_pool_state;
@@ -26,11 +27,11 @@ class blocking_call : public stoppable_wait<blocking_call> {
 
  private:
   friend stoppable_wait;
-  friend blocking_pool_state;
+  friend blocking_service;
   bool enqueue() noexcept;
   bool withdraw() noexcept;
 
-  blocking_pool_state& pool_;
+  blocking_service* service_;  // the pool; from enqueue() on, the executor's, if it has one
   action* const call_;
 };
 
@@ -41,6 +42,25 @@ struct blocking_result<Function> : std::invoke_result<Function&, stop_token> {};
 template <class Function>
 concept blocking_function = std::invocable<Function&> || std::invocable<Function&, stop_token>;
 }  // namespace detail
+
+/// Makes blocking calls: the threads of a pool, or a simulation, which has none.
+///
+/// Threads  all members may be called from any thread.
+class blocking_service {
+ public:
+  /// Returns false if the call was cancelled, or has been made already.
+  virtual bool enqueue(detail::blocking_call& call) noexcept = 0;
+  /// Stop was requested. Returns true if the call was in the queue; its coroutine is then woken.
+  virtual bool withdraw(detail::blocking_call& call) noexcept = 0;
+
+ protected:
+  ~blocking_service() = default;
+  static detail::queued_waiter& node_of(detail::blocking_call& call) noexcept { return call.node(); }
+  static detail::blocking_call& call_of(detail::queued_waiter& node) noexcept {
+    return detail::blocking_call::operation_of(node);
+  }
+  static void make(detail::blocking_call& call) noexcept { call.call_(call); }
+};
 
 /// Threads for blocking calls: if a call would have to wait, another thread is started, up to a limit; an
 /// idle thread ends after a while.

@@ -46,6 +46,7 @@ class strand final : public executor {
   void post(resumption& item) noexcept override;
   /// Returns the timers of the underlying executor.
   [[nodiscard]] timer_service* timers() noexcept override;
+  [[nodiscard]] blocking_service* blocking_calls() noexcept override;
 
  private:
   detail::strand_state* state_;

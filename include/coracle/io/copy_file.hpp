@@ -9,6 +9,8 @@
 #include <utility>
 
 namespace coracle::detail {
+class io_system;
+
 /// Copies one open file into another, a piece at a time, by the best way that both file systems support.
 class file_copier {
  public:
@@ -30,14 +32,17 @@ class file_copier {
 
  private:
   enum class way { undecided, in_kernel, through_memory };
+  [[nodiscard]] static io_system& system_of(const file& of) noexcept;
   void begin();
   bool find_data();
   void copy_range(std::size_t size);
   std::size_t copy_in_kernel(std::size_t size);
   std::size_t copy_through_memory(std::size_t size);
   void end();
+  std::size_t checked(std::int64_t result) const;
   [[noreturn]] void fail(int error) const;
 
+  io_system &from_system_, &to_system_;  // the same, unless one of the files is simulated
   const int from_, to_;
   const std::filesystem::path &from_path_, &to_path_;
   std::unique_ptr<char[]> memory_;
@@ -71,7 +76,6 @@ using copy_progress = std::function<void(std::uint64_t bytes)>;
 ///               operation_cancelled, std::bad_alloc; those of `progress`.
 /// Threads       any number at once. A file that changes meanwhile is copied as it is found.
 /// Cost          a blocking() call for each 16 MiB.
-/// Requires: neither is simulated.
 [[nodiscard("nothing is copied until this is awaited")]] inline task<std::uint64_t> copy_file(
     base_directory from_base, std::filesystem::path from, base_directory to_base, std::filesystem::path to,
     file_open_mode open_mode = file_open_mode::create_new, copy_progress progress = {}) {

@@ -17,6 +17,8 @@ class open_operation;
 }  // namespace filesystem
 
 namespace detail {
+class file_copier;
+
 enum class file_access { read, write, read_write };
 
 /// How a file or directory is opened.
@@ -95,5 +97,6 @@ class file {
 
  private:
   friend class file_lock;
+  friend class detail::file_copier;
 };
 }  // namespace coracle

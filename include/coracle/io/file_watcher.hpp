@@ -79,7 +79,6 @@ struct file_event {
 ///               drops those beyond fs.inotify.max_queued_events, usually 16384, and reports an overflow.
 class file_watcher {
  public:
-  /// Requires: `service` is not simulated.
   explicit file_watcher(io_service& service);
 
   /// Starts watching; blocks as stat(2) does. A symbolic link is followed. If the file is watched already,

@@ -207,7 +207,7 @@ inline change_operation remove_directory(const base_directory& base, std::filesy
 }
 
 /// Awaitable of the target of a symbolic link, as passed to create_symlink(). Runs on the blocking pool,
-/// since io_uring has no such operation. Requires: `base` is not simulated.
+/// since io_uring has no such operation.
 [[nodiscard("nothing is read until this is awaited")]] inline task<std::filesystem::path> read_symlink(
     base_directory base, std::filesystem::path link) {
   const auto call = [&] { return detail::symlink_target(base, link); };

@@ -90,6 +90,7 @@ class io_service final : public executor {
   [[nodiscard]] const io_engine& engine() const noexcept;
   /// The service's own timers: sleep_for() and the like need no other thread here.
   [[nodiscard]] timer_service* timers() noexcept override;
+  [[nodiscard]] blocking_service* blocking_calls() noexcept override;
 
   /// Awaits from code that is no coroutine: starts the awaitable on this io_service, processes events on this
   /// thread until the awaitable has completed, and returns its result. Other threads may process events

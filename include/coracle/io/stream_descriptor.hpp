@@ -127,6 +127,11 @@ class stream_descriptor {
 
  private:
   friend class process;
+  friend class file_watcher;
+  /// Takes a non-blocking descriptor.
+  explicit stream_descriptor(detail::io_descriptor descriptor) noexcept
+      : descriptor_(std::move(descriptor)), how_(0) {}
+  [[nodiscard]] detail::io_system& system() const noexcept { return descriptor_.system(); }
   void spare_sigpipe() noexcept { how_ |= detail::without_sigpipe; }
 
   detail::io_descriptor descriptor_;

@@ -23,7 +23,7 @@ namespace coracle::filesystem {
 /// Threads       one consumer at a time.
 /// Cost          a blocking() call for 512 entries; for each of them a statx(2), unless the options leave it
 ///               out. Two descriptors, whatever the depth.
-/// Requires: `base` is not simulated. An open directory that is passed as `base` outlives the generator.
+/// Requires: an open directory that is passed as `base` outlives the generator.
 [[nodiscard("nothing is read until next() is awaited")]] inline async_generator<const directory_entry>
 walk_directory(base_directory base, std::filesystem::path path, walk_options options = {}) {
   detail::directory_walk walk{base, std::move(path), options};

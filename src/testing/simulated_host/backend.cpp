@@ -29,6 +29,8 @@ const char* name_of(io_opcode code) noexcept {
       return "accept";
     case io_opcode::connect:
       return "connect";
+    case io_opcode::read:
+      return "read changes of files";
     case io_opcode::read_at:
     case io_opcode::read_parts_at:
       return "read from a file";
@@ -43,6 +45,11 @@ const char* name_of(io_opcode code) noexcept {
       return "ask for a status";
     case io_opcode::rename:
       return "rename a file";
+    case io_opcode::link:
+    case io_opcode::symlink:
+      return "make a link";
+    case io_opcode::make_folder:
+      return "create a directory";
     case io_opcode::remove:
       return "remove a file";
     default:

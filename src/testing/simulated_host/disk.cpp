@@ -2,11 +2,14 @@
 #include "disk.hpp"
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <coracle/base/check.hpp>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "parts.hpp"
 
@@ -24,35 +27,75 @@ bool can_read(int flags) noexcept { return (flags & O_ACCMODE) != O_WRONLY; }
 bool can_write(int flags) noexcept { return (flags & O_ACCMODE) != O_RDONLY; }
 }  // namespace
 
-std::shared_ptr<stored_file> disk::open(const std::string& path, int flags, int& error) {
-  const auto found = files_.find(path);
-  if (found == files_.end()) {
-    error = ENOENT;
-    if ((flags & O_CREAT) == 0 || path.empty()) return nullptr;
-    return files_.emplace(path, std::make_shared<stored_file>()).first->second;
+std::shared_ptr<node> disk::open(const name_tree::base& from, std::string_view path, int flags,
+                                 unsigned permissions, name_tree::links how, int& error) {
+  const bool creates = (flags & O_CREAT) != 0, is_exclusive = creates && (flags & O_EXCL) != 0;
+  const name_tree::place at = names.find(from, path, is_exclusive ? name_tree::links::kept_last : how);
+  error = at.error;
+  if (error != 0) return nullptr;
+  if (!at.what) {
+    error = -ENOENT;
+    if (!creates) return nullptr;
+    error = -EISDIR;
+    return at.is_of_folder ? nullptr : names.create_file(at, permissions);
   }
-  error = EEXIST;
-  if ((flags & O_EXCL) != 0) return nullptr;
-  if ((flags & O_TRUNC) != 0) set_size(*found->second, 0);
-  return found->second;
-}
-
-const stored_file* disk::find(std::string_view path) const {
-  const auto found = files_.find(path);
-  return found == files_.end() ? nullptr : found->second.get();
+  error = -EEXIST;
+  if (is_exclusive) return nullptr;
+  error = -ENOTDIR;
+  if ((flags & O_DIRECTORY) != 0 && at.what->type != node::kind::folder) return nullptr;
+  error = -EISDIR;
+  if (at.what->type == node::kind::folder) return can_write(flags) || creates ? nullptr : at.what;
+  if ((flags & O_TRUNC) != 0) set_size(static_cast<stored_file&>(*at.what), 0);
+  return at.what;
 }
 
 void disk::put(std::string_view path, std::string_view text) {
-  int ignored = 0;
-  stored_file& file = *open(std::string(path), O_CREAT, ignored);
+  const name_tree::place at = names.make_way_to(path);
+  CORACLE_REQUIRE(at.error == 0 && (!at.what || at.what->type == node::kind::file),
+                  "a file was put on a simulated disk where a directory is");
+  auto& file = static_cast<stored_file&>(at.what ? *at.what : *names.create_file(at, 0666));
   file.now = file.durable = text;
   file.name_is_durable = true;
   file.changes.clear();
 }
 
-std::uint64_t disk::used() const noexcept {
+void disk::describe(const node& what, struct ::stat& about) const noexcept {
+  struct ::statx its{};
+  describe(what, its);
+  about = {};
+  about.st_mode = its.stx_mode;
+  about.st_size = static_cast<off_t>(its.stx_size);
+  about.st_blocks = static_cast<blkcnt_t>(its.stx_blocks);
+  about.st_ino = its.stx_ino;
+  about.st_nlink = its.stx_nlink;
+  about.st_mtim = {its.stx_mtime.tv_sec, its.stx_mtime.tv_nsec};
+}
+void disk::describe(const node& what, struct ::statx& about) const noexcept {
+  about = {};
+  about.stx_mask = STATX_BASIC_STATS;
+  about.stx_ino = what.created;
+  about.stx_nlink = what.names;
+  constexpr std::int64_t second = 1'000'000'000;
+  about.stx_mtime.tv_sec = what.modified / second;
+  about.stx_mtime.tv_nsec = static_cast<unsigned>(what.modified % second);
+  about.stx_atime = about.stx_ctime = about.stx_mtime;
+  unsigned type = S_IFREG;
+  if (what.type == node::kind::folder) {
+    type = S_IFDIR;
+    about.stx_nlink = 2;
+  } else if (what.type == node::kind::symlink) {
+    type = S_IFLNK;
+    about.stx_size = static_cast<const symlink&>(what).target.size();
+  } else {
+    about.stx_size = static_cast<const stored_file&>(what).now.size();
+    about.stx_blocks = (about.stx_size + sector - 1) / sector;
+  }
+  about.stx_mode = static_cast<std::uint16_t>(type | what.permissions);
+}
+
+std::uint64_t disk::used() const {
   std::uint64_t bytes = 0;
-  for (const auto& [name, file] : files_) bytes += file->now.size();
+  names.visit_files([&](const stored_file& file) { bytes += file.now.size(); });
   return bytes;
 }
 std::size_t disk::moved(std::size_t possible) {
@@ -79,16 +122,21 @@ std::int64_t disk::write(stored_file& file, std::uint64_t offset, const void* fr
   const std::uint64_t possible = end <= most ? size : (offset < most ? most - offset : 0);
   if (possible == 0 && size != 0) return -ENOSPC;
   const std::size_t taken = moved(static_cast<std::size_t>(possible));
-  file.changes.push_back({next_change_++, offset, std::string(static_cast<const char*>(from), taken), false});
+  file.changes.push_back(
+      {names.take_number(), offset, std::string(static_cast<const char*>(from), taken), false});
   carry_over(file.now, file.changes.back());
+  file.modified = names.time();
+  names.contents_changed(file, IN_MODIFY);
   return static_cast<std::int64_t>(taken);
 }
 
 int disk::set_size(stored_file& file, std::uint64_t size) {
   if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return -EINVAL;
   if (size > faults.capacity) return -EFBIG;
-  file.changes.push_back({next_change_++, size, {}, true});
+  file.changes.push_back({names.take_number(), size, {}, true});
   carry_over(file.now, file.changes.back());
+  file.modified = names.time();
+  names.contents_changed(file, IN_MODIFY);
   return 0;
 }
 
@@ -128,95 +176,67 @@ bool disk::survive(stored_file& file) {
   }
   file.changes.clear();
   file.now = file.durable;
-  file.name_is_durable = exists;
   return exists;
 }
 
-int disk::rename(const std::string& from, const std::string& to) {
-  const auto found = files_.find(from);
-  if (found == files_.end() || to.empty()) return -ENOENT;
-  if (from == to) return 0;
-  std::shared_ptr<stored_file>& place = files_[to];
-  name_changes_.push_back({next_change_++, from, to, found->second, place});
-  place = found->second;
-  files_.erase(found);
-  return 0;
-}
-
-int disk::remove(const std::string& path) {
-  const auto found = files_.find(path);
-  if (found == files_.end()) return -ENOENT;
-  name_changes_.push_back({next_change_++, path, {}, found->second, nullptr});
-  files_.erase(found);
-  return 0;
-}
-
-bool disk::has_directory(const std::string& path) const {
-  const auto below = files_.lower_bound(path + "/");
-  return path.empty() || (below != files_.end() && below->first.starts_with(path + "/"));
-}
-
-int disk::sync_names(const std::string& prefix, std::uint64_t end) {
+int disk::sync(folder& names_of, std::uint64_t end) {
   if (chance(faults.sync_errors)) return -EIO;
-  std::erase_if(name_changes_, [&](const name_change& each) {
-    return each.number < end && each.from.starts_with(prefix) &&
-           (each.to.empty() || each.to.starts_with(prefix));
-  });
-  for (const auto& [name, file] : files_) {
-    if (name.starts_with(prefix)) file->name_is_durable = true;
-  }
+  names.sync(names_of, end);
   return 0;
-}
-
-void disk::undo(const name_change& what) {
-  if (!what.to.empty()) files_.erase(what.to);
-  if (what.replaced) files_[what.to] = what.replaced;
-  files_[what.from] = what.file;
 }
 
 void disk::crash() {
   sim.note("disk: a loss of power");
-  // Those that survive are the first of them.
-  std::size_t surviving =
-      name_changes_.empty() ? 0 : sim.random().between(std::size_t{0}, name_changes_.size());
-  for (; name_changes_.size() != surviving; name_changes_.pop_back()) undo(name_changes_.back());
-  name_changes_.clear();
-  std::erase_if(files_, [&](auto& each) { return !survive(*each.second); });
+  names.crash([this](stored_file& file) { return survive(file); });
 }
 
-std::int64_t open_file::try_now(io_request& request) {
-  const std::int64_t result = carry_out(request);
-  const bool writes = request.opcode == io_opcode::write_at || request.opcode == io_opcode::write_parts_at;
-  const bool at_once = (flags_ & O_DSYNC) != 0 && writes && result > 0;
+open_file::open_file(disk& its_disk, std::shared_ptr<stored_file> file, int flags)
+    : on_disk(its_disk), file_(std::move(file)), flags_(flags) {
+  disk_.names.was_opened(*file_);
+}
+void open_file::close() {
+  unlock();
+  if (dead_) return;  // the crash has closed it
+  if (can_write(flags_)) disk_.names.contents_changed(*file_, IN_CLOSE_WRITE);
+  disk_.names.was_closed(*file_);
+}
+void open_file::lose_power() {
+  unlock();
+  if (!std::exchange(dead_, true)) disk_.names.was_closed(*file_);
+}
+
+std::int64_t open_file::read(std::uint64_t offset, void* to, std::size_t size) {
+  return can_read(flags_) ? disk_.read(*file_, offset, to, size) : -EBADF;
+}
+std::int64_t open_file::write(std::uint64_t offset, const void* from, std::size_t size) {
+  if (!can_write(flags_)) return -EBADF;
+  if ((flags_ & O_APPEND) != 0) offset = file_->now.size();
+  const std::int64_t result = disk_.write(*file_, offset, from, size);
+  const bool at_once = (flags_ & O_DSYNC) != 0 && result > 0;
   if (!at_once) return result;
-  const int synced = disk_.sync(*file_, disk_.next_change());
+  const int synced = disk_.sync(*file_, disk_.names.next_change());
   return synced < 0 ? synced : result;
 }
 
 void on_disk::begin(io_request& request) {
   // A sync does not cover what is changed while it is in progress.
-  if (request.opcode == io_opcode::sync) request.offset = disk_.next_change();
+  if (request.opcode == io_opcode::sync) request.offset = disk_.names.next_change();
 }
 
-std::int64_t open_file::carry_out(io_request& request) {
+std::int64_t open_file::try_now(io_request& request) {
   if (dead_) return -EIO;
   switch (request.opcode) {
     case io_opcode::read_at:
-      return can_read(flags_) ? disk_.read(*file_, request.offset, request.buffer, request.size) : -EBADF;
+      return read(request.offset, request.buffer, request.size);
     case io_opcode::write_at:
-      if ((flags_ & O_APPEND) != 0) request.offset = size();
-      return can_write(flags_) ? disk_.write(*file_, request.offset, request.buffer, request.size) : -EBADF;
+      return write(request.offset, request.buffer, request.size);
     case io_opcode::read_parts_at:
-      if (!can_read(flags_)) return -EBADF;
       if (request.size > most_parts) return -EINVAL;
-      return read_parts(
-          request, [&](void* to, std::size_t size) { return disk_.read(*file_, request.offset, to, size); });
+      return read_parts(request, [&](void* to, std::size_t size) { return read(request.offset, to, size); });
     case io_opcode::write_parts_at: {
-      if (!can_write(flags_)) return -EBADF;
       if (request.size > most_parts) return -EINVAL;
-      if ((flags_ & O_APPEND) != 0) request.offset = size();
       const std::string all = gathered(request);
-      return disk_.write(*file_, request.offset, all.data(), all.size());
+      return write(request.offset, all.data(), all.size());
     }
     case io_opcode::sync:
       return disk_.sync(*file_, request.offset);
@@ -264,9 +284,12 @@ simulated_disk::~simulated_disk() = default;
 
 void simulated_disk::set_faults(const disk_faults& faults) noexcept { its_->faults = faults; }
 std::optional<std::string> simulated_disk::contents(std::string_view path) const {
-  const auto* const found = its_->find(path);
+  const auto found = its_->names.find_file(path);
   if (!found) return std::nullopt;
   return found->now;
 }
 void simulated_disk::put(std::string_view path, std::string_view text) { its_->put(path, text); }
+void simulated_disk::create_directories(std::string_view path) {
+  its_->names.make_way_to(std::string(path) + "/");
+}
 }  // namespace coracle::testing

@@ -10,10 +10,12 @@
 #include <coracle/testing/simulation/simulated_host.hpp>
 #include <cstring>
 #include <system_error>
+#include <type_traits>
 
 #include "../../net/socket_address.hpp"
 #include "backend.hpp"
 #include "open_directory.hpp"
+#include "open_watcher.hpp"
 #include "sockets.hpp"
 
 namespace coracle::detail::simulated {
@@ -26,7 +28,8 @@ host::host(std::shared_ptr<network> its_network, const net::ip_address& address,
     : network_(std::move(its_network)),
       address_(address),
       disk_(its_disk),
-      current_directory_(std::make_shared<open_directory>(*this, its_disk, "")) {
+      current_directory_(
+          std::make_shared<simulated::open_directory>(*this, its_disk, its_disk.names.root())) {
   network_->add(*this);
 }
 host::~host() { network_->remove(*this); }
@@ -123,27 +126,29 @@ std::unique_ptr<io_backend> host::backend_for(io_loop& loop) {
 int host::open(const std::filesystem::path& path, int flags) noexcept {
   const testing::allocations_aside of_the_system;
   if (sim().fails("open a file")) return -EMFILE;
-  return open_name(path.native(), flags);
+  constexpr unsigned permissions = 0666;
+  return open_name(disk_.names.root(), path.native(), flags, permissions);
 }
 
-int host::open_name(const std::string& name, int flags) {
+int host::open_name(const std::shared_ptr<folder>& from, std::string_view path, int flags,
+                    unsigned permissions, name_tree::links how) {
   if (open_.size() >= most_descriptors_) return -EMFILE;
-  if ((flags & O_DIRECTORY) != 0) {
-    if (disk_.find(name)) return -ENOTDIR;
-    return add(std::make_shared<open_directory>(*this, disk_, name));
-  }
   int error = 0;
-  std::shared_ptr<stored_file> file = disk_.open(name, flags, error);
-  return file ? add(std::make_shared<open_file>(disk_, std::move(file), flags)) : -error;
+  std::shared_ptr<node> found = disk_.open(from, path, flags, permissions, how, error);
+  if (!found) return error;
+  if (found->type == node::kind::folder) {
+    return add(std::make_shared<simulated::open_directory>(
+        *this, disk_, std::static_pointer_cast<folder>(std::move(found))));
+  }
+  return add(
+      std::make_shared<open_file>(disk_, std::static_pointer_cast<stored_file>(std::move(found)), flags));
 }
 
 int host::status(int fd, struct ::stat& about) noexcept {
   return on(fd, [&](descriptor& its) {
-    const auto* const file = dynamic_cast<const open_file*>(&its);
-    if (!file) return -EINVAL;
-    about = {};
-    about.st_mode = S_IFREG | 0644;
-    about.st_size = static_cast<off_t>(file->size());
+    const auto* const opened = dynamic_cast<const on_disk*>(&its);
+    if (!opened) return -EINVAL;
+    disk_.describe(opened->what(), about);
     return 0;
   });
 }
@@ -200,6 +205,85 @@ void host::close(int fd) noexcept {
   const std::shared_ptr<descriptor> closed = std::move(found->second);
   open_.erase(found);
   closed->close();
+}
+
+int host::open_watcher() noexcept {
+  const testing::allocations_aside of_the_system;
+  if (open_.size() >= most_descriptors_ || sim().fails("open a watcher")) return -EMFILE;
+  return add(std::make_shared<simulated::open_watcher>(disk_));
+}
+int host::watch(int watcher, const char* path, std::uint32_t changes) noexcept {
+  return on(watcher, [&](descriptor& its) {
+    auto* const opened = dynamic_cast<simulated::open_watcher*>(&its);
+    if (!opened) return -EINVAL;
+    if (sim().fails("watch a file")) return -ENOSPC;
+    const name_tree::place at = disk_.names.find(disk_.names.root(), path, name_tree::links::followed);
+    if (at.error != 0) return at.error;
+    return at.what ? opened->add(at.what, changes) : -ENOENT;
+  });
+}
+int host::unwatch(int watcher, int watch) noexcept {
+  return on(watcher, [&](descriptor& its) {
+    auto* const opened = dynamic_cast<simulated::open_watcher*>(&its);
+    return opened ? opened->remove(watch) : -EINVAL;
+  });
+}
+
+// ---- calls that block ----------------------------------------------------------------------------------
+
+/// A call on an open file or directory, which the test may make fail.
+template <class Opened, class Call>
+std::int64_t host::on_opened(const char* what, int fd, Call call) noexcept {
+  const testing::allocations_aside of_the_system;
+  const std::shared_ptr<descriptor> found = find(fd);
+  if (!found) return -EBADF;
+  auto* const opened = dynamic_cast<Opened*>(found.get());
+  if (!opened) return std::is_same_v<Opened, simulated::open_directory> ? -ENOTDIR : -EINVAL;
+  if (opened->is_dead() || sim().fails(what)) return -EIO;
+  return call(*opened);
+}
+
+int host::open_directory(int base, const char* path, bool is_below) noexcept {
+  const auto open = [&](const simulated::open_directory& its) -> std::int64_t {
+    const auto how = is_below ? name_tree::links::refused : name_tree::links::followed;
+    return open_name(its.its_folder(), path, O_RDONLY | O_DIRECTORY, 0, how);
+  };
+  return static_cast<int>(on_opened<simulated::open_directory>("open a directory", base, open));
+}
+std::int64_t host::read_names(int directory, void* to, std::size_t size) noexcept {
+  return on_opened<simulated::open_directory>("list a directory", directory,
+                                              [&](auto& its) { return its.read_names(to, size); });
+}
+int host::status_of_name(int directory, const char* name, struct ::statx& about) noexcept {
+  const auto ask = [&](const simulated::open_directory& its) -> std::int64_t {
+    return its.status(name, AT_SYMLINK_NOFOLLOW, &about);
+  };
+  return static_cast<int>(on_opened<simulated::open_directory>("ask for a status", directory, ask));
+}
+std::int64_t host::read_link(int base, const char* path, char* to, std::size_t size) noexcept {
+  return on_opened<simulated::open_directory>("read a link", base, [&](auto& its) -> std::int64_t {
+    const name_tree::place at = disk_.names.find(its.its_folder(), path, name_tree::links::kept_last);
+    if (at.error != 0) return at.error;
+    if (!at.what) return -ENOENT;
+    if (at.what->type != node::kind::symlink) return -EINVAL;
+    return static_cast<std::int64_t>(static_cast<const symlink&>(*at.what).target.copy(to, size));
+  });
+}
+
+/// By chance refused, as between some file systems.
+std::int64_t host::copy_range(int from, int to, std::uint64_t offset, std::size_t size) noexcept {
+  if (sim().random().one_in(4)) return -EXDEV;
+  constexpr std::size_t most = std::size_t{64} << 10;
+  std::string bytes(std::min(size, most), '\0');
+  const std::int64_t got = read_at(from, bytes.data(), bytes.size(), offset);
+  return got <= 0 ? got : write_at(to, bytes.data(), static_cast<std::size_t>(got), offset);
+}
+std::int64_t host::read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept {
+  return on_opened<open_file>("read from a file", fd, [&](auto& its) { return its.read(offset, to, size); });
+}
+std::int64_t host::write_at(int fd, const void* from, std::size_t size, std::uint64_t offset) noexcept {
+  return on_opened<open_file>("write to a file", fd,
+                              [&](auto& its) { return its.write(offset, from, size); });
 }
 
 net::ip_endpoint endpoint_of(const io_request& request) noexcept {

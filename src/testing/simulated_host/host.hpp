@@ -3,6 +3,7 @@
 #include <coracle/net/ip_endpoint.hpp>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "../../exec/turn_order.hpp"
@@ -55,8 +56,9 @@ class host final : public io_system {
   std::uint64_t ticks() noexcept override { return looks_ += turn_order::slice / 64; }
   std::unique_ptr<io_backend> backend_for(io_loop& loop) override;
   int open(const std::filesystem::path& path, int flags) noexcept override;
-  /// As open(2). A directory is opened whether or not it exists.
-  int open_name(const std::string& name, int flags);
+  /// As openat(2).
+  int open_name(const std::shared_ptr<folder>& from, std::string_view path, int flags, unsigned permissions,
+                name_tree::links how = name_tree::links::followed);
   int status(int fd, struct ::stat& about) noexcept override;
   int set_size(int fd, std::uint64_t size) noexcept override;
   int lock(int fd, int type) noexcept override;
@@ -69,15 +71,31 @@ class host final : public io_system {
   int dissolve(int fd) noexcept override;
   int duplicate(int fd) noexcept override;
   void close(int fd) noexcept override;
+  int open_watcher() noexcept override;
+  int watch(int watcher, const char* path, std::uint32_t changes) noexcept override;
+  int unwatch(int watcher, int watch) noexcept override;
+  blocking_service* blocking_calls() noexcept override { return sim().blocking_calls(); }
+  int open_directory(int base, const char* path, bool is_below) noexcept override;
+  std::int64_t read_names(int directory, void* to, std::size_t size) noexcept override;
+  int status_of_name(int directory, const char* name, struct ::statx& about) noexcept override;
+  std::int64_t read_link(int base, const char* path, char* to, std::size_t size) noexcept override;
+  int share_blocks(int, int) noexcept override { return -EOPNOTSUPP; }
+  std::int64_t copy_range(int from, int to, std::uint64_t offset, std::size_t size) noexcept override;
+  /// Files have no holes.
+  std::int64_t seek(int, std::uint64_t, int) noexcept override { return -EINVAL; }
+  std::int64_t read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept override;
+  std::int64_t write_at(int fd, const void* from, std::size_t size, std::uint64_t offset) noexcept override;
 
  private:
   template <class Call>
   int on(int fd, Call call) noexcept;
+  template <class Opened, class Call>
+  std::int64_t on_opened(const char* what, int fd, Call call) noexcept;
 
   std::shared_ptr<network> network_;
   const net::ip_address address_;
   disk& disk_;
-  const std::shared_ptr<open_directory> current_directory_;
+  const std::shared_ptr<simulated::open_directory> current_directory_;
   std::map<int, std::shared_ptr<descriptor>> open_;
   std::size_t most_descriptors_ = 1024;
   std::vector<socket*> bound_;

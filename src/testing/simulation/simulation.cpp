@@ -4,6 +4,8 @@
 #include <coracle/testing/simulation/simulation.hpp>
 #include <cstdio>
 
+#include "simulated_calls.hpp"
+
 namespace coracle::testing {
 namespace {
 /// The maximum number of steps for a run() to end after a stop request.
@@ -26,6 +28,7 @@ simulation::simulation(std::uint64_t seed, const simulation_options& options, co
       order_(stream(seed, 1)),
       random_(stream(seed, 2)),
       late_one_in_(late_one_in[order_.below(std::size(late_one_in))]),
+      blocking_calls_(std::make_unique<detail::simulated_calls>(*this)),
       trace_(options.trace_lines) {
   ready_.reserve(64);
   late_.reserve(64);
@@ -63,6 +66,8 @@ void simulation::at(time_point when, std::function<void()> what) {
   added.place = std::prev(calls_.end());
   clock_.add(added, when);
 }
+
+blocking_service* simulation::blocking_calls() noexcept { return blocking_calls_.get(); }
 
 bool simulation::fails(std::string_view what) noexcept {
   const bool failing = ++operations_ == faults_.operation;

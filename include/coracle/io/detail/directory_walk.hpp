@@ -4,7 +4,6 @@
 #include <coracle/core/stop.hpp>
 #include <coracle/io/directory.hpp>
 #include <coracle/io/directory_entry.hpp>
-#include <coracle/io/owned_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -15,6 +14,25 @@
 #include <vector>
 
 namespace coracle::detail {
+class io_system;
+
+/// Owns a descriptor of a system that belongs to no io_service.
+class system_descriptor {
+ public:
+  explicit system_descriptor(io_system& its_system) noexcept : system_(its_system) {}
+  system_descriptor(const system_descriptor&) = delete;
+  system_descriptor& operator=(const system_descriptor&) = delete;
+  ~system_descriptor() { reset(-1); }
+  /// Takes ownership of `fd`, or of none if it is negative. Closes what it had.
+  void reset(int fd) noexcept;
+  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+
+ private:
+  io_system& system_;
+  int fd_ = -1;
+};
+
 /// Reads a tree of directories, a batch of entries a call. Two descriptors are open at a time, whatever the
 /// depth: each directory is opened by its path from the first one, in which no symbolic link is followed.
 class directory_walk {
@@ -43,10 +61,11 @@ class directory_walk {
 
   static constexpr std::size_t batch_size = 512;
 
+  io_system& system_;
   const int base_;
   const std::filesystem::path path_;
   const walk_options options_;
-  owned_descriptor first_, below_;
+  system_descriptor first_, below_;
   std::uint64_t device_ = 0;
   std::vector<subdirectory> pending_;
   subdirectory here_{{}, 0};  // the path ends in a slash, unless it is empty

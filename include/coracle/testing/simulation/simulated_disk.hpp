@@ -30,11 +30,15 @@ struct disk_faults {
   [[nodiscard]] static disk_faults harsh() noexcept;
 };
 
-/// Files by name: "a/b" is a name like any other, and every directory exists. Written data is visible to all
+/// Files, directories and links by path; the current directory is the root. Written data is visible to all
 /// readers immediately, but only data covered by sync(), or written with file_buffering_mode::write_through,
-/// is certain to survive a crash. Each other write, and each 512 bytes of it, survives or is lost at random,
-/// and so is a file's name. Of the renames and removals that no sync() of their directory covers, a random
-/// number survive, the oldest first.
+/// is certain to survive a crash. Each other write, and each 512 bytes of it, survives or is lost at random.
+/// So is a new name, unless it or its directory was synced, and a directory is lost with all that is in it.
+/// Of the renames, hard links and removals that no sync() of their directories covers, a random number
+/// survive, the oldest first.
+///
+/// Permissions are kept, but not enforced; the umask is 022. All times of a file are that of its last change,
+/// by the simulated clock.
 ///
 /// A host has one: see simulated_host::disk().
 ///
@@ -50,8 +54,10 @@ class simulated_disk {
   void set_faults(const disk_faults& faults) noexcept;
   /// Returns the current contents of the file; nothing if it does not exist.
   [[nodiscard]] std::optional<std::string> contents(std::string_view path) const;
-  /// Creates or replaces a file durably.
+  /// Creates or replaces a file durably, with the directories that lead to it.
   void put(std::string_view path, std::string_view text);
+  /// Creates a directory durably, with those that lead to it, where they do not exist.
+  void create_directories(std::string_view path);
 
  private:
   friend class simulated_host;

@@ -25,8 +25,8 @@ namespace coracle::testing {
 /// with its own loop may still call io().run() or process_events(): they drive the simulation.
 ///
 /// Threads  that of the simulation.
-/// Limits   native_handle() is a number that no system call accepts. No socket options, links, listings of
-///          directories or file locks.
+/// Limits   native_handle() is a number that no system call accepts. No socket options, Unix sockets, pipes or
+///          processes.
 class simulated_host {
  public:
   /// Requires: `address` is an IPv4 or IPv6 address that no other host of the network has. Loopback addresses

@@ -33,6 +33,7 @@ class simulated_loop final : public executor {
     queue_.push(item);
   }
   [[nodiscard]] timer_service* timers() noexcept override { return sim_.timers(); }
+  [[nodiscard]] blocking_service* blocking_calls() noexcept override { return sim_.blocking_calls(); }
 
  private:
   /// Posted to the simulation while anything is queued here; runs the first entry.

@@ -10,8 +10,13 @@
 #include <coracle/testing/simulation/detail/simulation_trace.hpp>
 #include <functional>
 #include <list>
+#include <memory>
 #include <source_location>
 #include <stdexcept>
+
+namespace coracle::detail {
+class simulated_calls;
+}  // namespace coracle::detail
 
 namespace coracle::testing {
 /// A failed expectation, a deadlock or a livelock in a simulation. The text contains the seed, the activities
@@ -77,6 +82,8 @@ class simulation final : public executor {
   /// Removes a posted entry that has not started.
   void withdraw(const resumption& item) noexcept;
   [[nodiscard]] timer_service* timers() noexcept override { return &clock_; }
+  /// A blocking() call takes up to a millisecond, and is then made in a step of its own.
+  [[nodiscard]] blocking_service* blocking_calls() noexcept override;
 
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] time_point now() noexcept { return clock_.now(); }
@@ -143,6 +150,7 @@ class simulation final : public executor {
   virtual_clock clock_;
   detail::uncounted_vector<ready> ready_, late_;
   std::list<call> calls_;
+  const std::unique_ptr<detail::simulated_calls> blocking_calls_;
   simulation_trace trace_;
   environment environment_;
   stop_source stop_;
