@@ -53,6 +53,8 @@ class coroutine_search {
 
   /// Returns text such as `waits to lock async_mutex savings`.
   [[nodiscard]] std::string text_of(const coroutine_wait& wait) const;
+  /// The same without the object's name, as `waits to lock async_mutex`.
+  [[nodiscard]] static std::string kind_of(const coroutine_wait& wait);
   /// Returns the type of the object, as `async_mutex`.
   [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
   /// Returns the variable, or where it is; empty if neither is known.
