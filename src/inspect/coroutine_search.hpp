@@ -48,6 +48,8 @@ class coroutine_search {
   [[nodiscard]] std::string name_of(const live_coroutine& each) const;
   /// Returns text for addr2line, as `server+0x3a10`.
   [[nodiscard]] std::string location_of(const live_coroutine& each) const;
+  /// Returns the size of its frame, as the heap has it.
+  [[nodiscard]] std::size_t bytes_of(const live_coroutine& each) const { return size_of_block(each.frame); }
   /// Returns what stands between the coroutine and what awaits it, as `when_all()`; null if nothing does.
   [[nodiscard]] const char* through(const live_coroutine& each) const;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <coracle/core/detail/frame_cache.hpp>
 #include <coracle/inspect/runtime_metrics.hpp>
 #include <ctime>
 #include <mutex>
@@ -48,6 +49,7 @@ thread_metrics metrics_of(thread_handle thread) noexcept {
 
 runtime_metrics read_runtime_metrics() {
   runtime_metrics found;
+  found.shared_frame_bytes = detail::frames_for_others.bytes();
   const std::lock_guard lock{detail::lock_of_sources};
   for (detail::metric_source* each = detail::first_source; each; each = each->next_) each->add_to(found);
   return found;

@@ -332,7 +332,10 @@ void metrics_are_for_prometheus() {
     expect(value_of(metrics, "coracle_coroutines_stuck") == 4, "all four are stuck");
     expect(value_of(metrics, R"(coracle_open_descriptors{kind="socket"})") >= 3, "the sockets of this test");
     expect(value_of(metrics, R"(coracle_timers{io_service=""})") == 0, "no timer");
+    expect(value_of(metrics, "coracle_shared_frame_bytes") == 0, "no thread has left frames to others");
     const std::string function = between(metrics, "coracle_coroutines{function=\"", "\"");
+    const double bytes = value_of(metrics, "coracle_coroutine_frame_bytes{function=\"" + function + "\"}");
+    expect(bytes >= 100 && bytes <= 10'000, "the size of a frame or some");
     expect(value_of(metrics, "coracle_coroutines{function=\"" + function + "\"}") >= 1, "coroutines");
   });
   named.join();

@@ -61,6 +61,8 @@ struct runtime_metrics {
   std::vector<pool_metrics> pools;
   std::vector<io_service_metrics> io_services;
   timer_metrics timers;  ///< those that no io_service serves
+  std::size_t shared_frame_bytes =
+      0;  ///< of free frames that any thread may take; each thread has more of its own
 };
 
 /// Reads the state of every static_thread_pool, every io_service and the timers of the program.

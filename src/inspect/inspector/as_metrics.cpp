@@ -175,6 +175,8 @@ std::string metrics_text(const runtime_metrics& of) {
   add_pools(of.pools, to);
   add_io_services(of.io_services, to);
   add_timers(of, to);
+  to.gauge("coracle_shared_frame_bytes", "Free frames that any thread may take.");
+  to.sample({}, of.shared_frame_bytes);
   add_threads(of, to);
   add_descriptors(to);
   return to.take();
@@ -182,8 +184,19 @@ std::string metrics_text(const runtime_metrics& of) {
 
 std::string metrics_text(const coroutine_search& found, std::chrono::nanoseconds processor_time) {
   metric_writer to;
+  struct total {
+    std::size_t count = 0, bytes = 0;
+  };
+  std::map<std::string, total> functions;
+  for (const live_coroutine& each : found.all()) {
+    total& its = functions[found.name_of(each)];
+    ++its.count;
+    its.bytes += found.bytes_of(each);
+  }
   to.gauge("coracle_coroutines", "Coroutines that have not ended.");
-  for (const auto& [name, count] : found.counts_by_function()) to.sample({{"function", name}}, count);
+  for (const auto& [name, its] : functions) to.sample({{"function", name}}, its.count);
+  to.gauge("coracle_coroutine_frame_bytes", "Memory of their frames.");
+  for (const auto& [name, its] : functions) to.sample({{"function", name}}, its.bytes);
   to.gauge("coracle_coroutine_search_seconds", "Processor time of the search for them.");
   to.sample({}, seconds_of(processor_time));
   if (!found.is_linked()) return to.take();
