@@ -6,6 +6,7 @@ module;
 #include <coracle/core/static_heap.hpp>
 #include <coracle/generators/pmr_generator.hpp>
 #include <coracle/inspect/inspector.hpp>
+#include <coracle/inspect/runtime_metrics.hpp>
 #include <coracle/io.hpp>
 export module coracle;
 
@@ -102,6 +103,7 @@ using coracle::io_engine;
 using coracle::io_result;
 using coracle::io_service;
 using coracle::io_service_group;
+using coracle::io_service_metrics;
 using coracle::io_work_scope;
 using coracle::is_terminal;
 using coracle::lagged;
@@ -130,8 +132,10 @@ using coracle::operator|;
 using coracle::outcome;
 using coracle::owned_descriptor;
 using coracle::parallel_for;
+using coracle::pending_operation;
 using coracle::pipe_ends;
 using coracle::pool_level;
+using coracle::pool_metrics;
 using coracle::prefetch;
 using coracle::process;
 using coracle::process_wait_operation;
@@ -139,6 +143,7 @@ using coracle::race_choice;
 using coracle::rate_limiter;
 using coracle::raw_mode;
 using coracle::read_only_file;
+using coracle::read_runtime_metrics;
 using coracle::read_write_file;
 using coracle::readable_file;
 using coracle::recursive_generator;
@@ -157,6 +162,7 @@ using coracle::retry_policy;
 using coracle::round_robin_scheduler;
 using coracle::run_command;
 using coracle::run_loop;
+using coracle::runtime_metrics;
 using coracle::schedule_on;
 using coracle::schedule_operation;
 using coracle::scheduler;
@@ -199,9 +205,11 @@ using coracle::sync_wait;
 using coracle::task;
 using coracle::task_local;
 using coracle::terminal_size;
+using coracle::thread_metrics;
 using coracle::throwing;
 using coracle::timed_out;
 using coracle::timeout;
+using coracle::timer_metrics;
 using coracle::timer_service;
 using coracle::trace_exceptions;
 using coracle::trace_of;

@@ -62,6 +62,10 @@ class alignas(64) shared_queues {
     const small_mutex_lock lock{mutex_};
     return is_empty();
   }
+  [[nodiscard]] std::size_t length_of(priority which) noexcept {
+    const small_mutex_lock lock{mutex_};
+    return lengths_[index_of(which)].size;
+  }
 
  private:
   struct queue {

@@ -5,6 +5,7 @@
 #include <coracle/base/atomic.hpp>
 #include <coracle/base/park.hpp>
 #include <coracle/core/frame_memory.hpp>
+#include <cstddef>
 #include <cstdint>
 
 namespace coracle::detail {
@@ -25,7 +26,8 @@ namespace coracle::detail {
 //     leave its entry to a napper relies on it as on a searcher, and the napper needs no heavy fence. The bit
 //     is in the same word as the counts, so that a poster that sees a later sleeper does not mistake a
 //     finished nap for a current one.
-//   [S1] read counts             relaxed  after a light fence; in wake_all() a guess, S2 decides
+//   [S1] read counts             relaxed  after a light fence; in wake_all() a guess, S2 decides; in count()
+//                                         a guess
 //   [S2] claim sleepers          relaxed  only counts; P1 follows
 //   [S3] count this thread       relaxed  only counts; a sleeper's heavy fence follows
 //   [S4] read stopping           relaxed  after the heavy fence
@@ -39,6 +41,15 @@ class sleepers {
 
   /// For a fork_queue, which calls for help if a thread sleeps and none searches.
   [[nodiscard]] const atomic<std::uint32_t>& counts() const noexcept { return counts_; }
+
+  struct totals {
+    std::size_t sleeping, searching;
+  };
+  /// A guess, for metrics.
+  [[nodiscard]] totals count() const noexcept {
+    const std::uint32_t counts = counts_.load(memory_order_relaxed); /*S1*/
+    return {sleeping_in(counts), searching_in(counts)};
+  }
 
   // ---- for a thread that has queued work ----
 

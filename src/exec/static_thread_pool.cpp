@@ -19,8 +19,10 @@
 #include <coracle/inspect/live_coroutines.hpp>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "../inspect/metric_source.hpp"
 #include "letterbox.hpp"
 #include "search_patience.hpp"
 #include "shared_queues.hpp"
@@ -89,6 +91,14 @@ class static_thread_pool::shared_state {
     executor* place = nullptr;
     explicit operator bool() const noexcept { return item != nullptr; }
   };
+  class metrics final : public detail::metric_source {
+   public:
+    explicit metrics(shared_state& pool) noexcept : pool_(pool) {}
+    void add_to(runtime_metrics& to) override;
+
+   private:
+    shared_state& pool_;
+  };
   class level_executor final : public executor {
    public:
     level_executor(shared_state& pool, priority level) noexcept : pool_(pool), level_(level) {}
@@ -131,6 +141,7 @@ class static_thread_pool::shared_state {
 
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<detail::thread_handle> threads_;
+  metrics metrics_{*this};  // shown while all threads run
 };
 
 static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::size_t threads) : pool_(pool) {
@@ -141,6 +152,7 @@ static_thread_pool::shared_state::shared_state(static_thread_pool& pool, std::si
   for (std::size_t i = 0; i != threads; ++i) workers_.push_back(std::make_unique<worker>(*this, i));
   try {
     start_threads();
+    metrics_.show();
   } catch (...) {
     stop();
     throw;
@@ -170,6 +182,7 @@ void* static_thread_pool::shared_state::enter(void* its_worker) noexcept {
 }
 
 void static_thread_pool::shared_state::stop() noexcept {
+  metrics_.hide();
   sleepers_.stop();
   for (const detail::thread_handle each : threads_) detail::join_thread(each);
 }
@@ -380,6 +393,22 @@ bool static_thread_pool::shared_state::wait_for_work(worker& me) noexcept {
   me.too_late = me.left_alone != 0 ? me.too_late + 1 : 0;
   if (me.too_late > few_searches && sleepers_.nap()) return true;
   return sleepers_.sleep([this] { return work_is_queued(); });
+}
+
+void static_thread_pool::shared_state::metrics::add_to(runtime_metrics& to) {
+  const detail::sleepers::totals idle = pool_.sleepers_.count();
+  pool_metrics its{.number = number(),
+                   .address = &pool_.pool_,
+                   .workers{},
+                   .searching = idle.searching,
+                   .parked = idle.sleeping,
+                   .high = pool_.shared_.length_of(priority::high),
+                   .normal = pool_.shared_.length_of(priority::normal),
+                   .low = pool_.shared_.length_of(priority::low)};
+  for (const std::unique_ptr<worker>& each : pool_.workers_)
+    its.workers.push_back(
+        {detail::metrics_of(pool_.threads_[each->index]), each->count(), each->queue.count()});
+  to.pools.push_back(std::move(its));
 }
 
 static_thread_pool::static_thread_pool()

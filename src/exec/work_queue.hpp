@@ -78,6 +78,12 @@ class work_queue {
   [[nodiscard]] bool is_empty() const noexcept {
     return lone_.is_empty() && head_.load(memory_order_relaxed) == tail_.load(memory_order_relaxed); /*Q6*/
   }
+  /// A guess, for metrics.
+  [[nodiscard]] std::size_t count() const noexcept {
+    const std::uint64_t tail = tail_.load(memory_order_relaxed); /*Q7*/
+    const std::uint64_t head = head_.load(memory_order_relaxed); /*Q7*/
+    return (tail > head ? tail - head : 0) + !lone_.is_empty();
+  }
 
  private:
   resumption* take_from_ring() noexcept {
@@ -100,7 +106,8 @@ class work_queue {
   //                            another was faster sees a tail that is not behind it         pairs with Q3, Q4
   //   [Q5] the slot, and the owner's tail  relaxed  ordered by the others
   //   [Q6] both       relaxed  the caller has executed a fence, or treats it as a hint
-  //   [Q7] tail, head, lone_'s use count, the entry left  relaxed  a guess: the steal decides
+  //   [Q7] tail, head, lone_'s use count, the entry left  relaxed  a guess: the steal decides, or it is for
+  //                                                             metrics
   alignas(64) atomic<std::uint64_t> left_{~std::uint64_t{0}};
   alignas(64) atomic<std::uint64_t> head_{0};
   alignas(64) lone_entry lone_;

@@ -277,7 +277,7 @@ const std::string& coroutine_search::name_of_object(std::uintptr_t object) const
 const coroutine_search::coroutines& coroutine_search::referring(std::uintptr_t object) const {
   return objects_.at(object).referring;
 }
-std::string coroutine_search::text_of(const coroutine_wait& wait) const {
+std::string coroutine_search::kind_of(const coroutine_wait& wait) {
   if (wait.operation == "sleep_operation") return "sleeps";
   std::string_view last = std::string_view(wait.operation).substr(wait.operation.rfind("::") + 2);
   last = last.substr(0, last.rfind("_operation"));
@@ -285,7 +285,10 @@ std::string coroutine_search::text_of(const coroutine_wait& wait) const {
   for (const action& each : actions) {
     if (each.operation == last) text = each.text;
   }
-  text += primitive_of(wait.operation);
+  return text += primitive_of(wait.operation);
+}
+std::string coroutine_search::text_of(const coroutine_wait& wait) const {
+  std::string text = kind_of(wait);
   if (wait.object != 0 && !name_of_object(wait.object).empty()) text += ' ' + name_of_object(wait.object);
   return text;
 }

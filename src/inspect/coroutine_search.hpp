@@ -48,11 +48,15 @@ class coroutine_search {
   [[nodiscard]] std::string name_of(const live_coroutine& each) const;
   /// Returns text for addr2line, as `server+0x3a10`.
   [[nodiscard]] std::string location_of(const live_coroutine& each) const;
+  /// Returns the size of its frame, as the heap has it.
+  [[nodiscard]] std::size_t bytes_of(const live_coroutine& each) const { return size_of_block(each.frame); }
   /// Returns what stands between the coroutine and what awaits it, as `when_all()`; null if nothing does.
   [[nodiscard]] const char* through(const live_coroutine& each) const;
 
   /// Returns text such as `waits to lock async_mutex savings`.
   [[nodiscard]] std::string text_of(const coroutine_wait& wait) const;
+  /// The same without the object's name, as `waits to lock async_mutex`.
+  [[nodiscard]] static std::string kind_of(const coroutine_wait& wait);
   /// Returns the type of the object, as `async_mutex`.
   [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
   /// Returns the variable, or where it is; empty if neither is known.

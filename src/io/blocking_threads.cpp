@@ -60,10 +60,11 @@ bool blocking_threads::is_cancelled(const io_request& request) noexcept {
   return request.progress == io_event::state::cancelled;
 }
 
-bool blocking_threads::has_none_of(const io_record& record) noexcept {
+std::size_t blocking_threads::count_of(const io_record& record) noexcept {
   const std::lock_guard lock{mutex_};
-  return record.with_threads == 0;
+  return record.with_threads;
 }
+bool blocking_threads::has_none_of(const io_record& record) noexcept { return count_of(record) == 0; }
 
 void blocking_threads::deliver(io_request& request) noexcept {
   const std::lock_guard lock{mutex_};

@@ -23,6 +23,8 @@ class blocking_threads final : elastic_threads {
   [[nodiscard]] bool has_none_of(const io_record& record) noexcept;
   /// Passes a completed request to the loop.
   void deliver(io_request& request) noexcept;
+  /// Returns how many requests on the record are queued or running.
+  [[nodiscard]] std::size_t count_of(const io_record& record) noexcept;
 
  private:
   static constexpr std::size_t max_threads = 4;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "io_loop.hpp"
+#include "pending_requests.hpp"
 #include "system_call.hpp"
 
 namespace coracle::detail {
@@ -74,6 +75,14 @@ void epoll_backend::detach(io_record& attached) noexcept {
   }
   if (descriptor.fd >= 0) ::close(descriptor.fd);  // AT_FDCWD is not a descriptor
   records_.give_back(descriptor);
+}
+
+void epoll_backend::add_pending(io_service_metrics& to) {
+  for (record* const each : records_.all()) {
+    add_requests(each->reading.queue, each->reading.mutex, to);
+    add_requests(each->writing.queue, each->writing.mutex, to);
+    to.file_operations += threads_.count_of(*each);
+  }
 }
 
 epoll_backend::direction& epoll_backend::direction_of(const io_request& request) noexcept {

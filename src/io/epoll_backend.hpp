@@ -31,6 +31,7 @@ class epoll_backend final : public io_backend {
   signals poll(bool wait, completions& completed) noexcept override;
   void wake() noexcept override;
   void set_timer(std::uint64_t time) noexcept override;
+  void add_pending(io_service_metrics& to) override;
 
  private:
   // Reading and writing are independent. `mutex` owns the queue, and `progress` and the links of each request

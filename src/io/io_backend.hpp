@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/inspect/runtime_metrics.hpp>
 #include <coracle/io/detail/io_descriptor.hpp>
 #include <coracle/io/detail/io_request.hpp>
 #include <coracle/io/io_engine.hpp>
@@ -60,6 +61,8 @@ class io_backend {
   /// Ends the sleep of one poll() at `time`, in nanoseconds of the system's clock. Replaces the previous
   /// time.
   virtual void set_timer(std::uint64_t time) noexcept = 0;
+  /// Adds the requests that wait. A simulation has none that metrics would show.
+  virtual void add_pending(io_service_metrics&) {}
 
  protected:
   /// Called with the lock of the queue that the event was in.

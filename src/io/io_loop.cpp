@@ -2,6 +2,7 @@
 #include "io_loop.hpp"
 
 #include "../exec/turn_order.hpp"
+#include "../time/timer_metrics.hpp"
 
 namespace coracle::detail {
 namespace {
@@ -11,6 +12,8 @@ constexpr std::uint64_t poll_interval = is_modelled ? 2 : turn_order::slice;
 /// What is added while there are only events from earlier polls. These end by themselves, and a poll that comes
 /// later reports more events and submits more operations in one system call.
 constexpr std::uint64_t additional_interval_of_events = 7 * poll_interval;
+/// The most threads of one io_service that metrics show.
+constexpr std::size_t most_threads = 64;
 }  // namespace
 
 /// The calling thread runs `its_loop` for the lifetime of this object.
@@ -25,12 +28,12 @@ class io_loop::running {
   running& operator=(const running&) = delete;
   ~running() {
     loop.backend_->flush();
-    if (keeps) loop.share_all(*this);
+    if (keeps || link_) leave();
     on_this_thread() = outer_;
   }
 
   io_loop& loop;
-  const thread_state* const thread = &this_thread();
+  const thread_state* const its_thread = &this_thread();
   const bool may_keep;
   bool keeps = false;  ///< loop.polled_by_ is this object
   /// Completed by a poll() of this thread, and delivered by it without the loop's lock.
@@ -41,9 +44,31 @@ class io_loop::running {
   /// In ticks of the system. If no poll() has set it, the first operation that is ready does.
   std::uint64_t turn_ends = not_begun;
 
+  /// Requires: the caller holds the loop's lock.
+  void enter() noexcept {
+    if (link_ || (outer_ && &outer_->loop == &loop)) return;
+    next_ = loop.first_running_;
+    link_ = &loop.first_running_;
+    if (next_) next_->link_ = &next_;
+    loop.first_running_ = this;
+  }
+  [[nodiscard]] running* next() const noexcept { return next_; }
+  [[nodiscard]] thread_handle thread() const noexcept { return thread_; }
+
  private:
+  void leave() noexcept {
+    const small_mutex_lock lock{loop.mutex_};
+    if (keeps) loop.share(*this);
+    if (!link_) return;
+    *link_ = next_;
+    if (next_) next_->link_ = link_;
+  }
+
   running* const outer_;
   const executor_scope scope_;
+  const thread_handle thread_ = this_thread_handle();
+  running* next_ = nullptr;   // belongs to the loop's lock, as link_
+  running** link_ = nullptr;  // null until enter()
 };
 io_loop::running*& io_loop::on_this_thread() noexcept {
   thread_local running* innermost = nullptr;
@@ -79,9 +104,12 @@ io_loop::io_loop(executor& service, io_system& system)
       system_(system),
       next_poll_(system.ticks() + poll_interval),
       timers_(system.now()),
-      backend_(system.backend_for(*this)) {}
+      backend_(system.backend_for(*this)) {
+  metrics_.show();
+}
 
 io_loop::~io_loop() {
+  metrics_.hide();
   // The thread that posted the last event may still hold the lock.
   const small_mutex_lock lock{mutex_};
   CORACLE_REQUIRE(
@@ -199,7 +227,7 @@ void io_loop::fire_timers() noexcept {
 /// Requires: the caller holds the lock.
 void io_loop::keep_or_share(running& here) noexcept {
   if (polled_by_ && polled_by_ != &here) {
-    if (polled_by_->thread == here.thread) {
+    if (polled_by_->its_thread == here.its_thread) {
       finished_.append(polled_by_->polled);  // of a run() around this one
       std::exchange(polled_by_, nullptr)->keeps = false;
     } else {
@@ -214,9 +242,8 @@ void io_loop::keep_or_share(running& here) noexcept {
     if (polled_by_ == &here) polled_by_ = nullptr;
   }
 }
-/// Called by a run() that returns.
-void io_loop::share_all(running& here) noexcept {
-  const small_mutex_lock lock{mutex_};
+/// Requires: the caller holds the lock, and polled_by_ is `here`, which delivers nothing more.
+void io_loop::share(running& here) noexcept {
   polled_by_ = nullptr;
   finished_.append(here.polled);
   wake_sleeper_if_needed();
@@ -313,6 +340,7 @@ io_loop::ready io_loop::take(running& here) noexcept {
 
 /// Requires: the caller holds the lock. Releases it during the poll.
 void io_loop::poll(running& here, bool wait, io_run* caller) noexcept {
+  here.enter();
   wake_sleeper_if_needed();
   const bool is_idle = here.polled.empty() && !has_ready();
   const bool sleep = wait && is_idle && !sleeper_must_leave() && !timer_is_due();
@@ -367,5 +395,34 @@ void io_loop::work_finished() noexcept {
   if (--work_ != 0) return;
   stopped_ = true;
   changed();
+}
+
+std::size_t io_loop::count_ready() const noexcept {
+  std::size_t count = 0;
+  const resumption* const lists[] = {finished_.front(), scheduled_.front()};
+  for (const resumption* each : lists) {
+    for (std::size_t counted = 0; each && counted != most_counted; ++counted, each = each->next) ++count;
+  }
+  return count;
+}
+
+void io_loop::metrics::add_to(runtime_metrics& to) {
+  io_service_metrics its;
+  its.number = number();
+  its.address = &loop_.service_;
+  its.engine = loop_.backend_->engine().name;
+  its.descriptors = loop_.backend_->attached();
+  loop_.backend_->add_pending(its);
+  its.timers = metrics_of(loop_.timers_, loop_.mutex_, loop_.now());
+  its.threads.reserve(most_threads);
+  {
+    const small_mutex_lock lock{loop_.mutex_};
+    its.sleeping = loop_.sleeping_;
+    its.ready = loop_.count_ready();
+    const running* each = loop_.first_running_;
+    for (; each && its.threads.size() != most_threads; each = each->next())
+      its.threads.push_back(detail::metrics_of(each->thread()));
+  }
+  to.io_services.push_back(std::move(its));
 }
 }  // namespace coracle::detail

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "../inspect/metric_source.hpp"
 #include "io_backend.hpp"
 
 namespace coracle::detail {
@@ -76,6 +77,14 @@ class io_loop final : public timer_service {
     explicit operator bool() const noexcept { return event || scheduled; }
   };
 
+  class metrics final : public metric_source {
+   public:
+    explicit metrics(io_loop& loop) noexcept : loop_(loop) {}
+    void add_to(runtime_metrics& to) override;
+
+   private:
+    io_loop& loop_;
+  };
   class running;
   static running*& on_this_thread() noexcept;
   ready next(running& here, bool wait, io_run* caller = nullptr) noexcept;
@@ -85,7 +94,8 @@ class io_loop final : public timer_service {
   static ready take_event(intrusive_list<io_event>& from) noexcept;
   void poll(running& here, bool wait, io_run* caller) noexcept;
   void keep_or_share(running& here) noexcept;
-  void share_all(running& here) noexcept;
+  void share(running& here) noexcept;
+  [[nodiscard]] std::size_t count_ready() const noexcept;
   void sleep_begins(io_run* caller) noexcept;
   void sleep_ends(io_run* caller) noexcept;
   void list(io_event& event) noexcept;
@@ -150,6 +160,8 @@ class io_loop final : public timer_service {
   //   [D1] one more, one less  relaxed  orders nothing: at worst the loop polls once too late
   //   [D2] load                relaxed  orders nothing
   atomic<std::int32_t> watched_{0};
+  running* first_running_ = nullptr;  // the threads that have polled, for metrics
   std::unique_ptr<io_backend> backend_;
+  metrics metrics_{*this};
 };
 }  // namespace coracle::detail

@@ -36,6 +36,14 @@ class record_pool {
     const std::lock_guard lock{mutex_};
     return in_use_;
   }
+  /// Returns every record, also those that are not in use. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<Record*> all() {
+    const std::lock_guard lock{mutex_};
+    std::vector<Record*> found;
+    found.reserve(all_.size());
+    for (const std::unique_ptr<Record>& each : all_) found.push_back(each.get());
+    return found;
+  }
 
  private:
   std::mutex mutex_;

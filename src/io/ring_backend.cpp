@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "io_loop.hpp"
+#include "pending_requests.hpp"
 #include "system_call.hpp"
 
 namespace coracle::detail {
@@ -179,6 +180,15 @@ void ring_backend::detach(io_record& attached) noexcept {
   loop_.watched(false);
   if (descriptor.fd >= 0) ::close(descriptor.fd);  // AT_FDCWD is not a descriptor
   records_.give_back(descriptor);
+}
+
+void ring_backend::add_pending(io_service_metrics& to) {
+  for (record* const each : records_.all()) {
+    add_requests(each->reading.queue, each->reading.mutex, to);
+    add_requests(each->writing.queue, each->writing.mutex, to);
+    const small_mutex_lock lock{each->reading.mutex};
+    to.file_operations += each->in_kernel;
+  }
 }
 
 ring_backend::direction& ring_backend::direction_of(const io_request& request) noexcept {

@@ -35,6 +35,7 @@ class ring_backend final : public io_backend {
   void flush() noexcept override;
   void wake() noexcept override;
   void set_timer(std::uint64_t time) noexcept override;
+  void add_pending(io_service_metrics& to) override;
 
  private:
   // The first request of a queue is pushed to the kernel and is `running` or `cancelling`; the others wait

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "../inspect/metric_source.hpp"
+
 namespace coracle::detail {
 namespace {
 timer_thread& the_timer_thread() noexcept;
@@ -15,11 +17,18 @@ void end_with_the_program() {
   std::atexit([] { the_timer_thread().end(); });
 }
 
+/// Outside the timer_thread, in whose place a child process makes another.
+class timer_thread_metrics final : public metric_source {
+  void add_to(runtime_metrics& to) override { to.timers = the_timer_thread().metrics(); }
+};
+
 timer_thread& the_timer_thread() noexcept {
   alignas(timer_thread) static std::byte memory[sizeof(timer_thread)];
   // A child process of fork() has no such thread, and must not resume its coroutines.
   static timer_thread& only = []() -> timer_thread& {
     ::pthread_atfork(nullptr, nullptr, [] { ::new (memory) timer_thread{&end_with_the_program}; });
+    static constinit timer_thread_metrics metrics;
+    metrics.show();
     return *::new (memory) timer_thread{&end_with_the_program};
   }();
   return only;

@@ -5,6 +5,8 @@
 #include <coracle/base/thread.hpp>
 #include <coracle/time/detail/timer_queue.hpp>
 
+#include "timer_metrics.hpp"
+
 namespace coracle::detail {
 /// Timers on the steady clock, fired on a dedicated thread, which starts with the first timer.
 class timer_thread final : public timer_service {
@@ -20,6 +22,7 @@ class timer_thread final : public timer_service {
   /// Called at the end of the program. The thread stays if coroutines still sleep, because a static
   /// destructor may wait for them.
   void end() noexcept;
+  [[nodiscard]] timer_metrics metrics() noexcept { return metrics_of(queue_, mutex_, now()); }
 
  private:
   void start() noexcept;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -9,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/inspect/inspector.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
@@ -22,10 +25,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "../support/expect.hpp"
@@ -225,7 +230,115 @@ void events_are_pushed() {
   expect(has(first, "Content-Type: text/event-stream"), "a stream of events");
   if (!has(first, "\n\n")) first += listens.read("\n\n");
   expect(has(first, "\r\n\r\ndata: {\"schema\":1"), "the first event is a snapshot");
-  expect(listens.read("\n\n") == "event: same\ndata:\n\n", "nothing has changed since");
+  std::string next = listens.read("event: same\ndata:\n\nevent: runtime\ndata: ");
+  next += listens.read("\n\n");
+  expect(count(first + next, R"({"schema":1)") == 1, "nothing has changed since");
+  expect(has(next, R"(event: runtime
+data: {"time":)"),
+         "the schedulers");
+  expect(has(next, R"({"id":)" + std::to_string(::gettid()) + R"(,"name":"probe_inspector","used":)"),
+         "this thread");
+  expect(has(next, R"("kind":"socket","target":"socket:[)"), "descriptors");
+}
+
+// ---- metrics ----
+
+/// Splits off and returns the text before the first `end`, or all of it.
+std::string_view cut(std::string_view& text, char end) {
+  const std::string_view part = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(text.size(), part.size() + 1));
+  return part;
+}
+bool is_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
+}
+/// Returns true if the text is `{name="value",...}` with the escapes of the format. Splits it off.
+bool takes_labels(std::string_view& text) {
+  do {
+    text.remove_prefix(1);
+    if (!is_name(cut(text, '=')) || text.empty() || text[0] != '"') return false;
+    for (text.remove_prefix(1); !text.empty() && text[0] != '"'; text.remove_prefix(1)) {
+      if (text[0] != '\\') continue;
+      text.remove_prefix(1);
+      if (text.empty() || (text[0] != '\\' && text[0] != '"' && text[0] != 'n')) return false;
+    }
+    if (text.size() < 2) return false;
+    text.remove_prefix(1);
+  } while (text[0] == ',');
+  if (text[0] != '}') return false;
+  text.remove_prefix(1);
+  return true;
+}
+/// Returns what is wrong with the text as Prometheus reads it, or nothing.
+std::string error_in_metrics(std::string_view text) {
+  std::set<std::string_view> families, samples;
+  std::string_view family;
+  if (!text.ends_with('\n')) return "the last line does not end";
+  while (!text.empty()) {
+    const std::string_view line = cut(text, '\n');
+    std::string_view rest = line;
+    if (line.starts_with("# HELP ")) {
+      rest.remove_prefix(7);
+      family = cut(rest, ' ');
+      if (!is_name(family) || rest.empty() || !families.insert(family).second) return std::string(line);
+      const std::string_view type = cut(text, '\n');
+      const std::string expected = "# TYPE " + std::string(family);
+      if (type != expected + " gauge" && type != expected + " counter") return std::string(type);
+      if (type.ends_with("counter") != family.ends_with("_total")) return std::string(type);
+      continue;
+    }
+    const std::size_t end = line.rfind(' ');
+    if (!line.starts_with(family) || family.empty() || end == std::string_view::npos)
+      return std::string(line);
+    rest.remove_prefix(family.size());
+    if (rest[0] == '{' && !takes_labels(rest)) return std::string(line);
+    char* after = nullptr;
+    const std::string value(rest.substr(1));
+    std::strtod(value.c_str(), &after);
+    if (rest[0] != ' ' || value.empty() || *after != '\0') return std::string(line);
+    if (!samples.insert(line.substr(0, end)).second) return std::string(line);
+  }
+  return {};
+}
+/// Returns the value of the sample.
+double value_of(const std::string& metrics, const std::string& sample) {
+  const std::string line = between(metrics, "\n" + sample + " ", "\n");
+  expect(!line.empty(), sample.c_str());
+  return std::atof(line.c_str());
+}
+
+void metrics_are_for_prometheus() {
+  const inspector here;
+  const static_thread_pool pool{2};
+  std::thread named([&] {
+    ::pthread_setname_np(::pthread_self(), "a\"b\\c\nd\xff");
+    const std::string answer = answer_to<tcp_client>(port_of(here), get("/metrics" + query_of(here)));
+    expect(has(answer, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+           "the type of the format");
+    const std::string metrics = answer.substr(answer.find("\r\n\r\n") + 4);
+    const std::string wrong = error_in_metrics(metrics);
+    expect(wrong.empty(), wrong.c_str());
+    expect(has(metrics, R"(,name="a\"b\\c\nd?",scheduler=""} )"), "names are escaped");
+    const std::string number = between(metrics, "coracle_pool_workers{pool=\"", "\"");
+    const std::string workers = "coracle_pool_workers{pool=\"" + number + "\",state=";
+    const double all = value_of(metrics, workers + "\"running\"}") +
+                       value_of(metrics, workers + "\"searching\"}") +
+                       value_of(metrics, workers + "\"parked\"}");
+    expect(all == 2, "each worker has a state");
+    expect(count(metrics, "scheduler=\"pool " + number + "\"") == 2, "two threads belong to the pool");
+    expect(value_of(metrics, R"(coracle_coroutines_waiting{wait="waits to lock async_mutex"})") == 6,
+           "six wait for locks");
+    expect(value_of(metrics, "coracle_deadlocks") == 2, "two deadlocks");
+    expect(value_of(metrics, "coracle_coroutines_stuck") == 4, "all four are stuck");
+    expect(value_of(metrics, R"(coracle_open_descriptors{kind="socket"})") >= 3, "the sockets of this test");
+    expect(value_of(metrics, R"(coracle_timers{io_service=""})") == 0, "no timer");
+    expect(value_of(metrics, "coracle_shared_frame_bytes") == 0, "no thread has left frames to others");
+    const std::string function = between(metrics, "coracle_coroutines{function=\"", "\"");
+    const double bytes = value_of(metrics, "coracle_coroutine_frame_bytes{function=\"" + function + "\"}");
+    expect(bytes >= 100 && bytes <= 10'000, "the size of a frame or some");
+    expect(value_of(metrics, "coracle_coroutines{function=\"" + function + "\"}") >= 1, "coroutines");
+  });
+  named.join();
 }
 
 std::string temporary_path() { return "/tmp/coracle_inspector_" + std::to_string(::getpid()); }
@@ -362,6 +475,7 @@ int main(int argc, char**) {
   others_learn_nothing();
   many_and_slow_ones_keep_nobody_out();
   events_are_pushed();
+  metrics_are_for_prometheus();
   at_a_path_this_user_needs_no_token();
   places_where_it_cannot_listen();
   children_are_left_alone();

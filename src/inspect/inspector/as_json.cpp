@@ -3,14 +3,18 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <map>
 #include <string_view>
 
 #include "lock_waits.hpp"
+#include "process_state.hpp"
 
 namespace coracle::detail {
 namespace {
 constexpr int schema = 1;
+constexpr std::size_t most_descriptors = 1000;  // that are listed
 
 /// Appends to one text. Commas are written before what is not the first after a bracket.
 class json_writer {
@@ -45,7 +49,12 @@ class json_writer {
     if (value == 0) return null();
     return string(fixed_text<32>().add_address(value).c_str());
   }
-  json_writer& number(std::size_t value) { return literal(std::to_string(value)); }
+  template <class Integer>
+  json_writer& number(Integer value) {
+    return literal(std::to_string(value));
+  }
+  /// In nanoseconds.
+  json_writer& time(std::chrono::nanoseconds value) { return number(value.count()); }
   json_writer& boolean(bool value) { return literal(value ? "true" : "false"); }
   json_writer& null() { return literal("null"); }
   json_writer& frames(const coroutine_search::coroutines& of) {
@@ -120,6 +129,36 @@ void add_objects(const coroutine_search& in, json_writer& to) {
   }
 }
 
+void add_timers(const timer_metrics& of, json_writer& to) {
+  to.open('{').key("waiting").number(of.waiting).key("next");
+  (of.waiting != 0 ? to.time(of.next) : to.null()).close('}');
+}
+void add_pool(const pool_metrics& of, json_writer& to) {
+  to.open('{').key("number").number(of.number).key("searching").number(of.searching);
+  to.key("parked").number(of.parked).key("high").number(of.high).key("normal").number(of.normal);
+  to.key("low").number(of.low).key("workers").open('[');
+  for (const pool_metrics::worker& each : of.workers) {
+    to.open('{').key("thread").number(each.thread.id).key("forked").number(each.forked);
+    to.key("queued").number(each.queued).close('}');
+  }
+  to.close(']').close('}');
+}
+void add_io_service(const io_service_metrics& of, json_writer& to) {
+  to.open('{').key("number").number(of.number).key("engine").string(of.engine).key("threads").open('[');
+  for (const thread_metrics& each : of.threads) to.number(each.id);
+  to.close(']').key("sleeping").number(of.sleeping).key("ready").number(of.ready);
+  to.key("descriptors").number(of.descriptors).key("file_operations").number(of.file_operations);
+  to.key("timers");
+  add_timers(of.timers, to);
+  to.key("pending_count").number(of.pending.size()).key("pending").open('[');
+  for (std::size_t i = 0; i != std::min(of.pending.size(), most_descriptors); ++i) {
+    const pending_operation& each = of.pending[i];
+    to.open('{').key("descriptor").number(each.descriptor).key("operation").string(each.operation);
+    to.key("frame").address(reinterpret_cast<std::uintptr_t>(each.coroutine)).close('}');
+  }
+  to.close(']').close('}');
+}
+
 void begin(json_writer& to) {
   const char* const name = ::program_invocation_short_name;
   to.open('{').key("schema").number(schema).key("program").known(name);
@@ -154,5 +193,40 @@ std::string json_of_refusal(const char* reason) {
   to.key("refused").string(reason).key("is_consistent").boolean(false).key("coroutines").open('[').close(']');
   to.key("counts").null().key("objects").open('[').close(']').key("deadlocks").open('[').close(']');
   return to.key("stuck").open('[').close(']').close('}').take();
+}
+
+std::string json_of(const runtime_metrics& of, std::chrono::nanoseconds now) {
+  json_writer to;
+  to.open('{').key("time").time(now).key("timers");
+  add_timers(of.timers, to);
+  to.key("pools").open('[');
+  for (const pool_metrics& each : of.pools) add_pool(each, to);
+  to.close(']').key("io_services").open('[');
+  for (const io_service_metrics& each : of.io_services) add_io_service(each, to);
+  to.close(']').key("threads").open('[');
+  for (const process_thread& each : list_threads())
+    to.open('{')
+        .key("id")
+        .number(each.id)
+        .key("name")
+        .string(each.name)
+        .key("used")
+        .time(each.processor_time)
+        .close('}');
+  to.close(']').key("descriptors").open('[');
+  const std::map<int, std::string> descriptors = list_descriptors();
+  std::size_t count = 0;
+  for (const auto& [number, target] : descriptors) {
+    if (count++ == most_descriptors) break;
+    to.open('{')
+        .key("number")
+        .number(number)
+        .key("kind")
+        .string(kind_of_descriptor(target))
+        .key("target")
+        .string(target)
+        .close('}');
+  }
+  return to.close(']').key("descriptor_count").number(descriptors.size()).close('}').take();
 }
 }  // namespace coracle::detail

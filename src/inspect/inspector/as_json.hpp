@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A search's result as JSON, with the keys of coracle-ps --json. docs/debugging.md states them.
 #pragma once
+#include <chrono>
+#include <coracle/inspect/runtime_metrics.hpp>
 #include <string>
 
 #include "../coroutine_search.hpp"
@@ -10,4 +12,6 @@ namespace coracle::detail {
 [[nodiscard]] std::string json_of(const coroutine_search& found, bool is_from_copy);
 /// The same for a program whose coroutines cannot be found.
 [[nodiscard]] std::string json_of_refusal(const char* reason);
+/// For the page: the schedulers, and the threads and descriptors of the process at that time.
+[[nodiscard]] std::string json_of(const runtime_metrics& of, std::chrono::nanoseconds now);
 }  // namespace coracle::detail

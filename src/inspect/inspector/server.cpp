@@ -18,6 +18,7 @@
 
 #include "../mapped_object.hpp"
 #include "as_json.hpp"
+#include "as_metrics.hpp"
 #include "paused_copy.hpp"
 #include "request.hpp"
 
@@ -169,8 +170,13 @@ void inspector_server::respond(connection& its, steady_time now) {
   if (request.path == "/") return reply(its, answer("200 OK", "text/html", inspector_page), now);
   if (request.path == "/coroutines")
     return reply(its, answer("200 OK", "application/json", take_snapshot() + '\n'), now);
+  if (request.path == "/metrics")
+    return reply(its,
+                 answer("200 OK", metrics_type, metrics_text(read_runtime_metrics()) + count_coroutines(now)),
+                 now);
   if (request.path != "/events")
-    return reply(its, answer("404 Not Found", "text/plain", "there are /, /coroutines and /events\n"), now);
+    return reply(
+        its, answer("404 Not Found", "text/plain", "there are /, /coroutines, /events and /metrics\n"), now);
   its.listens = true;
   // If others listen, the last snapshot is not old, and the next one may take a while.
   its.wants_all = next_event_ <= now;
@@ -207,13 +213,15 @@ void inspector_server::send_events(steady_time now) {
   const std::chrono::nanoseconds before = processor_time();
   std::string found = take_snapshot();
   const bool has_changed = found != newest_;
+  const std::string runtime =
+      "event: runtime\ndata: " + json_of(read_runtime_metrics(), now.time_since_epoch()) + "\n\n";
   newest_ = std::move(found);
   next_event_ = std::max(now + between_events, now + share_of_processor * (processor_time() - before));
   for (connection& each : connections_) {
     if (!each.listens) continue;
     each.wants_all = each.wants_all || has_changed;
     if (each.sent != each.to_send.size()) continue;
-    each.to_send = each.wants_all ? "data: " + newest_ + "\n\n" : std::string("event: same\ndata:\n\n");
+    each.to_send = (each.wants_all ? "data: " + newest_ + "\n\n" : "event: same\ndata:\n\n") + runtime;
     each.sent = 0;
     each.wants_all = false;
     each.ends = next_event_ + for_answer;
@@ -222,13 +230,34 @@ void inspector_server::send_events(steady_time now) {
 }
 
 std::string inspector_server::take_snapshot() {
+  if (const char* const refusal = coroutine_search::refusal(names())) return json_of_refusal(refusal);
+  return search(
+      [](const coroutine_search& found, bool is_from_copy) { return json_of(found, is_from_copy); });
+}
+
+/// Returns the metrics of the coroutines. Like those for events, searches take a limited share of the time.
+const std::string& inspector_server::count_coroutines(steady_time now) {
+  if (now < next_count_ || coroutine_search::refusal(names())) return newest_count_;
+  const std::chrono::nanoseconds before = processor_time();
+  newest_count_ = search([before](const coroutine_search& found, bool) {
+    return metrics_text(found, processor_time() - before);
+  });
+  next_count_ = now + share_of_processor * (processor_time() - before);
+  return newest_count_;
+}
+
+symbols& inspector_server::names() {
   if (!names_) names_ = std::make_unique<symbols>(process_);
-  if (const char* const refusal = coroutine_search::refusal(*names_)) return json_of_refusal(refusal);
+  return *names_;
+}
+
+template <class Use>
+std::string inspector_server::search(Use use) {
   std::optional<paused_copy> copy;
   if (resident_memory() <= most_copied) copy.emplace();
   const bool is_consistent = copy && copy->exists();
   const mapped_object<page_cache> cache;
   const process_memory memory(is_consistent ? copy->process() : process_, cache.get());
-  return json_of(coroutine_search(*names_, memory, most_linked), is_consistent);
+  return use(coroutine_search(names(), memory, most_linked), is_consistent);
 }
 }  // namespace coracle::detail

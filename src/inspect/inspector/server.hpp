@@ -47,6 +47,11 @@ class inspector_server {
   static void send_more(connection& its) noexcept;
   void send_events(steady_time now);
   [[nodiscard]] std::string take_snapshot();
+  [[nodiscard]] const std::string& count_coroutines(steady_time now);
+  [[nodiscard]] symbols& names();
+  /// Returns `use(search, whether of a copy)`.
+  template <class Use>
+  [[nodiscard]] std::string search(Use use);
 
   inspector_endpoint endpoint_;
   inspector_descriptor ending_;  ///< readable once the thread is to end
@@ -55,6 +60,8 @@ class inspector_server {
   steady_time accepts_from_{};         ///< later than now if the process has no free descriptor
   steady_time next_event_{};
   std::string newest_;
+  steady_time next_count_{};
+  std::string newest_count_;
   std::unique_ptr<symbols> names_;  // 40 KiB
   thread_handle thread_{};
 };

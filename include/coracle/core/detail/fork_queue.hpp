@@ -146,6 +146,13 @@ class fork_queue {
   [[nodiscard]] bool is_empty() const noexcept {
     return has_none(top_.load(memory_order_relaxed), bottom_.load(memory_order_relaxed)); /*F6*/
   }
+  /// A guess, for metrics, without the entries that are not shared.
+  [[nodiscard]] std::size_t count() const noexcept {
+    const std::size_t top = top_.load(memory_order_relaxed),
+                      bottom = bottom_.load(memory_order_relaxed); /*F6*/
+    if (has_none(top, bottom)) return 0;
+    return bottom - top - (slots_[top % capacity].load(memory_order_relaxed) == filler); /*F7*/
+  }
 
  protected:
   ~fork_queue() = default;
@@ -237,7 +244,8 @@ class fork_queue {
   //   [F3] bottom - 1        release  a reader of it sees the older entries' fields            pairs with F2
   //   [F4] top + 1           release  the slot was read before it is written again             pairs with F9
   //   [F5] top + 1           relaxed  only decides which thread gets the last one
-  //   [F6] load              relaxed  in steal() a fence and F4 follow; before is_empty(), the caller's fence
+  //   [F6] load              relaxed  in steal() a fence and F4 follow; before is_empty(), the caller's fence; in
+  //                                  count() a guess
   //   [F7] the owner's fields, and slots  relaxed  ordered by the others
   //   [F8] idle threads      relaxed  after a light fence: a thread that went to sleep meanwhile sees F1
   //   [F9] top               acquire  the slot's last entry was read                           pairs with F4

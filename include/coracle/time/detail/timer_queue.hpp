@@ -42,6 +42,7 @@ class timer_queue {
     if (first >= units(time_point::max())) return time_point::max();
     return time_point{std::chrono::steady_clock::duration{static_cast<std::int64_t>(first)}};
   }
+  [[nodiscard]] const timer_wheel& wheel() const noexcept { return wheel_; }
 
  private:
   static constexpr std::uint64_t units(time_point time) noexcept {

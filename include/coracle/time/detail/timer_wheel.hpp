@@ -3,6 +3,7 @@
 #pragma once
 #include <bit>
 #include <coracle/core/timer_service.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <new>
 
@@ -48,13 +49,19 @@ class timer_wheel {
   /// empty.
   [[nodiscard]] std::uint64_t next() const noexcept;
 
+  /// Adds to `count` the number of nodes, at most `most`, in the first used slot whose number is `from` or
+  /// greater. Returns the number behind that slot's, or `all_slots` if there is none.
+  unsigned count_slot(unsigned from, std::size_t most, std::size_t& count) const noexcept;
+  static constexpr unsigned all_slots = 11 * 64;
+
  private:
   // A time is a number of 11 digits, each of 6 bits. A node is at the level of the highest digit in which its
   // deadline differs from now_, in the slot that this digit of the deadline selects. So every node of a level
   // is due before those of the levels above, and the slots of one level are due in order. When now_ enters a
   // slot, its nodes share the digit with now_ and move down. Nodes of other slots stay: their position
   // follows from the deadline alone.
-  static constexpr unsigned digit_bits = 6, slots_per_level = 1u << digit_bits, levels = 11;
+  static constexpr unsigned digit_bits = 6, slots_per_level = 1u << digit_bits;
+  static constexpr unsigned levels = all_slots / slots_per_level;
   struct slot {
     timer_link nodes;        // a ring
     std::uint64_t earliest;  // not after the first deadline in the ring
