@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "awaits.hpp"
@@ -16,6 +17,11 @@ struct coroutine_wait {
   std::string operation;      ///< as `async_mutex::lock_operation`
   std::uintptr_t object = 0;  ///< 0 if it is not known
 };
+
+/// Returns the operation of a function whose role is `stop`; empty if the name tells none.
+[[nodiscard]] std::string operation_of(const char* symbol);
+/// Returns `waits to lock async_mutex`.
+[[nodiscard]] std::string text_of_operation(std::string_view operation);
 
 struct live_coroutine {
   std::uintptr_t frame = 0;
