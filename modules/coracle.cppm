@@ -107,6 +107,8 @@ using coracle::lagged;
 using coracle::live_coroutines;
 using coracle::lock_exclusive;
 using coracle::lock_shared;
+using coracle::long_turn;
+using coracle::long_turn_watch;
 using coracle::lookup_elements;
 using coracle::make_pipe;
 using coracle::make_shared_task;

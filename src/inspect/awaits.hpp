@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Who awaits a coroutine, found by reading its frame (ADR 36, ADR 39). Async-signal-safe.
 #pragma once
+#include <string>
+
 #include "symbols.hpp"
 
 namespace coracle::detail {
@@ -13,6 +15,9 @@ struct continuation {
   std::uintptr_t through = 0;  ///< the function of the callback frame in between; 0 if there is none
   std::uintptr_t at = 0;       ///< that callback frame
 };
+
+/// Appends `parse  (server+0x3a10)`.
+void append_function(symbols& names, std::uintptr_t function, std::string& to);
 
 class await_reader {
  public:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <coracle/base/atomic.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
+#include <cstdlib>
 #include <new>
 
 #include "awaits.hpp"
@@ -152,16 +153,19 @@ class thread_record {
  private:
   void push(const turn_event& event) noexcept {
     if (capacity_ == 0) return;
-    if (!ring_) ring_.reset(new (std::nothrow) turn_event[capacity_]);
+    if (!ring_) ring_.reset(static_cast<turn_event*>(std::malloc(capacity_ * sizeof(turn_event))));
     if (!ring_) {
       ++lost_;
       return;
     }
-    ring_[written_++ % capacity_] = event;
+    ::new (static_cast<void*>(&ring_.get()[written_++ % capacity_])) turn_event(event);
   }
 
   small_mutex mutex_;  // guards what follows
-  std::unique_ptr<turn_event[]> ring_;
+  struct free_memory {
+    void operator()(turn_event* ring) const noexcept { std::free(ring); }
+  };
+  std::unique_ptr<turn_event, free_memory> ring_;  // not touched before it is used
   std::size_t capacity_ = 0;
   std::size_t written_ = 0;
   std::uint64_t lost_ = 0;
@@ -183,6 +187,7 @@ struct recorder_state {
   std::size_t capacity = 0;  // 0: no trace
   std::int64_t began = 0;
   std::vector<observed_turn> kept;  // the oldest first
+  std::int64_t limits[2] = {};      // by turn_recorder::watcher
   //   [R1] load   relaxed  a turn more or less
   //   [R2] store  relaxed  the same
   atomic<std::int64_t> limit{0};
@@ -291,7 +296,8 @@ thread_events thread_record::take() {
   const small_mutex_lock lock{mutex_};
   const std::size_t size = ring_ ? std::min(written_, capacity_) : 0;
   taken.events.reserve(size);
-  for (std::size_t i = written_ - size; i != written_; ++i) taken.events.push_back(ring_[i % capacity_]);
+  for (std::size_t i = written_ - size; i != written_; ++i)
+    taken.events.push_back(ring_.get()[i % capacity_]);
   taken.lost = lost_ + (written_ - size);
   capacity_ = 0;
   ring_.reset();
@@ -340,12 +346,15 @@ std::unique_ptr<trace_data> turn_recorder::stop_trace() {
   return data;
 }
 
-std::int64_t turn_recorder::keep_long_turns(std::int64_t limit) noexcept {
+std::int64_t turn_recorder::keep_long_turns(watcher who, std::int64_t limit) noexcept {
   recorder_state& all = state();
   const small_mutex_lock lock{all.mutex};
-  const std::int64_t before = all.limit.exchange(limit, memory_order_relaxed); /*R2*/
   CORACLE_TRY() { all.kept.reserve(most_kept); }
-  CORACLE_CATCH_ALL() { all.limit.store(0, memory_order_relaxed); /*R2*/ }
+  CORACLE_CATCH_ALL() { limit = 0; }
+  const std::int64_t before = std::exchange(all.limits[static_cast<std::size_t>(who)], limit);
+  const std::int64_t one = all.limits[0], other = all.limits[1];
+  const std::int64_t least = one == 0 || (other != 0 && other < one) ? other : one;
+  all.limit.store(least, memory_order_relaxed); /*R2*/
   watch_if_needed(all);
   return before;
 }

@@ -61,9 +61,11 @@ class turn_recorder {
   static bool start_trace(std::size_t events_per_thread) noexcept;
   static std::unique_ptr<trace_data> stop_trace();
 
-  /// Keeps the last turns that took longer than `limit` nanoseconds; 0: none. Returns the previous limit.
-  static std::int64_t keep_long_turns(std::int64_t limit) noexcept;
-  /// Returns the turns that have taken longer than the limit: those under way, and the last few that ended,
+  enum class watcher : std::uint8_t { program, page };
+  /// Keeps the last turns that took longer than `limit` nanoseconds, or than the other watcher's limit; 0: none
+  /// for this one. Returns its previous limit.
+  static std::int64_t keep_long_turns(watcher who, std::int64_t limit) noexcept;
+  /// Returns the turns that have taken longer than a limit: those under way, and the last few that ended,
   /// the newest first.
   static std::vector<observed_turn> long_turns();
 };

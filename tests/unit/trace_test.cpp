@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -9,6 +11,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/strand.hpp>
+#include <coracle/inspect/long_turns.hpp>
 #include <coracle/inspect/trace.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
@@ -214,6 +217,43 @@ TEST_CASE("trace: an operation of an io_service is a wait for I/O") {
   const std::vector<trace_slice> slices = slices_of(stop_trace().to_json());
   CHECK(std::any_of(slices.begin(), slices.end(),
                     [](const trace_slice& each) { return each.before == "waits for I/O"; }));
+}
+
+namespace {
+struct seen_turns {
+  std::atomic<int> reports{0};
+  long_turn first;
+} seen_long;
+/// Keeps its thread until it is reported, and then a little longer.
+task<> compute_for_long() {
+  while (seen_long.reports == 0) std::this_thread::yield();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  co_return;
+}
+task<> await_computation() { co_await compute_for_long(); }
+}  // namespace
+
+TEST_CASE("long_turn_watch: a turn that does not end is reported once, with the awaits of its begin") {
+  seen_long.reports = 0;
+  run_loop loop;
+  {
+    const long_turn_watch watch(std::chrono::microseconds(200), [](const long_turn& seen) {
+      // The first turn, which looks symbols up, may take long, too.
+      if (seen.awaits.find("start_on") == std::string::npos) return;
+      if (seen_long.reports == 0) seen_long.first = seen;
+      ++seen_long.reports;
+    });
+    run_all(loop, await_computation());
+  }
+  CHECK(seen_long.reports == 1);
+  CHECK(seen_long.first.lasted >= std::chrono::microseconds(200));
+  CHECK(seen_long.first.thread == ::gettid());
+  CHECK(without_unit(seen_long.first.awaits).find("start_on  (") == 0);
+  static_cast<void>(start_trace());
+  run_all(loop, traced_parent());
+  CHECK(stop_trace().turns() == 6);  // the watch has left nothing behind
 }
 
 TEST_CASE("trace: started and stopped while the threads of a pool run") {

@@ -34,6 +34,8 @@ class inspector_server {
     bool has_ended = false;    ///< sends no more
     bool is_closed = false;
     bool wants_all = true;  ///< has not got the newest snapshot
+    bool records = false;   ///< waits for the trace that is being recorded
+    bool as_text = false;   ///< of which it gets the table
   };
   static void* run(void* self);
   void serve();
@@ -47,6 +49,10 @@ class inspector_server {
   static void send_more(connection& its) noexcept;
   void send_events(steady_time now);
   [[nodiscard]] std::string take_snapshot();
+  void begin_trace(connection& its, std::string_view query, bool as_text, steady_time now);
+  void end_trace(steady_time now);
+  [[nodiscard]] std::string take_long_turns(steady_time now);
+  void watch_long_turns(bool wanted) noexcept;
 
   inspector_endpoint endpoint_;
   inspector_descriptor ending_;  ///< readable once the thread is to end
@@ -55,6 +61,10 @@ class inspector_server {
   steady_time accepts_from_{};         ///< later than now if the process has no free descriptor
   steady_time next_event_{};
   std::string newest_;
+  bool is_recording_ = false;
+  steady_time trace_ends_{};
+  bool watches_turns_ = false;
+  steady_time turns_until_{};
   std::unique_ptr<symbols> names_;  // 40 KiB
   thread_handle thread_{};
 };
