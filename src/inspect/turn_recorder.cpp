@@ -307,7 +307,7 @@ thread_events thread_record::take() {
 /// Requires: the lock is held.
 void watch_if_needed(recorder_state& all) noexcept {
   const bool is_needed = all.capacity != 0 || all.limit.load(memory_order_relaxed) != 0; /*R1*/
-  watched_turns.set(is_needed ? &recording : nullptr);
+  watch_turns(is_needed ? &recording : nullptr);
 }
 }  // namespace
 

@@ -24,6 +24,7 @@ struct turn_watch {
 //   [T2] store  relaxed  the same
 class turn_watch_word {
  public:
+  constexpr explicit turn_watch_word(const turn_watch* watch) noexcept : word_(watch) {}
   [[nodiscard]] const turn_watch* get() const noexcept { return word_.load_relaxed(); /*T1*/ }
   /// Returns true unless get() is null.
   CORACLE_ALWAYS_INLINE() bool is_set() const noexcept {
@@ -44,6 +45,8 @@ class turn_watch_word {
 };
 #if !defined(CORACLE_MODEL)
 CORACLE_VISIBLE() extern turn_watch_word watched_turns;
+/// Null: nothing watches. A build with USDT probes then still comes to run_watched_turn(), where they are.
+void watch_turns(const turn_watch* watch) noexcept;
 #endif
 
 /// Always false in a model: what watches is no part of the protocols.
