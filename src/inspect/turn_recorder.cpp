@@ -223,17 +223,17 @@ class own_record {
   thread_record* record_;
 };
 
-void* begin_turn(const resumption& item) noexcept {
+void* turn_begins(const resumption& item) noexcept {
   thread_record* const mine = own_record::get();
   return mine ? mine->begin_turn(item) : nullptr;
 }
-void end_turn(void* turn) noexcept {
+void turn_ends(void* turn) noexcept {
   if (turn) static_cast<thread_record*>(turn)->end_turn();
 }
-void note_post(const resumption& item, bool by_io) noexcept {
+void is_posted(const resumption& item, bool by_io) noexcept {
   if (thread_record* const mine = own_record::get()) mine->note_post(item, by_io);
 }
-constexpr turn_watch recording{&begin_turn, &end_turn, &note_post};
+constexpr turn_watch recording{&turn_begins, &turn_ends, &is_posted};
 
 void* thread_record::begin_turn(const resumption& item) noexcept {
   turn_event event;
