@@ -18,7 +18,7 @@ ENDLESS = re.compile(r"while\s*\(\s*true\s*\)|for\s*\(\s*;\s*;\s*\)")
 IDLE = re.compile(r"(?:\w+(?:\.|::))?(?:light|light_where_free|spin_pause)\(\);|::sched_yield\(\);|CORACLE_CHECK\(|CORACLE_ASSERT\(|"
                   r"static_assert\b|static_cast<void>\(\w+\);|using\b|;|typedef\b|assert\(")
 # What others see, and may act on, once it is done.
-PUBLISHES = re.compile(r"\b(?:unlock\w*|wake\w*|post|resume\w*|store|publish\w*|notify\w*|release\w*|set|deliver|request\w*|"
+PUBLISHES = re.compile(r"\b(?:unlock\w*|wake\w*|post|resume\w*|run_turn|store|publish\w*|notify\w*|release\w*|set|deliver|request\w*|"
                        r"give_back|finish\w*|complete\w*|end|signal|fetch_\w+|(?<!std::)exchange|change\w*|clear|open|lock\w*|load)\(|"
                        r"\w+_lock \w+\{")
 ATTRIBUTE = re.compile(r"\[\[.*?\]\]|alignas\([^)]*\)")

@@ -58,6 +58,8 @@
 #include <coracle/inspect/crash_handler.hpp>
 #include <coracle/inspect/exception_trace.hpp>
 #include <coracle/inspect/live_coroutines.hpp>
+#include <coracle/inspect/long_turns.hpp>
+#include <coracle/inspect/trace.hpp>
 #include <coracle/streams/buffered.hpp>
 #include <coracle/streams/ends.hpp>
 #include <coracle/streams/merge.hpp>

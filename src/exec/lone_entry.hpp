@@ -34,7 +34,9 @@ class lone_entry {
     slot_.store(empty, memory_order_relaxed); /*L5*/
     asymmetric_fence::light_where_free();
     const std::uint64_t seen = thief_.load(memory_order_relaxed); /*L3*/
-    return (seen & (state_bits | shuts)) == nobody || keep_from(seen, item) ? item : nullptr;
+    if ((seen & (state_bits | shuts)) == nobody) [[likely]]
+      return item;
+    return keep_from(seen, item) ? item : nullptr;
   }
   [[nodiscard]] bool is_shut() const noexcept {
     return slot_.load(memory_order_relaxed) - 1 < shut_turns; /*L5*/

@@ -20,6 +20,7 @@ run_loop::~run_loop() {
 }
 
 void run_loop::post(resumption& item) noexcept {
+  detail::note_post(item);
   std::uintptr_t seen = state_.load(detail::memory_order_relaxed), mine;
   do {
     const std::uintptr_t entries = seen == sleeping ? 0 : seen & ~stopping;
@@ -59,7 +60,7 @@ bool run_loop::run_one() {
   const detail::executor_scope here{this};
   resumption* const item = take();
   if (!item) return false;
-  resume(item->handle);
+  detail::run_turn(*item);
   return true;
 }
 
@@ -83,7 +84,7 @@ std::size_t run_loop::run_pending() {
   std::size_t count = 0;
   while (resumption* const item = pending.first) {
     pending.first = item->next;
-    resume(item->handle);
+    detail::run_turn(*item);
     ++count;
   }
   return count;
@@ -93,7 +94,7 @@ void run_loop::run() {
   const detail::executor_scope here{this};
   const detail::timed_budget by_time{detail::this_thread().budget, &detail::turn_clock};
   for (;;) {
-    while (resumption* const item = take()) resume(item->handle);
+    while (resumption* const item = take()) detail::run_turn(*item);
     std::uintptr_t seen = 0;
     if (state_.compare_exchange_strong(seen, sleeping, detail::memory_order_relaxed)) { /*R6*/
       while (state_.load(detail::memory_order_relaxed) == sleeping) {                   /*R3*/

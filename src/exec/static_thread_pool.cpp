@@ -49,6 +49,9 @@ class static_thread_pool::shared_state {
   void stop() noexcept;
   void post(resumption& item) noexcept;
   void post_scheduled(resumption& item) noexcept;
+  // Functions of their own, so that g++ saves no registers for a call in those above.
+  CORACLE_COLD() void post_watched(resumption& item) noexcept;
+  CORACLE_COLD() void post_scheduled_watched(resumption& item) noexcept;
   void post_shared(resumption& item, priority at) noexcept;
   [[nodiscard]] executor& level(priority which) noexcept {
     if (which == priority::normal) return pool_;
@@ -82,8 +85,9 @@ class static_thread_pool::shared_state {
   /// Returns the calling thread's worker, or null if the thread does not belong to this pool.
   [[nodiscard]] worker* this_worker() const noexcept {
     const detail::thread_state& thread = detail::this_thread();
-    return thread.forks_for == static_cast<const executor*>(&pool_) ? static_cast<worker*>(thread.forks)
-                                                                    : nullptr;
+    if (thread.forks_for != static_cast<const executor*>(&pool_)) return nullptr;
+    if (!thread.forks) __builtin_unreachable();  // the two are set together
+    return static_cast<worker*>(thread.forks);
   }
   /// An entry to run, and its executor.
   struct work {
@@ -102,7 +106,10 @@ class static_thread_pool::shared_state {
   class level_executor final : public executor {
    public:
     level_executor(shared_state& pool, priority level) noexcept : pool_(pool), level_(level) {}
-    void post(resumption& item) noexcept override { pool_.post_shared(item, level_); }
+    void post(resumption& item) noexcept override {
+      detail::note_post(item);
+      pool_.post_shared(item, level_);
+    }
 
    private:
     shared_state& pool_;
@@ -111,6 +118,7 @@ class static_thread_pool::shared_state {
 
   void post_own(worker& me, resumption& item) noexcept;
   void post_own_behind(worker& me, resumption& item) noexcept;
+  CORACLE_COLD() void wake_one_unless_napping() noexcept { sleepers_.wake_one(true); }
   void start_threads();
   static void* enter(void* its_worker) noexcept;
   void run(worker& me) noexcept;
@@ -187,12 +195,20 @@ void static_thread_pool::shared_state::stop() noexcept {
   for (const detail::thread_handle each : threads_) detail::join_thread(each);
 }
 
-void static_thread_pool::shared_state::post(resumption& item) noexcept {
+CORACLE_ALWAYS_INLINE() void static_thread_pool::shared_state::post(resumption& item) noexcept {
   if (worker* const me = this_worker()) {
     post_own(*me, item);
   } else {
     post_shared(item, priority::normal);
   }
+}
+void static_thread_pool::shared_state::post_watched(resumption& item) noexcept {
+  detail::note_post(item);
+  post(item);
+}
+void static_thread_pool::shared_state::post_scheduled_watched(resumption& item) noexcept {
+  detail::note_post(item);
+  post_scheduled(item);
 }
 CORACLE_ALWAYS_INLINE()
 void static_thread_pool::shared_state::post_own(worker& me, resumption& item) noexcept {
@@ -200,7 +216,7 @@ void static_thread_pool::shared_state::post_own(worker& me, resumption& item) no
   me.has_queued = true;
   // A lone entry may wait for a napper: this thread is likely to take it first.
   if (sleepers_.should_wake_one_at_once()) [[unlikely]]
-    sleepers_.wake_one(true);
+    wake_one_unless_napping();
 }
 CORACLE_NOINLINE()
 void static_thread_pool::shared_state::post_own_behind(worker& me, resumption& item) noexcept {
@@ -211,6 +227,7 @@ void static_thread_pool::shared_state::post_own_behind(worker& me, resumption& i
 
 /// Pushes onto the stack, so that a tree that schedules each of its calls unfolds depth first. But a
 /// coroutine that has started nothing since its turn began goes behind the others.
+CORACLE_ALWAYS_INLINE()
 void static_thread_pool::shared_state::post_scheduled(resumption& item) noexcept {
   worker* const me = this_worker();
   if (!me) return post_shared(item, priority::normal);
@@ -245,7 +262,7 @@ void static_thread_pool::shared_state::run(worker& me) noexcept {
     }
     here.thread.current = next.place;
     me.depth_of_turn = me.begin_turn();
-    here.drain(next.item->handle);
+    detail::run_turn(*next.item, here);
   }
 }
 
@@ -256,8 +273,9 @@ auto static_thread_pool::shared_state::next_own(worker& me) noexcept -> work {
     if (!me.has_queued) return take(me, kind::stack);
     if (me.is_known_empty() || me.seems_empty()) {
       me.turn = kind::queue;
-      resumption* const alone = me.queue.take_alone();
-      return alone ? work{alone, &pool_} : take_own(me);
+      if (resumption* const alone = me.queue.take_alone()) [[likely]]
+        return {alone, &pool_};
+      return take_own(me);
     }
   }
   return next_in_turn(me);
@@ -422,8 +440,16 @@ static_thread_pool::~static_thread_pool() {
   // first.
   state_->stop();
 }
-void static_thread_pool::post(resumption& item) noexcept { state_->post(item); }
-void static_thread_pool::post_scheduled(resumption& item) noexcept { state_->post_scheduled(item); }
+void static_thread_pool::post(resumption& item) noexcept {
+  if (detail::are_turns_watched()) [[unlikely]]
+    return state_->post_watched(item);
+  state_->post(item);
+}
+void static_thread_pool::post_scheduled(resumption& item) noexcept {
+  if (detail::are_turns_watched()) [[unlikely]]
+    return state_->post_scheduled_watched(item);
+  state_->post_scheduled(item);
+}
 pool_level static_thread_pool::with_priority(priority level) noexcept {
   return pool_level{&state_->level(level)};
 }

@@ -81,6 +81,7 @@ class strand_state {
 };
 
 void strand_state::post(resumption& item) noexcept {
+  note_post(item);
   if (this_thread().strand == this) {
     queue_pushed();
     item.next = nullptr;
@@ -142,7 +143,7 @@ void strand_state::run() noexcept {
     if (!item) {
       if (end_run()) return;
     } else if (in_a_row < max_in_a_row) {
-      resume(item->handle);
+      run_turn(*item);
     } else {
       if (!first_) last_ = item;
       first_ = item;  // it is still linked to the rest of the queue

@@ -15,6 +15,13 @@ const char* file_name(const char* path) noexcept {
   const char* const slash = std::strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
+void append_continuation(symbols& names, std::uintptr_t function, std::string& to) {
+  const function_symbol found = names.at(function);
+  const char* const known = found.name ? kind_of_continuation(found.name).text : nullptr;
+  to += known ? known : found.name ? demangled(found.name) : "plain code";
+}
+}  // namespace
+
 void append_function(symbols& names, std::uintptr_t function, std::string& to) {
   const function_symbol found = names.at(function);
   short_name name;
@@ -27,12 +34,6 @@ void append_function(symbols& names, std::uintptr_t function, std::string& to) {
         .add(")");
   to += name.c_str();
 }
-void append_continuation(symbols& names, std::uintptr_t function, std::string& to) {
-  const function_symbol found = names.at(function);
-  const char* const known = found.name ? kind_of_continuation(found.name).text : nullptr;
-  to += known ? known : found.name ? demangled(found.name) : "plain code";
-}
-}  // namespace
 }  // namespace detail
 
 async_stacktrace async_stacktrace::of(std::coroutine_handle<> coroutine) noexcept {

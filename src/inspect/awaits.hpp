@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Who awaits a coroutine, found by reading its frame (ADR 36, ADR 39). Async-signal-safe.
 #pragma once
+#include <string>
+
 #include "symbols.hpp"
 
 namespace coracle::detail {
@@ -14,6 +16,9 @@ struct continuation {
   std::uintptr_t at = 0;       ///< that callback frame
 };
 
+/// Appends `parse  (server+0x3a10)`.
+void append_function(symbols& names, std::uintptr_t function, std::string& to);
+
 class await_reader {
  public:
   await_reader(const process_memory& memory, symbols& names) noexcept : memory_(memory), names_(names) {}
@@ -21,6 +26,8 @@ class await_reader {
   /// Returns the resume function of the frame, or 0 if there is no frame of a coroutine that has not ended.
   [[nodiscard]] std::uintptr_t resume_function(std::uintptr_t frame) noexcept;
   [[nodiscard]] continuation continuation_of(std::uintptr_t frame) noexcept;
+  /// Returns true if the frame keeps what it continues where a task does: core/detail/task_frame.hpp.
+  [[nodiscard]] bool is_like_task(std::uintptr_t frame) noexcept { return first_link(frame, 0).at == 1; }
 
  private:
   /// A word of a frame that may refer to its parent.

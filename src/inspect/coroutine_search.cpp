@@ -86,6 +86,23 @@ std::string primitive_of(std::string_view operation) {
 }
 }  // namespace
 
+std::string operation_of(const char* symbol) {
+  const std::string name = demangled(symbol);
+  const auto arguments = template_arguments(name, "stoppable_wait");
+  return arguments.size() == 2 ? std::string(arguments[0]) : std::string();
+}
+std::string text_of_operation(std::string_view operation) {
+  if (operation == "sleep_operation") return "sleeps";
+  const std::size_t colons = operation.rfind("::");
+  std::string_view last = operation.substr(colons == std::string_view::npos ? 0 : colons + 2);
+  last = last.substr(0, last.rfind("_operation"));
+  std::string text = "waits: ";
+  for (const action& each : actions) {
+    if (each.operation == last) text = each.text;
+  }
+  return text + primitive_of(operation);
+}
+
 coroutine_search::coroutine_search(symbols& names, const process_memory& memory, std::size_t most_linked)
     : names_(names),
       memory_(memory),
@@ -277,18 +294,8 @@ const std::string& coroutine_search::name_of_object(std::uintptr_t object) const
 const coroutine_search::coroutines& coroutine_search::referring(std::uintptr_t object) const {
   return objects_.at(object).referring;
 }
-std::string coroutine_search::kind_of(const coroutine_wait& wait) {
-  if (wait.operation == "sleep_operation") return "sleeps";
-  std::string_view last = std::string_view(wait.operation).substr(wait.operation.rfind("::") + 2);
-  last = last.substr(0, last.rfind("_operation"));
-  std::string text = "waits: ";
-  for (const action& each : actions) {
-    if (each.operation == last) text = each.text;
-  }
-  return text += primitive_of(wait.operation);
-}
 std::string coroutine_search::text_of(const coroutine_wait& wait) const {
-  std::string text = kind_of(wait);
+  std::string text = text_of_operation(wait.operation);
   if (wait.object != 0 && !name_of_object(wait.object).empty()) text += ' ' + name_of_object(wait.object);
   return text;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "awaits.hpp"
@@ -16,6 +17,11 @@ struct coroutine_wait {
   std::string operation;      ///< as `async_mutex::lock_operation`
   std::uintptr_t object = 0;  ///< 0 if it is not known
 };
+
+/// Returns the operation of a function whose role is `stop`; empty if the name tells none.
+[[nodiscard]] std::string operation_of(const char* symbol);
+/// Returns `waits to lock async_mutex`.
+[[nodiscard]] std::string text_of_operation(std::string_view operation);
 
 struct live_coroutine {
   std::uintptr_t frame = 0;
@@ -55,8 +61,6 @@ class coroutine_search {
 
   /// Returns text such as `waits to lock async_mutex savings`.
   [[nodiscard]] std::string text_of(const coroutine_wait& wait) const;
-  /// The same without the object's name, as `waits to lock async_mutex`.
-  [[nodiscard]] static std::string kind_of(const coroutine_wait& wait);
   /// Returns the type of the object, as `async_mutex`.
   [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
   /// Returns the variable, or where it is; empty if neither is known.

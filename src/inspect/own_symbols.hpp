@@ -19,6 +19,13 @@ class own_symbols {
     return use(names);
   }
 
+  /// Reads the tables of all files, which else the first look-up in each does.
+  static void load() noexcept {
+    with([](symbols& names) noexcept {
+      for (const module& each : names) static_cast<void>(names.at(each.begin));
+    });
+  }
+
  private:
   static inline constinit small_mutex lock;
 };

@@ -128,12 +128,14 @@ void io_loop::others_run() noexcept {
 }
 
 void io_loop::post(resumption& item) noexcept {
+  note_post(item);
   const small_mutex_lock lock{mutex_};
   scheduled_.push(item);
   changed();
 }
 
 void io_loop::list(io_event& event) noexcept {
+  note_post(event, true);
   event.listed = io_event::list::finished;
   finished_.push(event);
 }
@@ -149,6 +151,7 @@ void io_loop::finish(io_backend::completions& completed) noexcept {
 }
 void io_loop::finish_behind_others(io_event& event) noexcept {
   if (event.home != &service_) return finish(event);
+  note_post(event, true);
   const small_mutex_lock lock{mutex_};
   event.listed = io_event::list::scheduled;
   scheduled_.push(event);
@@ -272,12 +275,12 @@ void io_loop::end(io_run& caller) noexcept {
 }
 
 void io_loop::deliver(ready item) {
-  if (item.scheduled) return resume(item.scheduled->handle);
+  if (item.scheduled) return run_turn(*item.scheduled);
   io_event& event = *item.event;
   if (io_event::stopped* const is_over = event.to_call()) [[unlikely]]
     is_over(event);
   if (event.home == &service_) {
-    resume(event.handle);
+    run_turn(event);
   } else {
     event.wake();
   }

@@ -341,6 +341,28 @@ void metrics_are_for_prometheus() {
   named.join();
 }
 
+void a_trace_is_recorded() {
+  const inspector here;
+  const unsigned short port = port_of(here);
+  for (const char* wrong : {"", "&seconds=0", "&seconds=61", "&seconds=1s", "&second=1"}) {
+    const std::string path = std::string("/trace") + query_of(here) + wrong;
+    expect(has(answer_to<tcp_client>(port, get(path)), " 400 "), "a trace has a length");
+  }
+  auto first = std::make_unique<tcp_client>(port);
+  first->send(get("/trace" + query_of(here) + "&seconds=60"));
+  // The older connection is served first.
+  std::string second = answer_to<tcp_client>(port, get("/times" + query_of(here) + "&seconds=1"));
+  expect(has(second, " 409 "), "one trace at a time");
+  first.reset();
+  do second = answer_to<tcp_client>(port, get("/times" + query_of(here) + "&seconds=1"));
+  while (has(second, " 409 "));  // until the inspector has seen that the client is gone
+  expect(has(second, "\r\n\r\ntrace of "), "a table");
+  second = answer_to<tcp_client>(port, get("/trace" + query_of(here) + "&seconds=1"));
+  expect(has(second, "\"traceEvents\":["), "a trace");
+  expect(has(answer_to<tcp_client>(port, get("/long-turns" + query_of(here))), "\r\n\r\n[]\n"),
+         "nothing has taken long");
+}
+
 std::string temporary_path() { return "/tmp/coracle_inspector_" + std::to_string(::getpid()); }
 
 void at_a_path_this_user_needs_no_token() {
@@ -476,6 +498,7 @@ int main(int argc, char**) {
   many_and_slow_ones_keep_nobody_out();
   events_are_pushed();
   metrics_are_for_prometheus();
+  a_trace_is_recorded();
   at_a_path_this_user_needs_no_token();
   places_where_it_cannot_listen();
   children_are_left_alone();

@@ -135,6 +135,8 @@
 #define CORACLE_NOINLINE() [[gnu::noinline]]
 #define CORACLE_COLD() [[gnu::noinline, gnu::cold]]
 #define CORACLE_VISIBLE() [[gnu::visibility("default")]]
+// A function that reads memory near an object, which may belong to something else.
+#define CORACLE_READS_NEAR_OBJECTS() __attribute__((no_sanitize("address", "thread"), noinline))
 // A function that only throws, or ends the program.
 #define CORACLE_FAILS() [[noreturn, gnu::noinline, gnu::cold]]
 
@@ -147,6 +149,14 @@
   [[gnu::noinline, gnu::cold, gnu::visibility("hidden"), gnu::abi_tag("registers"), clang::preserve_most]]
 #else
 #define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold]]
+#endif
+
+// 1 if a comparison with a word in memory takes one instruction only by assembly: g++ 12 first loads an atomic
+// word into a register.
+#if CORACLE_GCC() && defined(__x86_64__)
+#define CORACLE_COMPARES_BY_ASM() 1
+#else
+#define CORACLE_COMPARES_BY_ASM() 0
 #endif
 
 // 1 if the compiler folds visible coroutines into the coroutines that await them

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/plain.hpp>
+#include <coracle/core/detail/turn_watch.hpp>
 #include <coracle/core/transfer.hpp>
 
 namespace coracle {
@@ -80,6 +81,25 @@ class executor_scope {
   executor* outer_;
 };
 
+/// Resumes an entry that an executor has taken from its queue.
+CORACLE_ALWAYS_INLINE() void run_turn(resumption& item, const drain_scope& here) {
+  if (are_turns_watched()) [[unlikely]]
+    return run_watched_turn(item);
+  here.drain(item.handle);
+}
+inline void run_turn(resumption& item) {
+  const drain_scope here{this_thread()};
+  run_turn(item, here);
+}
+CORACLE_SAVES_REGISTERS() inline void have_post_told(const resumption& item, bool by_io) noexcept {
+  tell_of_post(item, by_io);
+}
+/// Called before an executor queues an entry, which may be gone afterwards.
+CORACLE_ALWAYS_INLINE() void note_post(const resumption& item, bool by_io = false) noexcept {
+  if (are_turns_watched()) [[unlikely]]
+    have_post_told(item, by_io);
+}
+
 CORACLE_NOINLINE() void run_late_wakeups_now(thread_state& thread) noexcept;
 inline void run_late_wakeups(thread_state& thread) noexcept {
   if (thread.late_head) [[unlikely]]
@@ -100,7 +120,7 @@ CORACLE_NOINLINE() void resume_here(resumption& item) noexcept;
 /// `place`. The item may then be gone, and so may `place`, if one of its coroutines destroys it.
 inline void resume(resumption& item, executor& place) {
   const detail::executor_scope here{&place};
-  resume(item.handle);
+  detail::run_turn(item);
 }
 
 /// A coroutine in a wait queue. It stores the executor on which it suspended, so that it is resumed there.

@@ -26,8 +26,10 @@ struct drain_scope {
   CORACLE_ALWAYS_INLINE() void drain(std::coroutine_handle<> h) const {
     do {
       h.resume();
+      if (!thread.next) [[likely]]
+        return;
       h = take_next(thread);
-    } while (h);
+    } while (true);
   }
 };
 inline void drain(std::coroutine_handle<> h) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <string_view>
 
+#include "../symbol_names.hpp"
 #include "lock_waits.hpp"
 #include "process_state.hpp"
 
@@ -185,6 +186,26 @@ std::string json_of(const coroutine_search& found, bool is_from_copy) {
   to.close(']').key("deadlocks").open('[');
   for (const auto& circle : endless.deadlocks) to.frames(circle);
   return to.close(']').key("stuck").frames(endless.stuck).close('}').take();
+}
+
+std::string json_of(const std::vector<observed_turn>& long_turns, symbols& names) {
+  const std::int64_t now = nanoseconds_now();
+  json_writer to;
+  to.open('[');
+  for (const observed_turn& each : long_turns) {
+    const std::int64_t lasted = (each.ended == 0 ? now : each.ended) - each.began;
+    to.open('{').key("thread").number(static_cast<std::size_t>(each.thread));
+    to.key("lasted_us").number(static_cast<std::size_t>(lasted / 1000));
+    to.key("is_over").boolean(each.ended != 0).key("awaits").open('[');
+    for (std::size_t i = 0; i != each.awaits.size; ++i) {
+      const function_symbol function = names.at(each.awaits.functions[i]);
+      short_name name;
+      if (function.name) append_short_name(function.name, name);
+      to.known(name.c_str());
+    }
+    to.close(']').close('}');
+  }
+  return to.close(']').take();
 }
 
 std::string json_of_refusal(const char* reason) {

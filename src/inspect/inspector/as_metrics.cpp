@@ -202,7 +202,7 @@ std::string metrics_text(const coroutine_search& found, std::chrono::nanoseconds
   if (!found.is_linked()) return to.take();
   std::map<std::string, std::size_t> waits;
   for (const live_coroutine& each : found.all()) {
-    if (each.waits) ++waits[coroutine_search::kind_of(*each.waits)];
+    if (each.waits) ++waits[text_of_operation(each.waits->operation)];
   }
   to.gauge("coracle_coroutines_waiting", "Coroutines by what they wait for.");
   for (const auto& [kind, count] : waits) to.sample({{"wait", kind}}, count);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "request.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
 namespace coracle::detail {
 namespace {
 std::string_view take_until(std::string_view& text, std::string_view end) noexcept {
@@ -26,11 +30,25 @@ bool has_token(std::string_view query, std::string_view token) noexcept {
   constexpr std::string_view name = "token=";
   if (query.substr(0, name.size()) != name) return false;
   query.remove_prefix(name.size());
+  query = query.substr(0, query.find('&'));
   if (query.size() != token.size()) return false;
   unsigned different = 0;
   for (std::size_t i = 0; i != token.size(); ++i)
     different |= static_cast<unsigned char>(query[i]) ^ static_cast<unsigned char>(token[i]);
   return different == 0;
+}
+
+unsigned number_in(std::string_view query, std::string_view name) noexcept {
+  while (!query.empty()) {
+    std::string_view each = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), each.size() + 1));
+    if (each.substr(0, name.size()) != name || each.substr(name.size(), 1) != "=") continue;
+    each.remove_prefix(name.size() + 1);
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(each.data(), each.data() + each.size(), number);
+    return error == std::errc() && end == each.data() + each.size() ? number : 0;
+  }
+  return 0;
 }
 
 std::string answer(std::string_view status, std::string_view type, std::string_view body) {

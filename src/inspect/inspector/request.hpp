@@ -14,7 +14,10 @@ struct inspector_request {
 /// Parses a whole request. Returns a request without method if it is none.
 [[nodiscard]] inspector_request parse_request(std::string_view text) noexcept;
 
-/// Returns true if the query is `token=` and the token. Takes the same time wherever they differ.
+/// Returns the number of `name=number` in the query, or 0 if there is none.
+[[nodiscard]] unsigned number_in(std::string_view query, std::string_view name) noexcept;
+
+/// Returns true if the query begins with `token=` and the token. Takes the same time wherever they differ.
 [[nodiscard]] bool has_token(std::string_view query, std::string_view token) noexcept;
 
 /// Returns a whole answer; with `text/event-stream` as the type, its begin.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <coracle/inspect/trace.hpp>
 #include <cstdio>
 #include <ctime>
 #include <exception>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "../mapped_object.hpp"
+#include "../turn_recorder.hpp"
 #include "as_json.hpp"
 #include "as_metrics.hpp"
 #include "paused_copy.hpp"
@@ -32,6 +34,9 @@ constexpr std::size_t most_linked = 100'000;  // of more only the functions are 
 constexpr seconds for_request{5};
 constexpr seconds for_answer{60};
 constexpr seconds between_events{1};
+constexpr unsigned most_recorded = 60;  // seconds
+constexpr seconds between_questions{10};
+constexpr milliseconds long_turn{10};
 constexpr int share_of_processor = 10;  // searches for events take at most one part in so many of the time
 constexpr seconds without_descriptors{1};
 constexpr std::size_t most_copied = std::size_t{256} << 20;  // a larger program is searched as it runs
@@ -66,6 +71,8 @@ inspector_server::~inspector_server() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(ending_.get(), &one, sizeof one);
   join_thread(thread_);
+  if (is_recording_) static_cast<void>(stop_trace());
+  watch_long_turns(false);
   endpoint_.remove_file();
 }
 
@@ -100,6 +107,8 @@ void inspector_server::wait_and_handle() {
   auto polled = awaited.begin() + 2;
   for (connection& each : connections_) handle(each, (polled++)->revents, now);
   send_events(now);
+  end_trace(now);
+  if (turns_until_ <= now) watch_long_turns(false);
   connections_.remove_if([&](const connection& each) { return each.is_closed || each.ends <= now; });
   if (awaited[1].revents != 0) accept_all(now);
 }
@@ -110,6 +119,8 @@ int inspector_server::milliseconds_to_next(steady_time now) const noexcept {
     next = std::min(next, each.ends);
     if (each.listens) next = std::min(next, next_event_);
   }
+  if (is_recording_) next = std::min(next, trace_ends_);
+  if (watches_turns_) next = std::min(next, turns_until_);
   const auto left = std::chrono::ceil<milliseconds>(next - now).count();
   return static_cast<int>(std::max<decltype(left)>(left, 0));
 }
@@ -174,9 +185,15 @@ void inspector_server::respond(connection& its, steady_time now) {
     return reply(its,
                  answer("200 OK", metrics_type, metrics_text(read_runtime_metrics()) + count_coroutines(now)),
                  now);
-  if (request.path != "/events")
-    return reply(
-        its, answer("404 Not Found", "text/plain", "there are /, /coroutines, /events and /metrics\n"), now);
+  if (request.path == "/trace") return begin_trace(its, request.query, false, now);
+  if (request.path == "/times") return begin_trace(its, request.query, true, now);
+  if (request.path == "/long-turns")
+    return reply(its, answer("200 OK", "application/json", take_long_turns(now)), now);
+  if (request.path != "/events") {
+    constexpr std::string_view body =
+        "there are /, /coroutines, /events, /metrics, /trace, /times and /long-turns\n";
+    return reply(its, answer("404 Not Found", "text/plain", body), now);
+  }
   its.listens = true;
   // If others listen, the last snapshot is not old, and the next one may take a while.
   its.wants_all = next_event_ <= now;
@@ -227,6 +244,47 @@ void inspector_server::send_events(steady_time now) {
     each.ends = next_event_ + for_answer;
     send_more(each);
   }
+}
+
+void inspector_server::begin_trace(connection& its, std::string_view query, bool as_text, steady_time now) {
+  const unsigned length = number_in(query, "seconds");
+  if (length == 0 || length > most_recorded) {
+    constexpr std::string_view body = "say how long: seconds=1 to seconds=60\n";
+    return reply(its, answer("400 Bad Request", "text/plain", body), now);
+  }
+  if (!start_trace())
+    return reply(its, answer("409 Conflict", "text/plain", "a trace is being recorded already\n"), now);
+  is_recording_ = its.records = true;
+  its.as_text = as_text;
+  trace_ends_ = now + seconds(length);
+  its.ends = trace_ends_ + for_answer;
+}
+void inspector_server::end_trace(steady_time now) {
+  if (!is_recording_) return;
+  const auto its = std::find_if(connections_.begin(), connections_.end(),
+                                [](const connection& each) { return each.records && !each.is_closed; });
+  if (its != connections_.end() && now < trace_ends_) return;
+  is_recording_ = false;
+  const recorded_trace trace = stop_trace();
+  if (its == connections_.end()) return;  // nobody waits for it
+  its->records = false;
+  reply(*its,
+        its->as_text ? answer("200 OK", "text/plain", trace.to_text())
+                     : answer("200 OK", "application/json", trace.to_json()),
+        now);
+}
+
+/// Watches for as long as somebody asks again.
+std::string inspector_server::take_long_turns(steady_time now) {
+  watch_long_turns(true);
+  turns_until_ = now + between_questions;
+  if (!names_) names_ = std::make_unique<symbols>(process_);
+  return json_of(turn_recorder::long_turns(), *names_) + '\n';
+}
+void inspector_server::watch_long_turns(bool wanted) noexcept {
+  if (std::exchange(watches_turns_, wanted) == wanted) return;
+  const std::chrono::nanoseconds limit = wanted ? long_turn : milliseconds::zero();
+  turn_recorder::keep_long_turns(turn_recorder::watcher::page, limit.count());
 }
 
 std::string inspector_server::take_snapshot() {

@@ -34,6 +34,8 @@ class inspector_server {
     bool has_ended = false;    ///< sends no more
     bool is_closed = false;
     bool wants_all = true;  ///< has not got the newest snapshot
+    bool records = false;   ///< waits for the trace that is being recorded
+    bool as_text = false;   ///< of which it gets the table
   };
   static void* run(void* self);
   void serve();
@@ -52,6 +54,10 @@ class inspector_server {
   /// Returns `use(search, whether of a copy)`.
   template <class Use>
   [[nodiscard]] std::string search(Use use);
+  void begin_trace(connection& its, std::string_view query, bool as_text, steady_time now);
+  void end_trace(steady_time now);
+  [[nodiscard]] std::string take_long_turns(steady_time now);
+  void watch_long_turns(bool wanted) noexcept;
 
   inspector_endpoint endpoint_;
   inspector_descriptor ending_;  ///< readable once the thread is to end
@@ -62,6 +68,10 @@ class inspector_server {
   std::string newest_;
   steady_time next_count_{};
   std::string newest_count_;
+  bool is_recording_ = false;
+  steady_time trace_ends_{};
+  bool watches_turns_ = false;
+  steady_time turns_until_{};
   std::unique_ptr<symbols> names_;  // 40 KiB
   thread_handle thread_{};
 };

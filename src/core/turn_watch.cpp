@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include <coracle/core/executor.hpp>
+
+#if defined(CORACLE_ENABLE_USDT)
+#include <sys/sdt.h>
+#define CORACLE_PROBE(name, first, second) DTRACE_PROBE2(coracle, name, first, second)
+#else
+#define CORACLE_PROBE(name, first, second) static_cast<void>(0)
+#endif
+
+namespace coracle::detail {
+#if defined(CORACLE_MODEL)
+void run_watched_turn(resumption& item) { resume(item.handle); }
+void tell_of_post(const resumption&, bool) noexcept {}
+#else
+namespace {
+#if defined(CORACLE_ENABLE_USDT)
+// Every turn comes here, so that the probes need no other place.
+constexpr turn_watch no_one{[](const resumption&) noexcept -> void* { return nullptr; },
+                            [](void*) noexcept {}, [](const resumption&, bool) noexcept {}};
+constexpr const turn_watch* by_default = &no_one;
+#else
+constexpr const turn_watch* by_default = nullptr;
+#endif
+}  // namespace
+
+constinit turn_watch_word watched_turns{by_default};
+
+void watch_turns(const turn_watch* watch) noexcept { watched_turns.set(watch ? watch : by_default); }
+
+void run_watched_turn(resumption& item) {
+  const turn_watch* const watch = watched_turns.get();
+  if (!watch) return resume(item.handle);  // no longer
+  struct turn {
+    const turn_watch& watch;
+    void* const frame;
+    void* const begun;
+    ~turn() {
+      watch.ends(begun);
+      CORACLE_PROBE(turn__end, frame, 0);
+    }
+  };
+  const std::coroutine_handle<> resumed = item.handle;
+  CORACLE_PROBE(turn__begin, resumed.address(), *static_cast<void**>(resumed.address()));
+  const turn now{*watch, resumed.address(), watch->begins(item)};
+  resume(resumed);
+}
+
+void tell_of_post(const resumption& item, bool by_io) noexcept {
+  CORACLE_PROBE(post, std::coroutine_handle<>(item.handle).address(), by_io);
+  if (const turn_watch* const watch = watched_turns.get()) watch->posted(item, by_io);
+}
+#endif
+}  // namespace coracle::detail

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+#include "turn_recorder.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <coracle/base/atomic.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
+#include <cstdlib>
+#include <new>
+
+#include "awaits.hpp"
+#include "own_symbols.hpp"
+
+namespace coracle::detail {
+namespace {
+constexpr std::size_t most_nested = 8;    // turns within turns: those of a strand, or below a blocking wait
+constexpr std::size_t most_kept = 64;     // long turns that have ended
+constexpr std::size_t most_levels = 256;  // of awaits that are followed
+
+std::uintptr_t word_of(const void* frame, std::size_t index) noexcept {
+  return static_cast<const std::uintptr_t*>(frame)[index];
+}
+CORACLE_READS_NEAR_OBJECTS() std::uintptr_t word_near(const void* item, std::ptrdiff_t offset) noexcept {
+  return *reinterpret_cast<const std::uintptr_t*>(static_cast<const char*>(item) + offset);
+}
+/// Returns true if the word at `address` is `value`, as far as its lower half tells. False if there is no
+/// memory: what is compared may have been freed. One system call, which neither wakes nor moves anything.
+bool is_still(std::uintptr_t address, std::uintptr_t value) noexcept {
+  std::uint32_t nobody = 0;
+  return ::syscall(SYS_futex, address, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, &nobody,
+                   static_cast<std::uint32_t>(value)) >= 0;
+}
+/// Returns the word in which a queued_waiter whose entry is `item` has the address of a function:
+/// coroutine_search.cpp.
+std::uintptr_t wait_of(const resumption& item) noexcept {
+  constexpr std::uintptr_t in_waiter = 24, page = 4096;
+  const std::uintptr_t begin = address_of(&item), end = begin + in_waiter + sizeof(void*);
+  // The entry may be at the end of a frame, whose allocator then has more in the same page.
+  return begin / page == (end - 1) / page ? word_near(&item, in_waiter) : 0;
+}
+
+/// Which resume functions belong to tasks, as far as this thread has found out.
+class known_functions {
+ public:
+  /// `frame` is suspended, and this thread is about to resume it.
+  [[nodiscard]] bool is_task(std::uintptr_t function, const void* frame) noexcept {
+    entry& known = entries_[(function >> 4) % (sizeof entries_ / sizeof *entries_)];
+    if (known.function != function) known = {function, 0, false};
+    // A frame without a parent tells nothing: it is looked at a few times.
+    constexpr unsigned most_looks = 8;
+    if (!known.is_task && known.looks != most_looks) {
+      ++known.looks;
+      known.is_task = own_symbols::with([frame](symbols& names) noexcept {
+        return await_reader(process_memory(::getpid()), names).is_like_task(address_of(frame));
+      });
+    }
+    return known.is_task;
+  }
+
+ private:
+  struct entry {
+    std::uintptr_t function = 0;
+    unsigned looks = 0;
+    bool is_task = false;
+  };
+  entry entries_[256];
+};
+
+bool is_coroutine(const void* frame) noexcept {
+  const auto handle = std::coroutine_handle<>::from_address(const_cast<void*>(frame));
+  return !callback_mark::is_at(handle) && !shared_frame::is_one(handle);
+}
+/// Returns the frame that `item` resumes. A contender for a lock, which tries again when it is resumed, stands
+/// for the coroutine that it is part of: sync/detail/contended_lock.hpp.
+const void* frame_of(const resumption& item) noexcept {
+  constexpr std::ptrdiff_t callback_in_contender = 64, coroutine_in_contender = 80;
+  const void* const frame = std::coroutine_handle<>(item.handle).address();
+  if (frame != reinterpret_cast<const char*>(&item) + callback_in_contender || is_coroutine(frame))
+    return frame;
+  return reinterpret_cast<const void*>(word_near(&item, coroutine_in_contender));
+}
+/// Follows the awaits from a coroutine that is suspended and belongs to this thread, so that all coroutines
+/// above it stay suspended. Only the second word of tasks is read, by the rules of core/detail/stopped_tasks.hpp.
+void follow_awaits(known_functions& known, turn_event& event, await_chain& chain) noexcept {
+  const void* frame = reinterpret_cast<const void*>(event.frame);
+  const bool is_task = is_coroutine(frame) && known.is_task(event.function, frame);
+  event.task = is_coroutine(frame) ? event.frame : 0;
+  event.task_function = event.task == 0 ? 0 : event.function;
+  chain.size = 0;
+  unsigned combinators = 0;
+  for (std::size_t level = 0; level != most_levels; ++level) {
+    if (chain.size != await_chain::most) chain.functions[chain.size++] = word_of(frame, 0);
+    if (!is_task) return;
+    const auto& body = *static_cast<const task_frame*>(frame);
+    if (!body.parent.pointer()) return;
+    const task_above above(body);
+    awaiting_frame next{nullptr, awaiting_frame::kind::other};
+    if (!above.is_told()) {
+      next = {&above.task(), awaiting_frame::kind::task};
+    } else if (shared_frame* const shared = above.shared()) {
+      next = shared->above(stop_reason::none);
+      if (next.is != awaiting_frame::kind::task) return;
+    } else {
+      return;
+    }
+    frame = next.frame;
+    if (!frame || word_of(frame, 0) == 0) return;
+    if (above.is_told() && ++combinators == 1) event.through = word_of(above.handle().address(), 0);
+    if (combinators == 0) {
+      event.task = address_of(frame);
+      event.task_function = word_of(frame, 0);
+    } else if (combinators == 1) {
+      event.awaiting = address_of(frame);
+      event.awaiting_function = word_of(frame, 0);
+    }
+  }
+}
+
+/// What one thread has recorded. Only that thread writes events, so the lock is nearly always free.
+class thread_record {
+ public:
+  thread_record() noexcept : thread_(::gettid()) {
+    ::pthread_getname_np(::pthread_self(), name_, sizeof name_);
+  }
+
+  void* begin_turn(const resumption& item) noexcept;
+  void end_turn() noexcept;
+  void note_post(const resumption& item, bool by_io) noexcept;
+
+  /// Drops what was recorded. `capacity` 0: no events.
+  void restart(std::size_t capacity) noexcept {
+    const small_mutex_lock lock{mutex_};
+    written_ = lost_ = 0;
+    capacity_ = capacity;
+    ring_.reset();
+  }
+  [[nodiscard]] thread_events take();
+  void add_long_turns(std::int64_t limit, std::vector<observed_turn>& to) noexcept {
+    const small_mutex_lock lock{mutex_};
+    const std::size_t depth = std::min(depth_, most_nested);
+    if (depth != 0 && nanoseconds_now() - under_way_[depth - 1].began > limit)
+      to.push_back(under_way_[depth - 1]);
+  }
+  void forget_thread() noexcept { has_left_ = true; }  // under the lock of the list
+  [[nodiscard]] bool has_left() const noexcept { return has_left_; }
+
+  thread_record* next = nullptr;
+
+ private:
+  void push(const turn_event& event) noexcept {
+    if (capacity_ == 0) return;
+    if (!ring_) ring_.reset(static_cast<turn_event*>(std::malloc(capacity_ * sizeof(turn_event))));
+    if (!ring_) {
+      ++lost_;
+      return;
+    }
+    ::new (static_cast<void*>(&ring_.get()[written_++ % capacity_])) turn_event(event);
+  }
+
+  small_mutex mutex_;  // guards what follows
+  struct free_memory {
+    void operator()(turn_event* ring) const noexcept { std::free(ring); }
+  };
+  std::unique_ptr<turn_event, free_memory> ring_;  // not touched before it is used
+  std::size_t capacity_ = 0;
+  std::size_t written_ = 0;
+  std::uint64_t lost_ = 0;
+  std::size_t depth_ = 0;
+  std::uint64_t turns_ = 0;
+  observed_turn under_way_[most_nested];
+  std::uintptr_t tasks_[most_nested] = {}, task_functions_[most_nested] = {};
+
+  known_functions known_;  // only the thread itself uses it
+  const pid_t thread_;
+  char name_[16] = {};
+  bool has_left_ = false;
+};
+
+/// All that the threads share.
+struct recorder_state {
+  small_mutex mutex;  // guards what follows
+  thread_record* first = nullptr;
+  std::size_t capacity = 0;  // 0: no trace
+  std::int64_t began = 0;
+  std::vector<observed_turn> kept;  // the oldest first
+  std::int64_t limits[2] = {};      // by turn_recorder::watcher
+  //   [R1] load   relaxed  a turn more or less
+  //   [R2] store  relaxed  the same
+  atomic<std::int64_t> limit{0};
+};
+recorder_state& state() noexcept {
+  static recorder_state* const made = new recorder_state;  // threads may end after static objects
+  return *made;
+}
+
+/// The calling thread's record, which outlives the thread until a trace has been taken.
+class own_record {
+ public:
+  own_record() noexcept : record_(new (std::nothrow) thread_record) {
+    if (!record_) return;
+    recorder_state& all = state();
+    const small_mutex_lock lock{all.mutex};
+    record_->restart(all.capacity);
+    record_->next = std::exchange(all.first, record_);
+  }
+  own_record(const own_record&) = delete;
+  own_record& operator=(const own_record&) = delete;
+  ~own_record() {
+    const small_mutex_lock lock{state().mutex};
+    if (record_) record_->forget_thread();
+    record_ = nullptr;
+  }
+  static thread_record* get() noexcept {
+    thread_local own_record mine;
+    return mine.record_;
+  }
+
+ private:
+  thread_record* record_;
+};
+
+void* turn_begins(const resumption& item) noexcept {
+  thread_record* const mine = own_record::get();
+  return mine ? mine->begin_turn(item) : nullptr;
+}
+void turn_ends(void* turn) noexcept {
+  if (turn) static_cast<thread_record*>(turn)->end_turn();
+}
+void is_posted(const resumption& item, bool by_io) noexcept {
+  if (thread_record* const mine = own_record::get()) mine->note_post(item, by_io);
+}
+constexpr turn_watch recording{&turn_begins, &turn_ends, &is_posted};
+
+void* thread_record::begin_turn(const resumption& item) noexcept {
+  turn_event event;
+  const void* const frame = frame_of(item);
+  event.frame = address_of(frame);
+  event.function = word_of(frame, 0);
+  event.wait = wait_of(item);
+  await_chain chain;
+  follow_awaits(known_, event, chain);
+  const small_mutex_lock lock{mutex_};
+  ++turns_;
+  event.time = nanoseconds_now();
+  if (depth_ < most_nested) {
+    under_way_[depth_] = {event.time, 0, thread_, turns_, chain};
+    tasks_[depth_] = event.task;
+    task_functions_[depth_] = event.task_function;
+  }
+  ++depth_;
+  push(event);
+  return this;
+}
+
+void thread_record::end_turn() noexcept {
+  turn_event event;
+  event.what = turn_event::kind::end;
+  event.time = nanoseconds_now();
+  observed_turn ended;
+  {
+    const small_mutex_lock lock{mutex_};
+    if (--depth_ < most_nested) {
+      const std::uintptr_t task = tasks_[depth_];
+      event.has_ended = capacity_ != 0 && task != 0 && !is_still(task, task_functions_[depth_]);
+      ended = under_way_[depth_];
+    }
+    push(event);
+  }
+  const std::int64_t limit = state().limit.load(memory_order_relaxed); /*R1*/
+  if (limit == 0 || ended.began == 0 || event.time - ended.began <= limit) return;
+  ended.ended = event.time;
+  const small_mutex_lock lock{state().mutex};
+  std::vector<observed_turn>& kept = state().kept;  // has room: keep_long_turns()
+  if (kept.size() == most_kept) kept.erase(kept.begin());
+  kept.push_back(ended);
+}
+
+void thread_record::note_post(const resumption& item, bool by_io) noexcept {
+  turn_event event;
+  event.what = turn_event::kind::post;
+  event.by_io = by_io;
+  event.frame = address_of(frame_of(item));
+  const small_mutex_lock lock{mutex_};
+  event.time = nanoseconds_now();
+  push(event);
+}
+
+thread_events thread_record::take() {
+  thread_events taken;
+  taken.thread = thread_;
+  std::copy(std::begin(name_), std::end(name_), taken.name);
+  const small_mutex_lock lock{mutex_};
+  const std::size_t size = ring_ ? std::min(written_, capacity_) : 0;
+  taken.events.reserve(size);
+  for (std::size_t i = written_ - size; i != written_; ++i)
+    taken.events.push_back(ring_.get()[i % capacity_]);
+  taken.lost = lost_ + (written_ - size);
+  capacity_ = 0;
+  ring_.reset();
+  return taken;
+}
+
+/// Requires: the lock is held.
+void watch_if_needed(recorder_state& all) noexcept {
+  const bool is_needed = all.capacity != 0 || all.limit.load(memory_order_relaxed) != 0; /*R1*/
+  watch_turns(is_needed ? &recording : nullptr);
+}
+}  // namespace
+
+bool turn_recorder::start_trace(std::size_t events_per_thread) noexcept {
+  own_symbols::load();  // not within the first turn
+  recorder_state& all = state();
+  const small_mutex_lock lock{all.mutex};
+  if (all.capacity != 0) return false;
+  all.capacity = std::max<std::size_t>(events_per_thread, 2);
+  for (thread_record* each = all.first; each; each = each->next) each->restart(all.capacity);
+  all.began = nanoseconds_now();
+  watch_if_needed(all);
+  return true;
+}
+
+std::unique_ptr<trace_data> turn_recorder::stop_trace() {
+  auto data = std::make_unique<trace_data>();
+  recorder_state& all = state();
+  const small_mutex_lock lock{all.mutex};
+  if (all.capacity == 0) return data;
+  all.capacity = 0;
+  watch_if_needed(all);
+  data->began = all.began;
+  data->ended = nanoseconds_now();
+  for (thread_record** link = &all.first; *link;) {
+    thread_record* const each = *link;
+    thread_events taken = each->take();
+    if (!taken.events.empty() || taken.lost != 0) data->threads.push_back(std::move(taken));
+    if (each->has_left()) {
+      *link = each->next;
+      delete each;
+    } else {
+      link = &each->next;
+    }
+  }
+  return data;
+}
+
+std::int64_t turn_recorder::keep_long_turns(watcher who, std::int64_t limit) noexcept {
+  recorder_state& all = state();
+  const small_mutex_lock lock{all.mutex};
+  CORACLE_TRY() { all.kept.reserve(most_kept); }
+  CORACLE_CATCH_ALL() { limit = 0; }
+  const std::int64_t before = std::exchange(all.limits[static_cast<std::size_t>(who)], limit);
+  const std::int64_t one = all.limits[0], other = all.limits[1];
+  const std::int64_t least = one == 0 || (other != 0 && other < one) ? other : one;
+  all.limit.store(least, memory_order_relaxed); /*R2*/
+  watch_if_needed(all);
+  return before;
+}
+
+std::vector<observed_turn> turn_recorder::long_turns() {
+  recorder_state& all = state();
+  std::vector<observed_turn> found;
+  const small_mutex_lock lock{all.mutex};
+  const std::int64_t limit = all.limit.load(memory_order_relaxed); /*R1*/
+  if (limit == 0) return found;
+  for (thread_record* each = all.first; each; each = each->next) each->add_long_turns(limit, found);
+  found.insert(found.end(), all.kept.rbegin(), all.kept.rend());
+  return found;
+}
+}  // namespace coracle::detail

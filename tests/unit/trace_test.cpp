@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/core/sync_wait.hpp>
+#include <coracle/core/task.hpp>
+#include <coracle/core/yield.hpp>
+#include <coracle/exec/run_loop.hpp>
+#include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/exec/strand.hpp>
+#include <coracle/inspect/long_turns.hpp>
+#include <coracle/inspect/trace.hpp>
+#include <coracle/io/io_service.hpp>
+#include <coracle/io/stream_descriptor.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/testing/poll.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace coracle;
+
+namespace {
+/// A slice of a trace: each is a line of the JSON.
+struct trace_slice {
+  std::string name, task, before;
+  int process = 0;
+  long track = 0;
+  double begin = 0, end = 0;
+};
+/// Returns the value after the key, up to the next quote or comma.
+std::string trace_value(const std::string& line, const std::string& key) {
+  const std::size_t at = line.find("\"" + key + "\":");
+  if (at == std::string::npos) return {};
+  std::size_t begin = at + key.size() + 3;
+  const bool is_text = line[begin] == '"';
+  begin += is_text;
+  return line.substr(begin, line.find_first_of(is_text ? "\"" : ",}", begin) - begin);
+}
+std::string without_unit(std::string text) {
+  const std::string name = "trace_test::";
+  for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.erase(at, name.size());
+  return text;
+}
+std::vector<trace_slice> slices_of(const std::string& json) {
+  std::vector<trace_slice> found;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t end = std::min(json.find('\n', at), json.size());
+    const std::string line = without_unit(json.substr(at, end - at));
+    at = end + 1;
+    if (trace_value(line, "ph") != "X") continue;
+    trace_slice each;
+    each.name = trace_value(line, "name");
+    each.task = trace_value(line, "task");
+    each.before = trace_value(line, "before");
+    each.process = std::atoi(trace_value(line, "pid").c_str());
+    each.track = std::atol(trace_value(line, "tid").c_str());
+    each.begin = std::atof(trace_value(line, "ts").c_str());
+    each.end = each.begin + std::atof(trace_value(line, "dur").c_str());
+    found.push_back(each);
+  }
+  return found;
+}
+/// Returns true if of two slices on one track, one contains the other or they do not overlap.
+bool slices_nest(std::vector<trace_slice> all) {
+  std::map<std::pair<int, long>, std::vector<trace_slice>> tracks;
+  for (trace_slice& each : all) tracks[{each.process, each.track}].push_back(each);
+  constexpr double rounding = 0.002;
+  for (auto& [where, its] : tracks) {
+    std::sort(its.begin(), its.end(), [](const trace_slice& a, const trace_slice& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+    std::vector<double> open;
+    for (const trace_slice& each : its) {
+      while (!open.empty() && open.back() <= each.begin + rounding) open.pop_back();
+      if (!open.empty() && each.end > open.back() + rounding) return false;
+      open.push_back(each.end);
+    }
+  }
+  return true;
+}
+std::size_t count_slices(const std::vector<trace_slice>& in, int process, const std::string& name,
+                         const std::string& task) {
+  return static_cast<std::size_t>(std::count_if(in.begin(), in.end(), [&](const trace_slice& each) {
+    return each.process == process && each.name == name && each.task == task;
+  }));
+}
+
+async_mutex traced_lock;
+task<> traced_child(int) {
+  const auto held = co_await traced_lock.scoped_lock_async();
+  co_await this_task::yield();
+}
+task<> traced_parent() {
+  co_await this_task::yield();
+  co_await when_all(traced_child(1), traced_child(2));
+  co_await traced_child(3);
+}
+task<> start_on(auto& scheduler, task<> work) {
+  co_await scheduler.schedule();
+  co_await std::move(work);
+}
+void run_all(run_loop& loop, task<> work) {
+  auto polled = testing::poll(start_on(loop, std::move(work)));
+  polled.run();
+  while (loop.run_one()) {
+  }
+  REQUIRE(polled.run());
+}
+}  // namespace
+
+TEST_CASE("trace: the turns of a run_loop, and what each task waited for") {
+  run_loop loop;
+  REQUIRE(start_trace());
+  CHECK(!start_trace());
+  run_all(loop, traced_parent());
+  const recorded_trace trace = stop_trace();
+  const std::string json = trace.to_json();
+  const std::string text = without_unit(trace.to_text());
+  CAPTURE(json);
+  CAPTURE(text);
+  const std::vector<trace_slice> slices = slices_of(json);
+  CHECK(trace.lost() == 0);
+  // start_on; the yields of traced_parent and of three children; the lock handed to the second
+  CHECK(trace.turns() == 6);
+  CHECK(slices_nest(slices));
+  CHECK(count_slices(slices, 1, "traced_parent", "start_on") == 1);
+  CHECK(count_slices(slices, 1, "traced_child", "traced_child") == 3);
+  CHECK(count_slices(slices, 1, "traced_child", "start_on") == 1);
+  CHECK(std::any_of(slices.begin(), slices.end(), [](const trace_slice& each) {
+    return each.process == 1 && each.before == "waits to lock async_mutex";
+  }));
+  CHECK(count_slices(slices, 2, "waits to lock async_mutex", "traced_child") == 1);
+  CHECK(count_slices(slices, 2, "waits for its children", "start_on") != 0);
+  CHECK(text.find("6 turns") != std::string::npos);
+  CHECK(text.find("\nstart_on                       1 ") != std::string::npos);
+  CHECK(text.find("\ntraced_child                   2 ") != std::string::npos);
+}
+
+TEST_CASE("trace: without start_trace() it is empty, and stopping twice does nothing") {
+  CHECK(stop_trace().turns() == 0);
+  CHECK(slices_of(stop_trace().to_json()).empty());
+  CHECK(recorded_trace().to_text() == "no trace was recorded\n");
+  run_loop loop;
+  run_all(loop, traced_parent());
+  REQUIRE(start_trace());
+  CHECK(stop_trace().turns() == 0);
+}
+
+TEST_CASE("trace: a strand's turns lie within one of the executor below") {
+  run_loop loop;
+  REQUIRE(start_trace());
+  strand line{loop};
+  auto polled = testing::poll(start_on(line, traced_parent()));
+  polled.run();
+  while (loop.run_one()) {
+  }
+  REQUIRE(polled.run());
+  const std::vector<trace_slice> slices = slices_of(stop_trace().to_json());
+  CHECK(slices_nest(slices));
+  const auto outer = std::find_if(slices.begin(), slices.end(), [](const trace_slice& each) {
+    return each.name.find("posted_run") != std::string::npos;
+  });
+  REQUIRE(outer != slices.end());
+  CHECK(std::count_if(slices.begin(), slices.end(), [&](const trace_slice& each) {
+          return each.process == 1 && each.begin >= outer->begin && each.end <= outer->end;
+        }) == 7);
+}
+
+TEST_CASE("trace: what newer events overwrite is counted, and the rest is complete") {
+  run_loop loop;
+  REQUIRE(start_trace(8));
+  for (int i = 0; i != 10; ++i) run_all(loop, traced_parent());
+  const recorded_trace trace = stop_trace();
+  const std::string text = trace.to_text();
+  CAPTURE(text);
+  CHECK(trace.lost() == 10 * 6 * 3 - 8);  // each turn has a post, a begin and an end
+  CHECK(text.find(std::to_string(trace.lost()) + " events were lost") != std::string::npos);
+  CHECK(trace.to_json().find("\"lost\":" + std::to_string(trace.lost())) != std::string::npos);
+  CHECK(slices_nest(slices_of(trace.to_json())));
+}
+
+TEST_CASE("trace: a task that ends does not become one with the next at its address") {
+  run_loop loop;
+  REQUIRE(start_trace());
+  for (int i = 0; i != 5; ++i) run_all(loop, traced_parent());
+  const std::string text = without_unit(stop_trace().to_text());
+  CAPTURE(text);
+  CHECK(text.find("\nstart_on                       5 ") != std::string::npos);
+}
+
+TEST_CASE("trace: an operation of an io_service is a wait for I/O") {
+  io_service io;
+  auto ends = make_pipe(io);
+  struct {
+    task<> operator()(stream_descriptor& from) const {
+      char byte = 0;
+      co_await from.read_some(&byte, 1);
+    }
+  } const read_from;
+  struct {
+    task<> operator()(stream_descriptor& to) const {
+      co_await this_task::yield();
+      char byte = 'a';
+      co_await to.write_all(&byte, 1);
+    }
+  } const write_to;
+  REQUIRE(start_trace());
+  io.run(when_all(read_from(ends.read_end), write_to(ends.write_end)));
+  const std::vector<trace_slice> slices = slices_of(stop_trace().to_json());
+  CHECK(std::any_of(slices.begin(), slices.end(),
+                    [](const trace_slice& each) { return each.before == "waits for I/O"; }));
+}
+
+namespace {
+struct seen_turns {
+  std::atomic<int> reports{0};
+  long_turn first;
+} seen_long;
+/// Keeps its thread until it is reported, and then a little longer.
+task<> compute_for_long() {
+  while (seen_long.reports == 0) std::this_thread::yield();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  co_return;
+}
+task<> await_computation() { co_await compute_for_long(); }
+}  // namespace
+
+TEST_CASE("long_turn_watch: a turn that does not end is reported once, with the awaits of its begin") {
+  seen_long.reports = 0;
+  run_loop loop;
+  {
+    const long_turn_watch watch(std::chrono::microseconds(200), [](const long_turn& seen) {
+      // The first turn, which looks symbols up, may take long, too.
+      if (seen.awaits.find("start_on") == std::string::npos) return;
+      if (seen_long.reports == 0) seen_long.first = seen;
+      ++seen_long.reports;
+    });
+    run_all(loop, await_computation());
+  }
+  CHECK(seen_long.reports == 1);
+  CHECK(seen_long.first.lasted >= std::chrono::microseconds(200));
+  CHECK(seen_long.first.thread == ::gettid());
+  CHECK(without_unit(seen_long.first.awaits).find("start_on  (") == 0);
+  static_cast<void>(start_trace());
+  run_all(loop, traced_parent());
+  CHECK(stop_trace().turns() == 6);  // the watch has left nothing behind
+}
+
+TEST_CASE("trace: started and stopped while the threads of a pool run") {
+  static_thread_pool pool(2);
+  async_mutex lock;
+  struct {
+    task<> operator()(static_thread_pool& on, async_mutex& its) const {
+      for (int i = 0; i != 200; ++i) {
+        co_await on.schedule();
+        const auto held = co_await its.scoped_lock_async();
+      }
+    }
+  } const work;
+  std::thread tracer([] {
+    for (int i = 0; i != 20; ++i) {
+      static_cast<void>(start_trace(64));
+      CHECK(slices_nest(slices_of(stop_trace().to_json())));
+    }
+  });
+  for (int i = 0; i != 5; ++i) sync_wait(when_all(work(pool, lock), work(pool, lock), work(pool, lock)));
+  tracer.join();
+}
