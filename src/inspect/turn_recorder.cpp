@@ -96,7 +96,7 @@ void follow_awaits(known_functions& known, turn_event& event, await_chain& chain
     if (chain.size != await_chain::most) chain.functions[chain.size++] = word_of(frame, 0);
     if (!is_task) return;
     const auto& body = *static_cast<const task_frame*>(frame);
-    if (!body.parent.pointer()) return;
+    if (!body.parent.pointer()) return;  // plain code has let go of it
     const task_above above(body);
     awaiting_frame next{nullptr, awaiting_frame::kind::other};
     if (!above.is_told()) {
@@ -197,7 +197,7 @@ recorder_state& state() noexcept {
   return *made;
 }
 
-/// The calling thread's record, which outlives the thread until a trace has been taken.
+/// The calling thread's record. While a trace is recorded, it outlives the thread.
 class own_record {
  public:
   own_record() noexcept : record_(new (std::nothrow) thread_record) {
@@ -210,9 +210,18 @@ class own_record {
   own_record(const own_record&) = delete;
   own_record& operator=(const own_record&) = delete;
   ~own_record() {
-    const small_mutex_lock lock{state().mutex};
-    if (record_) record_->forget_thread();
-    record_ = nullptr;
+    thread_record* const left = std::exchange(record_, nullptr);
+    if (!left) return;
+    recorder_state& all = state();
+    const small_mutex_lock lock{all.mutex};
+    if (all.capacity != 0) {  // until the trace is taken
+      left->forget_thread();
+      return;
+    }
+    thread_record** link = &all.first;
+    while (*link != left) link = &(*link)->next;
+    *link = left->next;
+    delete left;
   }
   static thread_record* get() noexcept {
     thread_local own_record mine;

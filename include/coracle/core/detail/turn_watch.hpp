@@ -20,6 +20,7 @@ struct turn_watch {
   void (*posted)(const resumption& item, bool by_io) noexcept;
 };
 
+#if !defined(CORACLE_MODEL)
 //   [T1] load   relaxed  null, or a table that never changes
 //   [T2] store  relaxed  the same
 class turn_watch_word {
@@ -43,7 +44,6 @@ class turn_watch_word {
   // Each turn of each thread reads it, so nothing that is written shares its cache line.
   alignas(64) builtin_atomic<const turn_watch*> word_;
 };
-#if !defined(CORACLE_MODEL)
 CORACLE_VISIBLE() extern turn_watch_word watched_turns;
 /// Null: nothing watches. A build with USDT probes then still comes to run_watched_turn(), where they are.
 void watch_turns(const turn_watch* watch) noexcept;
