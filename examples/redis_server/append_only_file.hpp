@@ -3,13 +3,28 @@
 #pragma once
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "database.hpp"
 
 namespace redis {
+/// What follows the commands of each write: a checksum of them, as a command that changes nothing. A power
+/// failure may lose any part of what was not synced, so without it the file might contain what nobody has
+/// sent.
+inline std::string end_mark(std::string_view commands) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const char each : commands) hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211U;
+  std::string mark;
+  put_command(mark, {"PING", std::to_string(hash)});
+  return mark;
+}
+
 /// Commands that wait at the same time are written, and synced, together.
 class append_only_file {
  public:
@@ -21,9 +36,8 @@ class append_only_file {
         path_(std::move(path)),
         file_(std::move(file)),
         is_synced_(is_synced),
-        added_(file_.size()),
-        written_(added_),
-        size_when_compact_(added_) {}
+        end_(file_.size()),
+        size_when_compact_(end_) {}
 
   void add(std::string_view commands) {
     waiting_ += commands;
@@ -35,7 +49,11 @@ class append_only_file {
     const std::uint64_t end = added_;
     const auto lock = co_await mutex_.scoped_lock_async();
     while (written_ < end) {
-      if (batch_.empty()) batch_.swap(waiting_);
+      if (batch_.empty()) {
+        batch_.swap(waiting_);
+        commands_in_batch_ = batch_.size();
+        batch_ += end_mark(batch_);
+      }
       co_await coracle::shielded(write_batch());
     }
   }
@@ -43,7 +61,7 @@ class append_only_file {
   /// Returns true if most of the file may be about what no longer exists.
   [[nodiscard]] bool is_worth_compacting() const noexcept {
     constexpr std::uint64_t least = 1 << 20;
-    return written_ - begin_ > least && written_ - begin_ > 2 * size_when_compact_;
+    return end_ > least && end_ > 2 * size_when_compact_;
   }
   /// Replaces the file by one with the commands that create what `data` holds. Requires: `data` has executed
   /// all commands that were added, and no others. A kill at any moment leaves the old file or the new one.
@@ -56,7 +74,8 @@ class append_only_file {
  private:
   coracle::task<> replace_by(const database& data) {
     namespace fs = coracle::filesystem;
-    const std::string text = data.as_commands();
+    std::string text = data.as_commands();
+    text += end_mark(text);
     const std::size_t covered = waiting_.size();
     const std::uint64_t end = added_;
     std::filesystem::path fresh = path_;
@@ -73,13 +92,13 @@ class append_only_file {
     waiting_.erase(0, covered);
     batch_.clear();
     written_ = end;
-    begin_ = end - text.size();
-    size_when_compact_ = text.size();
+    end_ = size_when_compact_ = text.size();
   }
   coracle::task<> write_batch() {
-    co_await file_.write_all(written_ - begin_, batch_.data(), batch_.size());
+    co_await file_.write_all(end_, batch_.data(), batch_.size());
     if (is_synced_) co_await file_.sync();
-    written_ += batch_.size();
+    end_ += batch_.size();
+    written_ += commands_in_batch_;
     batch_.clear();
   }
 
@@ -89,23 +108,46 @@ class append_only_file {
   const bool is_synced_;
   coracle::async_mutex mutex_;
   std::string waiting_, batch_;
-  // Positions in all that was ever added. The file begins at begin_.
-  std::uint64_t added_, written_, begin_ = 0;
+  std::size_t commands_in_batch_ = 0;      // bytes, without the mark
+  std::uint64_t added_ = 0, written_ = 0;  // bytes of commands, in all
+  std::uint64_t end_;                      // of the file
   std::uint64_t size_when_compact_;
 };
 
-/// Executes the commands in the file. If a server was killed, the file may end in the middle of a command,
-/// which was never answered: it is cut off.
-inline coracle::task<> replay(coracle::io_service& io, std::filesystem::path path, database& into) {
-  if (!co_await coracle::filesystem::exists(io, path)) co_return;
-  const std::string text = co_await coracle::filesystem::read_file(io, path);
+/// Executes the commands of all complete writes. Returns the size of these.
+inline std::size_t execute_complete(std::string_view text, database& into) {
   command_reader commands{text};
+  std::vector<command> batch;
   command words;
+  std::size_t begin = 0, before = 0;
   std::string ignored;
-  while (commands.next(words)) {
-    if (!words.empty()) into.execute(words, 0, ignored, ignored);
-    ignored.clear();
+  try {
+    for (; commands.next(words); before = commands.taken()) {
+      if (words.empty()) continue;
+      if (words.front() != "PING") {
+        batch.push_back(words);
+        continue;
+      }
+      if (text.substr(before, commands.taken() - before) != end_mark(text.substr(begin, before - begin)))
+        break;
+      for (const command& each : batch) into.execute(each, 0, ignored, ignored);
+      ignored.clear();
+      batch.clear();
+      begin = commands.taken();
+    }
+  } catch (const protocol_error&) {  // of a write that is not complete
   }
-  if (commands.taken() != text.size()) co_await coracle::filesystem::resize_file(io, path, commands.taken());
+  return begin;
+}
+
+/// Executes the commands in the file. Returns how many bytes at its end were of a write that is not
+/// complete, because the server was killed or the power failed: nobody was answered, and they are cut off.
+inline coracle::task<std::size_t> replay(coracle::io_service& io, std::filesystem::path path,
+                                         database& into) {
+  if (!co_await coracle::filesystem::exists(io, path)) co_return std::size_t{0};
+  const std::string text = co_await coracle::filesystem::read_file(io, path);
+  const std::size_t complete = execute_complete(text, into);
+  if (complete != text.size()) co_await coracle::filesystem::resize_file(io, path, complete);
+  co_return text.size() - complete;
 }
 }  // namespace redis

@@ -1,6 +1,6 @@
-// tests/probes/system_errors.cpp -- every operation, with every error that the manual page of its system call lists,
-// on both engines: it ends with this error, nothing is lost or left open, and the next attempt succeeds. Then every
-// transfer, a byte at a time.
+// tests/probes/system_errors.cpp -- every operation, with every error that the manual page of its system
+// call lists, on both engines: it ends with this error, nothing is lost or left open, and the next attempt
+// succeeds. Then every transfer, a byte at a time.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/task.hpp>
@@ -119,8 +119,9 @@ struct operation {
   std::vector<int> survived = {EINTR};  ///< errors after which the operation goes on, and succeeds
 };
 
-// Those of the manual pages that say something about the call, rather than about its arguments, which coracle
-// passes; a kernel may return those too, so EBADF, EFAULT, EINVAL and ENOTSOCK are among them. EAGAIN means to wait.
+// Those of the manual pages that say something about the call, rather than about its arguments, which
+// coracle passes; a kernel may return those too, so EBADF, EFAULT, EINVAL and ENOTSOCK are among them.
+// EAGAIN means to wait.
 const std::vector<int> of_receiving{EBADF,  ECONNREFUSED, ECONNRESET, EFAULT,    EINVAL,
                                     ENOMEM, ENOTCONN,     ENOTSOCK,   ETIMEDOUT, EIO};
 const std::vector<int> of_sending{EACCES,  EALREADY, EBADF, ECONNRESET, EDESTADDRREQ, EFAULT,
@@ -535,7 +536,8 @@ std::vector<operation> other_operations() {
 
 // ---- running them --------------------------------------------------------------------------------------
 
-/// Alone, an operation makes its system call itself; beside a coroutine that is ready to run, an io_uring gets it.
+/// Alone, an operation makes its system call itself; beside a coroutine that is ready to run, an io_uring
+/// gets it.
 enum class company : bool { alone, beside_another };
 
 task<> pass(io_service& io, company with) {

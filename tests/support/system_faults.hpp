@@ -1,5 +1,6 @@
-// tests/support/system_faults.hpp -- makes system calls of this program fail, or move few bytes at a time, whether
-// the program makes them or an io_uring does. It replaces functions of the C library: include it in one file.
+// tests/support/system_faults.hpp -- makes system calls of this program fail, or move few bytes at a time,
+// whether the program makes them or an io_uring does. It replaces functions of the C library: include it in
+// one file.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <dlfcn.h>
@@ -212,8 +213,8 @@ CORACLE_MOVING(copy_file_range,
                (int from, off64_t* from_at, int to, off64_t* to_at, size_t size, unsigned flags), size,
                (from, from_at, to, to_at, size, flags))
 
-// Not limited: a recv(2) of a stream is short only if it has emptied the socket, which coracle relies on with epoll.
-// What it receives is short because each send is.
+// Not limited: a recv(2) of a stream is short only if it has emptied the socket, which coracle relies on
+// with epoll. What it receives is short because each send is.
 CORACLE_FAILING(ssize_t, recv, , (int fd, void* to, size_t size, int flags), (fd, to, size, flags))
 CORACLE_FAILING(ssize_t, recvfrom, ,
                 (int fd, void* to, size_t size, int flags, sockaddr* from, socklen_t* length),

@@ -56,6 +56,9 @@ void host::crash() {
   sim().note("host: a loss of power");
   disk_.crash();
   for (const auto& [fd, each] : open_) each->lose_power();
+  // What is in progress on paths fails, too.
+  current_directory_->lose_power();
+  current_directory_ = std::make_shared<simulated::open_directory>(*this, disk_, disk_.names.root());
 }
 
 bool host::is_taken(const socket& by_others_than, const net::ip_endpoint& address) const noexcept {

@@ -95,7 +95,7 @@ class host final : public io_system {
   std::shared_ptr<network> network_;
   const net::ip_address address_;
   disk& disk_;
-  const std::shared_ptr<simulated::open_directory> current_directory_;
+  std::shared_ptr<simulated::open_directory> current_directory_;
   std::map<int, std::shared_ptr<descriptor>> open_;
   std::size_t most_descriptors_ = 1024;
   std::vector<socket*> bound_;
