@@ -84,6 +84,7 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
       if constexpr (count > 2) next_ = which + 1;
       if (place == fork_queue::nowhere) {
         this_thread().forks->push(rest_);
+        this_thread().forks->note_start();
       } else {
         this_thread().forks->push_again(place);
       }
