@@ -261,7 +261,7 @@ TEST_CASE("fork_join: several errors are thrown as an error_group") {
         } catch (const coracle::error_group& group) {
           co_return group.errors().size();
         }
-        co_return 0;
+        co_return std::size_t{0};
       },
       [](auto run) { CHECK(run() == 2); });
 }
