@@ -49,6 +49,11 @@ std::string without_unit(std::string text) {
   for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.erase(at, name.size());
   return text;
 }
+/// Returns the table with one space between its columns.
+std::string without_padding(std::string text) {
+  for (std::size_t at; (at = text.find("  ")) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
 std::vector<trace_slice> slices_of(const std::string& json) {
   std::vector<trace_slice> found;
   for (std::size_t at = 0; at < json.size();) {
@@ -123,7 +128,7 @@ TEST_CASE("trace: the turns of a run_loop, and what each task waited for") {
   run_all(loop, traced_parent());
   const recorded_trace trace = stop_trace();
   const std::string json = trace.to_json();
-  const std::string text = without_unit(trace.to_text());
+  const std::string text = without_padding(without_unit(trace.to_text()));
   CAPTURE(json);
   CAPTURE(text);
   const std::vector<trace_slice> slices = slices_of(json);
@@ -140,8 +145,8 @@ TEST_CASE("trace: the turns of a run_loop, and what each task waited for") {
   CHECK(count_slices(slices, 2, "waits to lock async_mutex", "traced_child") == 1);
   CHECK(count_slices(slices, 2, "waits for its children", "start_on") != 0);
   CHECK(text.find("6 turns") != std::string::npos);
-  CHECK(text.find("\nstart_on                       1 ") != std::string::npos);
-  CHECK(text.find("\ntraced_child                   2 ") != std::string::npos);
+  CHECK(text.find("\nstart_on 1 ") != std::string::npos);
+  CHECK(text.find("\ntraced_child 2 ") != std::string::npos);
 }
 
 TEST_CASE("trace: without start_trace() it is empty, and stopping twice does nothing") {
@@ -191,9 +196,9 @@ TEST_CASE("trace: a task that ends does not become one with the next at its addr
   run_loop loop;
   REQUIRE(start_trace());
   for (int i = 0; i != 5; ++i) run_all(loop, traced_parent());
-  const std::string text = without_unit(stop_trace().to_text());
+  const std::string text = without_padding(without_unit(stop_trace().to_text()));
   CAPTURE(text);
-  CHECK(text.find("\nstart_on                       5 ") != std::string::npos);
+  CHECK(text.find("\nstart_on 5 ") != std::string::npos);
 }
 
 TEST_CASE("trace: an operation of an io_service is a wait for I/O") {
