@@ -11,8 +11,8 @@ constexpr std::uintptr_t most_in_frame = 64 << 10;
 constexpr std::uintptr_t most_in_awaiter = 512;
 constexpr std::size_t block = 4096;
 
-/// Words that were copied. They are erased: what is left of a frame's copy on the stack of a thread looks like a
-/// frame to the next search.
+/// Words that were copied. They are erased: what is left of a frame's copy on the stack of a thread looks
+/// like a frame to the next search.
 template <std::size_t Count>
 struct copied_words {
   std::uintptr_t words[Count];

@@ -29,8 +29,8 @@ std::uintptr_t word_of(const void* frame, std::size_t index) noexcept {
 CORACLE_READS_NEAR_OBJECTS() std::uintptr_t word_near(const void* item, std::ptrdiff_t offset) noexcept {
   return *reinterpret_cast<const std::uintptr_t*>(static_cast<const char*>(item) + offset);
 }
-/// Returns what a system call says that compares the lower half of the word at `address` with that of `value`:
-/// 0 or more if they are equal. It neither wakes nor moves anything, and no address makes it fault.
+/// Returns what a system call says that compares the lower half of the word at `address` with that of
+/// `value`: 0 or more if they are equal. It neither wakes nor moves anything, and no address makes it fault.
 long compare_without_fault(std::uintptr_t address, std::uintptr_t value) noexcept {
   std::uint32_t nobody = 0;
   return ::syscall(SYS_futex, address, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, &nobody,
@@ -53,7 +53,7 @@ std::uintptr_t wait_of(const resumption& item) noexcept {
 class known_functions {
  public:
   /// Returns true if the frames of this resume function keep their parent where a task does. `frame` is one
-  /// that stays suspended meanwhile. Coroutines of other types may do so, too, and not in each of their frames.
+  /// that stays suspended meanwhile. Coroutines of other types may do so, too, and not in all their frames.
   [[nodiscard]] bool is_like_task(std::uintptr_t function, const void* frame) noexcept {
     entry& known = at(function);
     // A frame without a parent tells nothing: it is looked at a few times.
@@ -106,16 +106,15 @@ const void* frame_of(const resumption& item) noexcept {
     return frame;
   return reinterpret_cast<const void*>(word_near(&item, coroutine_in_contender));
 }
-/// Follows a word that may be no address, for one turn. What is near one another, as frames often are, costs one
-/// system call.
+/// Follows words that may be no addresses, for one turn. Frames near one another cost one system call.
 class doubtful_words {
  public:
   explicit doubtful_words(const void* frame) noexcept {
     std::fill(std::begin(pages_), std::end(pages_), address_of(frame) / page);
   }
 
-  /// Returns true if `body`, whose function is like that of a task, has a frame where a task has its parent. That
-  /// of a coroutine of another type may have any word there.
+  /// Returns true if `body`, whose function is like that of a task, has a frame where a task has its parent.
+  /// That of a coroutine of another type may have any word there.
   [[nodiscard]] bool lead_to_frame(const task_frame& body, known_functions& known) noexcept {
     constexpr std::size_t head_of_frame = sizeof(task_frame) / sizeof(void*);
     const void* above = body.parent.pointer();
@@ -145,8 +144,9 @@ class doubtful_words {
   std::size_t next_ = 0;
 };
 /// Follows the awaits from a coroutine that is suspended and belongs to this thread, so that all coroutines
-/// above it stay suspended. Only the second word of tasks is read, by the rules of core/detail/stopped_tasks.hpp.
-/// What is above a combinator is a task for certain, and so is what is above that.
+/// above it stay suspended. Only the second word of tasks is read, by the rules of
+/// core/detail/stopped_tasks.hpp. What is above a combinator is a task for certain, and so is what is above
+/// that.
 void follow_awaits(known_functions& known, turn_event& event, await_chain& chain) noexcept {
   const void* frame = reinterpret_cast<const void*>(event.frame);
   const bool runs_coroutine = is_coroutine(frame);
