@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "awaits.hpp"
 
+#include <string.h>
+
 namespace coracle::detail {
 namespace {
 constexpr std::uintptr_t tags = 7;   // in the low bits of a parent word: core/detail/task_state.hpp
@@ -8,10 +10,19 @@ constexpr std::uintptr_t folds = 4;  // the word is the address of an awaiter in
 constexpr std::uintptr_t most_in_frame = 64 << 10;
 constexpr std::uintptr_t most_in_awaiter = 512;
 constexpr std::size_t block = 4096;
+
+/// Words that were copied. They are erased: what is left of a frame's copy on the stack of a thread looks
+/// like a frame to the next search.
+template <std::size_t Count>
+struct copied_words {
+  std::uintptr_t words[Count];
+  ~copied_words() { ::explicit_bzero(words, sizeof words); }
+};
 }  // namespace
 
 std::uintptr_t await_reader::resume_function(std::uintptr_t frame) noexcept {
-  std::uintptr_t words[2];
+  copied_words<2> copied;
+  auto& words = copied.words;
   if (frame % sizeof(void*) != 0 || memory_.read(frame, words, sizeof words) != sizeof words) return 0;
   const bool is_frame = names_.role_at(words[0]) == role::resume && names_.role_at(words[1]) == role::destroy;
   return is_frame ? words[0] : 0;
@@ -20,7 +31,8 @@ std::uintptr_t await_reader::resume_function(std::uintptr_t frame) noexcept {
 /// Returns true if a word in this range is the address of the frame.
 bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uintptr_t frame,
                              bool ends_at_frame) noexcept {
-  std::uintptr_t words[block / sizeof(std::uintptr_t)];
+  copied_words<block / sizeof(std::uintptr_t)> copied;
+  auto& words = copied.words;
   for (const std::uintptr_t end = from + size; from < end;) {
     const std::size_t up_to_page = block - from % block;  // the next page may not exist
     const std::size_t wanted = end - from < up_to_page ? end - from : up_to_page;
@@ -39,7 +51,8 @@ bool await_reader::refers_to(std::uintptr_t from, std::uintptr_t size, std::uint
 /// Returns the frame that an awaiter is part of, or 0 if none is near. An awaiter holds the address of its
 /// coroutine: of the frames that begin before it, what is left of an older one may be the nearest.
 std::uintptr_t await_reader::frame_around(std::uintptr_t awaiter) noexcept {
-  std::uintptr_t words[block / sizeof(std::uintptr_t)];
+  copied_words<block / sizeof(std::uintptr_t)> copied;
+  auto& words = copied.words;
   awaiter &= ~(sizeof(void*) - 1);
   const std::uintptr_t lowest = awaiter > most_in_frame ? awaiter - most_in_frame : 0;
   std::uintptr_t nearest = 0;
@@ -82,7 +95,8 @@ bool await_reader::follow(std::uintptr_t frame, std::uintptr_t word, continuatio
 
 await_reader::link await_reader::first_link(std::uintptr_t frame, std::size_t from) noexcept {
   constexpr std::size_t at_once = 16;
-  std::uintptr_t words[at_once];
+  copied_words<at_once> copied;
+  auto& words = copied.words;
   for (std::size_t at = from; at < most_words; at += at_once) {
     const std::size_t got = memory_.read(frame + promise_in_frame + at * sizeof(void*), words, sizeof words);
     for (std::size_t i = 0; i != got / sizeof(void*); ++i) {

@@ -127,8 +127,16 @@ std::size_t trace_analysis::task_at(std::uintptr_t frame, std::uintptr_t functio
 }
 
 void trace_analysis::add(task& to, doing what, std::int64_t end, std::string why) {
-  if (end > to.last) to.spans.push_back({what, to.last, end, std::move(why)});
-  to.last = std::max(to.last, end);
+  if (end <= to.last) return;
+  // A wait for several children is noted at the end of each.
+  const bool goes_on = what == doing::waits && !to.spans.empty() && to.spans.back().what == what &&
+                       to.spans.back().why == why && to.spans.back().end == to.last;
+  if (goes_on) {
+    to.spans.back().end = end;
+  } else {
+    to.spans.push_back({what, to.last, end, std::move(why)});
+  }
+  to.last = end;
 }
 
 /// Returns true if the coroutine above the combinator is suspended until its children have ended.

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <coracle/base/atomic.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 
 #include "awaits.hpp"
@@ -27,12 +29,16 @@ std::uintptr_t word_of(const void* frame, std::size_t index) noexcept {
 CORACLE_READS_NEAR_OBJECTS() std::uintptr_t word_near(const void* item, std::ptrdiff_t offset) noexcept {
   return *reinterpret_cast<const std::uintptr_t*>(static_cast<const char*>(item) + offset);
 }
-/// Returns true if the word at `address` is `value`, as far as its lower half tells. False if there is no
-/// memory: what is compared may have been freed. One system call, which neither wakes nor moves anything.
-bool is_still(std::uintptr_t address, std::uintptr_t value) noexcept {
+/// Returns what a system call says that compares the lower half of the word at `address` with that of
+/// `value`: 0 or more if they are equal. It neither wakes nor moves anything, and no address makes it fault.
+long compare_without_fault(std::uintptr_t address, std::uintptr_t value) noexcept {
   std::uint32_t nobody = 0;
   return ::syscall(SYS_futex, address, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, &nobody,
-                   static_cast<std::uint32_t>(value)) >= 0;
+                   static_cast<std::uint32_t>(value));
+}
+/// False also if there is no memory: what is compared may have been freed.
+bool is_still(std::uintptr_t address, std::uintptr_t value) noexcept {
+  return compare_without_fault(address, value) >= 0;
 }
 /// Returns the word in which a queued_waiter whose entry is `item` has the address of a function:
 /// coroutine_search.cpp.
@@ -43,30 +49,47 @@ std::uintptr_t wait_of(const resumption& item) noexcept {
   return begin / page == (end - 1) / page ? word_near(&item, in_waiter) : 0;
 }
 
-/// Which resume functions belong to tasks, as far as this thread has found out.
+/// What this thread has found out about the functions with which frames begin.
 class known_functions {
  public:
-  /// `frame` is suspended, and this thread is about to resume it.
-  [[nodiscard]] bool is_task(std::uintptr_t function, const void* frame) noexcept {
-    entry& known = entries_[(function >> 4) % (sizeof entries_ / sizeof *entries_)];
-    if (known.function != function) known = {function, 0, false};
+  /// Returns true if the frames of this resume function keep their parent where a task does. `frame` is one
+  /// that stays suspended meanwhile. Coroutines of other types may do so, too, and not in all their frames.
+  [[nodiscard]] bool is_like_task(std::uintptr_t function, const void* frame) noexcept {
+    entry& known = at(function);
     // A frame without a parent tells nothing: it is looked at a few times.
     constexpr unsigned most_looks = 8;
-    if (!known.is_task && known.looks != most_looks) {
+    if (!known.is_like_task && known.looks != most_looks) {
       ++known.looks;
-      known.is_task = own_symbols::with([frame](symbols& names) noexcept {
+      known.is_like_task = own_symbols::with([frame](symbols& names) noexcept {
         return await_reader(process_memory(::getpid()), names).is_like_task(address_of(frame));
       });
     }
-    return known.is_task;
+    return known.is_like_task;
+  }
+  /// Returns true if a frame may begin with this word.
+  [[nodiscard]] bool begins_frame(std::uintptr_t function) noexcept {
+    entry& known = at(function);
+    if (known.begins_frame == answer::unknown) {
+      const role is =
+          own_symbols::with([function](symbols& names) noexcept { return names.role_at(function); });
+      known.begins_frame = is == role::resume || is == role::callback ? answer::yes : answer::no;
+    }
+    return known.begins_frame == answer::yes;
   }
 
  private:
+  enum class answer : std::uint8_t { unknown, yes, no };
   struct entry {
     std::uintptr_t function = 0;
     unsigned looks = 0;
-    bool is_task = false;
+    bool is_like_task = false;
+    answer begins_frame = answer::unknown;
   };
+  [[nodiscard]] entry& at(std::uintptr_t function) noexcept {
+    entry& known = entries_[(function >> 4) % (sizeof entries_ / sizeof *entries_)];
+    if (known.function != function) known = {.function = function};
+    return known;
+  }
   entry entries_[256];
 };
 
@@ -83,20 +106,61 @@ const void* frame_of(const resumption& item) noexcept {
     return frame;
   return reinterpret_cast<const void*>(word_near(&item, coroutine_in_contender));
 }
+/// Follows words that may be no addresses, for one turn. Frames near one another cost one system call.
+class doubtful_words {
+ public:
+  explicit doubtful_words(const void* frame) noexcept {
+    std::fill(std::begin(pages_), std::end(pages_), address_of(frame) / page);
+  }
+
+  /// Returns true if `body`, whose function is like that of a task, has a frame where a task has its parent.
+  /// That of a coroutine of another type may have any word there.
+  [[nodiscard]] bool lead_to_frame(const task_frame& body, known_functions& known) noexcept {
+    constexpr std::size_t head_of_frame = sizeof(task_frame) / sizeof(void*);
+    const void* above = body.parent.pointer();
+    if (body.parent.has(task_mark::folds)) {  // the frame is in the word after that of the awaiter
+      if (!are_readable(above, 2)) return false;
+      above = reinterpret_cast<const void*>(word_near(above, sizeof(void*)));
+    }
+    return are_readable(above, head_of_frame) && known.begins_frame(word_near(above, 0));
+  }
+
+ private:
+  static constexpr std::uintptr_t page = 4096;
+
+  /// For fewer words than a page has.
+  [[nodiscard]] bool are_readable(const void* words, std::size_t count) noexcept {
+    const std::uintptr_t begin = address_of(words), last = begin + (count - 1) * sizeof(void*);
+    return begin % sizeof(void*) == 0 && is_page(begin) && is_page(last);
+  }
+  [[nodiscard]] bool is_page(std::uintptr_t address) noexcept {
+    if (std::find(std::begin(pages_), std::end(pages_), address / page) != std::end(pages_)) return true;
+    if (compare_without_fault(address, 0) < 0 && errno != EAGAIN) return false;
+    pages_[next_++ % std::size(pages_)] = address / page;
+    return true;
+  }
+
+  std::uintptr_t pages_[8];  // with memory
+  std::size_t next_ = 0;
+};
 /// Follows the awaits from a coroutine that is suspended and belongs to this thread, so that all coroutines
-/// above it stay suspended. Only the second word of tasks is read, by the rules of core/detail/stopped_tasks.hpp.
+/// above it stay suspended. Only the second word of tasks is read, by the rules of
+/// core/detail/stopped_tasks.hpp. What is above a combinator is a task for certain, and so is what is above
+/// that.
 void follow_awaits(known_functions& known, turn_event& event, await_chain& chain) noexcept {
   const void* frame = reinterpret_cast<const void*>(event.frame);
-  const bool is_task = is_coroutine(frame) && known.is_task(event.function, frame);
-  event.task = is_coroutine(frame) ? event.frame : 0;
-  event.task_function = event.task == 0 ? 0 : event.function;
+  const bool runs_coroutine = is_coroutine(frame);
+  event.task = runs_coroutine ? event.frame : 0;
+  event.task_function = runs_coroutine ? event.function : 0;
   chain.size = 0;
   unsigned combinators = 0;
+  doubtful_words below_combinators(frame);
   for (std::size_t level = 0; level != most_levels; ++level) {
     if (chain.size != await_chain::most) chain.functions[chain.size++] = word_of(frame, 0);
-    if (!is_task) return;
+    if (!runs_coroutine || (combinators == 0 && !known.is_like_task(word_of(frame, 0), frame))) return;
     const auto& body = *static_cast<const task_frame*>(frame);
     if (!body.parent.pointer()) return;  // plain code has let go of it
+    if (combinators == 0 && !below_combinators.lead_to_frame(body, known)) return;
     const task_above above(body);
     awaiting_frame next{nullptr, awaiting_frame::kind::other};
     if (!above.is_told()) {

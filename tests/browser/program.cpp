@@ -1,4 +1,4 @@
-// tests/browser/program.cpp -- a program to look at: a deadlock, 10,000 coroutines, and schedulers of each kind.
+// tests/browser/program.cpp -- a program to look at: a deadlock, 10,000 coroutines, schedulers of each kind, long turns.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/channels/channel.hpp>
@@ -39,6 +39,16 @@ task<> take_orders() {
   const auto order = co_await orders.recv();
   static_cast<void>(order);
 }
+/// Keeps its thread for 50 ms, again and again.
+task<> compute_totals(coracle::static_thread_pool& pool) {
+  co_await pool.schedule();
+  for (;;) {
+    const auto end = std::chrono::steady_clock::now() + 50ms;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    co_await coracle::sleep_for(200ms);
+  }
+}
 task<> close_in_an_hour() { co_await coracle::sleep_for(1h); }
 
 task<> serve(coracle::io_service& io) {
@@ -49,11 +59,11 @@ task<> serve(coracle::io_service& io) {
   co_await listener.accept(accepted);
 }
 
-task<> run(coracle::io_service& io) {
+task<> run(coracle::io_service& io, coracle::static_thread_pool& pool) {
   coracle::async_scope customers;
   for (int i = 0; i != 10'000; ++i) customers.spawn(customer());
-  co_await coracle::when_all(serve(io), take_orders(), close_in_an_hour(), debit(savings, checking),
-                             credit(checking, savings));
+  co_await coracle::when_all(serve(io), take_orders(), close_in_an_hour(), compute_totals(pool),
+                             debit(savings, checking), credit(checking, savings));
   co_await customers.join();
 }
 }  // namespace
@@ -63,7 +73,7 @@ int main() {
   const coracle::inspector here;
   std::puts(here.url().c_str());
   std::fflush(stdout);
-  const coracle::static_thread_pool pool{2};
+  coracle::static_thread_pool pool{2};
   coracle::io_service io;
-  io.run(run(io));
+  io.run(run(io, pool));
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -11,6 +14,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/strand.hpp>
+#include <coracle/inspect/live_coroutines.hpp>
 #include <coracle/inspect/long_turns.hpp>
 #include <coracle/inspect/trace.hpp>
 #include <coracle/io/io_service.hpp>
@@ -18,11 +22,13 @@
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/testing/poll.hpp>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace coracle;
@@ -149,6 +155,55 @@ TEST_CASE("trace: the turns of a run_loop, and what each task waited for") {
   CHECK(text.find("\ntraced_child 2 ") != std::string::npos);
 }
 
+namespace {
+/// Returns once the clock has gone on.
+task<> run_for_a_moment() {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds(2)) {
+  }
+  co_return;
+}
+}  // namespace
+
+TEST_CASE("trace: a task is queued while another one has the thread, and runs when its own turn begins") {
+  run_loop loop;
+  REQUIRE(start_trace());
+  auto first = testing::poll(start_on(loop, run_for_a_moment()));
+  auto second = testing::poll(start_on(loop, run_for_a_moment()));
+  first.run();
+  second.run();
+  while (loop.run_one()) {
+  }
+  REQUIRE(first.run());
+  REQUIRE(second.run());
+  const recorded_trace trace = stop_trace();
+  const std::string json = trace.to_json();
+  CAPTURE(json);
+  std::vector<trace_slice> turns, runs, queued;
+  for (const trace_slice& each : slices_of(json)) {
+    if (each.process == 1) {
+      turns.push_back(each);
+    } else {
+      (each.name == "queued" ? queued : runs).push_back(each);
+    }
+  }
+  REQUIRE(turns.size() == 2);
+  REQUIRE(runs.size() == 2);
+  REQUIRE(queued.size() == 2);
+  constexpr double rounding = 0.002;
+  const auto same = [](double a, double b) { return std::abs(a - b) < rounding; };
+  for (const trace_slice& turn : turns) {
+    CHECK(std::any_of(runs.begin(), runs.end(), [&](const trace_slice& each) {
+      return same(each.begin, turn.begin) && same(each.end, turn.end);
+    }));
+    CHECK(std::any_of(queued.begin(), queued.end(),
+                      [&](const trace_slice& each) { return same(each.end, turn.begin); }));
+  }
+  CHECK(std::any_of(queued.begin(), queued.end(), [&](const trace_slice& each) {
+    return each.begin <= turns[0].begin && each.end >= turns[0].end;  // the turns are in the order of time
+  }));
+}
+
 TEST_CASE("trace: without start_trace() it is empty, and stopping twice does nothing") {
   CHECK(stop_trace().turns() == 0);
   CHECK(slices_of(stop_trace().to_json()).empty());
@@ -225,6 +280,90 @@ TEST_CASE("trace: an operation of an io_service is a wait for I/O") {
 }
 
 namespace {
+/// A coroutine of another library, which has its continuation where a task has its parent.
+struct foreign_work {
+  struct promise_type {
+    std::uintptr_t result = 0;
+    std::uintptr_t continued;  // a coroutine, or anything
+
+    explicit promise_type(std::uintptr_t word, auto&...) noexcept : continued(word) {}
+    foreign_work get_return_object() noexcept { return foreign_work(handle_of(*this)); }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    struct continues {
+      bool await_ready() noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> self) noexcept {
+        if (!self.promise().result) return std::noop_coroutine();
+        return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(self.promise().continued));
+      }
+      void await_resume() noexcept {}
+    };
+    continues final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::abort(); }
+  };
+  static std::coroutine_handle<promise_type> handle_of(promise_type& its) noexcept {
+    return std::coroutine_handle<promise_type>::from_promise(its);
+  }
+  explicit foreign_work(std::coroutine_handle<promise_type> made) noexcept : handle(made) {}
+  foreign_work(foreign_work&& other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  ~foreign_work() {
+    if (handle) handle.destroy();
+  }
+  bool await_ready() const noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) const noexcept {
+    handle.promise().result = 1;
+    handle.promise().continued = reinterpret_cast<std::uintptr_t>(parent.address());
+    return handle;
+  }
+  void await_resume() const noexcept {}
+
+  std::coroutine_handle<promise_type> handle;
+};
+foreign_work foreign_child(std::uintptr_t, run_loop& loop) { co_await loop.schedule(); }
+foreign_work foreign_root(std::uintptr_t, run_loop& loop) {
+  co_await foreign_child(0, loop);
+  co_await loop.schedule();
+}
+}  // namespace
+
+TEST_CASE("trace: coroutines of other types are not followed into whatever they have in place of a parent") {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const no_access = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(no_access != MAP_FAILED);
+  alignas(16) std::uintptr_t no_frame[4] = {1, 2, 3, 4};
+  const std::uintptr_t words[] = {0,
+                                  16,
+                                  std::uintptr_t{0x6400000030},
+                                  std::uintptr_t{1} << 62,
+                                  ~std::uintptr_t{7},
+                                  reinterpret_cast<std::uintptr_t>(no_access),
+                                  reinterpret_cast<std::uintptr_t>(no_access) | 4,
+                                  reinterpret_cast<std::uintptr_t>(no_frame),
+                                  reinterpret_cast<std::uintptr_t>(no_frame) | 4};
+  run_loop loop;
+  REQUIRE(start_trace());
+  for (const std::uintptr_t word : words) {
+    const foreign_work root = foreign_root(word, loop);  // its child looks like a task
+    root.handle.resume();
+    while (loop.run_one()) {
+    }
+    CHECK(root.handle.done());
+    const foreign_work child = foreign_child(word, loop);  // so this one is taken for one
+    child.handle.resume();
+    while (loop.run_one()) {
+    }
+    CHECK(child.handle.done());
+  }
+  const recorded_trace trace = stop_trace();
+  CHECK(trace.turns() == 3 * std::size(words));
+  const std::string text = without_unit(trace.to_text());
+  CAPTURE(text);
+  CHECK(text.find("\nforeign_root ") != std::string::npos);
+  CHECK(text.find("\nforeign_child ") != std::string::npos);
+  ::munmap(no_access, page);
+}
+
+namespace {
 struct seen_turns {
   std::atomic<int> reports{0};
   long_turn first;
@@ -259,6 +398,42 @@ TEST_CASE("long_turn_watch: a turn that does not end is reported once, with the 
   static_cast<void>(start_trace());
   run_all(loop, traced_parent());
   CHECK(stop_trace().turns() == 6);  // the watch has left nothing behind
+}
+
+namespace {
+task<> searched_child(static_thread_pool& on, async_manual_reset_event& reached,
+                      async_manual_reset_event& wanted) {
+  co_await on.schedule();
+  co_await this_task::yield();
+  reached.set();
+  co_await wanted;
+}
+task<> searched_parent(static_thread_pool& on, async_manual_reset_event& reached,
+                       async_manual_reset_event& wanted) {
+  co_await searched_child(on, reached, wanted);
+}
+std::size_t count_text(const std::string& in, const std::string& text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = in.find(text, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+}  // namespace
+
+TEST_CASE("trace: a search for coroutines does not find what the recorder has read on other threads" *
+          doctest::skip(CORACLE_ADDRESS_SANITIZER() || CORACLE_HAS_FEATURE(thread_sanitizer))) {
+  static_thread_pool pool(1);
+  async_manual_reset_event recorded, looked;
+  REQUIRE(start_trace());
+  std::thread waits([&] { sync_wait(searched_parent(pool, recorded, looked)); });
+  sync_wait(recorded);
+  const recorded_trace trace = stop_trace();
+  const std::string found = live_coroutines();
+  looked.set();
+  waits.join();
+  CAPTURE(found);
+  CHECK(trace.turns() != 0);
+  CHECK(count_text(found, "searched_parent  (") == 1);
+  CHECK(count_text(found, "searched_child  (") == 1);
 }
 
 TEST_CASE("trace: started and stopped while the threads of a pool run") {

@@ -24,7 +24,7 @@ struct trace_data;
 /// Threads     any.
 /// Exceptions  none. A thread that gets no memory records nothing, which the trace says.
 /// Cost        while no trace is recorded, two instructions for each turn and each post; otherwise two
-///             readings of the clock and a system call for each turn (docs/debugging.md has figures).
+///             readings of the clock and a few system calls for each turn (docs/debugging.md has figures).
 bool start_trace(std::size_t events_per_thread = std::size_t{1} << 16) noexcept;
 
 /// What was recorded. Functions have the names that the symbol table gives; those of a stripped program have
