@@ -28,7 +28,7 @@ class io_loop::running {
   running& operator=(const running&) = delete;
   ~running() {
     loop.backend_->flush();
-    if (keeps || link_) leave();
+    if (keeps || is_listed_) leave();
     on_this_thread() = outer_;
   }
 
@@ -46,7 +46,8 @@ class io_loop::running {
 
   /// Requires: the caller holds the loop's lock.
   void enter() noexcept {
-    if (link_ || (outer_ && &outer_->loop == &loop)) return;
+    if (is_listed_ || (outer_ && &outer_->loop == &loop)) return;
+    is_listed_ = true;
     next_ = loop.first_running_;
     link_ = &loop.first_running_;
     if (next_) next_->link_ = &next_;
@@ -59,7 +60,7 @@ class io_loop::running {
   void leave() noexcept {
     const small_mutex_lock lock{loop.mutex_};
     if (keeps) loop.share(*this);
-    if (!link_) return;
+    if (!is_listed_) return;
     *link_ = next_;
     if (next_) next_->link_ = link_;
   }
@@ -68,7 +69,8 @@ class io_loop::running {
   const executor_scope scope_;
   const thread_handle thread_ = this_thread_handle();
   running* next_ = nullptr;   // belongs to the loop's lock, as link_
-  running** link_ = nullptr;  // null until enter()
+  running** link_ = nullptr;
+  bool is_listed_ = false;  // this thread's alone
 };
 io_loop::running*& io_loop::on_this_thread() noexcept {
   thread_local running* innermost = nullptr;
