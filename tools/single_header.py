@@ -20,6 +20,7 @@ class Writer:
 
     def add(self, path):
         """Appends a file, with each first include of a coracle header replaced by that header's text."""
+        path = path.resolve()  # one header has a path for each folder that includes it
         if path in self.seen:
             return
         self.seen.add(path)
