@@ -68,7 +68,7 @@ class io_loop::running {
   running* const outer_;
   const executor_scope scope_;
   const thread_handle thread_ = this_thread_handle();
-  running* next_ = nullptr;   // belongs to the loop's lock, as link_
+  running* next_ = nullptr;  // belongs to the loop's lock, as link_
   running** link_ = nullptr;
   bool is_listed_ = false;  // this thread's alone
 };

@@ -49,10 +49,10 @@ struct io_event : waiter {
   //   finished  Q, to read S while it is listed, or the     not accessed until the coroutine resumes and
   //                        polling thread; then the thread  reads it without a lock
   //                        that removes and wakes it
-  // An event becomes finished and is listed under one hold of Q: in the list of the io_service, for which S is
-  // taken, or by a poll() in a list of the polling thread's, which delivers it or puts it into the other under
-  // S. So a thread that holds Q and finds it finished finds it in a list, or delivered. `listed` belongs to S,
-  // or to the thread whose list it is.
+  // An event becomes finished and is listed under one hold of Q: in the list of the io_service, for which S
+  // is taken, or by a poll() in a list of the polling thread's, which delivers it or moves it to the other
+  // list under S. So a thread that holds Q and finds it finished finds it in a list, or delivered. `listed`
+  // belongs to S, or to the thread whose list it is.
   plain<plain<resumption*>*> link = nullptr;
   state progress = state::idle;
   enum class list : std::uint8_t {
@@ -84,8 +84,8 @@ enum class io_opcode : std::uint8_t {
   accept,           ///< accept4(2) into `address`; the result is a non-blocking descriptor with close-on-exec
   receive_message,  ///< recvmsg(2); `address` is an io_message. Descriptors have close-on-exec
   receive_parts,    ///< recvmsg(2); `buffer` is an array of `size` mutable_buffers
-  receive_batch,  ///< recvmmsg(2); `buffer` is an array of `size` mmsghdr; the result is a number of datagrams
-  wait_readable,  ///< poll(2): the result is the events
+  receive_batch,    ///< recvmmsg(2); `buffer` is an array of `size` mmsghdr; the result counts datagrams
+  wait_readable,    ///< poll(2): the result is the events
   // Wait until the descriptor is writable:
   write,          ///< write(2), as read; may raise SIGPIPE unless `without_sigpipe`
   send,           ///< send(2); never raises SIGPIPE
