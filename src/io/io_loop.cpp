@@ -9,8 +9,8 @@ namespace {
 /// The longest time between two polls while coroutines are scheduled, apart from the turn under way. In ticks
 /// of the system.
 constexpr std::uint64_t poll_interval = is_modelled ? 2 : turn_order::slice;
-/// What is added while there are only events from earlier polls. These end by themselves, and a poll that comes
-/// later reports more events and submits more operations in one system call.
+/// What is added while there are only events from earlier polls. These end by themselves, and a poll that
+/// comes later reports more events and submits more operations in one system call.
 constexpr std::uint64_t additional_interval_of_events = 7 * poll_interval;
 /// The most threads of one io_service that metrics show.
 constexpr std::size_t most_threads = 64;

@@ -111,9 +111,10 @@ class io_loop final : public timer_service {
   [[nodiscard]] bool has_ready() const noexcept { return !finished_.empty() || !scheduled_.empty(); }
   void deliver(ready item);
 
-  // One lock, mutex_, guards everything below except `has_changed_`. Lock order: a lock of the backend (of a descriptor, of the
-  // file threads), then mutex_. The system calls that wake a thread and set the timer, at most one of each,
-  // are made under the lock, because the io_service may be destroyed as soon as it is released.
+  // One lock, mutex_, guards everything below except has_changed_. Lock order: a lock of the backend (of a
+  // descriptor, of the file threads), then mutex_. The system calls that wake a thread and set the timer, at
+  // most one of each, are made under the lock, because the io_service may be destroyed as soon as it is
+  // released.
   //
   // How a thread goes to sleep without losing a wake-up. sleeping_ counts the threads that are inside, or
   // about to enter, a poll() that waits; a thread increments it under the hold of the lock under which it
@@ -127,10 +128,10 @@ class io_loop final : public timer_service {
   // completed. But a wake() may reach any sleeper. So until every thread that must leave has woken, no thread
   // goes to sleep, and each one that wakes up wakes the next.
   //
-  // While no other thread sleeps in the loop, one thread delivers what its poll() has completed from a list of
-  // its own, without the lock, until something else that next() depends on has changed: has_changed_. Another
-  // thread that finds nothing to deliver sees to that, and the rest is shared before that thread, which sleeps,
-  // is woken.
+  // While no other thread sleeps in the loop, one thread delivers what its poll() has completed from a list
+  // of its own, without the lock. It looks at has_changed_ before each event, and takes the lock when that is
+  // set: something was posted, finished elsewhere or stopped, or another thread found nothing to deliver. If
+  // that thread sleeps by then, the rest of the list is shared with it, and it is woken.
   executor& service_;
   io_system& system_;
   small_mutex mutex_;
