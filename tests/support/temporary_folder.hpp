@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -41,5 +42,11 @@ inline std::string text_of(const std::filesystem::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return std::move(text).str();
+}
+/// Returns text in which neighbouring blocks differ.
+inline std::string patterned(std::size_t size) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i != size; ++i) text[i] = static_cast<char>(i * i / 7 + i / 256);
+  return text;
 }
 }  // namespace coracle_test

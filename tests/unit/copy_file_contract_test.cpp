@@ -20,6 +20,7 @@ namespace fs = coracle::filesystem;
 using coracle::file_open_mode;
 using coracle::task;
 using coracle_test::failure_of;
+using coracle_test::patterned;
 
 struct copied_files : coracle_test::files_under_test {
   std::filesystem::path from = *this / "from", to = *this / "to";
@@ -31,12 +32,6 @@ struct copied_files : coracle_test::files_under_test {
     return io.run(failure_of(fs::copy_file(io, from, io, to, mode)));
   }
 };
-std::string patterned(std::size_t size) {
-  std::string text(size, ' ');
-  for (std::size_t i = 0; i != size; ++i) text[i] = static_cast<char>(i * i / 7 + i / 256);
-  return text;
-}
-
 TEST_CASE("copy_file: the copy has the contents and the permissions") {
   copied_files files;
   const ::mode_t umask = ::umask(0022);

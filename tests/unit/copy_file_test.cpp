@@ -20,6 +20,7 @@ namespace {
 namespace fs = coracle::filesystem;
 using coracle::file_open_mode;
 using coracle::task;
+using coracle_test::patterned;
 using coracle_test::text_of;
 using coracle_test::write_text;
 
@@ -43,11 +44,6 @@ struct two_files {
     return {};
   }
 };
-std::string pattern(std::size_t size) {
-  std::string text(size, ' ');
-  for (std::size_t i = 0; i != size; ++i) text[i] = static_cast<char>(i * i / 7 + i / 256);
-  return text;
-}
 
 TEST_CASE("copy_file: holes stay holes, also at both ends") {
   two_files files;
@@ -81,7 +77,7 @@ TEST_CASE("copy_file: to another file system") {
   two_files files;
   const std::filesystem::path other = "/dev/shm";
   if (!std::filesystem::is_directory(other)) return;
-  const std::string text = pattern(3'000'000);
+  const std::string text = patterned(3'000'000);
   write_text(files.from, text);
   files.to = other / ("coracle_copy." + std::to_string(::getpid()));
   CHECK(files.copy() == text.size());
@@ -92,7 +88,7 @@ TEST_CASE("copy_file: to another file system") {
 
 TEST_CASE("copy_file: a file that may grow no further is an error") {
   two_files files;
-  write_text(files.from, pattern(1'000'000));
+  write_text(files.from, patterned(1'000'000));
   struct ::rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   struct ::rlimit small = before;

@@ -1,4 +1,4 @@
-// coracle/core/detail/turn_watch.hpp -- what is told of each turn and each post while a trace is recorded.
+// coracle/core/detail/turn_watch.hpp -- tells a trace of each turn and each post.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/builtin_atomic.hpp>
@@ -11,7 +11,7 @@ namespace coracle {
 struct resumption;
 
 namespace detail {
-/// The functions of whatever watches. They are called on the thread that runs the turn, or posts.
+/// The functions that a trace installs. They are called on the thread that runs the turn, or posts.
 struct turn_watch {
   /// `item` is about to be resumed. Returns what ends() gets.
   void* (*begins)(const resumption& item) noexcept;
