@@ -20,11 +20,11 @@ struct long_turn {
 
 /// Reports each turn that lasts longer than `limit`, once, while it is under way.
 ///
-///     const coracle::long_turn_watch watch(std::chrono::milliseconds(10));
+///     const coracle::long_turn_watch watch(std::chrono::milliseconds(20));
 ///
-///     coracle: thread 4711 has run one coroutine for 12.3 ms without a wait
-///       parse_catalogue  (server+0x3a10)
-///       refresh  (server+0x3f00)
+///     coracle: thread 29578 has run one coroutine for 24.5 ms without a wait
+///       parse_catalogue  (server+0x9840)
+///       refresh  (server+0x9b20)
 ///
 /// A turn that ends before a thread has looked, which it does twice in each limit, is not reported; the page
 /// of an inspector shows those, too.
