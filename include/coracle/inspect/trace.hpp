@@ -46,9 +46,10 @@ class recorded_trace {
 
   /// Returns a table with one row for each function whose calls are the roots of tasks:
   ///
-  ///     trace of 1.00 s: 2 threads, 412 turns
+  ///     trace of 22.3 ms: 4 threads, 47 turns
   ///     task             count      total    running     queued    waiting
-  ///     serve               40     4.05 s    12.3 ms     3.1 ms     4.03 s  sleeps 3.20 s, waits to lock ...
+  ///     look_up              8    68.6 ms     1.3 ms     406 us    66.9 ms  waits to lock async_mutex 52.3 ms,
+  ///                                                                         sleeps 14.6 ms
   ///
   /// A task is a coroutine with those that it awaits one after the other; the children of a when_all, and
   /// what a scope spawns, are tasks of their own.
