@@ -48,8 +48,7 @@ class recorded_trace {
   ///
   ///     trace of 22.3 ms: 4 threads, 47 turns
   ///     task             count      total    running     queued    waiting
-  ///     look_up              8    68.6 ms     1.3 ms     406 us    66.9 ms  waits to lock async_mutex 52.3 ms,
-  ///                                                                         sleeps 14.6 ms
+  ///     look_up              8    68.6 ms     1.3 ms     406 us    66.9 ms  waits to lock async_mutex ...
   ///
   /// A task is a coroutine with those that it awaits one after the other; the children of a when_all, and
   /// what a scope spawns, are tasks of their own.
