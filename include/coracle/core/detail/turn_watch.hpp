@@ -1,4 +1,4 @@
-// coracle/core/detail/turn_watch.hpp -- tells a trace of each turn and each post.
+// coracle/core/detail/turn_watch.hpp -- what is told of each turn and each post while a trace is recorded.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/builtin_atomic.hpp>
