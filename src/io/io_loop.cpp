@@ -239,7 +239,8 @@ void io_loop::keep_or_share(running& here) noexcept {
       has_changed_.store(true, memory_order_relaxed); /*C1*/
     }
   }
-  here.keeps = here.may_keep && sleeping_ == 0 && (!polled_by_ || polled_by_ == &here);
+  const bool others_run = first_running_ && first_running_->next();
+  here.keeps = here.may_keep && !others_run && sleeping_ == 0 && (!polled_by_ || polled_by_ == &here);
   if (here.keeps) {
     polled_by_ = &here;
   } else {
@@ -291,6 +292,7 @@ void io_loop::deliver(ready item) {
 io_loop::ready io_loop::next(running& here, bool wait, io_run* caller) noexcept {
   if (const ready found = next_of_its_own(here)) return found;
   const small_mutex_lock lock{mutex_};
+  here.enter();
   keep_or_share(here);
   ready found;
   for (bool polled = false; !(caller ? caller->over : stopped_); polled = true) {
@@ -345,7 +347,6 @@ io_loop::ready io_loop::take(running& here) noexcept {
 
 /// Requires: the caller holds the lock. Releases it during the poll.
 void io_loop::poll(running& here, bool wait, io_run* caller) noexcept {
-  here.enter();
   wake_sleeper_if_needed();
   const bool is_idle = here.polled.empty() && !has_ready();
   const bool sleep = wait && is_idle && !sleeper_must_leave() && !timer_is_due();

@@ -128,10 +128,11 @@ class io_loop final : public timer_service {
   // completed. But a wake() may reach any sleeper. So until every thread that must leave has woken, no thread
   // goes to sleep, and each one that wakes up wakes the next.
   //
-  // While no other thread sleeps in the loop, one thread delivers what its poll() has completed from a list
-  // of its own, without the lock. It looks at has_changed_ before each event, and takes the lock when that is
-  // set: something was posted, finished elsewhere or stopped, or another thread found nothing to deliver. If
-  // that thread sleeps by then, the rest of the list is shared with it, and it is woken.
+  // A thread that is alone in the loop delivers what its poll() has completed from a list of its own, without
+  // the lock. It looks at has_changed_ before each event, and takes the lock when that is set: something was
+  // posted, finished elsewhere or stopped, or another thread has entered the loop. The rest of the list is
+  // then shared with that thread, which is woken if it sleeps. Several threads share all events, so that none
+  // waits behind a coroutine that blocks its thread.
   executor& service_;
   io_system& system_;
   small_mutex mutex_;
@@ -161,7 +162,7 @@ class io_loop final : public timer_service {
   //   [D1] one more, one less  relaxed  orders nothing: at worst the loop polls once too late
   //   [D2] load                relaxed  orders nothing
   atomic<std::int32_t> watched_{0};
-  running* first_running_ = nullptr;  // the threads that have polled, for metrics
+  running* first_running_ = nullptr;  // the threads that run the loop
   std::unique_ptr<io_backend> backend_;
   metrics metrics_{*this};
 };

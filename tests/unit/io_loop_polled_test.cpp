@@ -6,8 +6,11 @@
 #include <coracle/io/io_service.hpp>
 #include <coroutine>
 #include <cstdint>
+#include <latch>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,6 +46,7 @@ class played_backend final : public coracle_test::inert_io_backend {
 
   signals poll(bool wait, completions& completed) noexcept override {
     REQUIRE_FALSE(wait);
+    const std::lock_guard lock{mutex_};
     ++its_.polls;
     for (io_event* const each : std::exchange(its_.ready, {})) complete(*each, completed);
     return {};
@@ -51,6 +55,7 @@ class played_backend final : public coracle_test::inert_io_backend {
   void set_timer(std::uint64_t) noexcept override {}
 
  private:
+  std::mutex mutex_;
   played& its_;
 };
 
@@ -104,9 +109,14 @@ struct place {
     co_await event_wait{io, system.its};
     order += name;
   }
-  detached hop(char name) {
+  template <class F>
+  detached hop(char name, F f) {
     co_await io.schedule();
     order += name;
+    f();
+  }
+  detached hop(char name) {
+    return hop(name, [] {});
   }
   /// Waits, then calls f.
   template <class F>
@@ -169,6 +179,29 @@ TEST_CASE("io_service: a sleeping thread is woken for the second event of a poll
   at.wait('b');
   at.io.process_pending_events();
   CHECK(at.order == "ab");
+}
+
+TEST_CASE("io_service: of several threads, one that blocks does not hold up the other events of its poll") {
+  place at;
+  std::latch other_runs{1}, may_go_on{1}, second_delivered{1};
+  std::thread other;
+  // This thread runs the loop first.
+  at.hop('s', [&] {
+    at.hop('t', [&] {
+      other_runs.count_down();
+      may_go_on.wait();
+    });
+    other = std::thread{[&] { at.io.process_pending_events(); }};
+    other_runs.wait();
+    at.wait('a', [&] {
+      may_go_on.count_down();
+      second_delivered.wait();
+    });
+    at.wait('b', [&] { second_delivered.count_down(); });
+  });
+  at.io.process_pending_events();
+  other.join();
+  CHECK(at.order == "stab");
 }
 
 TEST_CASE("io_service: without a sleeping thread nothing is woken") {
