@@ -40,12 +40,12 @@ task<> acquire(coracle::rate_limiter& limiter, long count) {
 }
 void limit_on_pool(scenario& run, long rate) {
   static_thread_pool pool{busy_threads};
-  coracle::rate_limiter limiter{rate, std::chrono::seconds{1}, 1};
+  coracle::rate_limiter limiter{rate, std::chrono::seconds{1}, burst};
   run.measure([&] { coracle::sync_wait(coracle::schedule_on(acquire(limiter, rate), pool)); });
 }
 void limit_on_loop(scenario& run, long rate) {
   io_service io;
-  coracle::rate_limiter limiter{rate, std::chrono::seconds{1}, 1};
+  coracle::rate_limiter limiter{rate, std::chrono::seconds{1}, burst};
   run.measure([&] { io.run(acquire(limiter, rate)); });
 }
 void rate_limit_10000(scenario& run) { limit_on_pool(run, fast_rate); }
