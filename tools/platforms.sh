@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the unit tests on platforms that ./dev test leaves out: `./dev platforms [NAME...]`, all of them without names.
 #
+#   release    g++ 12 -O2: all unit tests, of which ./dev test takes those of coroutines
 #   clang-19   the oldest clang that is supported
 #   libcxx     clang 22 with libc++
 #   aarch64    g++ 12 for AArch64, run by qemu
@@ -50,6 +51,7 @@ END
       exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash /root/run.sh' - "$machine"
 }
 
+release() { unit_tests release; }
 clang_19() { unit_tests clang-19; }
 libcxx() { unit_tests libcxx; }
 aarch64() { unit_tests aarch64 io_uring; }  # which qemu does not emulate
@@ -65,7 +67,7 @@ cmake --build imports --target consumer
 }
 forky() { in_debian forky 26; }
 
-names=(clang-19 libcxx aarch64 trixie forky)
+names=(release clang-19 libcxx aarch64 trixie forky)
 (($#)) || set -- "${names[@]}"
 for name in "$@"; do
   [[ " ${names[*]} " == *" $name "* ]] || { echo "dev platforms: no platform $name; there are ${names[*]}" >&2; exit 2; }

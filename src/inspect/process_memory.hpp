@@ -12,7 +12,7 @@
 
 namespace coracle::detail {
 /// Pages that were read. Each is as it was when it was read first. All zero: no page was.
-struct page_cache {
+struct known_pages {
   static constexpr std::size_t bytes_in_page = 4096;
   struct page {
     std::uintptr_t address;
@@ -25,16 +25,16 @@ struct page_cache {
 /// Reads any address, and fails where there is no memory: the kernel copies the bytes.
 class process_memory {
  public:
-  explicit process_memory(pid_t process, page_cache* cache = nullptr) noexcept
+  explicit process_memory(pid_t process, known_pages* cache = nullptr) noexcept
       : process_(process), cache_(cache) {}
   [[nodiscard]] pid_t process() const noexcept { return process_; }
-  [[nodiscard]] const page_cache* cache() const noexcept { return cache_; }
+  [[nodiscard]] const known_pages* cache() const noexcept { return cache_; }
 
   /// Returns the number of bytes copied, starting at `address`.
   [[nodiscard]] std::size_t read(std::uintptr_t address, void* to, std::size_t size) const noexcept {
-    if (!cache_ || size > page_cache::bytes_in_page) return copy(address, to, size);
+    if (!cache_ || size > known_pages::bytes_in_page) return copy(address, to, size);
     for (std::size_t done = 0; done != size;) {
-      const page_cache::page& page = page_with(address + done);
+      const known_pages::page& page = page_with(address + done);
       const std::size_t at = address + done - page.address;
       if (at >= page.size) return done;
       const std::size_t part = size - done < page.size - at ? size - done : page.size - at;
@@ -50,10 +50,10 @@ class process_memory {
   }
 
  private:
-  [[nodiscard]] const page_cache::page& page_with(std::uintptr_t address) const noexcept {
-    const std::uintptr_t number = address / page_cache::bytes_in_page;
-    page_cache::page& page = cache_->pages[number % (sizeof cache_->pages / sizeof *cache_->pages)];
-    const std::uintptr_t begin = number * page_cache::bytes_in_page;
+  [[nodiscard]] const known_pages::page& page_with(std::uintptr_t address) const noexcept {
+    const std::uintptr_t number = address / known_pages::bytes_in_page;
+    known_pages::page& page = cache_->pages[number % (sizeof cache_->pages / sizeof *cache_->pages)];
+    const std::uintptr_t begin = number * known_pages::bytes_in_page;
     if (page.address != begin) page.size = copy(begin, page.bytes, sizeof page.bytes);
     page.address = begin;
     return page;
@@ -66,7 +66,7 @@ class process_memory {
   }
 
   pid_t process_;
-  page_cache* cache_;
+  known_pages* cache_;
 };
 
 /// A line of /proc/PID/maps.

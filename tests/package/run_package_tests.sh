@@ -8,6 +8,7 @@ export CXX=g++-12 CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL=1
 # The subject here is not the compilation itself, and this takes some 40 % less processor time. The preset dev
 # compiles file by file.
 unity=-DCMAKE_UNITY_BUILD=ON
+unoptimised=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -51,17 +52,17 @@ find_package_inspect() {
   [[ $(CORACLE_INSPECT=nowhere "$work/b-inspect/consumer" 2>&1) == *"cannot listen on 'nowhere'"*42 ]]
 }
 find_package_shared() {
-  install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON "$unity"
+  install_and_move "$work/shared" -DBUILD_SHARED_LIBS=ON "$unity" "${unoptimised[@]}"
   build_and_run "$work/c" -DCORACLE_BY=find_package -DCMAKE_PREFIX_PATH="$work/shared"
 }
 # All of coracle, where the other cases build what the consumer needs.
 add_subdirectory() {
   local source=$root
   ((!is_checkout)) || source=$(unpacked_archive)
-  build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$source" "$unity"
+  build_and_run "$work/d" -DCORACLE_BY=add_subdirectory -DCORACLE_SOURCE="$source" "$unity" "${unoptimised[@]}"
   cmake --build "$work/d"
 }
-fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root" "$unity"; }
+fetch_content() { build_and_run "$work/e" -DCORACLE_BY=fetch_content -DCORACLE_SOURCE="$root" "$unity" "${unoptimised[@]}"; }
 
 unknown_component() {
   local output

@@ -314,7 +314,7 @@ std::string inspector_server::search(Use use) {
   std::optional<paused_copy> copy;
   if (resident_memory() <= most_copied) copy.emplace();
   const bool is_consistent = copy && copy->exists();
-  const mapped_object<page_cache> cache;
+  const mapped_object<known_pages> cache;
   const process_memory memory(is_consistent ? copy->process() : process_, cache.get());
   return use(coroutine_search(names(), memory, most_linked), is_consistent);
 }
