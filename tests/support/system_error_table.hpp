@@ -13,6 +13,7 @@
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/io/walk_directory.hpp>
 #include <coracle/net/datagram_batch.hpp>
+#include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/send_file.hpp>
 #include <coracle/net/socket.hpp>
 #include <cstdint>
@@ -233,6 +234,29 @@ inline std::vector<operation> socket_operations() {
            batch.add(both->to.local_endpoint(), std::as_bytes(std::span{"text", 4}));
            const std::size_t sent = co_await coracle::net::send_batch(both->from, batch);
            expect(sent == 1, "send_batch() sends the datagram");
+         };
+       }},
+      {"recv_segments",
+       {"recvmsg"},
+       of_receiving,
+       [](const place& p) -> attempt {
+         const auto both = std::make_shared<two_udp_sockets>(p.io);
+         return [both]() -> task<> {
+           std::byte text[4];
+           const auto got = co_await coracle::net::recv_segments(both->to, text);
+           expect(got.size == 4 && got.segment_size == 4, "recv_segments() gets the datagram");
+         };
+       }},
+      {"send_segments",
+       {"sendmsg"},
+       of_sending,
+       [](const place& p) -> attempt {
+         const auto both = std::make_shared<two_udp_sockets>(p.io);
+         return [both]() -> task<> {
+           const auto bytes = std::as_bytes(std::span{"text", 4});
+           const std::size_t sent =
+               co_await coracle::net::send_segments(both->from, both->to.local_endpoint(), bytes, 2);
+           expect(sent == 4, "send_segments() sends the datagrams");
          };
        }},
   };

@@ -188,6 +188,9 @@ class socket {
   friend detail::send_file_operation;
   friend class recv_batch_operation;
   friend class send_batch_operation;
+  friend class send_segments_operation;
+  friend class recv_segments_operation;
+  friend void join_datagrams(socket& receiver);
 
   socket(coracle::detail::io_descriptor&& descriptor, const ip_endpoint& remote, bool is_stream) noexcept
       : descriptor_(std::move(descriptor)), remote_(remote), is_stream_(is_stream) {}

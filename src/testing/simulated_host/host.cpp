@@ -250,6 +250,9 @@ int host::shut_down(int fd, int how) noexcept {
 int host::dissolve(int fd) noexcept {
   return on(fd, [&](descriptor& its) { return its.dissolve(); });
 }
+int host::join_datagrams(int fd) noexcept {
+  return on(fd, [&](descriptor& its) { return its.join_datagrams(); });
+}
 int host::duplicate(int) noexcept { return -EOPNOTSUPP; }
 void host::close(int fd) noexcept {
   if (fd == AT_FDCWD) return;

@@ -74,6 +74,7 @@ class host final : public io_system {
   int local_address(int fd, sockaddr_storage& address) noexcept override;
   int shut_down(int fd, int how) noexcept override;
   int dissolve(int fd) noexcept override;
+  int join_datagrams(int fd) noexcept override;
   int duplicate(int fd) noexcept override;
   void close(int fd) noexcept override;
   int open_watcher() noexcept override;

@@ -35,6 +35,8 @@ class addressed_operation : public coracle::detail::io_operation {
   }
   /// For an operation that passes an address.
   void set_address(const ip_endpoint& endpoint) noexcept;
+  /// Where the address is.
+  [[nodiscard]] void* storage() noexcept { return storage_; }
   /// Returns the address that the kernel has stored, or `otherwise` if it has stored none.
   [[nodiscard]] ip_endpoint address_or(const ip_endpoint& otherwise) const noexcept;
 
