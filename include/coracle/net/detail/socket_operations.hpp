@@ -16,6 +16,9 @@ using coracle::detail::io_opcode;
 
 class send_file_operation;
 
+/// MSG_TRUNC, without its header: a datagram that is cut is told by its length.
+inline constexpr int tells_whole_size = 0x20;
+
 /// An operation that passes an address to the kernel, or gets one from it.
 class addressed_operation : public coracle::detail::io_operation {
  public:
