@@ -63,10 +63,10 @@ class [[nodiscard("nothing is received until this is awaited")]] recv_segments_o
 ///
 /// Prefer send_batch() for datagrams of several sizes or destinations.
 /// Cancellation  as socket::send_to(): stop requested while it waits for room sends none of them.
-/// Exceptions    as socket::send_to(). std::errc::invalid_argument: more than most_segments datagrams, or
-///               one that does not fit into a packet of the network interface; std::errc::message_size: more
-///               than 65,507 bytes over IPv4, or 65,527 over IPv6; std::errc::operation_not_supported: the
-///               kernel cannot segment (Linux before 4.18).
+/// Exceptions    as socket::send_to(). std::errc::invalid_argument: more than most_segments datagrams;
+///               std::errc::message_size: more than 65,507 bytes over IPv4, or 65,527 over IPv6, or datagrams
+///               that do not fit into packets of the network interface (invalid_argument on older kernels);
+///               std::errc::operation_not_supported: the kernel cannot segment (Linux before 4.18).
 /// Requires: a UDP socket; segment_size != 0; `bytes` outlive the operation.
 [[nodiscard("nothing is sent until this is awaited")]] inline send_segments_operation send_segments(
     socket& sender, const ip_endpoint& destination, std::span<const std::byte> bytes,
