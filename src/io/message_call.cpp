@@ -72,6 +72,7 @@ int add_segment_size(const io_request& r, message& to) noexcept {
   if (its.segment_size * most_segments < r.size) return EINVAL;
   if (its.segment_size > std::numeric_limits<std::uint16_t>::max()) return EMSGSIZE;
   const auto size = static_cast<std::uint16_t>(its.segment_size);
+  std::memset(to.control, 0, to.header.msg_controllen);
   cmsghdr* const added = CMSG_FIRSTHDR(&to.header);
   added->cmsg_level = SOL_UDP;
   added->cmsg_type = UDP_SEGMENT;
