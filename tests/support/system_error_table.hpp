@@ -1,5 +1,5 @@
-// tests/support/system_error_table.hpp -- every operation, the errors with which its system call may fail, and
-// what it needs to be attempted. For tests that make these calls fail, on Linux and on a simulated host.
+// tests/support/system_error_table.hpp -- every operation, the errors with which its system call may fail,
+// and what it needs to be attempted. For tests that make these calls fail, on Linux and on a simulated host.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cerrno>

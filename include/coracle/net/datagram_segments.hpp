@@ -55,9 +55,9 @@ class [[nodiscard("nothing is received until this is awaited")]] recv_segments_o
   coracle::detail::io_message message_;
 };
 
-/// Awaitable of the number of bytes sent, which is all of `bytes`: as datagrams of `segment_size` bytes, and a
-/// last one that may be shorter. One system call passes them to the kernel, which cuts them as late as it can,
-/// at best in the network adapter (UDP_SEGMENT).
+/// Awaitable of the number of bytes sent, which is all of `bytes`: as datagrams of `segment_size` bytes; the
+/// last one may be shorter. One system call passes them to the kernel, which cuts them as late as possible,
+/// ideally in the network adapter (UDP_SEGMENT).
 ///
 ///     co_await send_segments(udp, client, std::as_bytes(std::span{video}), 1200);
 ///
@@ -80,8 +80,8 @@ class [[nodiscard("nothing is received until this is awaited")]] recv_segments_o
   return {sender, nullptr, bytes, segment_size, std::move(token)};
 }
 
-/// From now on the system may join datagrams of one sender and one size that arrive one after the other, so
-/// that one recv_segments() receives them (UDP_GRO). Other receive operations then cannot tell where one ends.
+/// Lets the system join datagrams of one sender and one size that arrive one after the other, so that one
+/// recv_segments() receives them (UDP_GRO). Other receive operations then cannot tell where one ends.
 /// Exceptions  std::system_error; std::errc::operation_not_supported: the kernel cannot (Linux before 5.0).
 /// Requires: a UDP socket.
 void join_datagrams(socket& receiver);

@@ -55,8 +55,8 @@ enum class host_operation : std::uint8_t {
 /// with its own loop may still call io().run() or process_events(): they drive the simulation.
 ///
 /// Threads  that of the simulation.
-/// Limits   native_handle() is a number that no system call accepts. No socket options, Unix sockets, pipes or
-///          processes.
+/// Limits   native_handle() is a number that no system call accepts. No socket options, Unix sockets, pipes
+///          or processes.
 class simulated_host {
  public:
   /// Requires: `address` is an IPv4 or IPv6 address that no other host of the network has. Loopback addresses
@@ -75,16 +75,16 @@ class simulated_host {
   void limit_descriptors(std::size_t most) noexcept;
   [[nodiscard]] std::size_t open_descriptors() const noexcept;
 
-  /// Makes a system call on this host fail: the next one of `what` that begins, or with `after` the next but so
-  /// many. It has no effect but its error, and the library handles that as on Linux: after EINTR it repeats the
-  /// call, and after ECONNABORTED or EPROTO it accepts the next connection. Calls that wait already are not
-  /// concerned. Faults may be added while others are left.
+  /// Makes the next call of `what` on this host fail, or, with `after`, the one after that many others. The
+  /// call has no other effect, and the library handles the error as on Linux: after EINTR it repeats the
+  /// call, and after ECONNABORTED or EPROTO it accepts the next connection. A call that is already waiting
+  /// does not fail. Several faults may be pending at once; each counts calls independently.
   ///
   ///     host.fail_next(host_operation::write, ENOSPC, 2);  // the third write
   ///
   /// Requires: `error` is an error number of errno(3), but not EAGAIN, after which an operation would wait.
   void fail_next(host_operation what, int error, std::size_t after = 0);
-  /// Returns the number of faults of fail_next() that no call has met.
+  /// Returns the number of fail_next() faults that have not occurred yet.
   [[nodiscard]] std::size_t faults_left() const noexcept;
 
   /// Simulates a power loss and a restart: unsynced writes may be lost; connections vanish without notice to
