@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,7 +11,11 @@
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
+#include <coracle/net/datagram_batch.hpp>
+#include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/socket.hpp>
+#include <cstring>
+#include <vector>
 
 #include "measure.hpp"
 
@@ -226,6 +231,97 @@ void floor_udp_send_to_then_recv_from(benchmark::State& state) {
   });
 }
 
+// ---- datagrams of one size, to one peer: an operation is one of them ---------------------------------
+
+constexpr std::size_t at_once = 32, datagram_size = 1200;
+
+/// `n` times `at_once` datagrams are sent and received by `both`, one after the other.
+template <class Both>
+void measure_datagrams(benchmark::State& state, Both both) {
+  io_service io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(ipv4_endpoint{ipv4_address::loopback(), 0});
+  const auto all = [&](long n) -> task<> {
+    co_await io.schedule();
+    for (long i = 0; i < n; ++i) co_await both(sender, receiver);
+  };
+  coracle_bench::measure_each(state, 100, at_once, [&](long n) { run(io, all(n)); });
+}
+void udp_datagrams_one_by_one(benchmark::State& state) {
+  measure_datagrams(state, [](socket& sender, socket& receiver) -> task<> {
+    char bytes[datagram_size] = {};
+    for (std::size_t i = 0; i != at_once; ++i)
+      co_await sender.send_to(receiver.local_endpoint(), bytes, sizeof bytes);
+    for (std::size_t i = 0; i != at_once; ++i) co_await receiver.recv_from(bytes, sizeof bytes);
+  });
+}
+void udp_datagrams_in_a_batch(benchmark::State& state) {
+  coracle::net::datagram_batch sent{at_once, datagram_size}, received{at_once, datagram_size};
+  measure_datagrams(state, [&](socket& sender, socket& receiver) -> task<> {
+    const std::byte bytes[datagram_size] = {};
+    const auto to = receiver.local_endpoint();
+    while (!sent.is_full()) sent.add(to, bytes);
+    while (sent.size() != 0) co_await coracle::net::send_batch(sender, sent);
+    for (std::size_t got = 0; got != at_once;) got += co_await coracle::net::recv_batch(receiver, received);
+  });
+}
+void udp_datagrams_as_segments(benchmark::State& state) {
+  std::vector<std::byte> bytes(at_once * datagram_size), room(coracle::net::most_received_segments);
+  bool joins = false;
+  measure_datagrams(state, [&](socket& sender, socket& receiver) -> task<> {
+    if (!std::exchange(joins, true)) coracle::net::join_datagrams(receiver);
+    const auto to = receiver.local_endpoint();
+    co_await coracle::net::send_segments(sender, to, bytes, datagram_size);
+    for (std::size_t got = 0; got != bytes.size();) {
+      const auto some = co_await coracle::net::recv_segments(receiver, room);
+      got += some.size;
+    }
+  });
+}
+/// sendmsg(2) and recvmsg(2).
+void floor_udp_datagrams_as_segments(benchmark::State& state) {
+  io_service io;
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(ipv4_endpoint{ipv4_address::loopback(), 0});
+  coracle::net::join_datagrams(receiver);
+  sockaddr_in to{};
+  socklen_t size = sizeof to;
+  ::getsockname(receiver.native_handle(), reinterpret_cast<sockaddr*>(&to), &size);
+  std::vector<char> bytes(at_once * datagram_size), room(coracle::net::most_received_segments);
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  const auto message_of = [&](iovec& its) {
+    msghdr one{};
+    one.msg_iov = &its;
+    one.msg_iovlen = 1;
+    one.msg_control = control;
+    one.msg_controllen = sizeof control;
+    return one;
+  };
+  coracle_bench::measure_each(state, 100, at_once, [&](long n) {
+    for (long i = 0; i < n; ++i) {
+      iovec from{bytes.data(), bytes.size()}, into{room.data(), room.size()};
+      msghdr sent = message_of(from);
+      sent.msg_name = &to;
+      sent.msg_namelen = size;
+      sent.msg_controllen = CMSG_SPACE(sizeof(std::uint16_t));
+      cmsghdr* const header = CMSG_FIRSTHDR(&sent);
+      header->cmsg_level = SOL_UDP;
+      header->cmsg_type = UDP_SEGMENT;
+      header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+      const std::uint16_t each = datagram_size;
+      std::memcpy(CMSG_DATA(header), &each, sizeof each);
+      coracle_bench::need(::sendmsg(sender.native_handle(), &sent, MSG_NOSIGNAL));
+      for (std::size_t got = 0; got != bytes.size();) {
+        sockaddr_in peer{};
+        msghdr received = message_of(into);
+        received.msg_name = &peer;
+        received.msg_namelen = sizeof peer;
+        got += static_cast<std::size_t>(::recvmsg(receiver.native_handle(), &received, MSG_TRUNC));
+      }
+    }
+  });
+}
+
 CORACLE_BENCH(tcp_send_then_receive);
 CORACLE_BENCH(floor_tcp_send_then_receive);
 CORACLE_BENCH(tcp_round_trip);
@@ -234,4 +330,8 @@ CORACLE_BENCH(tcp_connect_accept_close);
 CORACLE_BENCH(floor_tcp_connect_accept_close);
 CORACLE_BENCH(udp_send_to_then_recv_from);
 CORACLE_BENCH(floor_udp_send_to_then_recv_from);
+CORACLE_BENCH(udp_datagrams_one_by_one);
+CORACLE_BENCH(udp_datagrams_in_a_batch);
+CORACLE_BENCH(udp_datagrams_as_segments);
+CORACLE_BENCH(floor_udp_datagrams_as_segments);
 }  // namespace

@@ -29,6 +29,7 @@
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/connect.hpp>
 #include <coracle/net/datagram_batch.hpp>
+#include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/ip_address.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <coracle/net/resolve.hpp>

@@ -290,7 +290,11 @@ void io_loop::deliver(ready item) {
 }
 
 io_loop::ready io_loop::next(running& here, bool wait, io_run* caller) noexcept {
-  if (const ready found = next_of_its_own(here)) return found;
+  const ready found = next_of_its_own(here);
+  return found ? found : next_of_all(here, wait, caller);
+}
+
+io_loop::ready io_loop::next_of_all(running& here, bool wait, io_run* caller) noexcept {
   const small_mutex_lock lock{mutex_};
   here.enter();
   keep_or_share(here);

@@ -60,9 +60,13 @@ std::int64_t io_operation::take_result_or_errno() {
 }
 
 std::int64_t io_operation::take_result(const char* what) {
-  const std::int64_t taken = take_result_or_errno();
-  if (taken >= 0) return taken;
-  throw std::system_error(static_cast<int>(-taken), std::system_category(), what);
+  end_wait();
+  if (result < 0) throw_why(what);  // also if it is lost
+  return result;
+}
+void io_operation::throw_why(const char* what) {
+  const std::int64_t failed = take_result_or_errno();
+  throw std::system_error(static_cast<int>(-failed), std::system_category(), what);
 }
 
 void io_operation::stopped(stop_listener& self) noexcept {

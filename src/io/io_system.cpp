@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -92,6 +93,11 @@ class linux_io_system final : public io_system {
     sockaddr_storage unspecified{};
     unspecified.ss_family = AF_UNSPEC;
     return call([&] { return ::connect(fd, as_sockaddr(unspecified), sizeof(sa_family_t)); });
+  }
+  int join_datagrams(int fd) noexcept override {
+    const int on = 1;
+    const int result = call([&] { return ::setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on); });
+    return result == -ENOPROTOOPT ? -EOPNOTSUPP : result;
   }
   int duplicate(int fd) noexcept override {
     return call([&] { return ::fcntl(fd, F_DUPFD_CLOEXEC, 0); });

@@ -57,6 +57,8 @@ class io_system {
   virtual int shut_down(int fd, int how) noexcept = 0;
   /// Undoes the connect() of a UDP socket.
   virtual int dissolve(int fd) noexcept = 0;
+  /// Lets one receive_message receive several datagrams: UDP_GRO.
+  virtual int join_datagrams(int fd) noexcept = 0;
   /// Returns a second descriptor of the same socket.
   virtual int duplicate(int fd) noexcept = 0;
   virtual void close(int fd) noexcept = 0;

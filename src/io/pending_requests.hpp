@@ -5,9 +5,9 @@
 #include <coracle/inspect/runtime_metrics.hpp>
 #include <coracle/io/detail/io_request.hpp>
 
-namespace coracle::detail {
-[[nodiscard]] const char* name_of(io_opcode opcode) noexcept;
+#include "opcode_name.hpp"
 
+namespace coracle::detail {
 /// Adds the requests of a queue that the lock guards, at most 16: nearly always there is one.
 template <class Queue>
 void add_requests(const Queue& queue, small_mutex& lock, io_service_metrics& to) {

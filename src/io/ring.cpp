@@ -60,13 +60,10 @@ ring::ring()
   for (std::uint32_t i = 0; i != params_.sq_entries; ++i) indices[i] = i;
 }
 
-io_uring_sqe& ring::next_entry() noexcept {
-  while (tail_ - sq_head_->load(memory_order_acquire) == params_.sq_entries) { /*R2*/
+void ring::make_room() noexcept {
+  while (is_full()) {
     if (!enter_kernel(fd_.get(), publish(), 0)) ::poll(nullptr, 0, memory_retry_ms);
   }
-  io_uring_sqe& entry = entry_at(tail_);
-  entry = {};
-  return entry;
 }
 
 /// Requires: the caller holds `pushing_`. Returns the number of entries that the kernel has not taken yet.

@@ -55,7 +55,10 @@ class ring {
   template <class Fill>
   void push(Fill fill) noexcept {
     const small_mutex_lock lock{pushing_};
-    io_uring_sqe& entry = next_entry();
+    if (is_full()) [[unlikely]]
+      make_room();
+    io_uring_sqe& entry = entry_at(tail_);
+    entry = {};
     fill(entry);
     ++tail_;
     has_entries_.store(true, memory_order_relaxed); /*R6*/
@@ -97,7 +100,11 @@ class ring {
   /// Makes what a thread wrote before it pushed an entry visible to the thread that reaps the completion. The
   /// kernel orders the two as well, but in the C++ memory model only the lock does.
   void synchronise_with_pushes() noexcept { const small_mutex_lock after_all_pushes{pushing_}; }
-  io_uring_sqe& next_entry() noexcept;
+  [[nodiscard]] bool is_full() const noexcept {
+    return tail_ - sq_head_->load(memory_order_acquire) == params_.sq_entries; /*R2*/
+  }
+  /// Submits entries until there is room for another.
+  void make_room() noexcept;
   std::uint32_t publish() noexcept;
 
   // These accesses pair with accesses of the kernel, which takes entries only while a thread is inside

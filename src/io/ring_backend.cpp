@@ -29,7 +29,6 @@ std::uint64_t user_data_of(const io_request& request) noexcept {
 /// Returns true if the ring only waits for the descriptor, and try_now() makes the system call.
 bool waits_until_ready(const io_request& request) noexcept {
   if (request.one_of) return true;
-  if (request.opcode >= io_opcode::read_at) return false;
   switch (request.opcode) {
     case io_opcode::receive:
     case io_opcode::send:
@@ -39,7 +38,7 @@ bool waits_until_ready(const io_request& request) noexcept {
     case io_opcode::write:
       return request.record->kind == io_descriptor_kind::pollable;
     default:
-      return true;
+      return request.opcode < io_opcode::read_at;
   }
 }
 
@@ -203,11 +202,10 @@ bool ring_backend::submit(io_request& request) noexcept {
     request.result = -ECANCELED;
     return false;
   }
-  return is_file(request) ? submit_file(request) : submit_polled(request);
+  return is_file(request) ? submit_file(request) : submit_polled(request, side.queue);
 }
 
-bool ring_backend::submit_polled(io_request& request) noexcept {
-  intrusive_list<io_event>& queue = direction_of(request).queue;
+bool ring_backend::submit_polled(io_request& request, intrusive_list<io_event>& queue) noexcept {
   if (queue.empty() && tries_call_first(request)) {
     request.result = try_now(request);
     if (request.result != not_ready) {

@@ -76,7 +76,7 @@ class ring_backend final : public io_backend {
   void handle(const io_uring_cqe& completion, harvest& found) noexcept;
   void handle(io_request& request, std::int64_t result, completions& completed) noexcept;
   // Called with the lock of the request's direction:
-  bool submit_polled(io_request& request) noexcept;
+  bool submit_polled(io_request& request, intrusive_list<io_event>& queue) noexcept;
   bool submit_file(io_request& request) noexcept;
   [[nodiscard]] bool tries_call_first(const io_request& request) noexcept;
   void begin(io_request& request) noexcept;

@@ -221,7 +221,9 @@ bool is_end(const io_request& r, std::uint64_t offset) noexcept {
 /// another Unix address, because an unconnected socket polls as writable then.
 bool can_be_waited_for(const io_request& r) noexcept {
   if (r.opcode == io_opcode::connect) return false;
-  return r.opcode != io_opcode::send_message || !static_cast<const io_message*>(r.address)->name;
+  if (r.opcode != io_opcode::send_message) return true;
+  const auto* const name = static_cast<const sockaddr*>(static_cast<const io_message*>(r.address)->name);
+  return !name || name->sa_family != AF_UNIX;
 }
 
 /// Repeats the call as long as signals interrupt it. Returns its result, -errno or not_ready.

@@ -99,7 +99,7 @@ socket socket::duplicate() const {
       {*descriptor_.service(), fd, coracle::detail::io_descriptor_kind::pollable}, remote_, is_stream_};
 }
 
-int socket::receive_flags() const noexcept { return is_stream_ ? 0 : MSG_TRUNC; }
+static_assert(detail::tells_whole_size == MSG_TRUNC);
 
 socket_connect_operation socket::connect(const ip_endpoint& remote, stop_token token) noexcept {
   return {*this, remote, std::move(token)};
@@ -110,12 +110,6 @@ socket_accept_on_operation socket::accept_on(io_service& service, stop_token tok
 }
 socket_accept_operation socket::accept(socket& accepted, stop_token token) noexcept {
   return {*this, accepted, std::move(token)};
-}
-socket_send_operation socket::send(const void* buffer, std::size_t size, stop_token token) noexcept {
-  return {descriptor_, buffer, size, std::move(token)};
-}
-socket_recv_operation socket::recv(void* buffer, std::size_t size, stop_token token) noexcept {
-  return {descriptor_, buffer, size, receive_flags(), std::move(token)};
 }
 socket_send_operation socket::send(std::span<const const_buffer> from, stop_token token) noexcept {
   return {descriptor_, from, std::move(token)};

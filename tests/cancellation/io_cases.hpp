@@ -21,6 +21,7 @@
 #include <coracle/io/write_only_file.hpp>
 #include <coracle/net/accept_with_backoff.hpp>
 #include <coracle/net/datagram_batch.hpp>
+#include <coracle/net/datagram_segments.hpp>
 #include <coracle/net/send_file.hpp>
 #include <coracle/net/socket.hpp>
 #include <coracle/net/unix_socket.hpp>
@@ -220,18 +221,22 @@ struct tcp_pair {
   }
   coracle::net::socket client, server;
 };
+enum class datagrams { one, batch, segments };
 /// TCP ignores the address.
-template <bool Batch>
+template <datagrams How>
 class send_to_case final : public full_case {
  public:
   send_to_case() { this->fill(pair().client.native_handle(), pair().server.native_handle()); }
 
  private:
   coracle::task<> operation() override {
-    if constexpr (Batch) {
+    if constexpr (How == datagrams::batch) {
       coracle::net::datagram_batch one{1, 1};
       one.add(any_loopback_port(), std::as_bytes(std::span{&byte_, 1}));
       co_await to_its_end(coracle::net::send_batch(pair().client, one));
+    } else if constexpr (How == datagrams::segments) {
+      const auto bytes = std::as_bytes(std::span{&byte_, 1});
+      co_await to_its_end(coracle::net::send_segments(pair().client, any_loopback_port(), bytes, 1));
     } else {
       co_await to_its_end(pair().client.send_to(any_loopback_port(), &byte_, 1));
     }
@@ -250,13 +255,16 @@ struct udp_pair {
   }
   coracle::net::socket receiver, sender;
 };
-template <bool Batch>
+template <datagrams How>
 class recv_from_case final : public io_case {
   coracle::task<> operation() override {
-    if constexpr (Batch) {
+    if constexpr (How == datagrams::batch) {
       coracle::net::datagram_batch into{2, 1};
       co_await to_its_end(coracle::net::recv_batch(pair().receiver, into));
       byte_ = static_cast<char>(into.bytes(0)[0]);
+    } else if constexpr (How == datagrams::segments) {
+      const auto room = std::as_writable_bytes(std::span{&byte_, 1});
+      static_cast<void>(co_await to_its_end(coracle::net::recv_segments(pair().receiver, room)));
     } else {
       co_await to_its_end(pair().receiver.recv_from(&byte_, 1));
     }
@@ -705,10 +713,12 @@ inline std::vector<cancellation_entry> io_cases() {
   constexpr auto alone = in_races::alone;
   return {{"socket_recv_operation", &make_case<socket_recv_case>, at_once, true, alone},
           {"socket_send_operation", &make_case<socket_send_case>, at_once, true, alone},
-          {"socket_send_to_operation", &make_case<send_to_case<false>>, at_once, true, alone},
-          {"socket_recv_from_operation", &make_case<recv_from_case<false>>, at_once, true, alone},
-          {"recv_batch_operation", &make_case<recv_from_case<true>>, at_once, true, alone},
-          {"send_batch_operation", &make_case<send_to_case<true>>, at_once, true, alone},
+          {"socket_send_to_operation", &make_case<send_to_case<datagrams::one>>, at_once, true, alone},
+          {"socket_recv_from_operation", &make_case<recv_from_case<datagrams::one>>, at_once, true, alone},
+          {"recv_batch_operation", &make_case<recv_from_case<datagrams::batch>>, at_once, true, alone},
+          {"send_batch_operation", &make_case<send_to_case<datagrams::batch>>, at_once, true, alone},
+          {"recv_segments_operation", &make_case<recv_from_case<datagrams::segments>>, at_once, true, alone},
+          {"send_segments_operation", &make_case<send_to_case<datagrams::segments>>, at_once, true, alone},
           {"socket_accept_new_operation", &make_case<accept_case<accepts::new_one>>, at_once, true, alone},
           {"socket_accept_operation", &make_case<accept_case<accepts::into_another>>, at_once, true, alone},
           {"socket_accept_on_operation", &make_case<accept_case<accepts::on_service>>, at_once, true, alone},

@@ -23,6 +23,7 @@ class inert_io_system : public coracle::detail::io_system {
   int local_address(int, sockaddr_storage&) noexcept override { return -ENOSYS; }
   int shut_down(int, int) noexcept override { return -ENOSYS; }
   int dissolve(int) noexcept override { return -ENOSYS; }
+  int join_datagrams(int) noexcept override { return -ENOSYS; }
   int duplicate(int) noexcept override { return -ENOSYS; }
   void close(int) noexcept override {}
   int open_watcher() noexcept override { return -ENOSYS; }

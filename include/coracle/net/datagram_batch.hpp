@@ -14,8 +14,7 @@ namespace coracle::net {
 ///     co_await recv_batch(udp, batch);
 ///     for (std::size_t i = 0; i != batch.size(); ++i) handle(batch.endpoint(i), batch.bytes(i));
 ///
-/// For more bytes in one system call than a batch passes, set UDP_SEGMENT on native_handle(): each send is
-/// then cut into datagrams of that size.
+/// Prefer send_segments() for many datagrams of one size to one peer.
 /// Exceptions  the constructor throws std::bad_alloc.
 /// Cost        one allocation, for all.
 class datagram_batch {

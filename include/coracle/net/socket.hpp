@@ -90,7 +90,9 @@ class socket {
   task<> disconnect(stop_token token = {});
 
   /// Awaitable of the number of bytes sent: TCP may take fewer than `size`, UDP sends one datagram.
-  socket_send_operation send(const void* buffer, std::size_t size, stop_token token = {}) noexcept;
+  socket_send_operation send(const void* buffer, std::size_t size, stop_token token = {}) noexcept {
+    return {descriptor_, buffer, size, std::move(token)};
+  }
   socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return send(bytes.data(), bytes.size(), std::move(token));
   }
@@ -106,7 +108,9 @@ class socket {
   /// Awaitable of the number of bytes received. TCP: the bytes that have arrived, at least one; 0 at the end
   /// of the stream. UDP: one datagram, which may be empty; if it is longer than `size`, it is dropped, and
   /// the error is std::errc::message_size. Requires, for TCP: size != 0.
-  socket_recv_operation recv(void* buffer, std::size_t size, stop_token token = {}) noexcept;
+  socket_recv_operation recv(void* buffer, std::size_t size, stop_token token = {}) noexcept {
+    return {descriptor_, buffer, size, receive_flags(), std::move(token)};
+  }
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
     return recv(to.data(), to.size(), std::move(token));
   }
@@ -188,11 +192,14 @@ class socket {
   friend detail::send_file_operation;
   friend class recv_batch_operation;
   friend class send_batch_operation;
+  friend class send_segments_operation;
+  friend class recv_segments_operation;
+  friend void join_datagrams(socket& receiver);
 
   socket(coracle::detail::io_descriptor&& descriptor, const ip_endpoint& remote, bool is_stream) noexcept
       : descriptor_(std::move(descriptor)), remote_(remote), is_stream_(is_stream) {}
   static socket create(io_service& service, const ip_endpoint& unspecified, bool is_stream);
-  int receive_flags() const noexcept;
+  int receive_flags() const noexcept { return is_stream_ ? 0 : detail::tells_whole_size; }
 
   // Used by the tasks below. The tasks are defined in the header, so that the program's compiler compiles
   // them: compilers do not agree on how a function returns a task (ADR 21).

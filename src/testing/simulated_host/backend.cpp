@@ -8,53 +8,60 @@
 #include <cstdio>
 
 #include "../../io/io_loop.hpp"
+#include "../../io/opcode_name.hpp"
 #include "../../io/system_call.hpp"
 
 namespace coracle::detail::simulated {
+using testing::host_operation;
+
 namespace {
-const char* name_of(io_opcode code) noexcept {
+host_operation operation_of(io_opcode code) noexcept {
   switch (code) {
     case io_opcode::receive:
     case io_opcode::receive_from:
+    case io_opcode::receive_message:
     case io_opcode::receive_parts:
     case io_opcode::receive_batch:
-      return "receive";
+      return host_operation::receive;
     case io_opcode::send:
     case io_opcode::send_to:
+    case io_opcode::send_message:
     case io_opcode::send_parts:
     case io_opcode::send_batch:
     case io_opcode::send_file:
-      return "send";
+    case io_opcode::write:
+    case io_opcode::wait_writable:
+      return host_operation::send;
     case io_opcode::accept:
-      return "accept";
+      return host_operation::accept;
     case io_opcode::connect:
-      return "connect";
-    case io_opcode::read:
-      return "read changes of files";
+      return host_operation::connect;
+    case io_opcode::read:  // of a watcher: there are no pipes
+    case io_opcode::wait_readable:
+      return host_operation::read_changes;
     case io_opcode::read_at:
     case io_opcode::read_parts_at:
-      return "read from a file";
+      return host_operation::read;
     case io_opcode::write_at:
     case io_opcode::write_parts_at:
-      return "write to a file";
+      return host_operation::write;
     case io_opcode::sync:
-      return "sync a file";
+      return host_operation::sync;
     case io_opcode::open:
-      return "open a file";
+      return host_operation::open;
     case io_opcode::status:
-      return "ask for a status";
+      return host_operation::status;
     case io_opcode::rename:
-      return "rename a file";
+      return host_operation::rename;
     case io_opcode::link:
     case io_opcode::symlink:
-      return "make a link";
+      return host_operation::link;
     case io_opcode::make_folder:
-      return "create a directory";
+      return host_operation::create_directory;
     case io_opcode::remove:
-      return "remove a file";
-    default:
-      return "another operation";
+      break;
   }
+  return host_operation::remove;
 }
 }  // namespace
 
@@ -110,7 +117,13 @@ bool simulated_backend::submit(io_request& request) noexcept {
     note(request);
     return false;
   }
-  if (its.is_file) return submit_file(request);
+  const int failure = host_.failure_of(operation_of(request.opcode));
+  if (its.is_file) return submit_file(request, failure);
+  if (failure != 0) {
+    request.result = unless_lost(request, [failure] { return std::int64_t{failure}; });
+    note(request);
+    return false;
+  }
   intrusive_list<io_event>& queue = queue_of(request);
   if (queue.empty()) {
     request.result = try_now(request);
@@ -124,14 +137,16 @@ bool simulated_backend::submit(io_request& request) noexcept {
   return true;
 }
 
-/// By chance, cached data is read at once; everything else takes time.
-bool simulated_backend::submit_file(io_request& request) {
+/// By chance, cached data is read at once; everything else takes time. Until the device ends, the result of
+/// the request is `failure`: the error that the test wants, or 0.
+bool simulated_backend::submit_file(io_request& request, int failure) {
   record& its = record_of(request);
+  request.result = failure;
   auto& file = static_cast<on_disk&>(*its.what);
   file.begin(request);
   const bool reads = request.opcode == io_opcode::read_at || request.opcode == io_opcode::read_parts_at;
   if (reads && file.its_disk().chance(2)) {
-    request.result = file.try_now(request);
+    carry_out(request);
     note(request);
     return false;
   }
@@ -145,13 +160,17 @@ bool simulated_backend::submit_file(io_request& request) {
   return true;
 }
 
+void simulated_backend::carry_out(io_request& request) {
+  if (request.result == 0) request.result = record_of(request).what->try_now(request);
+}
+
 void simulated_backend::device_ends(std::uint64_t number) {
   const auto found = with_device_.find(number);
   if (found == with_device_.end()) return;
   io_request& request = *found->second;
   with_device_.erase(found);
   --record_of(request).with_device;
-  request.result = record_of(request).what->try_now(request);
+  carry_out(request);
   finish(request);
 }
 
@@ -211,8 +230,11 @@ bool simulated_backend::withdraw(io_request& request) noexcept {
     return true;
   }
   take_from_device(request);
-  // A thread may have begun it.
-  if (host_.sim().random().one_in(2)) request.result = record_of(request).what->try_now(request);
+  if (host_.sim().random().one_in(2)) {  // a thread has begun it
+    carry_out(request);
+  } else {
+    request.result = -ECANCELED;
+  }
   return true;
 }
 

@@ -60,7 +60,8 @@ class simulated_backend final : public io_backend {
   }
   static intrusive_list<io_event>& queue_of(const io_request& request) noexcept;
   static std::int64_t try_now(io_request& request);
-  bool submit_file(io_request& request);
+  bool submit_file(io_request& request, int failure);
+  static void carry_out(io_request& request);
   void device_ends(std::uint64_t number);
   bool take_from_device(const io_request& request) noexcept;
   void ready(intrusive_list<io_event>& queue);

@@ -37,6 +37,7 @@ class descriptor {
   virtual int listen(int) { return -EOPNOTSUPP; }
   virtual int shut_down(int) { return -ENOTSOCK; }
   virtual int dissolve() { return -ENOTSOCK; }
+  virtual int join_datagrams() { return -EOPNOTSUPP; }
   /// Returns null if it is not a socket.
   [[nodiscard]] virtual const net::ip_endpoint* local() const { return nullptr; }
 

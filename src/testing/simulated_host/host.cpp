@@ -8,6 +8,7 @@
 #include <coracle/base/check.hpp>
 #include <coracle/testing/allocations.hpp>
 #include <coracle/testing/simulation/simulated_host.hpp>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
 #include <type_traits>
@@ -19,9 +20,16 @@
 #include "sockets.hpp"
 
 namespace coracle::detail::simulated {
+using testing::host_operation;
+
 namespace {
 /// As on Linux: ip_local_port_range.
 constexpr std::uint16_t first_free_port = 32'768, free_ports = 28'232;
+
+/// Returns true if the call is repeated after the error, as system_call.cpp does.
+bool is_repeated(host_operation what, int error) noexcept {
+  return error == EINTR || (what == host_operation::accept && (error == ECONNABORTED || error == EPROTO));
+}
 }  // namespace
 
 host::host(std::shared_ptr<network> its_network, const net::ip_address& address, disk& its_disk)
@@ -113,6 +121,42 @@ testing::simulation::time_point host::next_local_arrival() {
   return last_local_arrival_;
 }
 
+// ---- faults --------------------------------------------------------------------------------------------
+
+void host::fail_next(host_operation what, int error, std::size_t after) {
+  CORACLE_REQUIRE(error > 0 && error != EAGAIN, "fail_next() needs an error number, and not EAGAIN");
+  const testing::allocations_aside of_the_system;
+  faults_.push_back({what, error, after});
+}
+
+/// Returns the error of the next call of `what`, and counts the call; 0: none.
+int host::next_error(host_operation what) noexcept {
+  auto met = faults_.end();
+  for (auto each = faults_.begin(); each != faults_.end(); ++each) {
+    if (each->what != what) continue;
+    if (each->after != 0) {
+      --each->after;
+    } else if (met == faults_.end()) {
+      met = each;
+    }
+  }
+  if (met == faults_.end()) return 0;
+  const int error = met->error;
+  faults_.erase(met);
+  return error;
+}
+
+int host::failure_of(host_operation what) noexcept {
+  for (;;) {
+    const int error = next_error(what);
+    if (error == 0) return 0;
+    char line[64];
+    const int size = std::snprintf(line, sizeof line, "fail_next(): %s", ::strerrorname_np(error));
+    sim().note({line, static_cast<std::size_t>(size)});
+    if (!is_repeated(what, error)) return -error;
+  }
+}
+
 // ---- calls ---------------------------------------------------------------------------------------------
 
 template <class Call>
@@ -121,6 +165,11 @@ int host::on(int fd, Call call) noexcept {
   const auto found = open_.find(fd);
   return found == open_.end() ? -EBADF : call(*found->second);
 }
+template <class Call>
+int host::on(host_operation what, int fd, Call call) noexcept {
+  const int failure = failure_of(what);
+  return failure != 0 ? failure : on(fd, call);
+}
 
 std::unique_ptr<io_backend> host::backend_for(io_loop& loop) {
   return std::make_unique<simulated_backend>(loop, *this);
@@ -128,6 +177,7 @@ std::unique_ptr<io_backend> host::backend_for(io_loop& loop) {
 
 int host::open(const std::filesystem::path& path, int flags) noexcept {
   const testing::allocations_aside of_the_system;
+  if (const int failure = failure_of(host_operation::open); failure != 0) return failure;
   if (sim().fails("open a file")) return -EMFILE;
   constexpr unsigned permissions = 0666;
   return open_name(disk_.names.root(), path.native(), flags, permissions);
@@ -148,7 +198,7 @@ int host::open_name(const std::shared_ptr<folder>& from, std::string_view path, 
 }
 
 int host::status(int fd, struct ::stat& about) noexcept {
-  return on(fd, [&](descriptor& its) {
+  return on(host_operation::status, fd, [&](descriptor& its) {
     const auto* const opened = dynamic_cast<const on_disk*>(&its);
     if (!opened) return -EINVAL;
     disk_.describe(opened->what(), about);
@@ -157,14 +207,14 @@ int host::status(int fd, struct ::stat& about) noexcept {
 }
 
 int host::set_size(int fd, std::uint64_t size) noexcept {
-  return on(fd, [&](descriptor& its) {
+  return on(host_operation::set_size, fd, [&](descriptor& its) {
     auto* const file = dynamic_cast<open_file*>(&its);
     return file ? file->set_size(size) : -EINVAL;
   });
 }
 
 int host::lock(int fd, int type) noexcept {
-  return on(fd, [&](descriptor& its) {
+  return on(host_operation::lock, fd, [&](descriptor& its) {
     auto* const file = dynamic_cast<open_file*>(&its);
     return file ? file->lock(type) : -EBADF;
   });
@@ -172,6 +222,7 @@ int host::lock(int fd, int type) noexcept {
 
 int host::open_socket(int family, int type) noexcept {
   const testing::allocations_aside of_the_system;
+  if (const int failure = failure_of(host_operation::open_socket); failure != 0) return failure;
   if (open_.size() >= most_descriptors_ || sim().fails("open a socket")) return -EMFILE;
   const bool is_ipv4 = family == AF_INET;
   if (type == SOCK_STREAM) return add(std::make_shared<stream_socket>(*this, is_ipv4));
@@ -181,10 +232,10 @@ int host::open_socket(int family, int type) noexcept {
 int host::bind(int fd, const sockaddr* address, socklen_t size) noexcept {
   sockaddr_storage storage{};
   std::memcpy(&storage, address, std::min<std::size_t>(size, sizeof storage));
-  return on(fd, [&](descriptor& its) { return its.bind(from_sockaddr(storage)); });
+  return on(host_operation::bind, fd, [&](descriptor& its) { return its.bind(from_sockaddr(storage)); });
 }
 int host::listen(int fd, int backlog) noexcept {
-  return on(fd, [&](descriptor& its) { return its.listen(backlog); });
+  return on(host_operation::listen, fd, [&](descriptor& its) { return its.listen(backlog); });
 }
 int host::local_address(int fd, sockaddr_storage& address) noexcept {
   return on(fd, [&](descriptor& its) {
@@ -194,10 +245,13 @@ int host::local_address(int fd, sockaddr_storage& address) noexcept {
   });
 }
 int host::shut_down(int fd, int how) noexcept {
-  return on(fd, [&](descriptor& its) { return its.shut_down(how); });
+  return on(host_operation::shut_down, fd, [&](descriptor& its) { return its.shut_down(how); });
 }
 int host::dissolve(int fd) noexcept {
   return on(fd, [&](descriptor& its) { return its.dissolve(); });
+}
+int host::join_datagrams(int fd) noexcept {
+  return on(fd, [&](descriptor& its) { return its.join_datagrams(); });
 }
 int host::duplicate(int) noexcept { return -EOPNOTSUPP; }
 void host::close(int fd) noexcept {
@@ -212,11 +266,12 @@ void host::close(int fd) noexcept {
 
 int host::open_watcher() noexcept {
   const testing::allocations_aside of_the_system;
+  if (const int failure = failure_of(host_operation::open_watcher); failure != 0) return failure;
   if (open_.size() >= most_descriptors_ || sim().fails("open a watcher")) return -EMFILE;
   return add(std::make_shared<simulated::open_watcher>(disk_));
 }
 int host::watch(int watcher, const char* path, std::uint32_t changes) noexcept {
-  return on(watcher, [&](descriptor& its) {
+  return on(host_operation::watch, watcher, [&](descriptor& its) {
     auto* const opened = dynamic_cast<simulated::open_watcher*>(&its);
     if (!opened) return -EINVAL;
     if (sim().fails("watch a file")) return -ENOSPC;
@@ -236,13 +291,14 @@ int host::unwatch(int watcher, int watch) noexcept {
 
 /// A call on an open file or directory, which the test may make fail.
 template <class Opened, class Call>
-std::int64_t host::on_opened(const char* what, int fd, Call call) noexcept {
+std::int64_t host::on_opened(host_operation what, const char* name, int fd, Call call) noexcept {
   const testing::allocations_aside of_the_system;
+  if (const int failure = failure_of(what); failure != 0) return failure;
   const std::shared_ptr<descriptor> found = find(fd);
   if (!found) return -EBADF;
   auto* const opened = dynamic_cast<Opened*>(found.get());
   if (!opened) return std::is_same_v<Opened, simulated::open_directory> ? -ENOTDIR : -EINVAL;
-  if (opened->is_dead() || sim().fails(what)) return -EIO;
+  if (opened->is_dead() || sim().fails(name)) return -EIO;
   return call(*opened);
 }
 
@@ -251,30 +307,34 @@ int host::open_directory(int base, const char* path, bool is_below) noexcept {
     const auto how = is_below ? name_tree::links::refused : name_tree::links::followed;
     return open_name(its.its_folder(), path, O_RDONLY | O_DIRECTORY, 0, how);
   };
-  return static_cast<int>(on_opened<simulated::open_directory>("open a directory", base, open));
+  return static_cast<int>(
+      on_opened<simulated::open_directory>(host_operation::open, "open a directory", base, open));
 }
 std::int64_t host::read_names(int directory, void* to, std::size_t size) noexcept {
-  return on_opened<simulated::open_directory>("list a directory", directory,
+  return on_opened<simulated::open_directory>(host_operation::list_directory, "list a directory", directory,
                                               [&](auto& its) { return its.read_names(to, size); });
 }
 int host::status_of_name(int directory, const char* name, struct ::statx& about) noexcept {
   const auto ask = [&](const simulated::open_directory& its) -> std::int64_t {
     return its.status(name, AT_SYMLINK_NOFOLLOW, &about);
   };
-  return static_cast<int>(on_opened<simulated::open_directory>("ask for a status", directory, ask));
+  return static_cast<int>(
+      on_opened<simulated::open_directory>(host_operation::status, "ask for a status", directory, ask));
 }
 std::int64_t host::read_link(int base, const char* path, char* to, std::size_t size) noexcept {
-  return on_opened<simulated::open_directory>("read a link", base, [&](auto& its) -> std::int64_t {
-    const name_tree::place at = disk_.names.find(its.its_folder(), path, name_tree::links::kept_last);
-    if (at.error != 0) return at.error;
-    if (!at.what) return -ENOENT;
-    if (at.what->type != node::kind::symlink) return -EINVAL;
-    return static_cast<std::int64_t>(static_cast<const symlink&>(*at.what).target.copy(to, size));
-  });
+  return on_opened<simulated::open_directory>(
+      host_operation::read_link, "read a link", base, [&](auto& its) -> std::int64_t {
+        const name_tree::place at = disk_.names.find(its.its_folder(), path, name_tree::links::kept_last);
+        if (at.error != 0) return at.error;
+        if (!at.what) return -ENOENT;
+        if (at.what->type != node::kind::symlink) return -EINVAL;
+        return static_cast<std::int64_t>(static_cast<const symlink&>(*at.what).target.copy(to, size));
+      });
 }
 
 /// By chance refused, as between some file systems.
 std::int64_t host::copy_range(int from, int to, std::uint64_t offset, std::size_t size) noexcept {
+  if (const int failure = failure_of(host_operation::copy_range); failure != 0) return failure;
   if (sim().random().one_in(4)) return -EXDEV;
   constexpr std::size_t most = std::size_t{64} << 10;
   std::string bytes(std::min(size, most), '\0');
@@ -282,10 +342,11 @@ std::int64_t host::copy_range(int from, int to, std::uint64_t offset, std::size_
   return got <= 0 ? got : write_at(to, bytes.data(), static_cast<std::size_t>(got), offset);
 }
 std::int64_t host::read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept {
-  return on_opened<open_file>("read from a file", fd, [&](auto& its) { return its.read(offset, to, size); });
+  return on_opened<open_file>(host_operation::read, "read from a file", fd,
+                              [&](auto& its) { return its.read(offset, to, size); });
 }
 std::int64_t host::write_at(int fd, const void* from, std::size_t size, std::uint64_t offset) noexcept {
-  return on_opened<open_file>("write to a file", fd,
+  return on_opened<open_file>(host_operation::write, "write to a file", fd,
                               [&](auto& its) { return its.write(offset, from, size); });
 }
 
@@ -322,5 +383,9 @@ simulated_host::~simulated_host() = default;
 const net::ip_address& simulated_host::address() const noexcept { return its_->address(); }
 void simulated_host::limit_descriptors(std::size_t most) noexcept { its_->limit_descriptors(most); }
 std::size_t simulated_host::open_descriptors() const noexcept { return its_->descriptors(); }
+void simulated_host::fail_next(host_operation what, int error, std::size_t after) {
+  its_->fail_next(what, error, after);
+}
+std::size_t simulated_host::faults_left() const noexcept { return its_->faults_left(); }
 void simulated_host::crash() { its_->crash(); }
 }  // namespace coracle::testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/net/ip_endpoint.hpp>
+#include <coracle/testing/simulation/simulated_host.hpp>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -37,6 +38,10 @@ class host final : public io_system {
   [[nodiscard]] std::size_t descriptors() const noexcept { return open_.size(); }
   void limit_descriptors(std::size_t most) noexcept { most_descriptors_ = most; }
   void crash();
+  void fail_next(testing::host_operation what, int error, std::size_t after);
+  [[nodiscard]] std::size_t faults_left() const noexcept { return faults_.size(); }
+  /// Call where an operation begins. Returns -errno if fail_next() makes it fail, otherwise 0.
+  [[nodiscard]] int failure_of(testing::host_operation what) noexcept;
 
   /// Registers a socket as long as it has an address.
   void bound(socket& one) { bound_.push_back(&one); }
@@ -69,6 +74,7 @@ class host final : public io_system {
   int local_address(int fd, sockaddr_storage& address) noexcept override;
   int shut_down(int fd, int how) noexcept override;
   int dissolve(int fd) noexcept override;
+  int join_datagrams(int fd) noexcept override;
   int duplicate(int fd) noexcept override;
   void close(int fd) noexcept override;
   int open_watcher() noexcept override;
@@ -87,10 +93,19 @@ class host final : public io_system {
   std::int64_t write_at(int fd, const void* from, std::size_t size, std::uint64_t offset) noexcept override;
 
  private:
+  struct fault {
+    testing::host_operation what;
+    int error;
+    std::size_t after;
+  };
+
+  [[nodiscard]] int next_error(testing::host_operation what) noexcept;
   template <class Call>
   int on(int fd, Call call) noexcept;
+  template <class Call>
+  int on(testing::host_operation what, int fd, Call call) noexcept;
   template <class Opened, class Call>
-  std::int64_t on_opened(const char* what, int fd, Call call) noexcept;
+  std::int64_t on_opened(testing::host_operation what, const char* name, int fd, Call call) noexcept;
 
   std::shared_ptr<network> network_;
   const net::ip_address address_;
@@ -99,6 +114,7 @@ class host final : public io_system {
   std::map<int, std::shared_ptr<descriptor>> open_;
   std::size_t most_descriptors_ = 1024;
   std::vector<socket*> bound_;
+  std::vector<fault> faults_;
   std::uint16_t next_port_ = 0;
   std::uint64_t looks_ = 0;
   testing::simulation::time_point last_local_arrival_{};

@@ -273,6 +273,10 @@ std::int64_t datagram_socket::try_now(io_request& request) {
     case io_opcode::send_batch:
     case io_opcode::receive_batch:
       return transfer_batch(request);
+    case io_opcode::send_message:
+      return send_segments(request);
+    case io_opcode::receive_message:
+      return receive_segments(request);
     default:
       return -EOPNOTSUPP;
   }
@@ -363,9 +367,8 @@ std::int64_t datagram_socket::receive(io_request& request) {
   if (request.opcode == io_opcode::receive_parts && request.size > most_parts) return -EMSGSIZE;
   if (error_ != 0) return -std::exchange(error_, 0);
   if (received_.empty()) return receiving_ ? not_ready : 0;
-  const datagram first = std::move(received_.front());
-  received_.pop_front();
-  unread_ -= first.bytes.size();
+  const datagram first = joins_ ? take_joined() : take_first();
+  joined_from_ = first.joined_from;
   const bool has_parts = request.opcode == io_opcode::receive_parts;
   const std::size_t taken =
       has_parts ? scatter(request, first.bytes) : std::min(request.size, first.bytes.size());
@@ -373,6 +376,61 @@ std::int64_t datagram_socket::receive(io_request& request) {
   if (request.opcode == io_opcode::receive_from) tell_endpoint(request, first.from);
   const bool whole = (request.flags & MSG_TRUNC) != 0;
   return static_cast<std::int64_t>(whole ? first.bytes.size() : taken);
+}
+
+std::int64_t datagram_socket::send_segments(const io_request& request) {
+  const auto& its = *static_cast<const io_message*>(request.address);
+  if (its.segment_size != 0 && its.segment_size * most_segments < request.size) return -EINVAL;
+  if (request.size > largest) return -EMSGSIZE;
+  auto* const bytes = static_cast<char*>(request.buffer);
+  std::size_t sent = 0;
+  do {
+    const std::size_t left = request.size - sent;
+    io_request one{request.record, its.name ? io_opcode::send_to : io_opcode::send, bytes + sent,
+                   its.segment_size != 0 ? std::min(its.segment_size, left) : left};
+    one.address = its.name;
+    one.address_size = its.name_size;
+    const std::int64_t result = send(one);
+    if (result < 0) return result;
+    sent += one.size;
+  } while (sent != request.size);
+  return static_cast<std::int64_t>(sent);
+}
+
+std::int64_t datagram_socket::receive_segments(const io_request& request) {
+  auto& its = *static_cast<io_message*>(request.address);
+  io_request all{request.record, io_opcode::receive_from, request.buffer, request.size};
+  all.address = its.name;
+  all.address_size = its.name_size;
+  all.flags = request.flags;
+  const std::int64_t result = receive(all);
+  if (result < 0) return result;
+  its.name_size = all.address_size;
+  its.segment_size = joined_from_;
+  return result;
+}
+
+datagram_socket::datagram datagram_socket::take_first() {
+  datagram first = std::move(received_.front());
+  received_.pop_front();
+  unread_ -= first.bytes.size();
+  return first;
+}
+/// By chance with some of those behind it: of the same sender and size, and a shorter one as the last.
+datagram_socket::datagram datagram_socket::take_joined() {
+  datagram all = take_first();
+  const std::size_t size = all.bytes.size();
+  for (std::size_t count = 1; size != 0 && !received_.empty() && count != most_segments; ++count) {
+    const datagram& next = received_.front();
+    const bool fits = next.from == all.from && !next.bytes.empty() && next.bytes.size() <= size &&
+                      all.bytes.size() + next.bytes.size() <= most_joined;
+    if (!fits || net().chance(8)) break;
+    const bool is_last = next.bytes.size() < size;
+    all.joined_from = size;
+    all.bytes += take_first().bytes;
+    if (is_last) break;
+  }
+  return all;
 }
 
 /// One after the other, until one fails: that is the result if it is the first.

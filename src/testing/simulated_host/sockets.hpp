@@ -96,18 +96,27 @@ class datagram_socket final : public socket, public std::enable_shared_from_this
   void lose_power() override;
   int shut_down(int how) override;
   int dissolve() override;
+  int join_datagrams() override {
+    joins_ = true;
+    return 0;
+  }
   [[nodiscard]] bool is_exclusive() const noexcept override { return true; }
 
  private:
-  static constexpr std::size_t most_unread = 212'992, largest = 65'507;
+  static constexpr std::size_t most_unread = 212'992, largest = 65'507, most_joined = 65'535;
   struct datagram {
     net::ip_endpoint from;
     std::string bytes;
+    std::size_t joined_from = 0;  // the size of the datagrams that it was joined from, or 0
   };
 
   std::int64_t connect(const io_request& request);
   std::int64_t send(const io_request& request);
+  std::int64_t send_segments(const io_request& request);
   std::int64_t receive(io_request& request);
+  std::int64_t receive_segments(const io_request& request);
+  datagram take_first();
+  datagram take_joined();
   std::int64_t transfer_batch(const io_request& request);
   void transmit(const net::ip_endpoint& to, const std::string& bytes);
   static void arrive(host& there, const std::weak_ptr<datagram_socket>& sender, const net::ip_endpoint& to,
@@ -116,8 +125,9 @@ class datagram_socket final : public socket, public std::enable_shared_from_this
 
   std::deque<datagram> received_;
   std::size_t unread_ = 0;
-  net::ip_endpoint remote_;  // port 0: not connected
-  int error_ = 0;            // to be told once
-  bool dead_ = false, receiving_ = true;
+  net::ip_endpoint remote_;      // port 0: not connected
+  int error_ = 0;                // to be told once
+  std::size_t joined_from_ = 0;  // of what was received last
+  bool dead_ = false, receiving_ = true, joins_ = false;
 };
 }  // namespace coracle::detail::simulated

@@ -85,6 +85,7 @@ class io_operation : protected io_request, event_wait {
   bool goes_behind_others() noexcept;
   static void stopped(stop_listener& self) noexcept;
   static void is_over(io_event& self) noexcept;
+  [[noreturn]] CORACLE_COLD() void throw_why(const char* what);
   CORACLE_COLD() bool end_if_cancelled() noexcept;
   CORACLE_COLD() void withdraw() noexcept;
 

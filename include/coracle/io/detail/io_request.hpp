@@ -121,6 +121,9 @@ inline constexpr int without_sigpipe = 2;
 /// The number of parts that one system call takes (IOV_MAX).
 inline constexpr std::size_t most_parts = 1024;
 
+/// The most datagrams that one send_message is cut into: the smallest UDP_MAX_SEGMENTS of any Linux.
+inline constexpr std::size_t most_segments = 64;
+
 /// What accompanies the bytes of a message: `address` of receive_message and send_message.
 struct io_message {
   void* name = nullptr;                ///< a sockaddr; null: none is passed, or stored
@@ -129,6 +132,9 @@ struct io_message {
   owned_descriptor* passed = nullptr;  ///< receive_message: room for `count` descriptors
   std::size_t count = 0;               ///< out: the number received
   bool is_cut = false;                 ///< out: there were more descriptors, which have been closed
+  /// UDP: the size of the datagrams that the bytes are cut into, or were joined from; 0: they are one
+  /// datagram. receive_message, in: not 0 if the size is to be reported.
+  std::size_t segment_size = 0;
 };
 
 /// One system call. It lives in the awaiter, in the coroutine's frame, and its address does not change from

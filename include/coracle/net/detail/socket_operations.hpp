@@ -16,6 +16,9 @@ using coracle::detail::io_opcode;
 
 class send_file_operation;
 
+/// MSG_TRUNC, without its header: a datagram that is cut is told by its length.
+inline constexpr int tells_whole_size = 0x20;
+
 /// An operation that passes an address to the kernel, or gets one from it.
 class addressed_operation : public coracle::detail::io_operation {
  public:
@@ -35,6 +38,8 @@ class addressed_operation : public coracle::detail::io_operation {
   }
   /// For an operation that passes an address.
   void set_address(const ip_endpoint& endpoint) noexcept;
+  /// Where the address is.
+  [[nodiscard]] void* storage() noexcept { return storage_; }
   /// Returns the address that the kernel has stored, or `otherwise` if it has stored none.
   [[nodiscard]] ip_endpoint address_or(const ip_endpoint& otherwise) const noexcept;
 

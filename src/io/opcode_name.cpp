@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pending_requests.hpp"
+#include "opcode_name.hpp"
 
 namespace coracle::detail {
 const char* name_of(io_opcode opcode) noexcept {
@@ -34,8 +34,28 @@ const char* name_of(io_opcode opcode) noexcept {
       return "connect";
     case io_opcode::wait_writable:
       return "wait until writable";
-    default:
-      return "use a file";
+    case io_opcode::read_at:
+    case io_opcode::read_parts_at:
+      return "read from a file";
+    case io_opcode::write_at:
+    case io_opcode::write_parts_at:
+      return "write to a file";
+    case io_opcode::sync:
+      return "sync a file";
+    case io_opcode::open:
+      return "open a file";
+    case io_opcode::status:
+      return "ask for a status";
+    case io_opcode::rename:
+      return "rename a file";
+    case io_opcode::link:
+    case io_opcode::symlink:
+      return "create a link";
+    case io_opcode::make_folder:
+      return "create a directory";
+    case io_opcode::remove:
+      return "remove a file";
   }
+  return "unknown operation";
 }
 }  // namespace coracle::detail
