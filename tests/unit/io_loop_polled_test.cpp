@@ -34,6 +34,7 @@ constexpr std::uint64_t slice = coracle::detail::turn_order::slice;
 struct played {
   std::vector<io_event*> ready;
   int polls = 0;
+  int waits = 0;  // of these polls
   int wakes = 0;
   std::uint64_t ticks = 0;
   io_loop* loop = nullptr;
@@ -45,8 +46,11 @@ class played_backend final : public coracle_test::inert_io_backend {
       : inert_io_backend(system), its_(its) {}
 
   signals poll(bool wait, completions& completed) noexcept override {
-    REQUIRE_FALSE(wait);
     const std::lock_guard lock{mutex_};
+    if (wait) {
+      REQUIRE_FALSE(its_.ready.empty());
+      ++its_.waits;
+    }
     ++its_.polls;
     for (io_event* const each : std::exchange(its_.ready, {})) complete(*each, completed);
     return {};
@@ -152,11 +156,12 @@ TEST_CASE(
   place at;
   at.wait('a', [&] {
     at.system.its.ticks += 8 * slice;
-    at.wait('z');
+    at.wait('z', [&] { at.io.stop(); });
   });
   at.wait('b', [&] { at.system.its.ticks += 7 * slice; });
   at.wait('c', [&] { CHECK(at.system.its.polls == 2); });
-  at.io.process_pending_events();
+  at.io.process_events();
+  CHECK(at.system.its.waits == 1);  // not again while there are events to deliver
   CHECK(at.order == "abcz");
 }
 
