@@ -116,14 +116,19 @@ class Listing:
         """Equal for trees that look the same."""
         if coroutine not in self._looks:
             tree = [coroutine]
+            if coroutine.children:
+                for each in tree:
+                    tree.extend(each.children)
+                tree.reverse()  # those below first
             for each in tree:
-                tree.extend(each.children)
-            for each in reversed(tree):  # those below first
-                wait = each.waits[0] if each.waits else None
-                look = (each.function.address, each.state, each.runs_at, wait and (wait.operation.name, wait.object),
-                        each.via and each.via.spawned_at(),
-                        tuple(sorted({self._looks[child] for child in each.children})) if len(each.children) > 1
-                        else each.children and self._looks[each.children[0]])
+                children = each.children
+                if len(children) > 1:
+                    children = tuple(sorted({self._looks[child] for child in children}))
+                elif children:
+                    children = self._looks[children[0]]
+                wait, via = each.waits and each.waits[0], each.via
+                look = (each.function, each.state, each.runs_at, wait and wait.operation.name, wait and wait.object,
+                        via and via.spawned_at(), children)
                 self._looks[each] = self._numbers.setdefault(look, len(self._numbers))
         return self._looks[coroutine]
 
@@ -163,9 +168,12 @@ def tasks(snapshot, shows_all=False):
     """`coracle tasks`."""
     if not snapshot.coroutines:
         return empty_text(snapshot), []
-    listing, by_root = Listing(snapshot), {}
-    for root in sorted(snapshot.roots(), key=lambda each: (each.via is None, each.function.name, each.address)):
-        by_root.setdefault(root_text(snapshot, root), []).append(root)
+    listing, by_name, by_root = Listing(snapshot), {}, {}
+    for root in snapshot.roots():  # by address
+        by_name.setdefault((root.via is None, root.function.name), []).append(root)
+    for _, named in sorted(by_name.items()):
+        for root in named:
+            by_root.setdefault(root_text(snapshot, root), []).append(root)
     for text, roots in by_root.items():
         listing.add(text)
         for root, depth in listing.level(roots, 0, not shows_all):
