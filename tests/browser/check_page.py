@@ -189,7 +189,7 @@ def check_schedulers(browser):
     browser.wait("the threads' use is known", "return runtimeBefore && document.querySelectorAll('.bar').length >= 3")
     for name, parts in {"schedulers": ("static_thread_pool 1", "2 threads", "io_service 2", "1 thread", "coracle-inspect"),
                         "timers": ("io_service 2",), "descriptors": ("socket", "accept: ", "serve"),
-                        "channels": ("channel", "orders", "take_orders")}.items():
+                        "channels": ("channel", "orders, 0 of 4 elements", "take_orders")}.items():
         browser.wait(f"the section {name}", f"return {json.dumps(parts)}.every(part => "
                      f"document.getElementById('{name}').innerText.includes(part))")
     timer = "return [...document.querySelectorAll('#timers tbody tr')].map(row => row.innerText.split(/\\s+/).join(' '))"
