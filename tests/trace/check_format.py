@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that a trace is what the viewers read: "Trace Event Format", in its JSON object form, and no more than coracle uses of it.
+"""Checks that a trace is what viewers read: "Trace Event Format", as a JSON object, and no more than coracle uses of it.
 
 check_format.py PROGRAM: PROGRAM FILE writes a trace (traced.cpp)
 """

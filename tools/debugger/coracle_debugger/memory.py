@@ -152,9 +152,9 @@ def pointers_between(low, high):
 
 
 def _words_between(copy, low, high):
-    """The places of such words, in order, and the words. Candidates are found by one byte of each word, the first that differs."""
+    """The places of such words, in order, and the words. Candidates are found by one byte of each word."""
     first, last = low.to_bytes(WORD, "little"), (high - 1).to_bytes(WORD, "little")
-    differs = next((at for at in reversed(range(WORD)) if first[at] != last[at]), 0)
+    differs = next((at for at in reversed(range(WORD)) if first[at] != last[at]), 0)  # behind it all are the same
     is_candidate = bytes(first[differs] <= byte <= last[differs] for byte in range(256))
     words = copy.words
     places = list(_marked(copy.content[differs::WORD].translate(is_candidate)))

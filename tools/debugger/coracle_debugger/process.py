@@ -33,7 +33,7 @@ class Coroutine:
         self.state = state
         self.parent = None  # a Coroutine
         self.via = None  # what stands between it and its parent, or is its root: a Continuation
-        self.children = self.waits = ()  # the children are a list if there are some; most coroutines have at most one of the two
+        self.children = self.waits = ()  # the children are a list if there are some
         self.thread = None  # that runs it
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
@@ -226,7 +226,7 @@ class Process:
                 each.waits = tuple(sorted(each.waits, key=lambda wait: not wait.is_sure))
 
     def _find(self):
-        """A program may have a million frames: what is the same for all of a function, or of an operation, is looked up once."""
+        """A program may have a million frames: what is the same for all of a function or an operation is looked up once."""
         kinds, waiters = {}, []
         for start, words, places, values in memory.pointers_into(memory.code_ranges(), self.stacks):
             for value in set(values) - kinds.keys():
