@@ -25,6 +25,7 @@ void show_cancellation(section& page, const settings& given);
 void show_channels(section& page, const settings& given);
 void show_io(section& page, const settings& given);
 void show_seed(section& page, const settings& given);
+void show_deadlock(section& page, const settings& given);
 void show_interleavings(section& page, const settings& given);
 void show_index(section& page, const settings& given);
 
@@ -45,6 +46,7 @@ inline constexpr auto stations = std::to_array<station>({
     {"channels", "backpressure, and a select that takes exactly one", &show_channels},
     {"io", "sockets and files on one thread", &show_io},
     {"seed", "a seed that breaks a program, and its replay", &show_seed},
+    {"deadlock", "two coroutines that wait for each other, seen in memory", &show_deadlock},
     {"interleavings", "a weakened memory order, and what kills it", &show_interleavings},
     {"index", "real work on all threads", &show_index},
 });

@@ -34,6 +34,11 @@ constexpr kind_of_waiter kinds_of_waiters[] = {{"queued_waiter", 64, 0},
                                                {"contender<async_semaphore>", 104, 80},
                                                {"async_shared_mutex::request", 112, 80}};
 
+// A channel<T>: channels/detail/guarded_buffer.hpp and channels/detail/channel_buffer.hpp. If these change,
+// tests/probes/inspector.cpp fails.
+constexpr std::uintptr_t capacity_in_channel = 16;
+constexpr std::uintptr_t size_in_channel = 40;
+
 /// The operations that refer to their object there.
 constexpr std::string_view with_object[] = {"event", "mutex", "semaphore", "channel"};
 
@@ -76,13 +81,15 @@ std::vector<std::string_view> template_arguments(std::string_view of, std::strin
   return found;
 }
 
+bool has_ring_buffer(const std::vector<std::string_view>& arguments_of_channel) {
+  return arguments_of_channel.size() > 1 && arguments_of_channel[1].starts_with("ring_buffer<");
+}
 /// `async_mutex` of `async_mutex::lock_operation`, and `channel<int>` of a channel's.
 std::string primitive_of(std::string_view operation) {
   const std::string_view whole = operation.substr(0, operation.rfind("::"));
   const auto arguments = template_arguments(whole, "basic_channel");
   if (arguments.size() < 2) return std::string(whole);
-  const bool is_bounded = arguments[1].substr(0, 11) == "ring_buffer";
-  return (is_bounded ? "channel<" : "unbounded_channel<") + std::string(arguments[0]) + ">";
+  return (has_ring_buffer(arguments) ? "channel<" : "unbounded_channel<") + std::string(arguments[0]) + ">";
 }
 }  // namespace
 
@@ -287,6 +294,12 @@ const char* coroutine_search::through(const live_coroutine& each) const {
 
 std::string coroutine_search::type_of_object(const coroutine_wait& wait) {
   return primitive_of(wait.operation);
+}
+std::optional<channel_fill> coroutine_search::fill_of(const coroutine_wait& wait) const {
+  if (wait.object == 0 || !has_ring_buffer(template_arguments(wait.operation, "basic_channel")))
+    return std::nullopt;
+  return channel_fill{.elements = memory_.word(wait.object + size_in_channel),
+                      .capacity = memory_.word(wait.object + capacity_in_channel)};
 }
 const std::string& coroutine_search::name_of_object(std::uintptr_t object) const {
   return objects_.at(object).name;

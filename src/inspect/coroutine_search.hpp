@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,12 @@ namespace coracle::detail {
 struct coroutine_wait {
   std::string operation;      ///< as `async_mutex::lock_operation`
   std::uintptr_t object = 0;  ///< 0 if it is not known
+};
+
+/// What is in a channel<T>.
+struct channel_fill {
+  std::uintptr_t elements = 0;
+  std::uintptr_t capacity = 0;
 };
 
 /// Returns the operation of a function whose role is `stop`; empty if the name tells none.
@@ -63,6 +70,8 @@ class coroutine_search {
   [[nodiscard]] std::string text_of(const coroutine_wait& wait) const;
   /// Returns the type of the object, as `async_mutex`.
   [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
+  /// Returns nothing unless the object is a `channel<T>`.
+  [[nodiscard]] std::optional<channel_fill> fill_of(const coroutine_wait& wait) const;
   /// Returns the variable, or where it is; empty if neither is known.
   [[nodiscard]] const std::string& name_of_object(std::uintptr_t object) const;
   /// Returns the coroutines whose frames contain the address of an object for which one waits, without those

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <coracle/channels/channel.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
@@ -68,9 +69,16 @@ task<> write_or_add(async_mutex& lock) {
   co_await when_any(wait_until_opened(), add(balances));
 }
 task<> read(async_mutex& lock) { const auto held = co_await lock.scoped_lock_async(); }
+channel<int> orders{4};
+channel<int> results{1};
+task<> take_order() { (void)co_await orders.recv(); }
+task<> send_two_results() {
+  co_await results.send(1);
+  co_await results.send(2);
+}
 task<> bank() {
   co_await when_all(save_up(), pay_rent(), add_interest(balances), write(journal), read(journal),
-                    write_or_add(ledger), read(ledger));
+                    write_or_add(ledger), read(ledger), take_order(), send_two_results());
 }
 
 // ---- a raw client ----
@@ -170,7 +178,10 @@ void check_coroutines(const std::string& answer) {
   expect(has(answer, R"("does":"waits to lock async_mutex savings")"), "what one waits for");
   expect(has(answer, R"("does":"waits to lock async_mutex checking")"), "what the other waits for");
   expect(has(answer, R"("does":"waits for async_manual_reset_event opened")"), "an event has its name");
-  expect(has(answer, R"("type":"async_mutex","name":"journal")"), "an object has type and name");
+  expect(has(answer, R"("type":"async_mutex","name":"journal","elements":null)"),
+         "an object has type and name");
+  expect(has(answer, R"("name":"orders","elements":0,"capacity":4)"), "an empty channel");
+  expect(has(answer, R"("name":"results","elements":1,"capacity":1)"), "a full channel");
   expect(has(answer, R"x("through":"when_all()")x"), "what is in between is named");
   const std::string circles = between(answer, R"("deadlocks":[)", R"(],"stuck")");
   expect(count(circles, "[") == 2 && count(circles, "0x") == 3, "a deadlock of two, and one of one");

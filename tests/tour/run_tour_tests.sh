@@ -8,7 +8,7 @@ tour=$(readlink -f "$1")
 [[ -x $tour ]] || { echo "run_tour_tests.sh: no program $1" >&2; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-stations=(frame tasks sync context generators memory scope cancellation channels io seed interleavings index)
+stations=(frame tasks sync context generators memory scope cancellation channels io seed deadlock interleavings index)
 failed=0
 
 # check NAME COMMAND...: one line; the command's output only if it fails.
@@ -78,6 +78,7 @@ assert index["lines"]["value"] == 3, index["lines"]
 assert index["skipped"]["value"] == 1, index["skipped"]
 assert figures["cancellation"]["naive.lost"]["value"] > 0 and figures["cancellation"]["channel.lost"]["value"] == 0
 assert figures["interleavings"]["mutants_killed"]["value"] == 4
+assert figures["deadlock"]["seen"]["value"] == 2
 kinds = {s["name"]: [i["kind"] for i in s["items"]] for s in tour["sections"]}
 for name, kind, count in (("scope", "timeline", 2), ("cancellation", "timeline", 2), ("seed", "timeline", 1),
                           ("interleavings", "timeline", 1), ("channels", "levels", 1), ("frame", "memory", 6)):

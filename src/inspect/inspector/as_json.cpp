@@ -123,9 +123,12 @@ void add_objects(const coroutine_search& in, json_writer& to) {
     if (each.waits && each.waits->object != 0) waiters[each.waits->object].push_back(&each);
   }
   for (const auto& [object, its] : waiters) {
-    to.open('{').key("address").address(object);
-    to.key("type").known(coroutine_search::type_of_object(*its.front()->waits));
-    to.key("name").known(in.name_of_object(object)).key("waiters").frames(its).key("held_by").null();
+    const coroutine_wait& wait = *its.front()->waits;
+    const std::optional<channel_fill> fill = in.fill_of(wait);
+    to.open('{').key("address").address(object).key("type").known(coroutine_search::type_of_object(wait));
+    to.key("name").known(in.name_of_object(object)).key("elements");
+    (fill ? to.number(fill->elements) : to.null()).key("capacity");
+    (fill ? to.number(fill->capacity) : to.null()).key("waiters").frames(its).key("held_by").null();
     to.key("address_in").frames(in.referring(object)).key("member_in").null().close('}');
   }
 }

@@ -30,10 +30,13 @@ def _coroutine(snapshot, each):
 
 def _object(snapshot, address, awaited):
     holders = snapshot.graph.holders(awaited.wait)
+    elements, capacity = report.fill_of(awaited.wait)
     return {
         "address": f"{address:#x}",
         "type": report.primitive_text(awaited.wait),
         "name": snapshot.where_is(address),
+        "elements": elements,
+        "capacity": capacity,
         "waiters": [_address(each) for each in awaited.waiters],
         "held_by": [{"frame": _address(each), "variable": name} for each, name in holders],
         "address_in": [] if holders else [_address(each) for each in snapshot.graph.referring(address)],

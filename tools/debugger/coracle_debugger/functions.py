@@ -47,6 +47,7 @@ class Function:
         self.size = None  # of its frames, if debug information says
         self.parent = None  # where in the frame the promise keeps it
         self.state = None  # where the frame keeps it: (offset, size)
+        self.state_bits = None  # the same in words of the frame: (place, shift, mask)
         self.labels = {}
         self.initial_state = None  # that of a frame that was not started; None if it starts at once
         self._places, self._visible = {}, {}  # by state
@@ -72,21 +73,14 @@ class Function:
         self.size = self.frame_type.size
         state = find_field(self.frame_type, "_Coro_resume_index" if self.is_gcc else "__coro_index")
         if state:
-            self.state = state[0], state[1].size
+            offset, size = self.state = state[0], state[1].size
+            self.state_bits = offset // memory.WORD, 8 * (offset % memory.WORD), (1 << 8 * size) - 1
         if self.promise_type is not None:
             parent = find_field(self.promise_type, "parent_")
             if parent:
                 self.parent = PROMISE + parent[0]
             if has_base(self.promise_type, "starts_lazily"):
                 self.initial_state = 2 if self.is_gcc else 0
-
-    def state_in(self, words, place):
-        """The state of a frame that begins there in a copy of memory, or None."""
-        if self.state is None:
-            return None
-        offset, size = self.state
-        at = place + offset // memory.WORD
-        return words[at] >> 8 * (offset % memory.WORD) & (1 << 8 * size) - 1 if at < len(words) else None
 
     def place(self, frame, state):
         """(file, line) of the suspension point, or None."""

@@ -1,6 +1,5 @@
 """The memory of the process, live or in a core: which parts are writable, and words in them."""
 import bisect
-import operator
 import re
 import struct
 
@@ -8,7 +7,6 @@ from . import host
 
 WORD = 8
 _LONGEST_TEXT = 4096
-_START = operator.methodcaller("start")  # of a match
 SYSTEM_LIBRARIES = re.compile(r"^system-supplied DSO|/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
 
 
@@ -27,17 +25,36 @@ _starts = []
 _last = _NOTHING  # read from most recently: neighbours are read together
 
 
-def keep(ranges):
-    """Copies the ranges. What is read from there later comes from the copies."""
+def keep(ranges, stacks):
+    """Copies the ranges, which are in order. What is read from there later comes from the copies."""
     global _last  # pylint: disable=global-statement
     _copies.clear()
     _last = _NOTHING
-    for start, end in ranges:
-        try:
-            _copies.append(_Copy(start, host.read(start, (end - start) & ~(WORD - 1))))
-        except host.Unreadable:
-            continue
+    for neighbours in _joined(ranges, stacks):
+        if not _keep_all(neighbours[0][0], neighbours[-1][1]):
+            for start, end in neighbours:
+                _keep_all(start, end)
     _starts[:] = [copy.start for copy in _copies]
+
+
+def _joined(ranges, stacks):
+    """Lists of ranges that touch, as an object may lie in two of them. A stack stays alone."""
+    found = []
+    for start, end in ranges:
+        if found and found[-1][-1][1] == start and not {start, found[-1][-1][0]} & stacks.begins:
+            found[-1].append((start, end))
+        else:
+            found.append([(start, end)])
+    return found
+
+
+def _keep_all(start, end):
+    """Returns whether all of the range is readable."""
+    try:
+        _copies.append(_Copy(start, host.read(start, (end - start) & ~(WORD - 1))))
+        return True
+    except host.Unreadable:
+        return False
 
 
 def word(address):
@@ -88,12 +105,14 @@ class Stacks:
 
     def __init__(self, ranges):
         self.used = []  # (stack pointer, end, thread)
+        self.begins = set()  # those of their ranges
         self._unused = []  # (begin, stack pointer)
         for thread, pointer in host.stack_pointers():
             for start, end in ranges:
                 if start <= pointer < end:
                     self.used.append((pointer, end, thread))
                     self._unused.append((start, pointer))
+                    self.begins.add(start)
         self.used.sort(key=lambda each: each[0])
 
     def thread_of(self, address):
@@ -116,29 +135,39 @@ class Stacks:
 
 
 def pointers_into(code, stacks):
-    """(start, words, places) of each copy: the places of the words that point into the code, and are in use."""
+    """(start, words, places, values) of each copy: of the words that point into the code, and are in use."""
     for copy in _copies:
         used = stacks.cut_unused(copy.start, copy.end)[0] - copy.start
         for low, high in code:
-            places = _words_between(copy, low, high)
-            yield copy.start, copy.words, places[bisect.bisect_left(places, used // WORD):]
+            places, values = _words_between(copy, low, high)
+            first = bisect.bisect_left(places, used // WORD)
+            yield copy.start, copy.words, places[first:], values[first:]
 
 
 def pointers_between(low, high):
     """(address, word) of each word in memory that points there."""
     for copy in _copies:
-        for place in _words_between(copy, low, high):
-            yield copy.start + place * WORD, copy.words[place]
+        for place, value in zip(*_words_between(copy, low, high)):
+            yield copy.start + place * WORD, value
 
 
 def _words_between(copy, low, high):
-    """The places of such words, in order. All have the same upper bytes, which a regular expression finds fastest."""
+    """The places of such words, in order, and the words. Candidates are found by one byte of each word."""
     first, last = low.to_bytes(WORD, "little"), (high - 1).to_bytes(WORD, "little")
-    differs = next((at for at in reversed(range(WORD)) if first[at] != last[at]), 0)
-    upper = first[differs + 1:]
-    if first[differs] == 0 or 0 in upper.rstrip(b"\0"):  # places that match might overlap
-        return [place for place, value in enumerate(copy.words) if low <= value < high]
-    bounds = b"-".join(re.escape(bytes([byte])) for byte in (first[differs], last[differs]))
-    found = re.finditer(b"[" + bounds + b"]" + re.escape(upper), copy.content)
+    differs = next((at for at in reversed(range(WORD)) if first[at] != last[at]), 0)  # behind it all are the same
+    is_candidate = bytes(first[differs] <= byte <= last[differs] for byte in range(256))
     words = copy.words
-    return [at >> 3 for at in map(_START, found) if at & (WORD - 1) == differs and low <= words[at >> 3] < high]
+    places = list(_marked(copy.content[differs::WORD].translate(is_candidate)))
+    values = [words[place] for place in places]
+    if not all(low <= value < high for value in set(values)):
+        places = [place for place, value in zip(places, values) if low <= value < high]
+        values = [words[place] for place in places]
+    return places, values
+
+
+def _marked(marks):
+    """Where the bytes are 1."""
+    at = marks.find(1)
+    while at >= 0:
+        yield at
+        at = marks.find(1, at + 1)

@@ -1,5 +1,5 @@
 """How the debugger prints tasks, and what coroutines wait for: its state, and who waits."""
-from . import functions, memory, names, report
+from . import memory, names, report
 
 _MOST_NAMED = 8
 
@@ -30,19 +30,12 @@ def _event(taken, address, _type):
     return ("set" if word & ~1 == 2 else "not set") + _waiting_text(taken, address)
 
 
-def _channel(taken, address, kind):
+def _channel(taken, address, _type):
     """How many elements a channel with a buffer of fixed size has of how many."""
-
-    def member(*path):
-        at, of = address, kind
-        for name in path:
-            offset, of = functions.find_field(of, name)
-            at += offset
-        return memory.number(at, of.size)
-
-    closed = "closed, " if (member("elements_", "state_") or 0) & 2 else ""
-    size, capacity = (member("elements_", "buffer_", name) for name in ("size_", "capacity_"))
-    return f"{closed}{size} of {capacity}{_waiting_text(taken, address)}"
+    size, capacity, is_closed = report.channel_fill(address)
+    if size is None:
+        return "<no memory>"
+    return f"{'closed, ' if is_closed else ''}{size} of {capacity}{_waiting_text(taken, address)}"
 
 
 def _task(taken, address, _type):

@@ -8,6 +8,7 @@ import bisect
 import collections
 import functools
 import itertools
+import operator
 import re
 
 from . import functions, host, memory, names
@@ -24,8 +25,7 @@ _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 class Coroutine:
     """A frame that is suspended or runs."""
 
-    __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "size",
-                 "state")
+    __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "state")
 
     def __init__(self, address, function, state):
         self.address = address
@@ -33,11 +33,15 @@ class Coroutine:
         self.state = state
         self.parent = None  # a Coroutine
         self.via = None  # what stands between it and its parent, or is its root: a Continuation
-        self.children = self.waits = ()  # lists where there are some: most coroutines have at most one of the two
+        self.children = self.waits = ()  # the children are a list if there are some
         self.thread = None  # that runs it
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
-        self.size = function.size or functions.size_of_block(address)
+
+    @property
+    def size(self):
+        """Of the frame, in bytes."""
+        return self.function.size or functions.size_of_block(self.address)
 
     @property
     def is_started(self):
@@ -82,11 +86,6 @@ class Continuation:
         found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
         return found or names.without_parameters(names.tidy(symbol))
 
-    def _word_of_child(self, member):
-        """Of a child of an async_scope, if debug information tells where it keeps that."""
-        place = _place_in_child(member) if self.text == "async_scope" else None
-        return memory.word(self.address + place) if place is not None else None
-
     def scope(self):
         """The address of the async_scope that has spawned it."""
         return memory.word(self.address + 16) if self.text == "async_scope" else None  # the promise begins with it
@@ -101,7 +100,8 @@ class Continuation:
         """file:line of the spawn(), if it is the child of an async_scope."""
         if self.text != "async_scope":
             return None
-        return _source_location(self._word_of_child("spawned_at"))
+        place = _place_in_child("spawned_at")
+        return _source_location(memory.word(self.address + place)) if place is not None else None
 
 
 @functools.cache
@@ -150,12 +150,11 @@ class Wait:
 
     __slots__ = ("node", "operation", "object", "is_sure")
 
-    def __init__(self, node, operation):
+    def __init__(self, node, operation, awaited, is_sure):
         self.node = node
         self.operation = operation
-        place = operation.place_of_object
-        self.object = memory.word(node + place) if place is not None else None
-        self.is_sure = False
+        self.object = awaited  # its address
+        self.is_sure = is_sure  # whether the queue, or the object, refers to the waiter
 
     @property
     def executor(self):
@@ -171,22 +170,6 @@ class Wait:
     def points_from(self):
         """The address of its pointer to the object."""
         return self.node + (self.operation.place_of_object or 0)
-
-    def check(self):
-        """Whether it waits now. A frame keeps what is left of waits that have ended."""
-        link = memory.word(self.node + _LINK)
-        if link is None or link & _PROGRESS > _ARRIVING:
-            return False
-        if link == _ARRIVING:  # it is in no queue, as one that waits for a timer
-            return True
-        if link:
-            self.is_sure = memory.word(link) == self.node
-            return self.is_sure
-        if self.object is not None:
-            value = memory.word(self.object) or 0
-            self.is_sure = value == self.node
-            return self.is_sure or (self.operation.is_contender and value & 4 != 0)
-        return True
 
 
 def _place_of_object(operation, kind):
@@ -217,87 +200,130 @@ class Process:
         self.functions = {}
         self.coroutines = {}
         ranges = sorted(host.writable_ranges())
-        memory.keep(ranges)
         self.stacks = memory.Stacks(ranges)
+        memory.keep(ranges, self.stacks)
         self.names_of_executors = {}
+        self._nearest = 0, 0, None  # what owner_of() has found last: neighbours are asked for together
         self._whereabouts = {}
         self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
         self._texts = {}  # of Continuations, by their functions
         self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
+        self._to_link = []  # (Function, coroutines, the word for its parent in each frame)
         self._find()
-        self._addresses = sorted(self.coroutines)
         self._find_running()
+        for each in self._to_link:
+            self._link(*each)
+        self._to_link.clear()
         for each in self.coroutines.values():
-            self._link(each)
-        for each in self.coroutines.values():
+            if len(each.children) > 1:
+                each.children.sort(key=_ADDRESS)
             if each.thread is not None and any(child.via is None for child in each.children):
                 # A thread that is still in an earlier await_suspend() is about to leave it.
                 each.thread = each.runs_at = None
             if len(each.waits) > 1:
-                each.waits.sort(key=lambda wait: not wait.is_sure)
+                each.waits = tuple(sorted(each.waits, key=lambda wait: not wait.is_sure))
 
     def _find(self):
-        waits, kinds, begun = [], {}, {}
-        for start, words, places in memory.pointers_into(memory.code_ranges(), self.stacks):
-            values = [words[place] for place in places]
+        """A program may have a million frames: what is the same for all of a function or an operation is looked up once."""
+        kinds, waiters = {}, []
+        for start, words, places, values in memory.pointers_into(memory.code_ranges(), self.stacks):
             for value in set(values) - kinds.keys():
                 kinds[value] = self._kind_of(value)
-            end = len(words) - 1
-            for place, value in zip(places, values):
-                kind = kinds[value]
-                if kind is None:
-                    continue
-                address = start + place * memory.WORD
-                if kind == "resume":
-                    pair = value, words[place + 1] if place < end else None
-                    if pair not in begun:
-                        begun[pair] = self._function_of(*pair)
-                    function = begun[pair]
-                    if function is not None:
-                        self.coroutines[address] = Coroutine(address, function, function.state_in(words, place))
+            found = {}
+            for place, kind in zip(places, map(kinds.get, values)):
+                if kind is not None:
+                    found.setdefault(kind, []).append(place)
+            for kind, places_of_kind in found.items():
+                if isinstance(kind, Operation):
+                    waiters.append((kind, start, words, places_of_kind))
                 else:
-                    waits.append((address - _RUN_OF_LISTENER, kind))
-        for node, operation in waits:
-            coroutine = self.coroutines.get(memory.word(node))
-            if coroutine is None and operation.is_contender:
-                coroutine = self.coroutines.get(memory.word(node + _COROUTINE_OF_CONTENDER))
-            if coroutine is not None:
-                wait = Wait(node, operation)
-                if wait.check():
-                    coroutine.waits = [*coroutine.waits, wait]
+                    self._add_frames(kind, start, words, places_of_kind)
+        self._addresses = sorted(self.coroutines)
+        if list(self.coroutines) != self._addresses:
+            self.coroutines = {address: self.coroutines[address] for address in self._addresses}
+        for each in waiters:
+            self._add_waits(*each)
+
+    def _add_frames(self, resume, start, words, places):
+        """Of a copy, the frames among the places of the words that have the address of this resume function."""
+        destroys = [words[place + 1] for place in places if place + 1 < len(words)]
+        ends = {each for each in set(destroys) if names.of_destroyed(names.symbol_at(each))}
+        if not ends:
+            return
+        places = [place for place, destroy in zip(places, destroys) if destroy in ends]
+        if resume not in self.functions:
+            self.functions[resume] = functions.Function(resume, names.symbol_at(resume))
+        function = self.functions[resume]
+        addresses = [start + place * memory.WORD for place in places]
+        states = itertools.repeat(None)
+        if function.state is not None:
+            at, shift, mask = function.state_bits
+            states = [word >> shift & mask for word in _column(words, places, at)]
+        coroutines = list(map(Coroutine, addresses, itertools.repeat(function), states))
+        self.coroutines.update(zip(addresses, coroutines))
+        parents = _column(words, places, function.parent // memory.WORD) if function.parent else None
+        self._to_link.append((function, coroutines, parents))
+
+    def _add_waits(self, operation, start, words, places):
+        """Of a copy, the waiters with that operation. A frame keeps what is left of waits that have ended."""
+        coroutines, end = self.coroutines, start + len(words) * memory.WORD
+        firsts = [place - _RUN_OF_LISTENER // memory.WORD for place in places]
+        waiting = map(coroutines.get, _column(words, firsts, 0))
+        if operation.is_contender:
+            others = map(coroutines.get, _column(words, firsts, _COROUTINE_OF_CONTENDER // memory.WORD))
+            waiting = (each or other for each, other in zip(waiting, others))
+        links = _column(words, firsts, _LINK // memory.WORD)
+        objects = itertools.repeat(None)
+        if operation.place_of_object is not None:
+            objects = _column(words, firsts, operation.place_of_object // memory.WORD)
+        for first, coroutine, link, awaited in zip(firsts, waiting, links, objects):
+            if coroutine is None or link & _PROGRESS > _ARRIVING:
+                continue
+            node, is_sure = start + first * memory.WORD, False
+            if link > _ARRIVING:
+                is_sure = node == (words[(link - start) >> 3] if start <= link < end and not link & 7 else memory.word(link))
+                if not is_sure:
+                    continue
+            elif link == _QUEUED and awaited is not None:
+                value = memory.word(awaited) or 0
+                is_sure = value == node
+                if not (is_sure or operation.is_contender and value & 4):
+                    continue
+            # With _ARRIVING alone it is in no queue, as one that waits for a timer.
+            coroutine.waits += (Wait(node, operation, awaited, is_sure),)
 
     @staticmethod
     def _kind_of(value):
-        """`resume` of a resume function; the Operation, of the stop_requested() of its waiters; None of others."""
+        """The address of a resume function; the Operation, of the stop_requested() of its waiters; None of others."""
         symbol = names.symbol_at(value)
         if symbol is None:
             return None
         if names.of_coroutine(symbol):
-            return "resume"
+            return value
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
                 return Operation(*arguments, names.template_arguments(symbol, "stoppable_wait")[0])
         return None
 
-    def _function_of(self, address, destroy):
-        """Of a frame that begins with these two words, or None."""
-        if not names.of_destroyed(names.symbol_at(destroy or 0)):
-            return None
-        if address not in self.functions:
-            self.functions[address] = functions.Function(address, names.symbol_at(address))
-        return self.functions[address]
-
     def owner_of(self, address):
         """The coroutine in whose frame the address is, or None."""
-        index = bisect.bisect_right(self._addresses, address) - 1
-        if index >= 0:
-            found = self.coroutines[self._addresses[index]]
-            if address < found.address + found.size:
-                return found
-        return None
+        begin, end, owner = self._nearest
+        if not begin <= address < end:
+            begin, end, owner = self._nearest = self._find_owner(address)
+        return owner
+
+    def _find_owner(self, address):
+        """(begin, end, owner) of the memory around an address that has the same owner, or none."""
+        index = bisect.bisect_right(self._addresses, address)
+        before = self.coroutines[self._addresses[index - 1]] if index else None
+        next_begin = self._addresses[index] if index < len(self._addresses) else 1 << 64
+        if before is None:
+            return 0, next_begin, None
+        end = before.address + before.size
+        return (before.address, min(end, next_begin), before) if address < end else (end, next_begin, None)
 
     def _find_running(self):
         for _, _, thread in self.stacks.used:
@@ -308,13 +334,19 @@ class Process:
 
     # ---- who awaits whom ----
 
-    def _link(self, coroutine):
-        function = coroutine.function
-        if function.parent:
-            if coroutine.is_started:
-                self._link_to(coroutine, memory.word(coroutine.address + function.parent))
+    def _link(self, function, coroutines, parents):
+        if parents is not None:
+            initial, found = function.initial_state, self.coroutines.get
+            for coroutine, address in zip(coroutines, parents):
+                if address and (coroutine.state != initial or coroutine.is_started):
+                    parent = found(address)
+                    if parent is None:
+                        self._link_to(coroutine, address)
+                    else:
+                        _adopt(parent, coroutine)
         elif not function.has_types:
-            any(self._link_to(coroutine, address) for address in self._parent_words(coroutine))
+            for coroutine in coroutines:
+                any(self._link_to(coroutine, address) for address in self._parent_words(coroutine))
 
     def _parent_words(self, coroutine):
         """The parent is one of the first words of the promise: behind an environment and perhaps a result."""
@@ -346,8 +378,6 @@ class Process:
         return Continuation(address, text) if text else None
 
     def _link_to(self, coroutine, address):
-        if not address:
-            return False
         folds, address = address & 4 != 0, address & ~7
         parent = self.coroutines.get(address)
         if parent is None and folds:
@@ -363,11 +393,8 @@ class Process:
                 parent = self._scopes[scope]
             else:
                 parent = self.owner_of(address)
-        if parent is not None and not (parent is coroutine or coroutine.children and _is_below(parent, coroutine)):
-            coroutine.parent = parent
-            if not parent.children:
-                parent.children = []
-            parent.children.append(coroutine)
+        if parent is not None:
+            _adopt(parent, coroutine)
         return True
 
     def roots(self):
@@ -453,6 +480,25 @@ class Process:
 
 Whereabouts = collections.namedtuple("Whereabouts", "text owner begin end is_named")
 Whereabouts.__doc__ = """Where an object is: in a part of a coroutine's frame or of a thread's stack; else it has no owner."""
+
+
+_ADDRESS = operator.attrgetter("address")
+
+
+def _column(words, places, offset):
+    """The word at that offset from each place; 0 beyond the end."""
+    if places and places[0] + offset >= 0 and places[-1] + offset < len(words):
+        return [words[place + offset] for place in places]
+    return [words[place + offset] if 0 <= place + offset < len(words) else 0 for place in places]
+
+
+def _adopt(parent, coroutine):
+    if parent is not coroutine and not (coroutine.children and _is_below(parent, coroutine)):
+        coroutine.parent = parent
+        if parent.children:
+            parent.children.append(coroutine)
+        else:
+            parent.children = [coroutine]
 
 
 def _is_below(coroutine, other):

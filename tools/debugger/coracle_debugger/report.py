@@ -3,13 +3,15 @@ import collections
 import itertools
 import re
 
-from . import host, names, waits
+from . import host, memory, names, waits
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
             "enter": "waits to lock",
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
             "arrive": "waits for the others at"}
+# In a channel<T> (channels/detail/guarded_buffer.hpp, channel_buffer.hpp). tests/debugger fails if they change.
+_CAPACITY_IN_CHANNEL, _SIZE_IN_CHANNEL, _CLOSED = 16, 40, 2
 MOST_LINES = 100
 MOST_OBJECTS = 50
 
@@ -32,6 +34,24 @@ def primitive_text(wait):
     match = re.match(r"basic_channel<(.*), (\w+)<.*> ?>$", wait.primitive)
     kinds = {"ring_buffer": "channel", "chunk_buffer": "unbounded_channel"}
     return f"{kinds.get(match.group(2), 'channel')}<{match.group(1)}>" if match else wait.primitive
+
+
+def channel_fill(address):
+    """(elements, capacity, whether it is closed) of a channel<T>; (None, None, False) if there is no memory."""
+    state, capacity, size = (memory.word(address + place) for place in (0, _CAPACITY_IN_CHANNEL, _SIZE_IN_CHANNEL))
+    return (size, capacity, state & _CLOSED != 0) if size is not None else (None, None, False)
+
+
+def fill_of(wait):
+    """(elements, capacity) of the channel<T> that is waited for; (None, None) of anything else."""
+    has_fill = wait.object and re.match(r"basic_channel<.*\bring_buffer<", wait.primitive)
+    return channel_fill(wait.object)[:2] if has_fill else (None, None)
+
+
+def fill_text(wait):
+    """As `, 0 of 2 elements`; nothing for what is no such channel."""
+    size, capacity = fill_of(wait)
+    return f", {size:,} of {capacity:,} element{'s' if capacity != 1 else ''}" if capacity is not None else ""
 
 
 def wait_text(snapshot, wait):
@@ -116,14 +136,19 @@ class Listing:
         """Equal for trees that look the same."""
         if coroutine not in self._looks:
             tree = [coroutine]
+            if coroutine.children:
+                for each in tree:
+                    tree.extend(each.children)
+                tree.reverse()  # those below first
             for each in tree:
-                tree.extend(each.children)
-            for each in reversed(tree):  # those below first
-                wait = each.waits[0] if each.waits else None
-                look = (each.function.address, each.state, each.runs_at, wait and (wait.operation.name, wait.object),
-                        each.via and each.via.spawned_at(),
-                        tuple(sorted({self._looks[child] for child in each.children})) if len(each.children) > 1
-                        else each.children and self._looks[each.children[0]])
+                children = each.children
+                if len(children) > 1:
+                    children = tuple(sorted({self._looks[child] for child in children}))
+                elif children:
+                    children = self._looks[children[0]]
+                wait, via = each.waits and each.waits[0], each.via
+                look = (each.function, each.state, each.runs_at, wait and wait.operation.name, wait and wait.object,
+                        via and via.spawned_at(), children)
                 self._looks[each] = self._numbers.setdefault(look, len(self._numbers))
         return self._looks[coroutine]
 
@@ -163,9 +188,12 @@ def tasks(snapshot, shows_all=False):
     """`coracle tasks`."""
     if not snapshot.coroutines:
         return empty_text(snapshot), []
-    listing, by_root = Listing(snapshot), {}
-    for root in sorted(snapshot.roots(), key=lambda each: (each.via is None, each.function.name, each.address)):
-        by_root.setdefault(root_text(snapshot, root), []).append(root)
+    listing, by_name, by_root = Listing(snapshot), {}, {}
+    for root in snapshot.roots():  # by address
+        by_name.setdefault((root.via is None, root.function.name), []).append(root)
+    for _, named in sorted(by_name.items()):
+        for root in named:
+            by_root.setdefault(root_text(snapshot, root), []).append(root)
     for text, roots in by_root.items():
         listing.add(text)
         for root, depth in listing.level(roots, 0, not shows_all):
@@ -254,7 +282,7 @@ def why(snapshot, coroutine):
         executor = snapshot.executor(wait.executor)
         text += f"  resumes {'on ' + executor if executor else 'on the thread that wakes it: it has no executor'}\n"
         if wait.object:
-            text += f"  {primitive_text(wait)} at {wait.object:#x}\n"
+            text += f"  {primitive_text(wait)} at {wait.object:#x}{fill_text(wait)}\n"
         if wait.object and not wait.is_sure:
             text += "  (it may have been woken already: nothing in the object refers to it)\n"
         others = [each for each in snapshot.graph.waiters(wait.object) if each is not coroutine]
@@ -286,7 +314,7 @@ def wait_graph(snapshot, shows_all=False):
     objects = snapshot.graph.objects.values()
     texts = []
     for each in objects if shows_all else itertools.islice(objects, MOST_OBJECTS):
-        text = f"{primitive_text(each.wait)} {snapshot.where_is(each.wait.object)}\n"
+        text = f"{primitive_text(each.wait)} {snapshot.where_is(each.wait.object)}{fill_text(each.wait)}\n"
         text += grouped("    {} waits\n", each.waiters, "    {} wait\n")
         texts.append(text + wakers_text(snapshot, each.wait, "    "))
     if len(texts) < len(objects):
