@@ -22,8 +22,8 @@ cd "$root"
 [[ -z $(git status --porcelain --untracked-files=no) ]] || fail "there are changes that are not committed"
 version=$(sed -n 's/^project(coracle VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=coracle-$version
-for file in CHANGELOG.md docs/install.md packaging/{conan/conanfile.py,debian/changelog,vcpkg/coracle/vcpkg.json} \
-  tools/coracle_lint/coracle-lint.1; do
+for file in CHANGELOG.md docs/install.md tools/{coracle_lint/coracle-lint,debugger/coracle-ps}.1 \
+  packaging/{conan/conanfile.py,debian/changelog,vcpkg/coracle/vcpkg.json}; do
   grep -qF "$version" "$file" || fail "$file does not name version $version"
 done
 if [[ $(git tag --points-at HEAD) == *"v$version"* ]]; then
