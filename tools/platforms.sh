@@ -9,7 +9,8 @@
 #   forky      g++ 15 or later of the Debian to come, as C++26 (as root)
 #
 # The last two are made by debootstrap in /var/tmp/coracle-NAME, and kept for the next time. There all headers
-# are compiled as C++20, 23 and 26, too, and a program is linked with the library, installed as README.md says.
+# are compiled as C++20, 23 and 26, too, the library is installed as README.md says, and a program linked with
+# it.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -21,7 +22,7 @@ unit_tests() {
     ctest --test-dir "build/$1" -L '^unit$' -E "${2:-^$}" --no-tests=error --output-on-failure -j "$(nproc)"
 }
 
-# in_debian SUITE STANDARD [COMMAND PACKAGE...]: the unit tests with the g++ of another Debian, and the command.
+# in_debian SUITE STANDARD [COMMAND PACKAGE...]: the unit tests with the g++ of another Debian; the command.
 in_debian() {
   local suite=$1 standard=$2 also=${3:-true} machine=/var/tmp/coracle-$1
   if [[ ! -e $machine/complete ]]; then
@@ -47,7 +48,8 @@ cmake --build consumer --target consumer
 [ "\$(consumer/consumer)" = 42 ]
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Debug \
   -DCMAKE_CXX_FLAGS_DEBUG="-O1 -foptimize-sibling-calls --param=ggc-min-heapsize=1000000" \
-  -DCMAKE_CXX_STANDARD=$standard -DCORACLE_UNIT_TESTS_TOGETHER=16 -DCORACLE_BUILD_BENCH=OFF
+  -DCMAKE_CXX_STANDARD=$standard -DCMAKE_UNITY_BUILD=ON -DCORACLE_UNIT_TESTS_TOGETHER=16 \
+  -DCORACLE_BUILD_BENCH=OFF
 cmake --build build -j "$(nproc)" --target unit_tests
 ctest --test-dir build -L '^unit\$' --no-tests=error --output-on-failure
 $also
@@ -63,7 +65,8 @@ libcxx() { unit_tests libcxx; }
 aarch64() { unit_tests aarch64 epoll; }  # the others use epoll there, too: qemu emulates no io_uring
 trixie() {
   in_debian trixie 23 'by="-G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Release"
-cmake -S . -B module $by -DCORACLE_BUILD_MODULE=ON -DCMAKE_INSTALL_PREFIX=/root/coracle/with_module \
+cmake -S . -B module $by -DCMAKE_UNITY_BUILD=ON -DCORACLE_BUILD_MODULE=ON \
+  -DCMAKE_INSTALL_PREFIX=/root/coracle/with_module \
   -DCORACLE_BUILD_TESTS=OFF -DCORACLE_BUILD_EXAMPLES=OFF -DCORACLE_BUILD_TOUR=OFF -DCORACLE_BUILD_BENCH=OFF
 cmake --build module && cmake --install module
 cmake -S tests/package/consumer -B imports $by -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=module \
