@@ -41,7 +41,10 @@ for standard in 20 23 26; do
   printf '#include <coracle/%s.hpp>\n' coracle io testing |
     g++ -std=c++\$standard -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ -
 done
-cmake --preset install && cmake --build --preset install && cmake --install build/install --prefix installed
+# Each file by itself, so that what it forgets to include shows.
+cmake --preset install -DCMAKE_UNITY_BUILD=OFF
+cmake --build --preset install
+cmake --install build/install --prefix installed
 cmake -S tests/package/consumer -B consumer -G Ninja -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=io \
   -DCMAKE_PREFIX_PATH=/root/coracle/installed
 cmake --build consumer --target consumer
@@ -68,7 +71,8 @@ trixie() {
 cmake -S . -B module $by -DCMAKE_UNITY_BUILD=ON -DCORACLE_BUILD_MODULE=ON \
   -DCMAKE_INSTALL_PREFIX=/root/coracle/with_module \
   -DCORACLE_BUILD_TESTS=OFF -DCORACLE_BUILD_EXAMPLES=OFF -DCORACLE_BUILD_TOUR=OFF -DCORACLE_BUILD_BENCH=OFF
-cmake --build module && cmake --install module
+cmake --build module
+cmake --install module
 cmake -S tests/package/consumer -B imports $by -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=module \
   -DCMAKE_PREFIX_PATH=/root/coracle/with_module -DCMAKE_CXX_SCAN_FOR_MODULES=ON
 cmake --build imports --target consumer

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes what a release consists of, from HEAD, in FOLDER: the source archive, its checksum, its bill of
 # materials, the single header, and with --debian the Debian packages, built in a clean Debian 12 of their own
-# (as root; some minutes). The same commit gives the same bytes. Refuses
+# (as root; some minutes). The same commit gives the same bytes, except for .buildinfo, which says when it was
+# built, and .changes with its checksum. Refuses
 # - a working tree with changes, and files that disagree about the version;
 # - a patch release that breaks the ABI of the release before it;
 # - a tag v0.1.0 on a commit whose changelogs do not call it released.
