@@ -43,7 +43,8 @@ file(RELATIVE_PATH lint_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FU
 configure_file(cmake/coracle-lint.in coracle-lint @ONLY)
 install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/coracle-lint TYPE BIN)
 install(FILES tools/coracle_lint/coracle.clang-tidy DESTINATION ${CMAKE_INSTALL_DATADIR}/coracle)
-install(FILES tools/coracle_lint/coracle-lint.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES tools/coracle_lint/coracle-lint.1 tools/debugger/coracle-ps.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 # The commands for gdb and lldb, and coracle-ps for the command line.
 set(debugger_folder ${CMAKE_INSTALL_DATADIR}/coracle/debugger)

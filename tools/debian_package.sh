@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the Debian packages of a source archive in a new, minimal Debian 12, checks them with lintian, installs them there, and
-# compiles and runs a program with them.
+# Builds the Debian packages of a source archive in a new, minimal Debian 12, checks them with lintian,
+# installs them there, and compiles and runs a program with them.
 #
 # usage: tools/debian_package.sh ARCHIVE FOLDER    as root; the packages come to FOLDER
 set -euo pipefail
@@ -26,7 +26,9 @@ cd /build/coracle-*
 export DEB_BUILD_OPTIONS=parallel=2
 dpkg-buildpackage -us -uc
 cd ..
-lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs,bogus-mail-host-in-debian-changelog ./*.changes
+# Who packages it for Debian has a number of a bug to close, and an address.
+lintian --fail-on error,warning \
+  --suppress-tags initial-upload-closes-no-bugs,bogus-mail-host-in-debian-changelog ./*.changes
 dpkg -i ./*.deb
 printf '%s\n' '#include <coracle/coracle.hpp>' '#include <cstdio>' \
   'coracle::task<int> answer() { co_return 42; }' \
@@ -35,4 +37,4 @@ g++ -std=c++20 -O2 /build/app.cpp $(pkg-config --cflags --libs coracle-io) -o /b
 [ "$(/build/app)" = 42 ]
 END
 chroot "$machine" bash /build/build.sh
-cp "$machine"/build/*.{deb,dsc,changes,debian.tar.xz} "$out"
+cp "$machine"/build/*.{deb,dsc,changes,buildinfo,orig.tar.gz,debian.tar.xz} "$out"

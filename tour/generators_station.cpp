@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "format.hpp"
 #include "recursion.hpp"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "json_writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>

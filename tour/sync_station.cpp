@@ -1,6 +1,7 @@
 // tour/sync_station.cpp -- ten thousand waiters, a contended mutex, and no allocation.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <mutex>
 #include <thread>
 
 #include "format.hpp"

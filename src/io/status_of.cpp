@@ -5,10 +5,8 @@
 
 namespace coracle::detail {
 namespace {
-std::chrono::system_clock::time_point time_of(const statx_timestamp& time) noexcept {
-  const auto since_epoch = std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
-  return std::chrono::system_clock::time_point{
-      std::chrono::duration_cast<std::chrono::system_clock::duration>(since_epoch)};
+file_status::time_point time_of(const statx_timestamp& time) noexcept {
+  return file_status::time_point{std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec}};
 }
 }  // namespace
 

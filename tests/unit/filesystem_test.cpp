@@ -34,9 +34,7 @@ TEST_CASE("filesystem: the status is what stat(2) gives") {
   file_status found;
   const auto use = [&]() -> task<> { found = co_await fs::status(here.io, here / "a"); };
   here.io.run(use());
-  const auto ns = [](std::chrono::system_clock::time_point time) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-  };
+  const auto ns = [](file_status::time_point time) { return time.time_since_epoch().count(); };
   const auto ns_of = [](const ::timespec& time) { return time.tv_sec * 1'000'000'000L + time.tv_nsec; };
   CHECK(found.size == 10'000);
   CHECK(found.inode == expected.st_ino);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/channels/channel.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/with_environment.hpp>

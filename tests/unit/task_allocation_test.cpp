@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/testing/allocations.hpp>

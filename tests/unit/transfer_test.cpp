@@ -157,9 +157,9 @@ TEST_CASE("transfer: two continuations left to the same drain loop both run, in 
 
 coracle::task<> child() { co_return; }
 
-TEST_CASE("transfer: 100,000 awaits in a loop need no more than 64 KiB of stack") {
+TEST_CASE("transfer: 100,000 awaits in a loop need no more than 128 KiB of stack") {
   bool finished = false;
-  const bool ran = coracle_test::run_on_stack(64 * 1024, [&finished] {
+  const bool ran = coracle_test::run_on_stack(128 * 1024, [&finished] {
     auto body = [](bool& done) -> test_coroutine {
       for (int i = 0; i != 100'000; ++i) co_await child();
       done = true;
@@ -177,9 +177,9 @@ coracle::task<int> depth(int levels) {
   co_return below + 1;
 }
 
-TEST_CASE("transfer: 20,000 coroutines that await one another need no more than 64 KiB of stack") {
+TEST_CASE("transfer: 20,000 coroutines that await one another need no more than 128 KiB of stack") {
   int found = 0;
-  const bool ran = coracle_test::run_on_stack(64 * 1024, [&found] {
+  const bool ran = coracle_test::run_on_stack(128 * 1024, [&found] {
     auto body = [](int& levels) -> test_coroutine { levels = co_await depth(20'000); };
     test_coroutine root = body(found);
     root.resume();

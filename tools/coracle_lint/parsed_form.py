@@ -18,7 +18,7 @@ except ImportError:  # a Python that is not Debian's does not look where Debian'
 # Coroutines that have run to their end when their call returns.
 RUNS_IN_ITS_CALL = {"optional", "expected"}
 # Their arguments outlive the full expression.
-KEEPS_ITS_ARGUMENT = {"spawn", "spawn_future", "fork", "push_back", "emplace_back", "emplace", "insert", "push"}
+KEEPS_ITS_ARGUMENT = {"spawn", "spawn_future", "push_back", "emplace_back", "emplace", "insert", "push"}
 
 
 @functools.cache

@@ -8,6 +8,9 @@
 namespace coracle {
 /// What the system knows about a file or directory; a value. See filesystem::status().
 struct file_status {
+  /// Whole nanoseconds, which a time_point of libc++'s system_clock does not hold.
+  using time_point = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
+
   std::filesystem::file_type type = std::filesystem::file_type::none;
   std::filesystem::perms permissions = std::filesystem::perms::none;
   std::uint64_t size = 0;       ///< bytes; for a symbolic link, the length of its target
@@ -17,9 +20,9 @@ struct file_status {
   std::uint64_t links = 0;  ///< hard links
   std::uint32_t owner = 0;
   std::uint32_t group = 0;
-  std::chrono::system_clock::time_point accessed{};
-  std::chrono::system_clock::time_point modified{};  ///< last change of the contents
-  std::chrono::system_clock::time_point changed{};   ///< last change of the contents or the status
+  time_point accessed{};
+  time_point modified{};  ///< last change of the contents
+  time_point changed{};   ///< last change of the contents or the status
 
   [[nodiscard]] bool is_regular_file() const noexcept { return type == std::filesystem::file_type::regular; }
   [[nodiscard]] bool is_directory() const noexcept { return type == std::filesystem::file_type::directory; }
