@@ -13,7 +13,7 @@ constexpr long ticks = 1000;  // for a second
 constexpr int tick_threads = 4;
 
 constexpr long fast_rate = 10'000, slow_rate = 1000;  // a second, for a second
-constexpr long burst = 10;  // covers what comes due while a timer is late
+constexpr long burst = 10;                            // covers what comes due while a timer is late
 
 constexpr int busy_threads = 2, busy_coroutines = 6;
 constexpr auto busy_turn = std::chrono::microseconds{130};

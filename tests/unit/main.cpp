@@ -1,6 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
-
 #include <unistd.h>
 
 #include <csignal>
@@ -10,7 +9,8 @@
 extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
 
 namespace {
-constexpr unsigned most_seconds = 150;  // of the slowest test, with ThreadSanitizer on a busy machine, some 20
+// The slowest test takes some 20, with ThreadSanitizer on a busy machine.
+constexpr unsigned most_seconds = 150;
 
 /// Ends the program where a test hangs: doctest then says which test was running.
 struct hang_watch final : doctest::IReporter {
