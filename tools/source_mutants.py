@@ -53,8 +53,6 @@ MUTANTS = [
     ("compose/single_flight.hpp", "stopped", "the work of a flight is stopped before it is known for whom",
      "    awaited_by_ = last_caller;\n    source.request_stop(why);\n",
      "    source.request_stop(why);\n    awaited_by_ = last_caller;\n"),
-    ("io/detail/event_wait.hpp", "io_loop", "a task is ended while its stop listener may run",
-     "    if (!end_) return false;\n    remove();\n", "    if (!end_) return false;\n"),
     ("src/io/io_service.cpp", "io_loop", "a timer is cancelled before it is known why",
      "  mine.note_stop(mine, &is_over);\n  detail::io_loop& loop = *mine.service_.loop_;\n"
      "  if (loop.remove(mine)) loop.finish(mine);\n",
