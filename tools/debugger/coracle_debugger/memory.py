@@ -114,12 +114,15 @@ class Stacks:
                     self._unused.append((start, pointer))
                     self.begins.add(start)
         self.used.sort(key=lambda each: each[0])
+        self.lowest = self.used[0][0] if self.used else 0
+        self.highest = self.used[-1][1] if self.used else 0
 
     def thread_of(self, address):
         """The thread on whose stack the address is, or None."""
-        for pointer, end, thread in self.used:
-            if pointer <= address < end:
-                return thread
+        if self.lowest <= address < self.highest:
+            for pointer, end, thread in self.used:
+                if pointer <= address < end:
+                    return thread
         return None
 
     def is_unused(self, address):

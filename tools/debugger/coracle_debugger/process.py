@@ -231,10 +231,11 @@ class Process:
         for start, words, places, values in memory.pointers_into(memory.code_ranges(), self.stacks):
             for value in set(values) - kinds.keys():
                 kinds[value] = self._kind_of(value)
-            found = {}
-            for place, kind in zip(places, map(kinds.get, values)):
-                if kind is not None:
-                    found.setdefault(kind, []).append(place)
+            found = {kind: [] for kind in map(kinds.get, set(values)) if kind is not None}
+            add_to = {value: found[kind].append for value, kind in kinds.items() if kind in found}
+            for place, add in zip(places, map(add_to.get, values)):
+                if add is not None:
+                    add(place)
             for kind, places_of_kind in found.items():
                 if isinstance(kind, Operation):
                     waiters.append((kind, start, words, places_of_kind))
@@ -386,7 +387,7 @@ class Process:
             coroutine.via = self._continuation(address)
             if coroutine.via is None:
                 return False
-            scope = coroutine.via.scope()
+            scope = coroutine.via.scope() if coroutine.via.text == "async_scope" else None
             if scope:  # many have the same
                 if scope not in self._scopes:
                     self._scopes[scope] = self.owner_of(scope)
