@@ -15,7 +15,7 @@ set(cases
     "file operation: only what the page cache takes*"
     "file: stop requested during a copy*"
     # a child of fork() in a program with threads, which aborts inside qemu
-    "*ends the program*"
+    "*ends the program*" "*end the program*"
     "blocking: the program's pool has threads of its own*"
     "program_timers: *"
     "spsc_channel: so do two*"

@@ -6,8 +6,7 @@
 #include <cstddef>
 
 namespace coracle_test {
-/// Runs `f` on a new thread with `bytes` of stack and waits. Returns false if the thread cannot be created: on
-/// AArch64 it needs 128 KiB.
+/// Runs `f` on a new thread with `bytes` of stack and waits. Returns false if the thread cannot be created.
 template <class F>
 bool run_on_stack(std::size_t bytes, F f) {
   pthread_attr_t attributes;

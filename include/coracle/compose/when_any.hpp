@@ -43,7 +43,11 @@ when_any_operation<Which, std::tuple<sibling<Awaitables>...>>
     if constexpr (Index + 1 != sizeof...(Awaitables)) {
       if (one.name() != this->winner()) return result_of_winner<Index + 1>();
     }
-    return result_type{std::in_place_index<Index>, element_of(one)};
+    if constexpr (std::is_same_v<std::variant_alternative_t<Index, result_type>, void_value>) {
+      return result_type{std::in_place_index<Index>};  // g++ 16 warns of an empty object that is copied
+    } else {
+      return result_type{std::in_place_index<Index>, element_of(one)};
+    }
   }
 };
 
