@@ -57,12 +57,9 @@ std::size_t segment_size_in(const cmsghdr& of) noexcept {
 
 /// An older kernel would ignore the size, and send one datagram.
 bool can_segment(int udp) noexcept {
-  static const bool can = [udp] {
-    int size = 0;
-    socklen_t length = sizeof size;
-    return ::getsockopt(udp, SOL_UDP, UDP_SEGMENT, &size, &length) == 0;
-  }();
-  return can;
+  int size = 0;
+  socklen_t length = sizeof size;
+  return ::getsockopt(udp, SOL_UDP, UDP_SEGMENT, &size, &length) == 0;
 }
 /// Returns 0, or the error.
 int add_segment_size(const io_request& r, message& to) noexcept {

@@ -203,6 +203,24 @@ TEST_CASE("recv_segments: a stop request ends the wait, and loses nothing") {
   }());
 }
 
+TEST_CASE("send_segments: is refused by a TCP socket, which affects no other socket") {
+  service_under_test here;
+  io_service& io = here.io;
+  socket tcp = socket::create_tcpv4(io);
+  socket receiver = socket::create_udpv4(io), sender = socket::create_udpv4(io);
+  receiver.bind(any_port);
+  io.run([&]() -> task<> {
+    bool refused = false;
+    try {
+      co_await send_segments(tcp, bytes_of("abcd"), 2);
+    } catch (const std::system_error&) {
+      refused = true;
+    }
+    CHECK(refused);
+    CHECK(co_await send_segments(sender, receiver.local_endpoint(), bytes_of("abcd"), 2) == 4);
+  }());
+}
+
 TEST_CASE("join_datagrams: is not supported by a TCP socket") {
   service_under_test here;
   socket tcp = socket::create_tcpv4(here.io);
