@@ -35,7 +35,7 @@ task<> send_page(socket& client, const coracle::read_only_file& page) {
 task<> send_error(socket& client, std::string_view text) {
   const std::string header =
       "HTTP/1.1 404 Not Found\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n";
-  coracle::const_buffer parts[] = {header, text};
+  const coracle::const_buffer parts[] = {header, text};
   co_await client.send_all(parts);
 }
 

@@ -240,7 +240,6 @@ using coracle::when_any_succeeds;
 using coracle::with_scope;
 using coracle::with_stop;
 using coracle::with_value;
-using coracle::without_first;
 using coracle::writable_file;
 using coracle::write_only_file;
 }  // namespace coracle

@@ -2,16 +2,17 @@
 #include <doctest/doctest.h>
 #include <sys/uio.h>
 
-#include <array>
 #include <coracle/io/buffer.hpp>
+#include <coracle/io/detail/parts_left.hpp>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 using coracle::const_buffer;
 using coracle::mutable_buffer;
-using coracle::without_first;
+using coracle::detail::parts_left;
 
 std::string text_of(std::span<const const_buffer> parts) {
   std::string text;
@@ -44,16 +45,33 @@ TEST_CASE("buffer: has the layout of an iovec") {
   CHECK((seen.iov_base == bytes && seen.iov_len == 3));
 }
 
-TEST_CASE("buffer: without_first() removes any number of bytes") {
+TEST_CASE("buffer: what is left of several pieces, from any byte and in steps of any size") {
   const std::string whole = "onethree";
-  for (std::size_t count = 0; count <= whole.size(); ++count) {
-    std::array<const_buffer, 5> parts{const_buffer{}, const_buffer{"one"}, const_buffer{},
-                                      const_buffer{"three"}, const_buffer{}};
-    const std::span<const_buffer> left = without_first(parts, count);
-    CHECK(text_of(left) == whole.substr(count));
-    CHECK(text_of(parts) == whole.substr(count));
-    CHECK(left.empty() == (count == whole.size()));
-    if (!left.empty()) CHECK(left.front().size() != 0);
+  const const_buffer parts[] = {{}, "one", {}, "three", {}};
+  for (std::size_t begin = 0; begin <= whole.size(); ++begin) {
+    for (std::size_t step = 1; step <= whole.size(); ++step) {
+      parts_left left{parts, begin};
+      std::string written;
+      while (!left.empty()) {
+        const std::string next = text_of(left.next()).substr(0, step);
+        REQUIRE(!next.empty());
+        written += next;
+        left.remove(next.size());
+      }
+      CHECK(written == whole.substr(begin));
+    }
   }
+}
+
+TEST_CASE("buffer: of the pieces that are left, at most as many are next as the system takes") {
+  const std::vector<const_buffer> parts(1500, const_buffer{"ab"});
+  parts_left left{parts, 0};
+  CHECK(left.next().size() == 1024);
+  left.remove(3);
+  CHECK(text_of(left.next()) == "b");
+  left.remove(1);
+  CHECK(left.next().size() == 1024);
+  left.remove(2048);
+  CHECK(left.next().size() == 474);
 }
 }  // namespace

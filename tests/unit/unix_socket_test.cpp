@@ -201,7 +201,9 @@ TEST_CASE("unix_socket: a pair of streams passes bytes and its end, and knows wh
   CHECK(is_closed_on_exec(ends.first.native_handle()));
   const std::string much(300'000, 'u');  // more than fits
   const auto send = [&]() -> task<> {
+    const coracle::const_buffer parts[] = {{}, much, "and the end"};
     co_await ends.first.send_all(much);
+    co_await ends.first.send_all(parts);
     ends.first.close_send();
   };
   const auto receive = [&]() -> task<std::string> {
@@ -209,7 +211,7 @@ TEST_CASE("unix_socket: a pair of streams passes bytes and its end, and knows wh
     while (const std::size_t got = co_await ends.second.recv(room_in(some))) all.append(some, 0, got);
     co_return all;
   };
-  CHECK(std::get<1>(io.run(coracle::when_all(send(), receive()))) == much);
+  CHECK(std::get<1>(io.run(coracle::when_all(send(), receive()))) == much + much + "and the end");
   unix_socket lone = unix_socket::create(io, unix_kind::stream);
   CHECK(thrown([&] { static_cast<void>(lone.peer()); }) == std::errc::not_connected);
 }

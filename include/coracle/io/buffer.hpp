@@ -53,19 +53,4 @@ class mutable_buffer {
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
-
-/// Removes the first `count` bytes: pieces that are used up become empty. Returns the pieces from the first
-/// that is not empty. Requires: the pieces have that many bytes.
-constexpr std::span<const_buffer> without_first(std::span<const_buffer> parts, std::size_t count) noexcept {
-  while (!parts.empty() && parts.front().size() <= count) {
-    count -= parts.front().size();
-    parts.front() = {};
-    parts = parts.subspan(1);
-  }
-  if (count != 0) {
-    const const_buffer cut = parts.front();
-    parts.front() = {static_cast<const char*>(cut.data()) + count, cut.size() - count};
-  }
-  return parts;
-}
 }  // namespace coracle

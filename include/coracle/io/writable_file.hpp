@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
+#include <coracle/io/detail/parts_left.hpp>
 #include <coracle/io/file.hpp>
 #include <span>
 #include <string_view>
@@ -70,6 +71,9 @@ class writable_file : public virtual file {
                    std::size_t* put = nullptr) {
     return write_all(offset, text.data(), text.size(), std::move(token), put);
   }
+  /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
+  task<> write_all(std::uint64_t offset, std::span<const const_buffer> parts, stop_token token = {},
+                   std::size_t* put = nullptr);
   file_write_operation write(std::uint64_t offset, std::span<const std::byte> bytes,
                              stop_token token = {}) noexcept {
     return write(offset, bytes.data(), bytes.size(), std::move(token));
@@ -98,6 +102,16 @@ inline task<> writable_file::write_all(std::uint64_t offset, const void* buffer,
   while (done != size) {
     const std::size_t more =
         co_await write(offset + done, static_cast<const char*>(buffer) + done, size - done, token);
+    done += more;
+  }
+}
+inline task<> writable_file::write_all(std::uint64_t offset, std::span<const const_buffer> parts,
+                                       stop_token token, std::size_t* put) {
+  std::size_t local = 0;
+  std::size_t& done = put ? *put : local;
+  for (detail::parts_left left{parts, done}; !left.empty();) {
+    const std::size_t more = co_await write(offset + done, left.next(), token);
+    left.remove(more);
     done += more;
   }
 }

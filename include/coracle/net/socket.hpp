@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
+#include <coracle/io/detail/parts_left.hpp>
 #include <coracle/net/detail/delimiter_search.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 #include <span>
@@ -144,9 +145,8 @@ class socket {
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(text.data(), text.size(), std::move(token), sent);
   }
-  /// The same from several pieces of memory. `parts` shrink as they are sent, so that after a cancellation or
-  /// an error they refer to what is left; pass them again to continue from there.
-  task<> send_all(std::span<const_buffer> parts, stop_token token = {});
+  /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
+  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr);
   /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
   /// first one. If the stream ends in between, the error is ENODATA.
   task<std::size_t> recv_exactly(void* buffer, std::size_t size, stop_token token = {},
@@ -234,14 +234,14 @@ inline task<> socket::send_all(const void* buffer, std::size_t size, stop_token 
   }
 }
 
-inline task<> socket::send_all(std::span<const_buffer> parts, stop_token token) {
+inline task<> socket::send_all(std::span<const const_buffer> parts, stop_token token, std::size_t* sent) {
   CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
-  std::span<const_buffer> left = without_first(parts, 0);
-  while (!left.empty()) {
-    const std::size_t count =
-        left.size() < coracle::detail::most_parts ? left.size() : coracle::detail::most_parts;
-    const std::size_t more = co_await send(left.first(count), token);
-    left = without_first(left, more);
+  std::size_t local = 0;
+  std::size_t& done = sent ? *sent : local;
+  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
+    const std::size_t more = co_await send(left.next(), token);
+    left.remove(more);
+    done += more;
   }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
+#include <coracle/io/detail/parts_left.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 #include <coracle/net/detail/unix_operations.hpp>
 #include <span>
@@ -134,6 +135,8 @@ class unix_socket {
   task<> send_all(std::string_view text, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(std::as_bytes(std::span{text}), std::move(token), sent);
   }
+  /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
+  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr);
 
   /// As send(), with copies of `descriptors`, at most 253, which the caller still owns. A stream that takes
   /// only part of `bytes` has taken all descriptors. Requires: `descriptors` outlive the operation; for a
@@ -181,6 +184,17 @@ inline task<> unix_socket::send_all(std::span<const std::byte> bytes, stop_token
   std::size_t& done = sent ? *sent : its_own;
   while (done != bytes.size()) {
     const std::size_t more = co_await send(bytes.subspan(done), token);
+    done += more;
+  }
+}
+inline task<> unix_socket::send_all(std::span<const const_buffer> parts, stop_token token,
+                                    std::size_t* sent) {
+  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
+  std::size_t its_own = 0;
+  std::size_t& done = sent ? *sent : its_own;
+  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
+    const std::size_t more = co_await send(left.next(), token);
+    left.remove(more);
     done += more;
   }
 }
