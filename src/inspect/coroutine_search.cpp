@@ -100,6 +100,7 @@ std::string operation_of(const char* symbol) {
 }
 std::string text_of_operation(std::string_view operation) {
   if (operation == "sleep_operation") return "sleeps";
+  if (operation == "wait_for_more") return "waits for the next value of a broadcast or watched_value";
   const std::size_t colons = operation.rfind("::");
   std::string_view last = operation.substr(colons == std::string_view::npos ? 0 : colons + 2);
   last = last.substr(0, last.rfind("_operation"));

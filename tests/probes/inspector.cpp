@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <coracle/channels/broadcast.hpp>
 #include <coracle/channels/channel.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/task.hpp>
@@ -76,9 +78,15 @@ task<> send_two_results() {
   co_await results.send(1);
   co_await results.send(2);
 }
+broadcast<int> rates{4};
+task<> show_rates() {
+  auto mine = rates.subscribe();
+  (void)co_await mine.recv();
+}
+task<> wait_for_order() { (void)co_await as_outcome(take_order()); }
 task<> bank() {
   co_await when_all(save_up(), pay_rent(), add_interest(balances), write(journal), read(journal),
-                    write_or_add(ledger), read(ledger), take_order(), send_two_results());
+                    write_or_add(ledger), read(ledger), wait_for_order(), send_two_results(), show_rates());
 }
 
 // ---- a raw client ----
@@ -182,7 +190,9 @@ void check_coroutines(const std::string& answer) {
          "an object has type and name");
   expect(has(answer, R"("name":"orders","elements":0,"capacity":4)"), "an empty channel");
   expect(has(answer, R"("name":"results","elements":1,"capacity":1)"), "a full channel");
+  expect(has(answer, R"("does":"waits for the next value of a broadcast or watched_value")"), "a subscriber");
   expect(has(answer, R"x("through":"when_all()")x"), "what is in between is named");
+  expect(has(answer, R"x("through":"as_outcome()")x"), "and what changes how work ends");
   const std::string circles = between(answer, R"("deadlocks":[)", R"(],"stuck")");
   expect(count(circles, "[") == 2 && count(circles, "0x") == 3, "a deadlock of two, and one of one");
   expect(count(between(answer, R"("stuck":[)", "]"), "0x") == 4,

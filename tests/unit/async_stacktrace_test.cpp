@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <coracle/compose/as_expected.hpp>
+#include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -74,6 +77,20 @@ task<> wait_for(async_manual_reset_event& event, std::coroutine_handle<>& self) 
 task<> wait_below(async_manual_reset_event& event, std::coroutine_handle<>& self) {
   co_await wait_for(event, self);
 }
+template <class Wrap>
+task<> wait_wrapped(Wrap wrap, async_manual_reset_event& event, std::coroutine_handle<>& self) {
+  co_await wrap(wait_for(event, self));
+}
+/// The trace of a coroutine that waits, and whose caller awaits it through `wrap`.
+std::string trace_through(auto wrap) {
+  async_manual_reset_event event;
+  std::coroutine_handle<> innermost;
+  auto waiting = testing::poll(wait_wrapped(wrap, event, innermost));
+  const std::string found = text_of(names_in(async_stacktrace::of(innermost)));
+  event.set();
+  CHECK(waiting.run());
+  return found;
+}
 std::string short_form(const char* symbol) {
   detail::short_name found;
   detail::append_short_name(symbol, found);
@@ -88,6 +105,19 @@ TEST_CASE("async_stacktrace: names the coroutines that await one another, innerm
 TEST_CASE("async_stacktrace: goes on through when_all()") {
   CHECK(text_of(names_in(sync_wait(one_of_two()))) ==
         "#0  take_trace; #1  in_the_middle; through when_all(); #2  one_of_two; sync_wait(); ");
+}
+TEST_CASE("async_stacktrace: goes on through what changes how work ends, and names it") {
+  const auto text = [](const char* through) {
+    return "#0  wait_for; through " + std::string(through) + "; #1  wait_wrapped; testing::poll(); ";
+  };
+  CHECK(trace_through([](task<> work) { return as_outcome(std::move(work)); }) == text("as_outcome()"));
+  CHECK(trace_through([](task<> work) { return as_optional(std::move(work)); }) == text("as_optional()"));
+  CHECK(trace_through([](task<> work) { return as_expected(std::move(work)); }) == text("as_expected()"));
+  CHECK(trace_through([](task<> work) { return throwing(std::move(work)); }) == text("throwing()"));
+  CHECK(trace_through([](task<> work) { return fork_join(std::move(work), take_trace()); }) ==
+        text("fork_join()"));
+  CHECK(trace_through([](task<> work) { return as_outcome(throwing(std::move(work))); }) ==
+        text("throwing()"));  // the innermost is named
 }
 TEST_CASE("async_stacktrace: is cut off at its maximum depth") {
   async_stacktrace found;

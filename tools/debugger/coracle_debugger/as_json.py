@@ -46,7 +46,7 @@ def _object(snapshot, address, awaited):
 
 def text_of(snapshot):
     """One line for each coroutine and each object, so that much of it can be read at once."""
-    coroutines = [_coroutine(snapshot, each) for each in snapshot.coroutines.values()]
+    coroutines = [_coroutine(snapshot, each) for _, each in sorted(snapshot.coroutines.items())]
     objects = [_object(snapshot, address, awaited) for address, awaited in snapshot.graph.objects.items()]
     found = {
         "deadlocks": [[_address(each) for each in circle] for circle in snapshot.graph.circles()],

@@ -68,7 +68,11 @@ class Continuation:
 
     __slots__ = ("address", "text")
     _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
-              (r"siblings::rule\)[23], .*child_is_over", "when_any()"), (r"io_run.*::ended", "io_service::run()"),
+              (r"siblings::rule\)[23], .*child_is_over|\bsibling<.*::over", "when_any()"),
+              (r"\bfork_join_operation<", "fork_join()"), (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
+              (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
+              (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
+              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"io_run.*::ended", "io_service::run()"),
               (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
               (r"spawned|scope", "async_scope"))
 
@@ -242,18 +246,18 @@ class Process:
                 else:
                     self._add_frames(kind, start, words, places_of_kind)
         self._addresses = sorted(self.coroutines)
-        if list(self.coroutines) != self._addresses:
-            self.coroutines = {address: self.coroutines[address] for address in self._addresses}
         for each in waiters:
             self._add_waits(*each)
 
     def _add_frames(self, resume, start, words, places):
         """Of a copy, the frames among the places of the words that have the address of this resume function."""
-        destroys = [words[place + 1] for place in places if place + 1 < len(words)]
-        ends = {each for each in set(destroys) if names.of_destroyed(names.symbol_at(each))}
+        destroys = _column(words, places, 1)
+        different = set(destroys)
+        ends = {each for each in different if names.of_destroyed(names.symbol_at(each))}
         if not ends:
             return
-        places = [place for place, destroy in zip(places, destroys) if destroy in ends]
+        if ends != different:
+            places = [place for place, destroy in zip(places, destroys) if destroy in ends]
         if resume not in self.functions:
             self.functions[resume] = functions.Function(resume, names.symbol_at(resume))
         function = self.functions[resume]
@@ -337,14 +341,16 @@ class Process:
 
     def _link(self, function, coroutines, parents):
         if parents is not None:
-            initial, found = function.initial_state, self.coroutines.get
+            initial, found, begin = function.initial_state, self.coroutines.get, 0
             for coroutine, address in zip(coroutines, parents):
-                if address and (coroutine.state != initial or coroutine.is_started):
-                    parent = found(address)
-                    if parent is None:
-                        self._link_to(coroutine, address)
-                    else:
-                        _adopt(parent, coroutine)
+                if not address or coroutine.state == initial and not coroutine.is_started:
+                    continue
+                parent = found(address - begin)
+                if parent is not None and (begin == 0 or parent.function is outer):
+                    _adopt(parent, coroutine)
+                elif self._link_to(coroutine, address) and coroutine.via is None and coroutine.parent is not None:
+                    # Most calls of a function are folded into the same place of the same function.
+                    outer, begin = coroutine.parent.function, address - coroutine.parent.address
         elif not function.has_types:
             for coroutine in coroutines:
                 any(self._link_to(coroutine, address) for address in self._parent_words(coroutine))
@@ -399,8 +405,8 @@ class Process:
         return True
 
     def roots(self):
-        """Those that no coroutine awaits."""
-        return [each for each in self.coroutines.values() if each.parent is None]
+        """Those that no coroutine awaits, by address."""
+        return sorted((each for each in self.coroutines.values() if each.parent is None), key=_ADDRESS)
 
     # ---- for reports ----
 
@@ -488,8 +494,8 @@ _ADDRESS = operator.attrgetter("address")
 
 def _column(words, places, offset):
     """The word at that offset from each place; 0 beyond the end."""
-    if places and places[0] + offset >= 0 and places[-1] + offset < len(words):
-        return [words[place + offset] for place in places]
+    if places and offset >= 0 and places[-1] + offset < len(words):
+        return list(map(words[offset:].__getitem__, places))
     return [words[place + offset] if 0 <= place + offset < len(words) else 0 for place in places]
 
 

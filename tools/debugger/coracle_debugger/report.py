@@ -10,6 +10,7 @@ _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acqu
             "enter": "waits to lock",
             "join": "waits for the children of", "changed": "waits for a change of", "tick": "waits for a tick of",
             "arrive": "waits for the others at"}
+_WHOLE_TEXTS = {"sleep_operation": "sleeps", "wait_for_more": "waits for the next value of a broadcast or watched_value"}
 # In a channel<T> (channels/detail/guarded_buffer.hpp, channel_buffer.hpp). tests/debugger fails if they change.
 _CAPACITY_IN_CHANNEL, _SIZE_IN_CHANNEL, _CLOSED = 16, 40, 2
 MOST_LINES = 100
@@ -57,8 +58,8 @@ def fill_text(wait):
 def wait_text(snapshot, wait):
     """As `waits to lock async_mutex accounts`."""
     operation = wait.operation.name.rsplit("::", 1)[-1]
-    if operation == "sleep_operation":
-        return "sleeps"
+    if operation in _WHOLE_TEXTS:
+        return _WHOLE_TEXTS[operation]
     action = _ACTIONS.get(operation[: -len("_operation")] if operation.endswith("_operation") else operation, "waits:")
     text = f"{action} {primitive_text(wait)}"
     return f"{text} {snapshot.where_is(wait.object)}" if wait.object else text
@@ -123,8 +124,10 @@ class Listing:
     def level(self, coroutines, depth, folds):
         """(coroutine, depth) of each to be shown, and behind it how many others look the same."""
         groups = {}
+        if folds:
+            self._find_looks(coroutines)
         for each in coroutines:
-            groups.setdefault(self.look_of(each) if folds else each.address, []).append(each)
+            groups.setdefault(self._looks[each] if folds else each.address, []).append(each)
         shown = []
         for group in groups.values():
             shown.append((group[0], depth))
@@ -132,25 +135,22 @@ class Listing:
                 shown.append((f"    {'  ' * depth}({len(group) - 1:,} more like this)", depth))
         return shown
 
-    def look_of(self, coroutine):
-        """Equal for trees that look the same."""
-        if coroutine not in self._looks:
-            tree = [coroutine]
-            if coroutine.children:
-                for each in tree:
-                    tree.extend(each.children)
-                tree.reverse()  # those below first
-            for each in tree:
-                children = each.children
-                if len(children) > 1:
-                    children = tuple(sorted({self._looks[child] for child in children}))
-                elif children:
-                    children = self._looks[children[0]]
-                wait, via = each.waits and each.waits[0], each.via
-                look = (each.function, each.state, each.runs_at, wait and wait.operation.name, wait and wait.object,
-                        via and via.spawned_at(), children)
-                self._looks[each] = self._numbers.setdefault(look, len(self._numbers))
-        return self._looks[coroutine]
+    def _find_looks(self, coroutines):
+        """Gives each a number, which is equal for trees that look the same."""
+        looks, numbers = self._looks, self._numbers
+        pending = [each for each in coroutines if each not in looks]
+        for each in pending:
+            pending.extend(each.children)
+        for each in reversed(pending):  # those below first
+            children = each.children
+            if len(children) > 1:
+                children = tuple(sorted({looks[child] for child in children}))
+            elif children:
+                children = looks[children[0]]
+            wait, via = each.waits and each.waits[0], each.via
+            look = (each.function, each.state, each.runs_at, wait and wait.operation.name, wait and wait.object,
+                    via and via.spawned_at(), children)
+            looks[each] = numbers.setdefault(look, len(numbers))
 
     def write(self, most=MOST_LINES):
         """Returns the text and the coroutines by their numbers."""
