@@ -5,6 +5,7 @@ check.py PROGRAM BUILD [--update]
 PROGRAM is tests/debugger/stuck.cpp, compiled with debug information; BUILD says how, as g++-O0.
 expected/SCENARIO.txt is what every build is to print, unless there is expected/SCENARIO.BUILD.txt. --update writes them.
 """
+import ast
 import concurrent.futures
 import difflib
 import itertools
@@ -25,7 +26,7 @@ LLDB = ["lldb-22", "-b", "-x", "-o", f"command script import {COMMANDS / 'coracl
 LONGEST = 60  # seconds, of one run of a debugger
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "tasks"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "tasks"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
@@ -34,6 +35,7 @@ TYPED = {
     "leak": ["coracle tasks", "coracle why 0", "print *$object", "coracle bt"],
     "twice": ["coracle tasks", "coracle deadlocks"],
     "member": ["coracle why"],
+    "inside": ["coracle tasks", "coracle deadlocks"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
     "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended", "jobs")],
     "exception": ["coracle bt", "coracle frame 1"],
@@ -43,7 +45,7 @@ TYPED = {
     "misuse": ["coracle frame", "coracle why 77", "coracle bt 1+", "coracle frame 0x10"],
 }
 # Where lldb is to print the same. A core is that of gdb's scenario.
-IN_LLDB = {"mutexes": ["-p", "{pid}"], "slow_child": ["-p", "{pid}"], "tasks": ["-p", "{pid}"],
+IN_LLDB = {"mutexes": ["-p", "{pid}"], "slow_child": ["-p", "{pid}"], "inside": ["-p", "{pid}"], "tasks": ["-p", "{pid}"],
            "mutexes of a core": ["{program}", "-c", "{folder}/core"]}
 
 
@@ -58,6 +60,7 @@ def typed(commands):
 def recorded(output):
     """From the first command on, with what differs from run to run masked."""
     text = output[output.find("(gdb) ") :]
+    text = re.sub(r"on descriptor \d+", "on descriptor N", text)
     text = re.sub(r"^(\[Inferior .*|warning: .*|\d+\t.*)\n", "", text, flags=re.M)
     return re.sub(r"0x[0-9a-f]{3,}", "0xADDRESS", text)
 
@@ -240,6 +243,25 @@ def unknown_sessions():
     return [part for block in blocks for part in commands_in(recorded(block)) if part not in known]
 
 
+def names_of_operations():
+    """By io_opcode, from the sources: the debugger knows them by heart."""
+    root = HERE.parent.parent
+    enum = (root / "include/coracle/io/detail/io_request.hpp").read_text().partition("enum class io_opcode")[2].partition("};")[0]
+    names, waiting = {}, []
+    for opcode, name in re.findall(r"case io_opcode::(\w+):|return \"(.*)\";", (root / "src/io/opcode_name.cpp").read_text()):
+        waiting += [opcode] if opcode else []
+        if name:
+            names.update(dict.fromkeys(waiting, name))
+            waiting = []
+    return tuple(names[opcode] for opcode in re.findall(r"^  (\w+),? +///<", enum, flags=re.M))
+
+
+def operations_of_debugger():
+    """The same, as the debugger has them."""
+    source = (COMMANDS / "coracle_debugger" / "process.py").read_text()
+    return ast.literal_eval(re.search(r"^_OPCODES = (\(.*?\))$", source, flags=re.M | re.S)[1])
+
+
 def is_other_than_expected(title, text, file):
     """Shows the difference, if there is one."""
     lines = file.read_text().splitlines() if file.exists() else []
@@ -262,6 +284,9 @@ def main():
     for complaint in complaints_about_coracle_ps(program, build):
         failed += 1
         print(complaint)
+    if operations_of_debugger() != names_of_operations():
+        failed += 1
+        print(f"process.py, _OPCODES is not {names_of_operations()}")
     for part in unknown_sessions():
         failed += 1
         print(f"docs/debugging.md shows what no build prints:\n{part}")

@@ -21,7 +21,7 @@ def _coroutine(snapshot, each):
         "does": report.state_text(snapshot, each),
         "thread": each.thread.num if each.thread is not None else None,
         "awaited_by": _address(each.parent),
-        "through": each.via.text if each.via is not None else None,
+        "through": (each.via.text or None) if each.via is not None else None,
         "spawned_at": each.via.spawned_at() if each.via is not None else None,
         "waits_for": f"{wait.object:#x}" if wait and wait.object else None,
         "executor": snapshot.executor(wait.executor) if wait else None,

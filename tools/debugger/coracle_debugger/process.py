@@ -21,6 +21,18 @@ _MOST_NESTED = 8  # objects that begin before a member of one of them
 _MOST_FRAMES = 100  # of a machine's stack
 _QUEUED, _ARRIVING, _PROGRESS, _LINK = 0, 1, 3, 56
 
+# In an io_operation (io/detail/io_operation.hpp). tests/debugger fails if they change.
+_RUN_IN_IO, _PROGRESS_IN_IO, _RECORD_IN_IO, _OPCODE_IN_IO, _SUSPENDED_IN_IO = 120, 32, 48, 96, 169
+_PENDING = range(2, 5)  # of io_event::state: queued, running, cancelling
+_DESCRIPTOR_IN_RECORD = 8
+# By io_opcode, as src/io/opcode_name.cpp has them.
+_OPCODES = ("read", "receive", "receive datagrams", "accept", "receive descriptors", "receive", "receive datagrams",
+            "wait until readable", "write", "send", "send datagrams", "send descriptors", "send", "send datagrams",
+            "send a file", "connect", "wait until writable", "read from a file", "write to a file", "read from a file",
+            "write to a file", "sync a file", "open a file", "ask for a status", "rename a file", "create a link",
+            "create a link", "create a directory", "remove a file")
+_PATHS = _OPCODES.index("open a file")  # from here on without a descriptor
+
 
 class Coroutine:
     """A frame that is suspended or runs."""
@@ -64,7 +76,7 @@ class Coroutine:
 
 
 class Continuation:
-    """What goes on when a coroutine ends, and is no coroutine."""
+    """What goes on when a coroutine ends, and is no coroutine. It has no text if it is part of something else."""
 
     __slots__ = ("address", "text")
     _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
@@ -72,9 +84,9 @@ class Continuation:
               (r"\bfork_join_operation<", "fork_join()"), (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
               (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
               (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
-              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"io_run.*::ended", "io_service::run()"),
+              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<", ""), (r"io_run.*::ended", "io_service::run()"),
               (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
-              (r"spawned|scope", "async_scope"))
+              (r"spawned|\bscope_", "async_scope"))
 
     def __init__(self, address, text):
         self.address = address
@@ -88,7 +100,7 @@ class Continuation:
         if not symbol or "callback_frame" not in symbol:
             return None
         found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
-        return found or names.without_parameters(names.tidy(symbol))
+        return found if found is not None else names.without_parameters(names.tidy(symbol))
 
     def scope(self):
         """The address of the async_scope that has spawned it."""
@@ -176,6 +188,25 @@ class Wait:
         return self.node + (self.operation.place_of_object or 0)
 
 
+class IoWait:
+    """An I/O operation that the system has not completed."""
+
+    __slots__ = ("opcode", "descriptor")
+
+    def __init__(self, opcode, descriptor):
+        self.opcode = opcode
+        self.descriptor = descriptor
+
+    @property
+    def text(self):
+        """As `receive on descriptor 5`."""
+        name = _OPCODES[self.opcode] if self.opcode < len(_OPCODES) else f"operation {self.opcode}"
+        return name if self.opcode >= _PATHS or self.descriptor is None else f"{name} on descriptor {self.descriptor}"
+
+
+_IO = object()  # the kind of io_operation::stopped
+
+
 def _place_of_object(operation, kind):
     """Where an operation keeps the address of the object for which it waits, or None."""
     found = host.find_type(operation)
@@ -211,6 +242,7 @@ class Process:
         self._whereabouts = {}
         self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
         self._texts = {}  # of Continuations, by their functions
+        self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, Wait or IoWait)
         self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
@@ -241,13 +273,16 @@ class Process:
                 if add is not None:
                     add(place)
             for kind, places_of_kind in found.items():
-                if isinstance(kind, Operation):
+                if isinstance(kind, Operation) or kind is _IO:
                     waiters.append((kind, start, words, places_of_kind))
                 else:
                     self._add_frames(kind, start, words, places_of_kind)
         self._addresses = sorted(self.coroutines)
-        for each in waiters:
-            self._add_waits(*each)
+        for kind, *copied in waiters:
+            if kind is _IO:
+                self._add_io(*copied)
+            else:
+                self._add_waits(kind, *copied)
 
     def _add_frames(self, resume, start, words, places):
         """Of a copy, the frames among the places of the words that have the address of this resume function."""
@@ -284,7 +319,7 @@ class Process:
         if operation.place_of_object is not None:
             objects = _column(words, firsts, operation.place_of_object // memory.WORD)
         for first, coroutine, link, awaited in zip(firsts, waiting, links, objects):
-            if coroutine is None or link & _PROGRESS > _ARRIVING:
+            if link & _PROGRESS > _ARRIVING:
                 continue
             node, is_sure = start + first * memory.WORD, False
             if link > _ARRIVING:
@@ -297,7 +332,31 @@ class Process:
                 if not (is_sure or operation.is_contender and value & 4):
                     continue
             # With _ARRIVING alone it is in no queue, as one that waits for a timer.
-            coroutine.waits += (Wait(node, operation, awaited, is_sure),)
+            if coroutine is not None:
+                coroutine.waits += (Wait(node, operation, awaited, is_sure),)
+            else:
+                self._add_other_wait(node, words[first], Wait(node, operation, awaited, is_sure))
+
+    def _add_io(self, start, words, places):
+        """Of a copy, the I/O operations. A frame keeps what is left of those that have completed."""
+        for place in places:
+            node = start + place * memory.WORD - _RUN_IN_IO
+            progress, suspended = (memory.number(node + at, 1) for at in (_PROGRESS_IN_IO, _SUSPENDED_IN_IO))
+            if progress not in _PENDING or suspended != 1:
+                continue
+            descriptor = memory.number((memory.word(node + _RECORD_IN_IO) or 0) + _DESCRIPTOR_IN_RECORD, 4)
+            self._add_other_wait(node, words[place - _RUN_IN_IO // memory.WORD],
+                                 IoWait(memory.number(node + _OPCODE_IN_IO, 1), descriptor))
+
+    def _add_other_wait(self, node, waiting, wait):
+        """Of a coroutine, or of a child that is no coroutine, as an operation in a when_any()."""
+        coroutine, through = self.coroutines.get(waiting), None
+        if coroutine is None:
+            coroutine, via = self.owner_of(node), self._continuation(waiting)
+            if coroutine is None or via is None or self.owner_of(waiting) is not coroutine:
+                return
+            through = via.text
+        self.other_waits.setdefault(coroutine.address, []).append((node, through, wait))
 
     @staticmethod
     def _kind_of(value):
@@ -307,6 +366,8 @@ class Process:
             return None
         if names.of_coroutine(symbol):
             return value
+        if re.search(r"\bio_operation::stopped\b", symbol):
+            return _IO
         if "stoppable_wait<" in symbol and ">::stop_requested" in symbol:
             arguments = names.template_arguments(names.tidy(symbol), "stoppable_wait")
             if len(arguments) == 2:
@@ -382,7 +443,7 @@ class Process:
         if function not in self._texts:
             self._texts[function] = Continuation.text_of(function)
         text = self._texts[function]
-        return Continuation(address, text) if text else None
+        return Continuation(address, text) if text is not None else None
 
     def _link_to(self, coroutine, address):
         folds, address = address & 4 != 0, address & ~7

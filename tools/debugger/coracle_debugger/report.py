@@ -3,7 +3,7 @@ import collections
 import itertools
 import re
 
-from . import host, memory, names, waits
+from . import host, memory, names, process, waits
 
 _ACTIONS = {"lock": "waits to lock", "acquire": "waits to acquire", "scoped_acquire": "waits to acquire", "wait": "waits for",
             "recv": "waits to receive from", "send": "waits to send to", "send_copy": "waits to send to",
@@ -65,6 +65,14 @@ def wait_text(snapshot, wait):
     return f"{text} {snapshot.where_is(wait.object)}" if wait.object else text
 
 
+def other_waits_text(snapshot, others):
+    """As `in when_any(): sleeps, waits for I/O: receive on descriptor 5`."""
+    texts = (f"waits for I/O: {wait.text}" if isinstance(wait, process.IoWait) else wait_text(snapshot, wait)
+             for _, _, wait in sorted(others, key=lambda each: each[0]))
+    through = others[0][1]
+    return (f"in {through}: " if through else "") + ", ".join(dict.fromkeys(texts))
+
+
 def state_text(snapshot, coroutine):
     """What a coroutine does, in a few words."""
     if coroutine.thread is not None and not coroutine.children:
@@ -74,13 +82,16 @@ def state_text(snapshot, coroutine):
     spawned = [each for each in coroutine.children if each.via is not None and each.via.text == "async_scope"]
     if len(spawned) != len(coroutine.children):
         awaited = coroutine.awaited
-        through = {each.via.text for each in awaited if each.via is not None}
+        through = {each.via.text for each in awaited if each.via is not None and each.via.text}
         called = ", ".join(dict.fromkeys(each.function.name for each in awaited))
         return f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
     if coroutine.waits:
         return wait_text(snapshot, coroutine.waits[0])
     if spawned:
         return f"its async_scope has {len(spawned):,} child{'ren' if len(spawned) != 1 else ''}"
+    others = snapshot.other_waits.get(coroutine.address)
+    if others:
+        return other_waits_text(snapshot, others)
     awaiter = coroutine.function.awaiter(coroutine.state)
     if awaiter:
         return "suspended in " + names.tidy(awaiter)
@@ -217,7 +228,7 @@ def backtraces(snapshot, coroutines):
             listing.add((0, coroutine))
             if coroutine.parent is None:
                 break
-            if coroutine.via is not None:
+            if coroutine.via is not None and coroutine.via.text:
                 listing.add(f"    through {coroutine.via.text}")
             coroutine = coroutine.parent
         listing.add(f"    {root_text(snapshot, coroutine)}")
