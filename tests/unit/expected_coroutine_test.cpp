@@ -157,9 +157,7 @@ TEST_CASE("expected coroutine: values and errors are destroyed once") {
   }
 }
 
-// g++ 16 does not destroy the parameters.
-TEST_CASE("expected coroutine: an exception leaves the call, after the locals" *
-          doctest::skip(CORACLE_GCC() && __GNUC__ >= 16)) {
+TEST_CASE("expected coroutine: an exception leaves the call, after the locals") {
   auto body = [](lifetimes& log, lifetime_probe, bool late) -> number {
     const lifetime_probe local(log, 1);
     if (late) co_await good(1);

@@ -148,9 +148,7 @@ TEST_CASE("optional coroutine: they call one another, and one missing value ends
   CHECK(chain(chain, 10) == std::nullopt);
 }
 
-// g++ 16 does not destroy the parameters.
-TEST_CASE("optional coroutine: an exception leaves the call, after the locals" *
-          doctest::skip(CORACLE_GCC() && __GNUC__ >= 16)) {
+TEST_CASE("optional coroutine: an exception leaves the call, after the locals") {
   auto body = [](lifetimes& log, lifetime_probe, bool late) -> std::optional<int> {
     const lifetime_probe local(log, 1);
     if (late) co_await some(1);

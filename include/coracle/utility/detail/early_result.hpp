@@ -8,12 +8,17 @@
 #include <utility>
 
 namespace coracle::detail {
+/// Whether a frame whose body has begun belongs to the object that get_return_object() returned, also where an
+/// exception leaves the call, as CWG 2935 has it: g++ from 15. Older compilers destroy such a frame themselves.
+inline constexpr bool keeps_frame_after_exception = CORACLE_GCC() && __GNUC__ >= 15;
+
 /// What get_return_object of such a promise returns. The compiler converts it to the function's return type
 /// once the body has suspended for the last time; the conversion destroys the frame.
 ///
-/// It has no destructor: clang 22 keeps it in the frame, and destroying the frame would run the destructor.
-/// So if something throws, the frame is left to the compiler's own clean-up. That exists for the body and for
-/// this conversion; only clang 19 lacks the latter, and leaks if moving the result throws.
+/// With other compilers than those of CWG 2935 it has no destructor: clang 22 keeps it in the frame, and
+/// destroying the frame would run the destructor. So if something throws, the frame is left to the compiler's
+/// own clean-up. That exists for the body and for this conversion; only clang 19 lacks the latter, and leaks if
+/// moving the result throws.
 template <class Promise>
 class early_result {
  public:
@@ -22,6 +27,14 @@ class early_result {
   explicit early_result(std::coroutine_handle<Promise> body) noexcept : body_(body) {}
   early_result(const early_result&) = delete;
   early_result& operator=(const early_result&) = delete;
+  ~early_result()
+    requires(!keeps_frame_after_exception)
+  = default;
+  ~early_result()
+    requires(keeps_frame_after_exception)
+  {
+    if (body_) body_.destroy();
+  }
 
   operator result_type() {
     const std::coroutine_handle<Promise> body = body_;
@@ -29,6 +42,7 @@ class early_result {
       fail("this compiler converts the result of get_return_object() before the coroutine's body has run");
     }
     result_type result(body.promise().take());
+    body_ = nullptr;
     body.destroy();
     return result;
   }
