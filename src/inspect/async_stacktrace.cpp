@@ -15,10 +15,11 @@ const char* file_name(const char* path) noexcept {
   const char* const slash = std::strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
-void append_continuation(symbols& names, std::uintptr_t function, std::string& to) {
+/// Returns an empty text for what is part of something else.
+std::string text_of_continuation(symbols& names, std::uintptr_t function) {
   const function_symbol found = names.at(function);
   const char* const known = found.name ? kind_of_continuation(found.name).text : nullptr;
-  to += known ? known : found.name ? demangled(found.name) : "plain code";
+  return known ? known : found.name ? demangled(found.name) : "plain code";
 }
 }  // namespace
 
@@ -70,9 +71,8 @@ std::string async_stacktrace::to_string() const {
       detail::append_function(names, detail::address_of_code(each.function), text);
       text += '\n';
       if (!each.through) continue;
-      text += number + 1 == size_ ? "    " : "    through ";
-      detail::append_continuation(names, detail::address_of_code(each.through), text);
-      text += '\n';
+      const std::string through = detail::text_of_continuation(names, detail::address_of_code(each.through));
+      if (!through.empty()) text += (number + 1 == size_ ? "    " : "    through ") + through + '\n';
     }
   });
   if (is_cut_off_) text += "    (and more)\n";

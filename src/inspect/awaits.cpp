@@ -135,13 +135,14 @@ continuation_kind kind_of_continuation(const char* symbol) noexcept {
       {"21as_optional_operation", {"as_optional()", true}},
       {"21as_expected_operation", {"as_expected()", true}},
       {"18throwing_operation", {"throwing()", true}},
+      {"10ended_workI", {"", true}},
       {"6io_run", {"io_service::run()", false}},
       {"17virtual_time_loop", {"virtual_time_loop::run()", false}},
       {"7testing6polled", {"testing::poll()", false}},
       {"10simulation", {"simulation::run()", false}},
       {"14simulated_loop", {"simulated_loop::run()", false}},
       {"spawned", {"spawned into an async_scope", false}},
-      {"scope", {"spawned into an async_scope", false}},
+      {"scope_", {"spawned into an async_scope", false}},
   };
   for (const known& each : all) {
     if (std::strstr(symbol, each.in_symbol)) return each.kind;

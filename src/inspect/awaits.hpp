@@ -49,7 +49,8 @@ class await_reader {
 
 /// The owner of a callback frame.
 struct continuation_kind {
-  const char* text = nullptr;  ///< as `when_all()`; null if it has no name of its own
+  /// As `when_all()`; null if it has no name of its own, empty if it is part of something else.
+  const char* text = nullptr;
   bool is_in_awaiter =
       true;  ///< true: part of the frame of the awaiting coroutine; otherwise plain code or a scope waits
 };

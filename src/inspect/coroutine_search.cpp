@@ -24,6 +24,14 @@ constexpr std::uintptr_t stop_in_waiter = 24;
 constexpr std::uintptr_t link_in_waiter = 56;
 constexpr std::uintptr_t link_tags = 3;
 constexpr std::uintptr_t link_of_arriving = 1;
+// An I/O operation: io/detail/io_operation.hpp and io/detail/io_request.hpp. If these change,
+// tests/probes/inspector.cpp fails.
+constexpr std::uintptr_t stop_in_io = 120;
+constexpr std::uintptr_t progress_in_io = 32;  // one byte
+constexpr std::uintptr_t queued_io = 2, cancelling_io = 4;
+constexpr std::uintptr_t suspended_in_io = 168;  // its second byte
+constexpr std::uintptr_t record_in_io = 48;
+constexpr std::uintptr_t descriptor_in_record = 8;
 struct kind_of_waiter {
   std::string_view name;
   std::uintptr_t size;  // the address of the object follows
@@ -161,6 +169,7 @@ void coroutine_search::find_frames() {
     std::string_view symbol;
   };
   std::vector<waiter> waiters;
+  std::vector<std::uintptr_t> operations;
   std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
   for (const module& each : names_) {
     if (!each.table) continue;
@@ -172,8 +181,10 @@ void coroutine_search::find_frames() {
     if (is == role::resume && reader_.resume_function(at) != 0)
       found_.push_back({.frame = at, .function = word});
     if (is == role::stop) waiters.push_back({at - stop_in_waiter, names_.at(word).name});
+    if (is == role::stop_io) operations.push_back(at - stop_in_io);
   });
   for (const waiter& each : waiters) add_wait(each.node, each.symbol.data());
+  for (const std::uintptr_t each : operations) add_io(each);
 }
 
 void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
@@ -186,7 +197,6 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   if (kind == std::end(kinds_of_waiters)) return;
   live_coroutine* waiting = find(memory_.word(node));
   if (!waiting) waiting = find(memory_.word(node + kind->coroutine));
-  if (!waiting) return;
   const bool has_object =
       std::any_of(std::begin(with_object), std::end(with_object),
                   [&](std::string_view each) { return arguments[0].find(each) != std::string_view::npos; });
@@ -196,7 +206,37 @@ void coroutine_search::add_wait(std::uintptr_t node, const char* symbol) {
   if ((link & link_tags) > link_of_arriving) return;
   if (link > link_of_arriving && memory_.word(link) != node) return;
   if (link == 0 && object != 0 && memory_.word(object) != node && (memory_.word(object) & 4) == 0) return;
-  waiting->waits = std::make_unique<coroutine_wait>(coroutine_wait{std::string(arguments[0]), object});
+  coroutine_wait wait{std::string(arguments[0]), object};
+  if (waiting) {
+    waiting->waits = std::make_unique<coroutine_wait>(std::move(wait));
+  } else {
+    add_other_wait(node, memory_.word(node), text_of_operation(wait.operation));
+  }
+}
+
+void coroutine_search::add_io(std::uintptr_t operation) {
+  // A frame also has what is left of operations that have completed.
+  const std::uintptr_t progress = memory_.word(operation + progress_in_io) & 0xff;
+  const std::uintptr_t suspended = memory_.word(operation + suspended_in_io) >> 8 & 0xff;
+  if (progress < queued_io || progress > cancelling_io || suspended != 1) return;
+  const std::uintptr_t record = memory_.word(operation + record_in_io);
+  const auto descriptor = static_cast<std::uint32_t>(memory_.word(record + descriptor_in_record));
+  add_other_wait(operation, memory_.word(operation),
+                 "waits for I/O on descriptor " + std::to_string(static_cast<std::int32_t>(descriptor)));
+}
+
+/// `waiting` is the coroutine, or a callback frame inside its frame, of an operation that is no coroutine.
+void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text) {
+  live_coroutine* coroutine = find(waiting);
+  const char* through = nullptr;
+  if (!coroutine) {
+    const std::uintptr_t called = memory_.word(waiting);
+    if (names_.role_at(called) != role::callback) return;
+    coroutine = const_cast<live_coroutine*>(owner_of(awaiter));
+    if (!coroutine || owner_of(waiting) != coroutine) return;
+    through = kind_of_continuation(names_.at(called).name).text;
+  }
+  coroutine->other_waits.push_back({through, std::move(text)});
 }
 
 void coroutine_search::link(live_coroutine& each) {
@@ -290,6 +330,7 @@ const char* coroutine_search::through(const live_coroutine& each) const {
   if (each.next.through == 0) return nullptr;
   const function_symbol function = names_.at(each.next.through);
   const char* const known = function.name ? kind_of_continuation(function.name).text : nullptr;
+  if (known && *known == '\0') return nullptr;
   return known ? known : "plain code";
 }
 
@@ -307,6 +348,14 @@ const std::string& coroutine_search::name_of_object(std::uintptr_t object) const
 }
 const coroutine_search::coroutines& coroutine_search::referring(std::uintptr_t object) const {
   return objects_.at(object).referring;
+}
+std::string coroutine_search::text_of_others(const live_coroutine& each) {
+  std::string text;
+  for (const other_wait& one : each.other_waits) {
+    if (text.empty() && one.through && *one.through) text = "in " + std::string(one.through) + ": ";
+    text += (&one == &each.other_waits.front() ? "" : ", ") + one.text;
+  }
+  return text;
 }
 std::string coroutine_search::text_of(const coroutine_wait& wait) const {
   std::string text = text_of_operation(wait.operation);

@@ -30,12 +30,20 @@ struct channel_fill {
 /// Returns `waits to lock async_mutex`.
 [[nodiscard]] std::string text_of_operation(std::string_view operation);
 
+/// What a coroutine awaits in an I/O operation, or in an operation inside of another, as of a when_any(). Not
+/// known to be what it needs to go on.
+struct other_wait {
+  const char* through = nullptr;  ///< as `when_any()`; null if nothing is in between
+  std::string text;               ///< as `waits for I/O on descriptor 5`
+};
+
 struct live_coroutine {
   std::uintptr_t frame = 0;
   std::uintptr_t function = 0;  ///< resumes it
   continuation next{};
   std::vector<const live_coroutine*> children{};
   std::unique_ptr<coroutine_wait> waits{};
+  std::vector<other_wait> other_waits{};
 };
 
 /// Searches the memory of the process: one that this program is, or a copy of it.
@@ -68,6 +76,8 @@ class coroutine_search {
 
   /// Returns text such as `waits to lock async_mutex savings`.
   [[nodiscard]] std::string text_of(const coroutine_wait& wait) const;
+  /// Returns text such as `in when_any(): sleeps, waits for I/O on descriptor 5`; empty if there is none.
+  [[nodiscard]] static std::string text_of_others(const live_coroutine& each);
   /// Returns the type of the object, as `async_mutex`.
   [[nodiscard]] static std::string type_of_object(const coroutine_wait& wait);
   /// Returns nothing unless the object is a `channel<T>`.
@@ -87,6 +97,8 @@ class coroutine_search {
   void for_each_word(std::uintptr_t lowest, std::uintptr_t highest, Visit visit) const;
   void find_frames();
   void add_wait(std::uintptr_t node, const char* symbol);
+  void add_io(std::uintptr_t operation);
+  void add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text);
   void link(live_coroutine& each);
   void find_referring();
   [[nodiscard]] std::string find_name_of_object(std::uintptr_t object) const;

@@ -141,8 +141,10 @@ class crash_report {
       if (next.through != 0) {
         const char* const symbol = names_.at(next.through).name;
         const char* const known = kind_of_continuation(symbol).text;
-        text_.add(next.parent ? "    through " : "    ").add(known ? known : symbol).add("\n");
-        text_.write_to(STDERR_FILENO);
+        if (!known || *known) {
+          text_.add(next.parent ? "    through " : "    ").add(known ? known : symbol).add("\n");
+          text_.write_to(STDERR_FILENO);
+        }
       }
       last_ = frame;
       frame = next.parent;

@@ -112,6 +112,7 @@ role role_of(const char* symbol) noexcept {
   if (ends_with(symbol, length, ".resume") || ends_with(symbol, length, ".actor")) return role::resume;
   if (ends_with(symbol, length, ".destroy") || ends_with(symbol, length, ".cleanup")) return role::destroy;
   if (std::strstr(symbol, "basic_callback_frameI")) return role::callback;
+  if (std::strstr(symbol, "12io_operation7stopped")) return role::stop_io;
   const bool is_stop = std::strstr(symbol, "14stoppable_waitI") && std::strstr(symbol, "E14stop_requestedI");
   return is_stop ? role::stop : role::none;
 }

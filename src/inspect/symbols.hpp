@@ -12,7 +12,8 @@ enum class role : std::uint8_t {
   resume,    ///< of a coroutine: `.resume` with clang, `.actor` with g++
   destroy,   ///< of a coroutine: `.destroy` or `.cleanup`
   callback,  ///< called when a callback frame is resumed
-  stop       ///< called when a coroutine that waits in a queue is to stop
+  stop,      ///< called when a coroutine that waits in a queue is to stop
+  stop_io    ///< called when a coroutine that waits for an I/O operation is to stop
 };
 [[nodiscard]] role role_of(const char* symbol) noexcept;
 

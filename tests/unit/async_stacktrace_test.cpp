@@ -11,6 +11,7 @@
 #include <coracle/inspect/async_stacktrace.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/poll.hpp>
+#include <coracle/time/timeout.hpp>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,8 @@ TEST_CASE("async_stacktrace: goes on through what changes how work ends, and nam
         text("fork_join()"));
   CHECK(trace_through([](task<> work) { return as_outcome(throwing(std::move(work))); }) ==
         text("throwing()"));  // the innermost is named
+  CHECK(trace_through([](task<> work) { return timeout(std::move(work), std::chrono::hours(1)); }) ==
+        "#0  wait_for; #1  limit; #2  wait_wrapped; testing::poll(); ");
 }
 TEST_CASE("async_stacktrace: is cut off at its maximum depth") {
   async_stacktrace found;

@@ -103,7 +103,7 @@ std::string text_of_awaits(const live_coroutine& each, const coroutine_search& i
 }
 std::string text_of_state(const live_coroutine& each, const coroutine_search& in) {
   if (!each.children.empty()) return text_of_awaits(each, in);
-  return each.waits ? in.text_of(*each.waits) : std::string();
+  return each.waits ? in.text_of(*each.waits) : in.text_of_others(each);
 }
 
 void add_coroutine(const live_coroutine& each, const coroutine_search& in, json_writer& to) {
