@@ -10,6 +10,7 @@
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/generators/async_generator.hpp>
+#include <coracle/sync/async_manual_reset_event.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -202,6 +203,18 @@ TEST_CASE("schedule_on, resume_on, via: keep a named scheduler by reference and 
   auto held = coracle::schedule_on(give(4), counting_scheduler(copies));
   CHECK(coracle::sync_wait(std::move(held)) == 4);
   CHECK(copies == 0);
+}
+
+TEST_CASE("schedule_on, resume_on, via: refer to a named awaitable, which need not be copyable") {
+  coracle::static_thread_pool pool{1};
+  const coracle::async_manual_reset_event set{true};
+  const auto await_all = [&]() -> task<> {
+    co_await coracle::schedule_on(set, pool);
+    co_await coracle::resume_on(set, pool);
+    co_await coracle::via(set, pool);
+    co_await (set | coracle::via(pool));
+  };
+  coracle::sync_wait(await_all());
 }
 
 TEST_CASE("schedule_on, resume_on, via: the awaitable inherits the environment of the awaiter") {

@@ -69,9 +69,9 @@ task<await_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
 ///
 ///     int sum = co_await coracle::schedule_on(add_up(numbers), pool);
 ///
-/// A scheduler passed as an lvalue is kept by reference and must outlive the await. All functions of this
-/// header also take a function that returns an awaitable, and keep it until the awaitable has ended; here it
-/// is called on `place`.
+/// What is passed as an lvalue, the awaitable or the scheduler, is kept by reference and must outlive the
+/// await. All functions of this header also take a function that returns an awaitable, and keep it until the
+/// awaitable has ended; here it is called on `place`.
 /// Resumes on    where `value` ended.
 /// Cancellation  as `place.schedule()`, and then as `value`, which inherits the environment.
 /// Exceptions    those of `value` and of `place.schedule()`.
@@ -79,7 +79,7 @@ task<await_result_t<Awaitable>> visit(Awaitable value, Scheduler place) {
 template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto schedule_on(Work value, Scheduler&& place) {
+auto schedule_on(Work&& value, Scheduler&& place) {
   return detail::run_on<detail::work_t<Work>, Scheduler>(detail::as_awaitable(static_cast<Work&&>(value)),
                                                          static_cast<Scheduler&&>(place));
 }
@@ -96,7 +96,7 @@ auto schedule_on(Work value, Scheduler&& place) {
 template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto resume_on(Work value, Scheduler&& place) {
+auto resume_on(Work&& value, Scheduler&& place) {
   return detail::end_on<detail::work_t<Work>, Scheduler>(detail::as_awaitable(static_cast<Work&&>(value)),
                                                          static_cast<Scheduler&&>(place));
 }
@@ -112,7 +112,7 @@ auto resume_on(Work value, Scheduler&& place) {
 template <detail::work Work, class Scheduler>
   requires scheduler<std::remove_reference_t<Scheduler>>
 CORACLE_CORO_WRAPPER()
-auto via(Work value, Scheduler&& place) {
+auto via(Work&& value, Scheduler&& place) {
   return detail::visit<detail::work_t<Work>, Scheduler>(detail::as_awaitable(static_cast<Work&&>(value)),
                                                         static_cast<Scheduler&&>(place));
 }
