@@ -132,8 +132,8 @@ class event_writer {
   }
   static std::string microseconds(std::int64_t nanoseconds) {
     char text[40];
-    std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(nanoseconds / 1000),
-                  static_cast<long long>(nanoseconds % 1000));
+    const auto count = static_cast<long long>(nanoseconds < 0 ? -nanoseconds : nanoseconds);
+    std::snprintf(text, sizeof text, "%s%lld.%03lld", nanoseconds < 0 ? "-" : "", count / 1000, count % 1000);
     return text;
   }
 
