@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COMPILE = ["g++-12", "-std=c++20", f"-I{ROOT / 'include'}", f"-I{ROOT / 'compat'}", "-Wall", "-Wextra", "-Werror", "-pthread",
            "-Wno-subobject-linkage"]  # g++ takes code after a #line for a header's
 TIMEOUT_SECONDS = 60
+LONGEST_LINE = 110  # .clang-format, too
 
 
 @dataclass
@@ -160,8 +161,8 @@ def check_links():
     # Below any folder: a document may say core/task.hpp.
     known = {"/".join(Path(each).parts[skipped:]) for each in known for skipped in range(len(Path(each).parts))}
     complaints = [f"{file}: {what}" for file in files if file.endswith(".md")
-                  for what in broken_links(ROOT / file, known)]
-    print("\n".join(complaints + [f"{len(complaints)} names of nothing"]))
+                  for what in (*broken_links(ROOT / file, known), *long_lines(ROOT / file))]
+    print("\n".join(complaints + [f"{len(complaints)} names of nothing, or lines too long"]))
     return 1 if complaints else 0
 
 
@@ -180,6 +181,15 @@ def broken_links(document, known):
     for path in re.findall(r"`(?:\./)?([\w.-]+(?:/[\w.-]+)+)/?`", text):
         if path not in known and not path.startswith("build/"):
             yield f"no {path}"
+
+
+def long_lines(document):
+    """Returns the lines of prose above the formatter's limit. Code and tables are as wide as they have to be."""
+    is_code = False
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        is_code ^= line.lstrip().startswith("```")
+        if len(line) > LONGEST_LINE and not is_code and not line.startswith(("|", "    ")):
+            yield f"line {number} has {len(line)} columns"
 
 
 def anchors(document):

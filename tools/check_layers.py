@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = re.compile(r"^Order: ((?:`\w+`(?: > )?)+)\.?$", re.MULTILINE)
+ORDER = re.compile(r"^Order: ((?:`\w+`(?: >\s)?)+)\.?$", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:<coracle/(\w+)/[^>]+>|"((?:\.\./)+\w+/[^"]+)")', re.MULTILINE)
 TESTING = "testing"
 UMBRELLAS = {"include/coracle/coracle.hpp", "include/coracle/io.hpp", "include/coracle/testing.hpp"}
