@@ -225,16 +225,16 @@ void coroutine_search::add_io(std::uintptr_t operation) {
                  "waits for I/O on descriptor " + std::to_string(static_cast<std::int32_t>(descriptor)));
 }
 
-/// `waiting` is the coroutine, or a callback frame inside its frame, of an operation that is no coroutine.
+/// `waiting` is the coroutine, or a frame inside its frame: a callback frame of an operation that is no
+/// coroutine, or one that clang has put there.
 void coroutine_search::add_other_wait(std::uintptr_t awaiter, std::uintptr_t waiting, std::string text) {
   live_coroutine* coroutine = find(waiting);
   const char* through = nullptr;
   if (!coroutine) {
-    const std::uintptr_t called = memory_.word(waiting);
-    if (names_.role_at(called) != role::callback) return;
     coroutine = const_cast<live_coroutine*>(owner_of(awaiter));
     if (!coroutine || owner_of(waiting) != coroutine) return;
-    through = kind_of_continuation(names_.at(called).name).text;
+    const std::uintptr_t called = memory_.word(waiting);
+    if (names_.role_at(called) == role::callback) through = kind_of_continuation(names_.at(called).name).text;
   }
   coroutine->other_waits.push_back({through, std::move(text)});
 }

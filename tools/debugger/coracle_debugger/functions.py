@@ -42,7 +42,7 @@ class Function:
     def __init__(self, address, symbol):
         self.address = address
         self.name = names.of_coroutine(symbol)
-        self.is_gcc = symbol.endswith(".actor]")
+        self.is_gcc = symbol.endswith((".actor]", ".actor"))
         self.file = self.frame_type = self.promise_type = None
         self.size = None  # of its frames, if debug information says
         self.parent = None  # where in the frame the promise keeps it

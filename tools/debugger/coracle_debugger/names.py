@@ -57,7 +57,20 @@ def without_parameters(name):
 def of_coroutine(symbol, clones=(".resume", ".actor")):
     """The function of which this is the resume function, as clang and g++ call it, or None."""
     function, _, clone = (symbol or "").rpartition(" [clone ")
-    return short(without_parameters(tidy(function))) if clone.removesuffix("]") in clones else None
+    if clone.removesuffix("]") in clones:
+        return short(without_parameters(tidy(function)))
+    mangled, dot, clone = (symbol or "").rpartition(".")
+    return tidy(_of_mangled(mangled)) if mangled.startswith("_Z") and dot + clone in clones else None
+
+
+def _of_mangled(mangled):
+    """The name of a function, of a symbol that the debugger cannot demangle: gdb 13 those of clang's constrained templates."""
+    rest, parts = re.sub("^_Z(N[rVKRO]*|L)?", "", mangled), []
+    while number := re.match(r"(?:L|St)?(\d+)", rest):
+        end = number.end() + int(number[1])
+        parts.append(rest[number.end():end])
+        rest = re.sub(r"^(B\d+[a-z_]+)+", "", rest[end:])
+    return "::".join(part for part in parts if part != "_GLOBAL__N_1") or mangled
 
 
 def of_destroyed(symbol):

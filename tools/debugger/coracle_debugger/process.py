@@ -349,13 +349,13 @@ class Process:
                                  IoWait(memory.number(node + _OPCODE_IN_IO, 1), descriptor))
 
     def _add_other_wait(self, node, waiting, wait):
-        """Of a coroutine, or of a child that is no coroutine, as an operation in a when_any()."""
+        """Of a coroutine, or of something inside its frame: an operation in a when_any(), or a coroutine that clang put there."""
         coroutine, through = self.coroutines.get(waiting), None
         if coroutine is None:
             coroutine, via = self.owner_of(node), self._continuation(waiting)
-            if coroutine is None or via is None or self.owner_of(waiting) is not coroutine:
+            if coroutine is None or self.owner_of(waiting) is not coroutine:
                 return
-            through = via.text
+            through = via.text if via is not None else None
         self.other_waits.setdefault(coroutine.address, []).append((node, through, wait))
 
     @staticmethod

@@ -32,6 +32,8 @@ def at_place(coroutine):
 
 def primitive_text(wait):
     """As users name it."""
+    if wait.primitive == "wait_for_more":
+        return "broadcast or watched_value"
     match = re.match(r"basic_channel<(.*), (\w+)<.*> ?>$", wait.primitive)
     kinds = {"ring_buffer": "channel", "chunk_buffer": "unbounded_channel"}
     return f"{kinds.get(match.group(2), 'channel')}<{match.group(1)}>" if match else wait.primitive
