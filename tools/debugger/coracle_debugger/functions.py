@@ -1,5 +1,6 @@
 """What debug information says of a coroutine's function: its frame, its promise, its places."""
 import bisect
+import itertools
 import re
 
 from . import gcc_lines, host, memory, names, resume_point
@@ -71,7 +72,7 @@ class Function:
         if self.frame_type is None:
             return
         self.size = self.frame_type.size
-        state = find_field(self.frame_type, "_Coro_resume_index" if self.is_gcc else "__coro_index")
+        state = find_field(self.frame_type, "_Coro_resume_index" if self.is_gcc else "__coro_index") or _state_by_layout(types)
         if state:
             offset, size = self.state = state[0], state[1].size
             self.state_bits = offset // memory.WORD, 8 * (offset % memory.WORD), (1 << 8 * size) - 1
@@ -169,6 +170,20 @@ class Function:
                 name = None if _INTERNAL.match(field.name or "_") else re.sub(r"(_\d+)+$", "", field.name)
                 found.append((name, field.offset))
         return found
+
+
+def _state_by_layout(types):
+    """(offset, type) of the state, where gdb does not find the members of g++'s frame: in function templates.
+
+    The frame begins with the variables that the resume function has, in their order: pointers to functions, the promise,
+    the handle, the parameters, the state."""
+    offset, names_in_frame = 0, itertools.dropwhile(lambda name: name != "_Coro_resume_fn", types)
+    for name in names_in_frame:
+        offset += -offset % types[name].alignment
+        if name == "_Coro_resume_index":
+            return offset, types[name]
+        offset += types[name].size
+    return None
 
 
 def function_block(address):

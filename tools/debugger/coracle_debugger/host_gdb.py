@@ -269,6 +269,11 @@ class Type:
         """In bytes."""
         return self._type.sizeof
 
+    @property
+    def alignment(self):
+        """In bytes."""
+        return 8 if self.is_reference else self._type.alignof
+
     def target(self):
         """What a pointer or reference refers to."""
         return Type(self._type.target().strip_typedefs().unqualified())

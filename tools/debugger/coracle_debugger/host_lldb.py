@@ -298,6 +298,11 @@ class Type:
         """In bytes."""
         return self._type.GetByteSize()
 
+    @property
+    def alignment(self):
+        """In bytes."""
+        return 8 if self.is_reference else self._type.GetByteAlign()
+
     def target(self):
         """What a pointer or reference refers to."""
         target = self._type.GetDereferencedType() if self.is_reference else self._type.GetPointeeType()
