@@ -4,6 +4,7 @@ coracle-ps [OPTION] PID, or coracle-ps [OPTION] PROGRAM CORE
   --all        also trees that look the same as others, and any number of lines
   --why        each object that is waited for, who waits, who holds it or has its address; then deadlocks
   --deadlocks  deadlocks alone; exit code 3 if there are some
+  --memory     the memory of frames by size: in use, and free ones that are kept; with --json for programs
   --json       all of it, for programs
 """
 import os
@@ -16,7 +17,8 @@ MARK = "coracle-ps: here it begins"
 
 
 COMMANDS = {(): "tasks", ("--all",): "tasks all", ("--why",): "why", ("--all", "--why"): "why all",
-            ("--deadlocks",): "deadlocks", ("--json",): "json"}  # by the options
+            ("--deadlocks",): "deadlocks", ("--json",): "json", ("--memory",): "memory",
+            ("--json", "--memory"): "memory json"}  # by the options
 DEBUGGERS = ("gdb", "lldb-22", "lldb")  # the first that is there
 
 

@@ -1,7 +1,7 @@
 """The commands: coracle bt, tasks, why, deadlocks, frame, json. Each takes its argument and returns a text."""
 import gc
 
-from . import as_json, host, names, printers, process, report, waits
+from . import as_json, frame_memory, host, names, printers, process, report, waits
 
 
 class _State:
@@ -129,8 +129,17 @@ def _json(_argument):
     return as_json.text_of(snapshot())
 
 
+def _memory(argument):
+    """The memory of frames by size: frames in use, and free ones that each thread keeps or that any may take.
+
+coracle memory         a table
+coracle memory json    the same for programs: docs/debugging.md has the keys"""
+    return (frame_memory.json_of if argument == "json" else frame_memory.text_of)(snapshot())
+
+
 def register():
     """Adds the commands and the printers to the debugger."""
     _why.__doc__ = _why.__doc__.format(offer=host.OFFER)
-    named = [("bt", _backtrace), ("tasks", _tasks), ("why", _why), ("deadlocks", _deadlocks), ("frame", _frame), ("json", _json)]
+    named = [("bt", _backtrace), ("tasks", _tasks), ("why", _why), ("deadlocks", _deadlocks), ("frame", _frame),
+             ("memory", _memory), ("json", _json)]
     host.register("Look at coroutines: who awaits whom, and what they wait for.", named, printers.of(snapshot))

@@ -315,6 +315,19 @@ def evaluate(expression):
         raise Failure(str(error)) from None
 
 
+def addresses_in_threads(name):
+    """(the address of a variable in each thread that has it, the number of threads where it is not found)."""
+    found, missing = [], 0
+    with _restored():
+        for thread in gdb.selected_inferior().threads():
+            thread.switch()
+            try:
+                found.append(int(gdb.parse_and_eval(f"(unsigned long)&'{name}'")))
+            except gdb.error:
+                missing += 1
+    return found, missing
+
+
 LOADING_SYMBOLS = "`symbol-file` or `add-symbol-file`"
 OFFER = "Afterwards `$object` points to what it waits for"
 

@@ -371,6 +371,13 @@ def evaluate(expression):
     return word
 
 
+def addresses_in_threads(name):
+    """(the address of a variable in each thread that has it, the number of threads where it is not found)."""
+    values = [thread.GetFrameAtIndex(0).EvaluateExpression(f"&{name}") for thread in _process()]
+    found = [value.GetValueAsUnsigned() for value in values if value.GetError().Success()]
+    return found, len(values) - len(found)
+
+
 LOADING_SYMBOLS = "`target symbols add`"
 OFFER = "The last line names what it waits for, to print it again"
 

@@ -244,6 +244,7 @@ class Process:
         self._texts = {}  # of Continuations, by their functions
         self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, Wait or IoWait)
         self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
+        self._ties = {}  # (Continuation, coroutine in whose frame it is): the children of a when_all() have the same
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._to_link = []  # (Function, coroutines, the word for its parent in each frame)
@@ -402,13 +403,17 @@ class Process:
 
     def _link(self, function, coroutines, parents):
         if parents is not None:
-            initial, found, begin = function.initial_state, self.coroutines.get, 0
+            initial, found, ties, begin = function.initial_state, self.coroutines.get, self._ties, 0
             for coroutine, address in zip(coroutines, parents):
                 if not address or coroutine.state == initial and not coroutine.is_started:
                     continue
                 parent = found(address - begin)
                 if parent is not None and (begin == 0 or parent.function is outer):
                     _adopt(parent, coroutine)
+                elif address in ties:
+                    coroutine.via, parent = ties[address]
+                    if parent is not None:
+                        _adopt(parent, coroutine)
                 elif self._link_to(coroutine, address) and coroutine.via is None and coroutine.parent is not None:
                     # Most calls of a function are folded into the same place of the same function.
                     outer, begin = coroutine.parent.function, address - coroutine.parent.address
@@ -461,6 +466,7 @@ class Process:
                 parent = self._scopes[scope]
             else:
                 parent = self.owner_of(address)
+                self._ties[address] = coroutine.via, parent
         if parent is not None:
             _adopt(parent, coroutine)
         return True

@@ -136,16 +136,16 @@ class Listing:
 
     def level(self, coroutines, depth, folds):
         """(coroutine, depth) of each to be shown, and behind it how many others look the same."""
-        groups = {}
-        if folds:
-            self._find_looks(coroutines)
-        for each in coroutines:
-            groups.setdefault(self._looks[each] if folds else each.address, []).append(each)
+        if not folds:
+            return [(each, depth) for each in coroutines]
+        self._find_looks(coroutines)
+        looks = [self._looks[each] for each in coroutines]
+        first = dict(zip(reversed(looks), reversed(coroutines)))
         shown = []
-        for group in groups.values():
-            shown.append((group[0], depth))
-            if len(group) > 1:
-                shown.append((f"    {'  ' * depth}({len(group) - 1:,} more like this)", depth))
+        for look, count in collections.Counter(looks).items():
+            shown.append((first[look], depth))
+            if count > 1:
+                shown.append((f"    {'  ' * depth}({count - 1:,} more like this)", depth))
         return shown
 
     def _find_looks(self, coroutines):
@@ -162,7 +162,7 @@ class Listing:
                 children = looks[children[0]]
             wait, via = each.waits and each.waits[0], each.via
             look = (each.function, each.state, each.runs_at, wait and wait.operation.name, wait and wait.object,
-                    via and via.spawned_at(), children)
+                    via and via.text == "async_scope" and via.spawned_at(), children)
             looks[each] = numbers.setdefault(look, len(numbers))
 
     def write(self, most=MOST_LINES):
