@@ -28,6 +28,7 @@ LONGEST = 60  # seconds, of one run of a debugger
 # What the program is to do, how gdb comes to see it, and what is typed.
 ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "tasks"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
+OTHER_PROGRAMS = ["inside", "frames"]  # by themselves: inside.cpp, frames.cpp
 TYPED = {
     "mutexes": ["coracle tasks", "coracle why 2", "print *$object", "coracle bt 2", "coracle why"],
     "event": ["coracle tasks", "coracle why 2", "print *$object", "coracle deadlocks"],
@@ -112,6 +113,8 @@ def attach(program, scenario, commands, before=()):
 
 def while_it_hangs(program, scenario, function):
     """Starts the program, waits until it hangs, and calls the function with the number of the process."""
+    if scenario in OTHER_PROGRAMS:
+        program = pathlib.Path(program).with_name(f"{scenario}_{pathlib.Path(program).name}")
     with subprocess.Popen([program, scenario], stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
@@ -301,7 +304,6 @@ def is_other_than_expected(title, text, file):
 def main():
     updates = "--update" in sys.argv
     program, build = [argument for argument in sys.argv[1:] if argument != "--update"]
-    frames = pathlib.Path(program).with_name(f"frames_{pathlib.Path(program).name}")  # frames.cpp, built alike
     scenarios = [*TYPED, "mutexes of a core"]
     failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -310,7 +312,7 @@ def main():
                 if updates and debugger == "gdb" and scenario in TYPED:
                     update(scenario, build, text)
                 failed += is_other_than_expected(f"{scenario} in {debugger}", text, expected_file(scenario, build))
-    for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(frames)):
+    for complaint in (*complaints_about_coracle_ps(program, build), *complaints_about_frame_memory(program)):
         failed += 1
         print(complaint)
     if operations_of_debugger() != names_of_operations():

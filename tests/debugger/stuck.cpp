@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <coracle/coracle.hpp>
-#include <coracle/io.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -117,8 +117,8 @@ void leak() {
 // ---- an exception from three awaits deep, and a crash ----
 
 task<int> parse(const char* text) {
-  if (std::string_view(text).ends_with('?')) throw std::runtime_error("unexpected character");
-  co_return static_cast<int>(std::string_view(text).size());
+  if (std::strchr(text, '?')) throw std::runtime_error("unexpected character");
+  co_return static_cast<int>(std::strlen(text));
 }
 task<int> load(const char* text) { co_return 1 + co_await parse(text); }
 task<> refresh(static_thread_pool& pool, const char* text) {
@@ -227,39 +227,6 @@ void print_nothing_yet() {
 }
 }  // namespace
 
-// ---- operations that a coroutine awaits through another one, and I/O ----
-
-namespace {
-async_manual_reset_event started, ready_to_stop;
-async_mutex log;
-
-task<> answer(net::unix_socket& peer) {
-  char bytes[8];
-  static_cast<void>(co_await peer.recv(bytes, sizeof bytes));
-}
-task<> answer_in_time(net::unix_socket& peer) {
-  char bytes[8];
-  co_await when_any(peer.recv(bytes, sizeof bytes), sleep_for(std::chrono::hours(24)));
-}
-task<> answer_first() { co_await when_any(started, ready_to_stop); }
-task<> log_or_not() { static_cast<void>(co_await as_outcome(log.scoped_lock_async())); }
-task<> hold_log() {
-  const auto held = co_await log.scoped_lock_async();
-  co_await started;
-}
-/// clang's symbol names the constraint, which gdb 13 cannot demangle.
-template <std::integral Number>
-task<> count(Number most) {
-  for (Number number = 0; number != most; ++number) co_await started;
-}
-void wait_inside() {
-  io_service io;
-  auto ends = net::make_unix_pair(io);
-  io.run(when_all(hold_log(), answer(ends.first), answer_in_time(ends.second), answer_first(), log_or_not(),
-                  count(3), tell_that_it_hangs()));
-}
-}  // namespace
-
 // ---- tasks and a channel in variables, with names that each debugger finds, wherever the program has stopped ----
 
 namespace global {
@@ -306,8 +273,6 @@ int main(int count, char** arguments) {
     lock_twice();
   } else if (what == "member") {
     print_nothing_yet();
-  } else if (what == "inside") {
-    wait_inside();
   } else if (what == "tasks") {
     keep_tasks();
   } else {

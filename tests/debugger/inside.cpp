@@ -1,0 +1,48 @@
+// tests/debugger/inside.cpp -- hangs in I/O, and in operations that coroutines await through another one.
+// SPDX-License-Identifier: MIT
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <concepts>
+#include <coracle/coracle.hpp>
+#include <coracle/io.hpp>
+#include <cstdio>
+
+namespace {
+using namespace coracle;
+async_manual_reset_event started, ready_to_stop;
+async_mutex log;
+
+task<> answer(net::unix_socket& peer) {
+  char bytes[8];
+  static_cast<void>(co_await peer.recv(bytes, sizeof bytes));
+}
+task<> answer_in_time(net::unix_socket& peer) {
+  char bytes[8];
+  co_await when_any(peer.recv(bytes, sizeof bytes), sleep_for(std::chrono::hours(24)));
+}
+task<> answer_first() { co_await when_any(started, ready_to_stop); }
+task<> log_or_not() { static_cast<void>(co_await as_outcome(log.scoped_lock_async())); }
+task<> hold_log() {
+  const auto held = co_await log.scoped_lock_async();
+  co_await started;
+}
+/// clang's symbol names the constraint, which gdb 13 cannot demangle; nor does it read the frame that g++ has.
+template <std::integral Number>
+task<> count(Number most) {
+  for (Number number = 0; number != most; ++number) co_await started;
+}
+task<> tell_that_it_hangs() {
+  for (int turn = 0; turn != 10; ++turn) co_await this_task::yield();
+  std::puts("hangs");
+  std::fflush(stdout);
+}
+}  // namespace
+
+int main() {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // any debugger of this user may attach
+  io_service io;
+  auto ends = net::make_unix_pair(io);
+  io.run(when_all(hold_log(), answer(ends.first), answer_in_time(ends.second), answer_first(), log_or_not(),
+                  count(3), tell_that_it_hangs()));
+}
