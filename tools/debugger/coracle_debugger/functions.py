@@ -179,7 +179,7 @@ def _state_by_layout(types):
     the handle, the parameters, the state."""
     offset, names_in_frame = 0, itertools.dropwhile(lambda name: name != "_Coro_resume_fn", types)
     for name in names_in_frame:
-        offset += -offset % types[name].alignment
+        offset += -offset % min(types[name].alignment, memory.WORD)  # gdb takes that of std::function for 16
         if name == "_Coro_resume_index":
             return offset, types[name]
         offset += types[name].size
