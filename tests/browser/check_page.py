@@ -188,7 +188,7 @@ def check_keyboard(browser):
 
 def check_schedulers(browser):
     browser.wait("a row says for which descriptor it waits", "return [...document.querySelectorAll('.row')].some(each =>"
-                 " /^.?serve.*waits for descriptor \\d+: accept/s.test(each.innerText))")
+                 " /^.?serve.*waits for I\\/O: accept on descriptor \\d+/s.test(each.innerText))")
     browser.wait("the threads' use is known", "return runtimeBefore && document.querySelectorAll('.bar').length >= 3")
     for name, parts in {"schedulers": ("static_thread_pool 1", "2 threads", "io_service 2", "1 thread", "coracle-inspect"),
                         "timers": ("io_service 2",), "descriptors": ("socket", "accept: ", "serve"),
