@@ -7,7 +7,7 @@
 #   libcxx     clang 22 with libc++
 #   aarch64    g++ 12 for AArch64, run by qemu
 #   trixie     g++ 14 of Debian 13, as C++23; also with clang 19 `import coracle;` (as root)
-#   forky      g++ 15 or later of the Debian to come, as C++26 (as root)
+#   forky      g++ 15 or later of the Debian to come, as C++26; also `import coracle;` (as root)
 #
 # The last two are made by debootstrap in /var/tmp/coracle-NAME, and kept for the next time. There all headers
 # are compiled as C++20, 23 and 26, too, the library is installed as README.md says, and a program linked with
@@ -68,8 +68,8 @@ release() { unit_tests release; }
 clang_19() { unit_tests clang-19; }
 libcxx() { unit_tests libcxx; }
 aarch64() { unit_tests aarch64 epoll; }  # the others use epoll there, too: qemu emulates no io_uring
-trixie() {
-  in_debian trixie 23 'by="-G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Release"
+# For in_debian, behind a `by=` with CMake's arguments.
+import_module='
 cmake -S . -B module $by -DCMAKE_UNITY_BUILD=ON -DCORACLE_BUILD_MODULE=ON \
   -DCMAKE_INSTALL_PREFIX=/root/coracle/with_module \
   -DCORACLE_BUILD_TESTS=OFF -DCORACLE_BUILD_EXAMPLES=OFF -DCORACLE_BUILD_TOUR=OFF -DCORACLE_BUILD_BENCH=OFF
@@ -78,9 +78,12 @@ cmake --install module
 cmake -S tests/package/consumer -B imports $by -DCORACLE_BY=find_package -DCORACLE_COMPONENTS=module \
   -DCMAKE_PREFIX_PATH=/root/coracle/with_module -DCMAKE_CXX_SCAN_FOR_MODULES=ON
 cmake --build imports --target consumer
-[ "$(imports/consumer)" = 42 ]' clang-19 clang-tools-19
+[ "$(imports/consumer)" = 42 ]'
+trixie() {
+  in_debian trixie 23 'by="-G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Release"'"$import_module" \
+    clang-19 clang-tools-19
 }
-forky() { in_debian forky 26; }
+forky() { in_debian forky 26 'by="-G Ninja -DCMAKE_BUILD_TYPE=Release"'"$import_module"; }
 
 names=(release clang-19 libcxx aarch64 trixie forky)
 (($#)) || set -- "${names[@]}"
