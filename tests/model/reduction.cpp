@@ -242,10 +242,10 @@ int main(int argc, char** argv) {
   int differ = compare("loads and stores", 100 * more, 2, 4, 2);
   differ += compare("atomics", 100 * more, 2, 4, 6);
   differ += compare("seq_cst", 100 * more, 2, 4, 6, true);
-  differ += compare("three threads", 15 * more, 3, 2, 6);
+  differ += compare("three threads", 8 * more, 3, 2, 6);
   differ += compare("plain fields", 200 * more, 2, 4, 8);
   differ += compare("sleepers", 200 * more, 2, 3, 10);
-  differ += compare("three and sleepers", 15 * more, 3, 2, 10);
+  differ += compare("three and sleepers", 6 * more, 3, 2, 10);
   differ += compare_orders("large, atomics", 20 * more, 3, 4, 6);
   differ += compare_orders("large, sleepers", 40 * more, 3, 4, 10);
   differ += compare_orders("large, two threads", 100 * more, 2, 6, 10);
