@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
   // A second argument selects the operations to race (all if it is empty), and prints each on a line of its
   // own.
   const char* const only = argc > 2 ? argv[2] : "";
-  coracle_test::stress run("cancellation", argc, argv, 3000);
+  coracle_test::stress run("cancellation", argc, argv, 2000);
   const auto longest = std::chrono::milliseconds{coracle_test::side_by_side_time} / 4;
   constexpr long long enough_for_both = 300;  // a busy machine may come to few races only
   int operations = 0, one_sided = 0;
