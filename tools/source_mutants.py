@@ -53,7 +53,7 @@ MUTANTS = [
     ("compose/single_flight.hpp", "stopped", "the work of a flight is stopped before it is known for whom",
      "    awaited_by_ = last_caller;\n    source.request_stop(why);\n",
      "    source.request_stop(why);\n    awaited_by_ = last_caller;\n"),
-    ("src/io/io_service.cpp", "io_loop", "a timer is cancelled before it is known why",
+    ("src/io/io_service.cpp", "io_timers", "a timer is cancelled before it is known why",
      "  mine.note_stop(mine, &is_over);\n  detail::io_loop& loop = *mine.service_.loop_;\n"
      "  if (loop.remove(mine)) loop.finish(mine);\n",
      "  detail::io_loop& loop = *mine.service_.loop_;\n  if (loop.remove(mine)) loop.finish(mine);\n"
