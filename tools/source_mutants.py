@@ -59,7 +59,7 @@ MUTANTS = [
      "  detail::io_loop& loop = *mine.service_.loop_;\n  if (loop.remove(mine)) loop.finish(mine);\n"
      "  mine.note_stop(mine, &is_over);\n"),
     ("src/core/stop_state.cpp", "stop", "remove() does not wait for the callback that runs",
-     "  if (waits) waits_for_it_ = &returned;\n  unlock();\n  if (waits) returned.wait();\n",
+     "  if (waits) remover_ = &returned;\n  unlock();\n  if (waits) returned.wait();\n",
      "  static_cast<void>(waits);\n  unlock();\n"),
     ("src/core/stop_state.cpp", "stop", "a callback that removes itself waits for itself",
      "running_ == &listener && requester_ != &this_thread()", "running_ == &listener"),

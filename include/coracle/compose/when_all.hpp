@@ -64,8 +64,9 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
 /// Cancellation  the children inherit the environment, with a stop token of their own: the first to end
 ///               without a result stops the others, for the reason sibling_failed, and those that wait are
-///               destroyed there, as the losers of when_any; a stop request from outside stops all. It
-///               always waits for all. Throws operation_cancelled if there is neither a result nor an error.
+///               destroyed where they wait, as the losers of when_any; a stop request from outside stops all.
+///               It always waits for all. Throws operation_cancelled if there is neither a result nor an
+///               error.
 /// Exceptions    that of the child that fails; an error_group if several do. std::bad_alloc if a child waits
 ///               or keeps a stop token and the stop source cannot be allocated: the others are stopped.
 /// Threads       children may end on any threads.

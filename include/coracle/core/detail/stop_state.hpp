@@ -156,7 +156,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
   atomic<stop_point*> outer_{nullptr};  // not null while the stop_registration is not yet linked to it
   // The lock guards the following; next_linked_ belongs to the thread that has set linked_reason_.
   plain<stop_listener*> running_ = nullptr;
-  plain<one_shot*> waits_for_it_ = nullptr;               // a thread that removes the running listener
+  plain<one_shot*> remover_ = nullptr;                    // of the running listener: waits for its return
   plain<const thread_state*> requester_ = nullptr;        // the thread that runs, or ran, the listeners
   plain<stop_reason> linked_reason_ = stop_reason::none;  // its setter will request the stop
   plain<stop_state*> next_linked_ = nullptr;              // written at most once
