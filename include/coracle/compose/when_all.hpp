@@ -99,7 +99,7 @@ detail::any_awaiter when_all(Ts&&...) {
 }
 
 /// As when_all, but returns an outcome for each child, in a tuple or a vector, and a failure does not stop
-/// the others. A child that is stopped ends as below as_outcome(). Throws only std::bad_alloc, for the
+/// the others. A child that is stopped ends as in as_outcome(). Throws only std::bad_alloc, for the
 /// vectors of a range, and what moving an outcome throws. Needs no stop source.
 ///
 ///     auto [a, b] = co_await coracle::when_all_ready(first(), second());
