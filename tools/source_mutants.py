@@ -53,13 +53,13 @@ MUTANTS = [
     ("compose/single_flight.hpp", "stopped", "the work of a flight is stopped before it is known for whom",
      "    awaited_by_ = last_caller;\n    source.request_stop(why);\n",
      "    source.request_stop(why);\n    awaited_by_ = last_caller;\n"),
-    ("src/io/io_service.cpp", "io_loop", "a timer is cancelled before it is known why",
+    ("src/io/io_service.cpp", "io_timers", "a timer is cancelled before it is known why",
      "  mine.note_stop(mine, &is_over);\n  detail::io_loop& loop = *mine.service_.loop_;\n"
      "  if (loop.remove(mine)) loop.finish(mine);\n",
      "  detail::io_loop& loop = *mine.service_.loop_;\n  if (loop.remove(mine)) loop.finish(mine);\n"
      "  mine.note_stop(mine, &is_over);\n"),
     ("src/core/stop_state.cpp", "stop", "remove() does not wait for the callback that runs",
-     "  if (waits) waits_for_it_ = &returned;\n  unlock();\n  if (waits) returned.wait();\n",
+     "  if (waits) remover_ = &returned;\n  unlock();\n  if (waits) returned.wait();\n",
      "  static_cast<void>(waits);\n  unlock();\n"),
     ("src/core/stop_state.cpp", "stop", "a callback that removes itself waits for itself",
      "running_ == &listener && requester_ != &this_thread()", "running_ == &listener"),

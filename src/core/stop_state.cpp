@@ -28,9 +28,9 @@ inline void stop_state::run_next() noexcept {
   listener.run(listener);
   lock();
   running_ = nullptr;
-  if (one_shot* const waits = std::exchange(waits_for_it_, nullptr)) [[unlikely]] {
+  if (one_shot* const remover = std::exchange(remover_, nullptr)) [[unlikely]] {
     unlock();
-    waits->set();
+    remover->set();
     lock();
   }
 }
@@ -100,7 +100,7 @@ void stop_state::remove_from_others(stop_listener& listener, listener_list::word
 void stop_state::remove_called(const stop_listener& listener) noexcept {
   one_shot returned;
   const bool waits = running_ == &listener && requester_ != &this_thread();
-  if (waits) waits_for_it_ = &returned;
+  if (waits) remover_ = &returned;
   unlock();
   if (waits) returned.wait();
 }

@@ -3,7 +3,6 @@
 #pragma once
 #include <array>
 #include <coracle/compose/when_all.hpp>
-#include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/net/socket.hpp>
@@ -12,24 +11,13 @@
 #include <system_error>
 #include <utility>
 
-#include "../support/detached.hpp"
-
-namespace {
-using coracle::const_buffer;
+namespace coracle_test::connected_sockets {
 using coracle::io_service;
-using coracle::mutable_buffer;
-using coracle::operation_cancelled;
-using coracle::stop_source;
 using coracle::task;
-using coracle::net::ip_endpoint;
-using coracle::net::ipv4_address;
-using coracle::net::ipv4_endpoint;
-using coracle::net::ipv6_address;
-using coracle::net::ipv6_endpoint;
 using coracle::net::socket;
-using coracle_test::detached;
 
-const ip_endpoint any_port{ipv4_endpoint{ipv4_address::loopback(), 0}};
+inline const coracle::net::ip_endpoint any_port{
+    coracle::net::ipv4_endpoint{coracle::net::ipv4_address::loopback(), 0}};
 
 inline socket listening(io_service& io) {
   socket listener = socket::create_tcpv4(io);
@@ -89,4 +77,4 @@ std::error_code thrown(Body body) {
   }
   return std::error_code{};
 }
-}  // namespace
+}  // namespace coracle_test::connected_sockets

@@ -18,7 +18,21 @@
 #include "io_operation_fixture.hpp"
 
 namespace {
+using coracle::io_service;
+using coracle_test::io_descriptor;
+using coracle_test::io_descriptor_kind;
+using coracle_test::io_opcode;
+using coracle_test::note;
+using coracle_test::outcome;
 using coracle_test::pipe_ends;
+using coracle_test::raw_operation;
+using coracle_test::send;
+using coracle_test::socket_pair;
+using coracle_test::test_coroutine;
+using coracle_test::io_operations::address_operation;
+using coracle_test::io_operations::loopback;
+using coracle_test::io_operations::received;
+using coracle_test::io_operations::send_now;
 
 TEST_CASE("io_operation: the end of the stream is a result of 0, a broken one an error, and no SIGPIPE") {
   io_service io;

@@ -12,21 +12,8 @@
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
 
-namespace {
-using coracle::io_service;
-using coracle::stop_token;
-using coracle_test::io_descriptor;
-using coracle_test::io_descriptor_kind;
-using coracle_test::io_opcode;
-using coracle_test::note;
-using coracle_test::outcome;
-using coracle_test::raw_operation;
-using coracle_test::receive;
-using coracle_test::send;
-using coracle_test::socket_pair;
-using coracle_test::test_coroutine;
-
-inline test_coroutine received(const io_descriptor& from, outcome& seen, stop_token token = {}) {
+namespace coracle_test::io_operations {
+inline test_coroutine received(const io_descriptor& from, outcome& seen, coracle::stop_token token = {}) {
   co_await note(receive(from, seen.buffer, sizeof seen.buffer, std::move(token)), seen);
 }
 /// Sends as much as the socket can take without waiting.
@@ -56,4 +43,4 @@ inline sockaddr_in loopback(int fd) {
   REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0);
   return address;
 }
-}  // namespace
+}  // namespace coracle_test::io_operations

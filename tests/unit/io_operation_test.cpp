@@ -21,7 +21,20 @@
 #include "io_operation_fixture.hpp"
 
 namespace {
+using coracle::io_service;
 using coracle::task;
+using coracle_test::io_descriptor;
+using coracle_test::io_descriptor_kind;
+using coracle_test::io_opcode;
+using coracle_test::note;
+using coracle_test::outcome;
+using coracle_test::raw_operation;
+using coracle_test::receive;
+using coracle_test::send;
+using coracle_test::socket_pair;
+using coracle_test::test_coroutine;
+using coracle_test::io_operations::received;
+using coracle_test::io_operations::send_now;
 
 TEST_CASE("io_operation: what the system can do at once does not suspend") {
   io_service io;

@@ -18,8 +18,19 @@
 namespace {
 using coracle::as_io_result;
 using coracle::io_result;
+using coracle::io_service;
 using coracle::stop_reason;
+using coracle::stop_source;
+using coracle::task;
+using coracle::net::ip_endpoint;
 using coracle::net::socket;
+using coracle_test::connected_sockets::any_port;
+using coracle_test::connected_sockets::connected;
+using coracle_test::connected_sockets::listening;
+using coracle_test::connected_sockets::pair;
+using coracle_test::connected_sockets::receive_all;
+using coracle_test::connected_sockets::receive_some;
+using coracle_test::connected_sockets::send_all;
 namespace fs = coracle::filesystem;
 using size_result = io_result<std::size_t>;
 

@@ -15,9 +15,17 @@
 #include "connected_sockets.hpp"
 
 namespace {
+using coracle::io_service;
+using coracle::operation_cancelled;
 using coracle::read_only_file;
+using coracle::stop_source;
+using coracle::task;
 using coracle::net::send_file;
 using coracle::net::socket;
+using coracle_test::connected_sockets::connected;
+using coracle_test::connected_sockets::error_of;
+using coracle_test::connected_sockets::pair;
+using coracle_test::connected_sockets::receive_all;
 
 struct linux_files {
   coracle_test::temporary_folder folder;

@@ -19,9 +19,16 @@
 #include "connected_sockets.hpp"
 
 namespace {
+using coracle::io_service;
 using coracle::io_service_group;
+using coracle::operation_cancelled;
+using coracle::stop_source;
+using coracle::task;
+using coracle::net::ip_endpoint;
 using coracle::net::serve_on;
 using coracle::net::socket;
+using coracle_test::connected_sockets::listening;
+using coracle_test::connected_sockets::receive_some;
 
 TEST_CASE("io_service_group: each io_service is run by a thread of its own") {
   io_service_group group{3};

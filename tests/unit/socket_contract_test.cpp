@@ -13,8 +13,20 @@
 #include "service_under_test.hpp"
 
 namespace {
+using coracle::io_service;
+using coracle::task;
+using coracle::net::ip_endpoint;
+using coracle::net::ipv4_endpoint;
 using coracle::net::socket;
 using coracle_test::service_under_test;
+using coracle_test::connected_sockets::any_port;
+using coracle_test::connected_sockets::connected;
+using coracle_test::connected_sockets::listening;
+using coracle_test::connected_sockets::pair;
+using coracle_test::connected_sockets::receive_all;
+using coracle_test::connected_sockets::receive_some;
+using coracle_test::connected_sockets::send_all;
+using coracle_test::connected_sockets::thrown;
 
 TEST_CASE("socket: port 0 binds to a free port, and local_endpoint() tells which") {
   service_under_test here;

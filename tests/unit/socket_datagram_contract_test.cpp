@@ -23,8 +23,22 @@
 #include "service_under_test.hpp"
 
 namespace {
+using coracle::const_buffer;
+using coracle::io_service;
+using coracle::mutable_buffer;
+using coracle::operation_cancelled;
+using coracle::stop_source;
+using coracle::task;
+using coracle::net::ip_endpoint;
+using coracle::net::ipv4_endpoint;
+using coracle::net::ipv6_address;
+using coracle::net::ipv6_endpoint;
 using coracle::net::socket;
 using coracle_test::service_under_test;
+using coracle_test::connected_sockets::any_port;
+using coracle_test::connected_sockets::error_of;
+using coracle_test::connected_sockets::receive_some;
+using coracle_test::connected_sockets::send_all;
 
 using coracle::net::datagram_batch;
 using coracle::net::recv_batch;

@@ -23,6 +23,9 @@
 #include "service_under_test.hpp"
 
 namespace {
+using coracle::io_service;
+using coracle::stop_source;
+using coracle::task;
 using coracle::net::join_datagrams;
 using coracle::net::most_received_segments;
 using coracle::net::most_segments;
@@ -31,6 +34,8 @@ using coracle::net::recv_segments;
 using coracle::net::send_segments;
 using coracle::net::socket;
 using coracle_test::service_under_test;
+using coracle_test::connected_sockets::any_port;
+using coracle_test::connected_sockets::error_of;
 
 /// Text in which no two pieces are the same.
 std::string some_text(std::size_t size) {

@@ -20,9 +20,19 @@
 #include "service_under_test.hpp"
 
 namespace {
+using coracle::io_service;
+using coracle::stop_source;
+using coracle::task;
 using coracle::net::socket;
 using coracle_test::is_cancelled;
 using coracle_test::service_under_test;
+using coracle_test::connected_sockets::any_port;
+using coracle_test::connected_sockets::connected;
+using coracle_test::connected_sockets::listening;
+using coracle_test::connected_sockets::pair;
+using coracle_test::connected_sockets::receive_all;
+using coracle_test::connected_sockets::receive_some;
+using coracle_test::connected_sockets::send_all;
 
 TEST_CASE("socket: stop requested before: no operation starts, and what is there stays there") {
   service_under_test here;

@@ -17,8 +17,27 @@
 #include "service_under_test.hpp"
 
 namespace {
+using coracle::const_buffer;
+using coracle::io_service;
+using coracle::mutable_buffer;
+using coracle::operation_cancelled;
+using coracle::stop_source;
+using coracle::task;
+using coracle::net::ip_endpoint;
+using coracle::net::ipv4_endpoint;
+using coracle::net::ipv6_address;
+using coracle::net::ipv6_endpoint;
 using coracle::net::socket;
 using coracle_test::service_under_test;
+using coracle_test::connected_sockets::any_port;
+using coracle_test::connected_sockets::connected;
+using coracle_test::connected_sockets::error_of;
+using coracle_test::connected_sockets::listening;
+using coracle_test::connected_sockets::pair;
+using coracle_test::connected_sockets::receive_all;
+using coracle_test::connected_sockets::receive_some;
+using coracle_test::connected_sockets::send_all;
+using coracle_test::connected_sockets::thrown;
 
 TEST_CASE("socket: recv waits for what is sent, and gives 0 at the end of the stream") {
   service_under_test here;

@@ -36,7 +36,18 @@
 #include "connected_sockets.hpp"
 
 namespace {
+using coracle::io_service;
+using coracle::task;
+using coracle::net::ip_endpoint;
+using coracle::net::ipv4_endpoint;
 using coracle::net::socket;
+using coracle_test::detached;
+using coracle_test::connected_sockets::connected;
+using coracle_test::connected_sockets::error_of;
+using coracle_test::connected_sockets::listening;
+using coracle_test::connected_sockets::pair;
+using coracle_test::connected_sockets::receive_some;
+using coracle_test::connected_sockets::send_all;
 
 // ---- endpoints and options -----------------------------------------------------------------------------
 

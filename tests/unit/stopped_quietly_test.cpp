@@ -28,13 +28,22 @@
 
 namespace {
 using coracle::async_manual_reset_event;
+using coracle::io_service;
+using coracle::operation_cancelled;
+using coracle::stop_source;
 using coracle::sync_wait;
+using coracle::task;
 using coracle::when_any;
 using coracle::net::socket;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
 using coracle_test::counts_throws;
 using coracle_test::throws_of;
+using coracle_test::connected_sockets::any_port;
+using coracle_test::connected_sockets::connected;
+using coracle_test::connected_sockets::listening;
+using coracle_test::connected_sockets::pair;
+using coracle_test::connected_sockets::send_all;
 
 task<int> give() { co_return 1; }
 

@@ -49,6 +49,15 @@
 // holds it twice, and the copy reads what has only just been written (8 ns per mutex lock).
 #define CORACLE_COPIES_AWAITERS() CORACLE_GCC()
 
+// 1 if a frame whose body has begun belongs to the object that get_return_object() returned, also where an
+// exception leaves the call, as CWG 2935 requires: g++ from 15 on. Other compilers destroy such a frame
+// themselves.
+#if CORACLE_GCC() && __GNUC__ >= 15
+#define CORACLE_KEEPS_FRAME_AFTER_EXCEPTION() 1
+#else
+#define CORACLE_KEEPS_FRAME_AFTER_EXCEPTION() 0
+#endif
+
 // 1 if await_suspend's handle is loaded from the frame: it is then better to fetch what it refers to
 // beforehand.
 #define CORACLE_LOADS_OWN_HANDLE() CORACLE_GCC()

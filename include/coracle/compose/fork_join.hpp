@@ -25,10 +25,10 @@ namespace coracle {
 ///               all that were started. Throws operation_cancelled if one was stopped and none has failed.
 /// Exceptions    that of the task that fails; an error_group if several do.
 /// Threads       the tasks may end on any threads. They may use the locals of the awaiting coroutine, which
-///               goes on only when all have ended, however they do.
+///               continues only after all have ended, also if they fail.
 /// Cost          nothing is allocated besides the frames of the tasks. On a pool no atomic read-modify-write
-///               and no fence, unless another thread has taken the rest, or what was in this thread's queue
-///               before it.
+///               and no fence, unless another thread has taken the rest, or an older entry of this thread's
+///               queue.
 /// Source        continuation stealing: M. Frigo, C. Leiserson, K. Randall, "The implementation of the Cilk-5
 ///               multithreaded language", PLDI 1998.
 template <class... Ts>

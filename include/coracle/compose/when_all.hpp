@@ -64,8 +64,9 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
 /// Cancellation  the children inherit the environment, with a stop token of their own: the first to end
 ///               without a result stops the others, for the reason sibling_failed, and those that wait are
-///               destroyed there, as the losers of when_any; a stop request from outside stops all. It
-///               always waits for all. Throws operation_cancelled if there is neither a result nor an error.
+///               destroyed where they wait, as the losers of when_any; a stop request from outside stops all.
+///               It always waits for all. Throws operation_cancelled if there is neither a result nor an
+///               error.
 /// Exceptions    that of the child that fails; an error_group if several do. std::bad_alloc if a child waits
 ///               or keeps a stop token and the stop source cannot be allocated: the others are stopped.
 /// Threads       children may end on any threads.
@@ -98,7 +99,7 @@ detail::any_awaiter when_all(Ts&&...) {
 }
 
 /// As when_all, but returns an outcome for each child, in a tuple or a vector, and a failure does not stop
-/// the others. A child that is stopped ends as below as_outcome(). Throws only std::bad_alloc, for the
+/// the others. A child that is stopped ends as in as_outcome(). Throws only std::bad_alloc, for the
 /// vectors of a range, and what moving an outcome throws. Needs no stop source.
 ///
 ///     auto [a, b] = co_await coracle::when_all_ready(first(), second());

@@ -15,14 +15,14 @@ struct when_any_result {
 };
 
 namespace detail {
-template <siblings::rule Which, class Children>
+template <siblings::rule Rule, class Children>
 class when_any_operation;
 
-template <siblings::rule Which, class... Awaitables>
+template <siblings::rule Rule, class... Awaitables>
 class [[nodiscard("when_any does nothing until it is awaited")]]
-when_any_operation<Which, std::tuple<sibling<Awaitables>...>>
-    : public siblings_operation<Which, std::tuple<sibling<Awaitables>...>> {
-  using base = siblings_operation<Which, std::tuple<sibling<Awaitables>...>>;
+when_any_operation<Rule, std::tuple<sibling<Awaitables>...>>
+    : public siblings_operation<Rule, std::tuple<sibling<Awaitables>...>> {
+  using base = siblings_operation<Rule, std::tuple<sibling<Awaitables>...>>;
   using result_type = std::variant<element_t<typename sibling<Awaitables>::result_type>...>;
 
  public:
@@ -51,12 +51,12 @@ when_any_operation<Which, std::tuple<sibling<Awaitables>...>>
   }
 };
 
-template <siblings::rule Which, class Awaitable, class Allocator>
+template <siblings::rule Rule, class Awaitable, class Allocator>
 class [[nodiscard("when_any does nothing until it is awaited")]]
-when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
-    : public siblings_operation<Which, std::vector<sibling<Awaitable>, Allocator>> {
+when_any_operation<Rule, std::vector<sibling<Awaitable>, Allocator>>
+    : public siblings_operation<Rule, std::vector<sibling<Awaitable>, Allocator>> {
   using children_type = std::vector<sibling<Awaitable>, Allocator>;
-  using base = siblings_operation<Which, children_type>;
+  using base = siblings_operation<Rule, children_type>;
   using result_type = when_any_result<element_t<typename sibling<Awaitable>::result_type>>;
 
  public:
@@ -79,16 +79,16 @@ when_any_operation<Which, std::vector<sibling<Awaitable>, Allocator>>
   }
 };
 
-template <siblings::rule Which, class... Works>
+template <siblings::rule Rule, class... Works>
 auto make_race(Works&&... each) {
   using children = std::tuple<sibling<work_t<Works>>...>;
-  return when_any_operation<Which, children>{std::in_place,
-                                             detail::as_awaitable(static_cast<Works&&>(each))...};
+  return when_any_operation<Rule, children>{std::in_place,
+                                            detail::as_awaitable(static_cast<Works&&>(each))...};
 }
-template <siblings::rule Which, class Range>
+template <siblings::rule Rule, class Range>
 auto make_race_of_range(Range&& range) {
   auto children = siblings_from_range<sibling, std::remove_cvref_t<Range>>(static_cast<Range&&>(range));
-  return when_any_operation<Which, decltype(children)>{std::in_place, std::move(children)};
+  return when_any_operation<Rule, decltype(children)>{std::in_place, std::move(children)};
 }
 }  // namespace detail
 
@@ -105,10 +105,10 @@ auto make_race_of_range(Range&& range) {
 ///               has ended, the rest is not started. Where more than 16 such starts are nested, the children
 ///               start before the outermost of them returns.
 /// Resumes on    the executor of the awaiting coroutine; without one, wherever the last child ended.
-/// Cancellation  losers are stopped for the reason lost_race. One that waits is destroyed there: destructors
-///               run, handlers do not, unless it is below throwing(). If a loser still produces a result, it
-///               is destroyed. A stop request from outside stops all; if then none of them produces a result,
-///               operation_cancelled.
+/// Cancellation  losers are stopped for the reason lost_race. A loser that waits is destroyed where it waits:
+///               destructors run, handlers do not, unless it is below throwing(). A result that a loser still
+///               produces is dropped. A stop request from outside stops all; throws operation_cancelled if
+///               then no child produces a result.
 /// Exceptions    an error ends the race as a value does, and is thrown. An error of a loser is thrown, too,
 ///               in place of the winner's result; several, as an error_group. std::bad_alloc as when_all; for
 ///               a range also for its vector, before any child is started.

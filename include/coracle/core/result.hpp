@@ -17,6 +17,19 @@ template <class T>
 using stored_t = std::conditional_t<
     std::is_void_v<T>, nothing,
     std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_const_t<T>>>;
+/// Constructs in `place`, which holds no object yet, what is stored of `T(args...)`.
+template <class T, class... Args>
+CORACLE_ALWAYS_INLINE()
+void construct_stored(stored_t<T>& place,
+                      Args&&... args) noexcept(std::is_nothrow_constructible_v<stored_t<T>, Args...>) {
+  void* const memory = __builtin_addressof(place);
+  if constexpr (std::is_reference_v<T>) {
+    T bound(static_cast<Args&&>(args)...);
+    ::new (memory) stored_t<T>(__builtin_addressof(bound));
+  } else {
+    ::new (memory) stored_t<T>(static_cast<Args&&>(args)...);
+  }
+}
 
 /// std::rethrow_exception() without a copy of its argument. The unwinder would stop where the copy is to be
 /// destroyed, which takes as long as a coroutine that catches: docs/performance.md. Where the parameter's class
@@ -78,12 +91,7 @@ class outcome {
   /// Requires: empty.
   template <class... Args>
   void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
-    if constexpr (std::is_reference_v<T>) {
-      T bound(static_cast<Args&&>(args)...);
-      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(__builtin_addressof(bound));
-    } else {
-      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(static_cast<Args&&>(args)...);
-    }
+    detail::construct_stored<T>(value_, static_cast<Args&&>(args)...);
     state_ = state::value;
   }
   /// Requires: empty. `why` is not none; out_of_memory is stored as an error, std::bad_alloc, as where it is

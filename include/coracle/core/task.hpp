@@ -39,7 +39,9 @@ class [[nodiscard(
 
   task() noexcept : awaiter(nullptr) {}
   CORACLE_CORO_WRAPPER() explicit task(std::coroutine_handle<promise_type> body) noexcept : awaiter(body) {}
-  task(task&& other) noexcept : awaiter(detail::moved_alone(std::exchange(other.body_, nullptr))) {}
+  // Two adjacent tasks moved together, as into a when_all, would otherwise be read by one wide load, which
+  // must wait until both of the preceding stores are done.
+  task(task&& other) noexcept : awaiter(detail::with_hidden_origin(std::exchange(other.body_, nullptr))) {}
   task& operator=(task&& other) noexcept {
     task(std::move(other)).swap(*this);
     return *this;

@@ -8,8 +8,8 @@
 #include <memory>
 
 namespace coracle {
-/// One priority of a pool as a scheduler: `schedule()` goes behind what is queued at that level, even from
-/// that level, like the pool's own.
+/// One priority of a pool as a scheduler. Like the pool's own, `schedule()` queues behind the work at that
+/// level, even when called from there.
 class pool_level : public scheduler_ref {
  public:
   using scheduler_ref::scheduler_ref;
@@ -23,15 +23,15 @@ class pool_level : public scheduler_ref {
 ///     coracle::static_thread_pool pool{4};
 ///     co_await pool.schedule();  // from here on: one of its threads
 ///
-/// Order         a thread runs what its own coroutines have forked, scheduled or spawned newest first, so
-///               that a tree unfolds depth first, in memory proportional to its depth; it runs oldest first
-///               what was woken on it, has yielded, or calls schedule() again with nothing started in
-///               between. A higher priority goes first, except for one turn in 20. Nothing starves: if
-///               several kinds of work wait, each is served within about 20 us of every other kind, or one
-///               turn of theirs that lasts longer; low priority gets one such round in 32; and the oldest
-///               entry that a thread has forked or scheduled itself moves to the others after some 10 ms.
-///               Work queued behind a coroutine that runs for long is stolen by an idle thread within
-///               microseconds, or 0.2 ms if lone entries have not had to wait recently.
+/// Order         newest first: what a thread's own coroutines have forked, scheduled or spawned, so that a
+///               tree unfolds depth first, in memory proportional to its depth. Oldest first: what was woken
+///               on the thread, has yielded, or calls schedule() again without having started anything since.
+///               High priority goes first, except for one turn in 20. Nothing starves: if several kinds of
+///               work wait, each waits at most about 20 us for each other kind, or for one turn of it that
+///               lasts longer; low priority gets a turn in one such round in 32. The oldest entry that a
+///               thread has forked or scheduled joins the woken ones after about 10 ms. Work queued behind a
+///               coroutine that runs for long is stolen by an idle thread within microseconds; a single queued
+///               entry, if such entries have not had to wait recently, within 0.2 ms.
 /// Resumes on    any of its threads.
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::system_error if a thread cannot be started.
@@ -54,7 +54,8 @@ class static_thread_pool final : public executor {
   ~static_thread_pool();
 
   using schedule_operation = coracle::schedule_operation<static_thread_pool>;
-  /// Awaitable of nothing: continues on a pool thread. Others get their turn, within the bounds above.
+  /// Awaitable without a result: continues on a pool thread. Other work gets its turn, within the bounds
+  /// above.
   schedule_operation schedule() noexcept { return schedule_operation{*this}; }
   void post(resumption& item) noexcept override;
   void post_scheduled(resumption& item) noexcept override;
@@ -63,8 +64,8 @@ class static_thread_pool final : public executor {
   /// The pool at a priority. A coroutine scheduled there stays at that level, also when an event wakes it,
   /// until it schedules itself elsewhere.
   ///
-  ///     co_await coracle::schedule_on(rebuild_index(),
-  ///     pool.with_priority(static_thread_pool::priority::low));
+  ///     const auto low = pool.with_priority(coracle::static_thread_pool::priority::low);
+  ///     co_await coracle::schedule_on(rebuild_index(), low);
   ///
   /// Cost  a lock to post and to take; priority::normal, which is the pool itself, needs none.
   [[nodiscard]] pool_level with_priority(priority level) noexcept;

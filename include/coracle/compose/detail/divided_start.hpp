@@ -90,12 +90,12 @@ class divided_start {
     const thread_state& thread = this_thread();
     return stage_ == stage::divided && thread.may_fork() && thread.forks->take_back(rest_);
   }
-  /// The previous child was still running when the rest went on, so it counts itself; or, as it turns out, it
-  /// was not.
+  /// The rest goes on while the previous child still runs, which therefore counts itself.
   void one_apart() noexcept {
     ++apart_;
     this_thread().forks->note_start();
   }
+  /// The rest is about to go on, and one_apart() will be called, although the previous child has ended.
   void one_less_apart() noexcept { --apart_; }
   [[nodiscard]] std::coroutine_handle<> rest() noexcept { return frame_.handle(); }
 

@@ -26,10 +26,10 @@ using rest_frame = basic_callback_frame<rest_promise>;
 ///
 /// Elsewhere, start_all() starts the children in a loop, and each is counted down.
 //
-// This is when_all() without what that needs to stop its children, to race them, and to await anything but
-// tasks: half the stores, which is what counts for a child that ends at once. A child whose thread went on
-// to the next one before it had ended is apart, and counts itself down; the others are counted down together.
-// The thread that has the rest owns apart_ and next_.
+// Unlike when_all(), it cannot stop its children, race them, or await anything but tasks. That halves its
+// stores, which dominate the cost of a child that ends inside its start. A child that still runs when another
+// thread goes on to the next one is apart, and counts itself down; the others are counted down together. The
+// thread that has the rest owns apart_ and next_.
 //   [K1] a child failed  relaxed  the countdown orders it before the parent's K2
 //   [K2] did one fail?   relaxed  before another child is started, a hint
 template <class... Ts>
@@ -94,7 +94,7 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
       running_.count_down(ended);
     }
     const std::coroutine_handle<> child = begin_child<First>(which);
-    return child ? child : over_at_once();
+    return child ? child : ended_in_start();
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(std::size_t place) noexcept {
@@ -114,7 +114,7 @@ class [[nodiscard("fork_join does nothing until it is awaited")]] fork_join_oper
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
-  std::coroutine_handle<> over_at_once() noexcept { return transfer_to(shared_frame::handle()); }
+  std::coroutine_handle<> ended_in_start() noexcept { return transfer_to(shared_frame::handle()); }
 
   /// Resumed by the thread that takes the start of the rest while the previous child still runs or waits.
   CORACLE_TRANSFER_ABI() static void start_rest(rest_frame* self) {

@@ -15,9 +15,9 @@ class race {
 
   [[nodiscard]] choice& shared_choice() noexcept { return choice_; }
   [[nodiscard]] bool is_decided() const noexcept { return choice_.is_claimed(); }
-  /// Called at the end of `child`. Returns true if it wins. `has_claimed`: as an operation, it has claimed
-  /// the choice.
-  [[nodiscard]] bool is_won_by(const void* child, bool has_claimed) noexcept {
+  /// Called at the end of `child`. Returns true if it wins. `has_claimed`: it is an operation that has
+  /// already claimed the choice.
+  [[nodiscard]] bool try_to_win(const void* child, bool has_claimed) noexcept {
     if (!has_claimed && !choice_.claim()) return false;
     winner_ = child;
     return true;

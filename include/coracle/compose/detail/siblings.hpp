@@ -14,7 +14,8 @@ class siblings;
 /// The promise of the frame that a child resumes at its end, where it has a continuation of its own.
 class sibling_promise : public member_promise<siblings> {
  public:
-  /// For an operation that is the child itself, which claims the choice before it ends. Not passed on.
+  /// For a child that is an operation: it claims the choice when it is carried out, before its end. A child
+  /// that is a coroutine does not pass the choice on.
   [[nodiscard]] choice* get_choice() noexcept;
 
   bool claims_before_its_end = false;
@@ -24,7 +25,7 @@ using sibling_base = basic_callback_frame<sibling_promise>;
 /// The state that all children share: their continuation, their environment, and the notes of how they ended.
 class siblings : protected shared_frame {
  public:
-  /// The ends that count.
+  /// Which ends of children decide the result.
   enum class rule : std::uint8_t {
     collect,  ///< every outcome; no child is stopped
     all,      ///< every value; a child without one stops the others
@@ -71,10 +72,10 @@ class siblings : protected shared_frame {
  protected:
   // ---- called by the parent's operation, before the first child is started ----
 
-  template <rule What>
+  template <rule Rule>
   CORACLE_ALWAYS_INLINE()
   void set_environment(const environment& inherited) noexcept {
-    if constexpr (What == rule::collect) {
+    if constexpr (Rule == rule::collect) {
       shared_frame::promise().set_environment(&inherited);
     } else {
       shared_frame::promise().set_environment(::new (static_cast<void*>(&subtree_)) subtree(inherited));
@@ -87,16 +88,16 @@ class siblings : protected shared_frame {
     return why != stop_reason::none;
   }
   /// Returns true if it is too late to start another child.
-  template <rule What>
+  template <rule Rule>
   CORACLE_ALWAYS_INLINE()
   bool too_late() noexcept {
-    if constexpr (What == rule::collect) return false;
-    return (subtree_.may_be_requested() || (What >= rule::any && race_.is_decided())) && is_too_late();
+    if constexpr (Rule == rule::collect) return false;
+    return (subtree_.may_be_requested() || (Rule >= rule::any && race_.is_decided())) && is_too_late();
   }
 
   // ---- called after the last child has ended ----
 
-  /// Ends the subtree with the await, as this may outlive the environment around it.
+  /// Ends the subtree with the await: this object may outlive the environment that the subtree refers to.
   CORACLE_ALWAYS_INLINE() void leave_subtree() noexcept {
     if (std::exchange(has_subtree_, false)) subtree_.~subtree();
   }
@@ -139,7 +140,7 @@ class siblings : protected shared_frame {
 
  private:
   void stop_losers_of(const void* child, bool has_claimed) noexcept {
-    if (!race_.is_won_by(child, has_claimed)) return;
+    if (!race_.try_to_win(child, has_claimed)) return;
     if (has_subtree_)
       subtree_.request_stop(stop_reason::lost_race);  // otherwise no other child has been started
   }

@@ -20,16 +20,16 @@ namespace coracle::detail {
 ///   the parent         throw_failure(), then the result of when_all() or when_any()
 ///
 /// If an idle thread takes the rest first, it begins with start_rest().
-template <siblings::rule What, class Children>
+template <siblings::rule Rule, class Children>
 class siblings_operation : public siblings {
  public:
   /// The children, if they are in a vector, or the arguments from which each is made.
   template <class... Args>
   explicit siblings_operation(std::in_place_t, Args&&... args)
-      : siblings(What, &child_is_over, &functions), children_(static_cast<Args&&>(args)...) {}
+      : siblings(Rule, &child_is_over, &functions), children_(static_cast<Args&&>(args)...) {}
   /// Requires: not awaited yet.
   siblings_operation(siblings_operation&& other)
-      : siblings(What, &child_is_over, &functions), children_(std::move(other.children_)) {}
+      : siblings(Rule, &child_is_over, &functions), children_(std::move(other.children_)) {}
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -48,12 +48,12 @@ class siblings_operation : public siblings {
       end_if_stopped(parent);
       return transfer_to(parent);
     }
-    if (count() == 0 || is_over_at_once()) {
+    if (count() == 0 || try_leading_children()) {
       running_.suspend(parent);
       return running_.transfer_back();
     }
     if (is_race || !start_.divide(&start_rest, *this)) return start_undivided(inherited, parent);
-    this->template set_environment<What>(inherited);
+    this->template set_environment<Rule>(inherited);
     running_.begin(count(), parent);
     return start_child<0>(0, fork_queue::nowhere);
   }
@@ -72,12 +72,12 @@ class siblings_operation : public siblings {
       running_.count_down(ended);
     }
     const std::coroutine_handle<> child = begin_child<First>(which);
-    return child ? child : over_at_once();
+    return child ? child : ended_in_start();
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_ALWAYS_INLINE() std::coroutine_handle<> start_next(std::size_t place) noexcept {
     const std::size_t which = start_.next();
-    if (this->template too_late<What>()) [[unlikely]]
+    if (this->template too_late<Rule>()) [[unlikely]]
       return leave_rest_out();
     return start_child<1>(which, place);
   }
@@ -89,7 +89,7 @@ class siblings_operation : public siblings {
   }
   CORACLE_TRANSFER_ABI()
   CORACLE_SAVES_REGISTERS()
-  std::coroutine_handle<> over_at_once() noexcept { return transfer_to(this->continuation()); }
+  std::coroutine_handle<> ended_in_start() noexcept { return transfer_to(this->continuation()); }
 
   /// Resumed by the thread that takes the start of the rest while the previous child still runs or waits.
   CORACLE_TRANSFER_ABI() static void start_rest(start_frame* self) {
@@ -140,7 +140,7 @@ class siblings_operation : public siblings {
   CORACLE_NOINLINE()
   std::coroutine_handle<> start_undivided(const environment& inherited,
                                           std::coroutine_handle<> parent) noexcept {
-    this->template set_environment<What>(inherited);
+    this->template set_environment<Rule>(inherited);
     running_.begin(count() + 1, parent);  // one for start_all()
     nested_start nested;
     if (nested.too_deep()) [[unlikely]] {
@@ -155,7 +155,7 @@ class siblings_operation : public siblings {
   CORACLE_ALWAYS_INLINE() bool start_all() noexcept {
     start_.begin_loop();
     for_each([this](auto&& one) {
-      if (this->template too_late<What>() || !one.start(*this)) start_.over_in_loop();
+      if (this->template too_late<Rule>() || !one.start(*this)) start_.over_in_loop();
     });
     const std::size_t ended = start_.end_loop();
     return ended != count() && !running_.count_down(ended + 1);
@@ -166,11 +166,12 @@ class siblings_operation : public siblings {
     mine.end_if_stopped(mine.running_.parent());
     mine.running_.continue_parent();
   }
-  /// Returns true if one of the leading children is over, so that nothing need be started. The effect is as
-  /// if all had been started in order, and those before it had been stopped.
-  bool is_over_at_once() noexcept {
-    bool goes_on = What == rule::any, found = false;
-    if constexpr (What == rule::any) {
+  /// Tries the leading children that can be carried out without a wait. Returns true if one was: it has won,
+  /// and nothing need be started. The effect is as if all had been started in order, and those before it had
+  /// been stopped.
+  bool try_leading_children() noexcept {
+    bool goes_on = Rule == rule::any, found = false;
+    if constexpr (Rule == rule::any) {
       for_each([&](auto&& one) {
         goes_on = goes_on && one.can_try && !found;
         if (goes_on) found = one.try_at_once(*this);
@@ -188,8 +189,8 @@ class siblings_operation : public siblings {
   /// If the children were stopped and the parent is a task, has it ended when it is resumed, unless it must
   /// throw.
   CORACLE_ALWAYS_INLINE() void end_if_stopped(std::coroutine_handle<> parent) noexcept {
-    if constexpr (What != rule::collect) {
-      const bool has_result = What == rule::all ? this->all_gave_values() : this->winner() != nullptr;
+    if constexpr (Rule != rule::collect) {
+      const bool has_result = Rule == rule::all ? this->all_gave_values() : this->winner() != nullptr;
       if (!has_result) [[unlikely]]
         end_stopped(parent);
     }
@@ -253,7 +254,7 @@ class siblings_operation : public siblings {
     });
   }
 
-  static constexpr bool is_race = What >= rule::any;
+  static constexpr bool is_race = Rule >= rule::any;
 
   [[nodiscard]] std::size_t count() const noexcept {
     if constexpr (is_range) {

@@ -20,11 +20,11 @@ namespace coracle::detail {
 // not linked, the list is closed: add() leaves its short path, and looks whether it is too late or has to
 // link this state first. The outer state's lock is taken while this one is held, never the other way round.
 //   [R1] load                    acquire  sees what the requester did before   pairs with R2
-//   [R2] none -> another         release  publishes it                         pairs with R1
+//   [R2] none -> another         release  publishes what the requester did     pairs with R1
 //   [R3] sources, any access     relaxed  a hint: a count that reaches 0 stays there
 //   [R4] references, one more    relaxed  the caller has a reference already, or R5 has not happened
 //   [R5] references, one less    acq_rel  the last one sees what the others did, then deletes
-//   [R6] load                    acquire  the owner of the only one sees what the others did pairs with R5
+//   [R6] load                    acquire  the only owner sees what others did pairs with R5
 //   [R7] load, or store before P2 relaxed  under the lock, or the state is not shared yet
 //   [R8] outer state             acquire  null: sees the reason that R9 found there; then R1  pairs with R9
 //   [R9] outer state -> null     release  publishes its place in the outer list, or the reason  pairs with R8
@@ -156,7 +156,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
   atomic<stop_point*> outer_{nullptr};  // not null while the stop_registration is not yet linked to it
   // The lock guards the following; next_linked_ belongs to the thread that has set linked_reason_.
   plain<stop_listener*> running_ = nullptr;
-  plain<one_shot*> waits_for_it_ = nullptr;               // a thread that removes the running listener
+  plain<one_shot*> remover_ = nullptr;                    // of the running listener: waits for its return
   plain<const thread_state*> requester_ = nullptr;        // the thread that runs, or ran, the listeners
   plain<stop_reason> linked_reason_ = stop_reason::none;  // its setter will request the stop
   plain<stop_state*> next_linked_ = nullptr;              // written at most once

@@ -40,12 +40,7 @@ class value_only {
   /// Requires: empty.
   template <class... Args>
   void emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<stored, Args...>) {
-    if constexpr (std::is_reference_v<T>) {
-      T bound(static_cast<Args&&>(args)...);
-      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(__builtin_addressof(bound));
-    } else {
-      ::new (static_cast<void*>(__builtin_addressof(value_))) stored(static_cast<Args&&>(args)...);
-    }
+    construct_stored<T>(value_, static_cast<Args&&>(args)...);
     if constexpr (tracked) has_value_.set = true;
   }
   T get() && {

@@ -13,12 +13,10 @@ inline constexpr char awaited_empty[] =
 inline constexpr char awaited_twice[] =
     "a task was awaited twice: its result has been moved out; a shared_task keeps it";
 
-/// Hides the address from the compiler. Two adjacent tasks moved together, as in a when_all just after they
-/// were created, would otherwise be read by one wide load, which must wait until both of the preceding stores
-/// are done.
+/// Returns the same handle; the compiler no longer knows where it comes from.
 template <class Promise>
 CORACLE_ALWAYS_INLINE()
-std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> frame) noexcept {
+std::coroutine_handle<Promise> with_hidden_origin(std::coroutine_handle<Promise> frame) noexcept {
   void* address = frame.address();
   CORACLE_HIDES_ORIGIN(address);
   return std::coroutine_handle<Promise>::from_address(address);
@@ -30,7 +28,7 @@ std::coroutine_handle<Promise> moved_alone(std::coroutine_handle<Promise> frame)
 template <class Promise>
 CORACLE_ALWAYS_INLINE()
 std::coroutine_handle<Promise> known_by_its_frame(std::coroutine_handle<Promise> body) noexcept {
-  return moved_alone(body);
+  return with_hidden_origin(body);
 }
 
 /// Starts the body of a task as the child of a task or of a frame that is no coroutine.

@@ -2,23 +2,20 @@
 // early.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/config.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <coroutine>
 #include <utility>
 
 namespace coracle::detail {
-/// Whether a frame whose body has begun belongs to the object that get_return_object() returned, also where an
-/// exception leaves the call, as CWG 2935 has it: g++ from 15. Older compilers destroy such a frame themselves.
-inline constexpr bool keeps_frame_after_exception = CORACLE_GCC() && __GNUC__ >= 15;
-
 /// What get_return_object of such a promise returns. The compiler converts it to the function's return type
 /// once the body has suspended for the last time; the conversion destroys the frame.
 ///
-/// With other compilers than those of CWG 2935 it has no destructor: clang 22 keeps it in the frame, and
-/// destroying the frame would run the destructor. So if something throws, the frame is left to the compiler's
-/// own clean-up. That exists for the body and for this conversion; only clang 19 lacks the latter, and leaks if
-/// moving the result throws.
+/// It has a destructor only where it keeps the frame after an exception. clang 22 stores this object in the
+/// frame, so destroying the frame would run the destructor. There, if something throws, the compiler itself
+/// destroys the frame: after the body and, except for clang 19, after this conversion. With clang 19 the frame
+/// leaks if moving the result throws.
 template <class Promise>
 class early_result {
  public:
@@ -27,14 +24,13 @@ class early_result {
   explicit early_result(std::coroutine_handle<Promise> body) noexcept : body_(body) {}
   early_result(const early_result&) = delete;
   early_result& operator=(const early_result&) = delete;
-  ~early_result()
-    requires(!keeps_frame_after_exception)
-  = default;
-  ~early_result()
-    requires(keeps_frame_after_exception)
-  {
+#if CORACLE_KEEPS_FRAME_AFTER_EXCEPTION()
+  ~early_result() {
     if (body_) body_.destroy();
   }
+#else
+  ~early_result() = default;
+#endif
 
   operator result_type() {
     const std::coroutine_handle<Promise> body = body_;
