@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <coracle/core/detail/stoppable_hop.hpp>
 #include <coracle/core/executor.hpp>
 
 #if defined(CORACLE_ENABLE_USDT)
@@ -22,6 +23,12 @@ constexpr const turn_watch* by_default = &no_one;
 #else
 constexpr const turn_watch* by_default = nullptr;
 #endif
+
+/// Returns the frame that `item` resumes: that of the coroutine, for one that hops.
+[[maybe_unused]] void* frame_of(const resumption& item) noexcept {
+  void* const hops = hop_arrival::behind(item);
+  return hops ? hops : std::coroutine_handle<>(item.handle).address();
+}
 }  // namespace
 
 constinit turn_watch_word watched_turns{by_default};
@@ -41,13 +48,14 @@ void run_watched_turn(resumption& item) {
     }
   };
   const std::coroutine_handle<> resumed = item.handle;
-  CORACLE_PROBE(turn__begin, resumed.address(), *static_cast<void**>(resumed.address()));
-  const turn now{*watch, resumed.address(), watch->begins(item)};
+  void* const frame = frame_of(item);
+  CORACLE_PROBE(turn__begin, frame, *static_cast<void**>(frame));
+  const turn now{*watch, frame, watch->begins(item)};
   resume(resumed);
 }
 
 void tell_of_post(const resumption& item, bool by_io) noexcept {
-  CORACLE_PROBE(post, std::coroutine_handle<>(item.handle).address(), by_io);
+  CORACLE_PROBE(post, frame_of(item), by_io);
   if (const turn_watch* const watch = watched_turns.get()) watch->posted(item, by_io);
 }
 #endif

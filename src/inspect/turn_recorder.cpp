@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <coracle/base/atomic.hpp>
+#include <coracle/core/detail/stoppable_hop.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
 #include <cstdlib>
 #include <iterator>
@@ -97,9 +98,11 @@ bool is_coroutine(const void* frame) noexcept {
   const auto handle = std::coroutine_handle<>::from_address(const_cast<void*>(frame));
   return !callback_mark::is_at(handle) && !shared_frame::is_one(handle);
 }
-/// Returns the frame that `item` resumes. A contender for a lock, which tries again when it is resumed, stands
-/// for the coroutine that it is part of: sync/detail/contended_lock.hpp.
+/// Returns the frame that `item` resumes. What hops stands for the coroutine that it is part of, and so does a
+/// contender for a lock, which tries again when it is resumed: core/detail/stoppable_hop.hpp,
+/// sync/detail/contended_lock.hpp.
 const void* frame_of(const resumption& item) noexcept {
+  if (const void* const hops = hop_arrival::behind(item)) return hops;
   constexpr std::ptrdiff_t callback_in_contender = 64, coroutine_in_contender = 80;
   const void* const frame = std::coroutine_handle<>(item.handle).address();
   if (frame != reinterpret_cast<const char*>(&item) + callback_in_contender || is_coroutine(frame))

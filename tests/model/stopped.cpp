@@ -42,6 +42,18 @@ task<int> waits(child_log& log, const async_manual_reset_event& event) {
   co_return 1;
 }
 
+task<int> hops(child_log& log, model_executor& place) {
+  const counts_destruction local(log);
+  try {
+    co_await place.schedule();
+  } catch (const coracle::operation_cancelled&) {
+    ++log.handled;
+    throw;
+  }
+  ++log.went_on;
+  co_return 1;
+}
+
 /// Takes the end of `work` as a value, and records it: v, e, or c.
 template <class Work>
 detached end_of(Work work, coracle::stop_token token, char& end, int& ended) {
@@ -101,6 +113,21 @@ void event_against_failure() {
   setter.join();
   model_expect(ended == 1 && end == 'e', "it ends once, with the error");
   model_expect(child.destroyed == 1 && child.handled == 0, "the child is destroyed once");
+}
+/// A stop request meets a task before it goes to an executor, in the queue there, or not.
+void stop_against_hop() {
+  model_executor place;
+  coracle::stop_source source;
+  child_log child;
+  char end = ' ';
+  int ended = 0;
+  model_thread stopper{[&] { source.request_stop(); }};
+  end_of(hops(child, place), source.get_token(), end, ended);
+  if (ended == 0) place.run(1);
+  stopper.join();
+  model_expect(ended == 1, "it ends once");
+  model_expect(child.destroyed == 1 && child.handled == 0, "it is destroyed once, without its handler");
+  model_expect(child.went_on == (end == 'v' ? 1 : 0), "it goes on, or it is stopped");
 }
 /// Nothing takes the end as a value: the handler runs if the request came from outside, and then only if the
 /// race had not dropped the result before.
@@ -407,6 +434,7 @@ int main(int argc, char** argv) {
   model_test run(argc, argv);
   run.check("stopped: a request through when_all against a failure", 3, stop_against_failure);
   run.check("stopped: a request through when_all against the end of a child", 3, stop_against_end_of_sibling);
+  run.check("stopped: a request against a hop", run.all, stop_against_hop);
   run.check("stopped: an event against a failure", 3, event_against_failure);
   run.check("stopped: a loser against a request from outside", 3, loser_against_stop);
   run.check("stopped: a loser", run.all, loser_alone);

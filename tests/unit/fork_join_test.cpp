@@ -199,6 +199,23 @@ TEST_CASE("fork_join: it goes on on its pool, though the last task has ended els
   }
 }
 
+TEST_CASE("fork_join: a loop of them on a pool of one gives way to another coroutine from time to time") {
+  static_thread_pool pool{1};
+  constexpr int most = 100'000;
+  bool has_run = false;
+  int joins = 0;
+  const auto other = [&]() -> task<> {
+    co_await coracle::this_task::yield();
+    has_run = true;
+  };
+  const auto loop = [&]() -> task<> {
+    for (; !has_run && joins != most; ++joins) co_await fork_join(answer(), answer());
+  };
+  const auto both = [&]() -> task<> { co_await coracle::when_all(other(), loop()); };
+  sync_wait(coracle::schedule_on(both(), pool));
+  CHECK(joins < most);
+}
+
 TEST_CASE("fork_join: an error is thrown after all that were started have ended; the rest is not started") {
   everywhere_throws([]() -> task<int> { co_return std::get<0>(co_await fork_join(answer(), failing())); },
                     "child");

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <coracle/compose/via.hpp>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/core/operation_cancelled.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/core/sync_wait.hpp>
@@ -117,6 +119,46 @@ TEST_CASE("schedule(): stop requested after: no effect") {
   CHECK(seen.where == &loop);
 }
 
+TEST_CASE("schedule(): a race that is over nearby does not stop it") {
+  run_loop loop;
+  stop_source source;
+  const coracle::async_manual_reset_event not_set, set{true};
+  std::vector<const executor*> seen;
+  const auto wait = [&]() -> task<> { co_await not_set; };
+  const auto hops = [&]() -> task<> {
+    co_await coracle::when_any(wait(), set);
+    co_await loop.schedule();
+    seen.push_back(current_executor());
+    co_await coracle::this_task::yield();
+    seen.push_back(current_executor());
+    co_await scheduler_ref(nullptr).schedule();
+  };
+  const auto below = [&]() -> task<> { co_await coracle::when_all(hops()); };
+  ending end;
+  watch(nullptr, source, below(), end);
+  CHECK_FALSE(end.over);
+  run_all(loop);
+  CHECK(end.over);
+  CHECK_FALSE(end.cancelled);
+  CHECK(seen == std::vector<const executor*>{&loop, &loop});
+}
+TEST_CASE("schedule(): an operation that has a name may be awaited again") {
+  run_loop loop;
+  stop_source source;
+  int hops = 0;
+  const auto twice = [&](auto& hop) -> task<> {
+    for (int i = 0; i != 2; ++i) {
+      co_await hop;
+      ++hops;
+    }
+  };
+  auto hop = loop.schedule();
+  ending end;
+  watch(nullptr, source, twice(hop), end);
+  run_all(loop);
+  CHECK(hops == 2);
+  CHECK_FALSE(end.cancelled);
+}
 TEST_CASE("schedule(): out of reach of the token where it is shielded") {
   run_loop loop;
   stop_source source;

@@ -13,13 +13,16 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
+#include <coracle/exec/strand.hpp>
 #include <coracle/io/io_result.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
+#include <coracle/testing/poll.hpp>
 #include <utility>
 #include <vector>
 
@@ -37,6 +40,7 @@ using coracle::when_any;
 using coracle::net::socket;
 using coracle::testing::lifetime_probe;
 using coracle::testing::lifetimes;
+using coracle::testing::manual_scheduler;
 using coracle_test::counts_throws;
 using coracle_test::throws_of;
 using coracle_test::connected_sockets::any_port;
@@ -220,7 +224,7 @@ TEST_CASE("stopped quietly: I/O with a token of its own throws, and as_io_result
 TEST_CASE("stopped quietly: a task that would go to an executor once stop is requested" *
           doctest::skip(!counts_throws)) {
   coracle::static_thread_pool pool{1};
-  coracle::testing::manual_scheduler manual;
+  manual_scheduler manual;
   const auto stop_before = [&](auto hop) {
     lifetimes log;
     bool handled = false;
@@ -245,5 +249,44 @@ TEST_CASE("stopped quietly: a task that would go to an executor once stop is req
   CHECK(stop_before([&](scheduler_ref here) { return here.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::this_task::yield(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::schedule_on(give(), pool); }) == 0);
+}
+
+/// Returns how many exceptions it takes to end a task that awaits `hop()` while it is queued on one of the two.
+template <class Hop>
+int throws_on_the_way(manual_scheduler& place, coracle::run_loop& loop, Hop hop) {
+  lifetimes log;
+  bool handled = false;
+  stop_source source;
+  const auto hops = [&]() -> task<> {
+    auto work = coracle::as_outcome(around(log, handled, hop));
+    const auto end = co_await coracle::with_stop(std::move(work), source.get_token());
+    CHECK(end.reason() == coracle::stop_reason::shutting_down);
+  };
+  const int thrown = throws_of([&] {
+    auto waits = coracle::testing::poll(place, hops());
+    source.request_stop(coracle::stop_reason::shutting_down);
+    CHECK_FALSE(waits.ready());
+    CHECK(log.destroyed.empty());
+    while (waits.step() || loop.run_one()) {
+    }
+    CHECK(waits.ready());
+  });
+  CHECK(log.destroyed == std::vector{1});
+  CHECK(handled == (thrown != 0));
+  return thrown;
+}
+
+TEST_CASE("stopped quietly: a task that is in the queue of an executor" * doctest::skip(!counts_throws)) {
+  manual_scheduler place;
+  coracle::run_loop loop;
+  coracle::strand strand{place};
+  const auto throws = [&](auto hop) { return throws_on_the_way(place, loop, hop); };
+  CHECK(throws([&] { return place.schedule(); }) == 0);
+  CHECK(throws([&] { return loop.schedule(); }) == 0);
+  CHECK(throws([&] { return coracle::scheduler_ref(&loop).schedule(); }) == 0);
+  CHECK(throws([&] { return strand.schedule(); }) == 0);
+  CHECK(throws([&] { return coracle::this_task::yield(); }) == 0);
+  CHECK(throws([&] { return coracle::schedule_on(give(), loop); }) == 0);
+  CHECK(throws([&] { return coracle::throwing(coracle::schedule_on(give(), loop)); }) == 1);
 }
 }  // namespace

@@ -1,87 +1,10 @@
 // coracle/core/schedule.hpp -- move a coroutine to an executor, cancellably.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/core/detail/stopped_tasks.hpp>
-#include <coracle/core/environment.hpp>
+#include <coracle/core/detail/stoppable_hop.hpp>
 #include <coracle/core/executor.hpp>
 
 namespace coracle {
-namespace detail {
-/// Base of an awaiter of nothing that goes to the end of an executor's queue. An executor is no wait queue,
-/// and entries are never removed from it: a coroutine that is stopped on the way arrives, and is cancelled
-/// there, with an exception. A task that would begin the hop once stop is requested may end without one:
-/// core/detail/stopped_tasks.hpp.
-class stoppable_hop : resumption {
- public:
-  bool await_ready() const noexcept { return false; }
-  void await_resume() const {
-    if (inherited_ && inherited_->stop.stop_requested()) [[unlikely]]
-      throw_cancelled(inherited_->stop.reason());
-  }
-
- protected:
-  stoppable_hop() noexcept = default;
-  /// If `place` is null, the coroutine stays where it is.
-  template <class Executor, class Promise>
-  CORACLE_ALWAYS_INLINE()
-  bool go(Executor* place, std::coroutine_handle<Promise> suspended) noexcept {
-    if (!leaves(place, suspended)) return false;
-    place->post_scheduled(*this);
-    return true;
-  }
-  /// As go(), behind everything that is queued there.
-  template <class Promise>
-  CORACLE_ALWAYS_INLINE()
-  bool go_behind(executor* place, std::coroutine_handle<Promise> suspended) noexcept {
-    if (!leaves(place, suspended)) return false;
-    place->post(*this);
-    return true;
-  }
-  /// For a coroutine that need not go anywhere. Returns false if it continues at once.
-  CORACLE_COLD() bool give_way(std::coroutine_handle<> suspended) noexcept {
-    handle = suspended;
-    return detail::give_way(*this);
-  }
-  /// After go() or go_behind() has returned false. If stop is requested, has `suspended` end when it is
-  /// resumed; returns false if it is no task or must throw. `end`: of its task.
-  CORACLE_COLD() bool end_quietly(std::coroutine_handle<> suspended, end_of_task* end) const noexcept {
-    if (!end || !inherited_) return false;
-    const stop_reason why = inherited_->stop.reason();
-    return why != stop_reason::none && end(suspended, why);
-  }
-  /// As end_quietly(), and has it resumed once await_suspend() has returned true.
-  CORACLE_COLD() bool end_here(std::coroutine_handle<> suspended, end_of_task* end) const noexcept {
-    if (!end_quietly(suspended, end)) return false;
-    resume_on_return(suspended);
-    return true;
-  }
-  /// For a coroutine that suspended all the same: it continues on its own executor or, outside any, before
-  /// this returns.
-  CORACLE_COLD() void come_back(std::coroutine_handle<> suspended, end_of_task* end) noexcept {
-    static_cast<void>(end_quietly(suspended, end));
-    handle = suspended;
-    if (executor* const home = current_executor()) {
-      home->post(*this);
-    } else {
-      resume_here(*this);
-    }
-  }
-
- private:
-  /// Returns false if there is nowhere to go, or if stop is requested.
-  template <class Promise>
-  CORACLE_ALWAYS_INLINE()
-  bool leaves(const executor* place, std::coroutine_handle<Promise> suspended) noexcept {
-    inherited_ = environment_of(suspended);
-    if (!place || (inherited_ && inherited_->stop.stop_requested())) return false;
-    handle = suspended;
-    return true;
-  }
-
-  const environment* inherited_ = nullptr;
-};
-}  // namespace detail
-
 /// Returned by the `schedule()` of an executor: awaiting it moves the coroutine there, behind everything
 /// queued already.
 ///
@@ -102,11 +25,20 @@ class [[nodiscard("schedule() does nothing until it is awaited")]] schedule_oper
   /// Always suspends, so an awaiter that wraps this one may ignore the result.
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    if (!go(&place_, suspended)) [[unlikely]]
-      come_back(suspended, detail::end_of_parent<Promise>());
+    if (!departs(suspended)) [[unlikely]]
+      return depart_late(suspended);
+    place_.post_scheduled(entry());
   }
 
  private:
+  template <class Promise>
+  CORACLE_COLD()
+  void depart_late(std::coroutine_handle<Promise> suspended) noexcept {
+    if (const stop_reason why = departs_late(suspended); why != stop_reason::none)
+      return come_back(suspended, why, detail::end_of_parent<Promise>());
+    place_.post_scheduled(entry());
+  }
+
   Executor& place_;
 };
 
@@ -129,13 +61,24 @@ class scheduler_ref {
     explicit schedule_operation(executor* place) noexcept : place_(place) {}
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-      const bool stays = place_ == current_executor();
-      if (go(stays ? nullptr : place_, suspended)) return true;
-      if (end_here(suspended, detail::end_of_parent<Promise>())) return true;
-      return stays && detail::has_to_give_way() && give_way(suspended);
+      if (!place_ || place_ == current_executor() || !departs(suspended)) [[unlikely]]
+        return stay_or_depart_late(suspended);
+      place_->post_scheduled(entry());
+      return true;
     }
 
    private:
+    template <class Promise>
+    CORACLE_COLD()
+    bool stay_or_depart_late(std::coroutine_handle<Promise> suspended) noexcept {
+      if (const stop_reason why = departs_late(suspended); why != stop_reason::none)
+        return end_here(suspended, why, detail::end_of_parent<Promise>());
+      const bool stays = place_ == current_executor();
+      if (!place_ || stays) return stays && detail::has_to_give_way() && give_way(suspended);
+      place_->post_scheduled(entry());
+      return true;
+    }
+
     executor* place_;
   };
   schedule_operation schedule() const noexcept { return schedule_operation{place_}; }

@@ -186,8 +186,12 @@ stop_callback(stop_token, Function) -> stop_callback<Function>;
 
 namespace detail {
 inline bool stop_registration::may_be_late(const stop_token& token) noexcept {
-  return token.state_ && token.state_->may_be_requested();
+  return !is_empty(token) && may_be_late_by(token);
 }
+inline bool stop_registration::may_be_late_by(const stop_token& token) noexcept {
+  return token.state_->may_be_requested();
+}
+inline bool stop_registration::is_empty(const stop_token& token) noexcept { return !token.state_; }
 inline stop_state* stop_registration::state_of(const stop_token& token) noexcept {
   return token.state_ ? &token.state_->state() : nullptr;
 }

@@ -10,7 +10,22 @@ class [[nodiscard("yield() does nothing until it is awaited")]] yield_operation
   yield_operation() noexcept = default;
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
-    return go_behind(current_executor(), suspended) || end_here(suspended, detail::end_of_parent<Promise>());
+    executor* const place = current_executor();
+    if (!place || !departs(suspended)) [[unlikely]]
+      return stay_or_depart_late(suspended);
+    place->post(entry());
+    return true;
+  }
+
+ private:
+  template <class Promise>
+  CORACLE_COLD()
+  bool stay_or_depart_late(std::coroutine_handle<Promise> suspended) noexcept {
+    if (const stop_reason why = departs_late(suspended); why != stop_reason::none)
+      return end_here(suspended, why, detail::end_of_parent<Promise>());
+    executor* const place = current_executor();
+    if (place) place->post(entry());
+    return place != nullptr;
   }
 };
 

@@ -81,14 +81,23 @@ CORACLE_ALWAYS_INLINE() void free_frame_memory(void* memory, std::size_t size) n
 
 // ---- destroying a frame and keeping its memory ----
 
-/// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list.
+/// Takes the frame at `memory` from its list. Returns false if it is not the first one there.
+inline bool take_back_from(frame_cache& cache, void* memory, std::size_t index) noexcept {
+  frame_link* const first = cache.lists[index].below();
+  if (!first || memory_of(first, index) != memory) return false;
+  cache.lists[index] = *first;
+  as_memory(first, index);
+  cache.kept = {class_size(index), &free_frame_memory};
+  return true;
+}
+/// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list. Most
+/// have the size of the one before, since tasks that are stopped together are of one kind.
 inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
+  if (const std::size_t likely = frame_class(cache.kept.size);
+      likely < small_classes && take_back_from(cache, memory, likely))
+    return cache.kept;
   for (std::size_t index = 0; index != small_classes; ++index) {
-    frame_link* const first = cache.lists[index].below();
-    if (!first || memory_of(first, index) != memory) continue;
-    cache.lists[index] = *first;
-    as_memory(first, index);
-    return {class_size(index), &free_frame_memory};
+    if (take_back_from(cache, memory, index)) return cache.kept;
   }
   return {};
 }

@@ -144,6 +144,9 @@ class stop_registration : public stop_listener {
   inline bool add_to(stop_state& state) noexcept;
   /// Returns false if stop is not requested.
   [[nodiscard]] static bool may_be_late(const stop_token& token) noexcept;
+  /// As above. Requires: the token is not empty.
+  [[nodiscard]] static bool may_be_late_by(const stop_token& token) noexcept;
+  [[nodiscard]] static bool is_empty(const stop_token& token) noexcept;
   /// Null if the token is empty.
   [[nodiscard]] static stop_state* state_of(const stop_token& token) noexcept;
   /// After this call the listener is not running and will not run. No effect if it was not added.
