@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <coracle/base/config.hpp>
+#include <coracle/core/detail/frame_cache.hpp>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -283,14 +284,21 @@ const live_coroutine* coroutine_search::owner_of(std::uintptr_t part) const {
   return part < owner.frame + size_of_block(owner.frame) ? &owner : nullptr;
 }
 /// glibc keeps the size of a block in front of it; in front of a large frame is the address of its block.
-std::uintptr_t coroutine_search::size_of_block(std::uintptr_t frame) const {
+coroutine_search::block coroutine_search::block_with(std::uintptr_t frame) const {
   for (const std::uintptr_t begin : {frame, memory_.word(frame - sizeof(std::uintptr_t))}) {
     if (begin > frame || frame - begin > 64) continue;
     const std::uintptr_t size = memory_.word(begin - sizeof(std::uintptr_t)) & ~std::uintptr_t{7};
     if (size >= 32 && size <= std::uintptr_t{1} << 20 && size % 16 == 0)
-      return begin + size - sizeof(std::uintptr_t) - frame;
+      return {begin, begin + size - sizeof(std::uintptr_t)};
   }
-  return 512;
+  return {frame, frame + 512};
+}
+std::uintptr_t coroutine_search::size_of_block(std::uintptr_t frame) const {
+  return block_with(frame).end - frame;
+}
+std::size_t coroutine_search::bytes_of(const live_coroutine& each) const {
+  const auto [begin, end] = block_with(each.frame);
+  return rounded_size(end - begin - (begin == each.frame ? 0 : cache_line));
 }
 
 std::string coroutine_search::find_name_of_object(std::uintptr_t object) const {
@@ -324,6 +332,11 @@ std::string coroutine_search::location_of(const live_coroutine& each) const {
 std::map<std::string, std::size_t> coroutine_search::counts_by_function() const {
   std::map<std::string, std::size_t> counts;
   for (const live_coroutine& each : found_) ++counts[name_of(each)];
+  return counts;
+}
+std::map<std::size_t, std::size_t> coroutine_search::counts_by_size() const {
+  std::map<std::size_t, std::size_t> counts;
+  for (const live_coroutine& each : found_) ++counts[bytes_of(each)];
   return counts;
 }
 const char* coroutine_search::through(const live_coroutine& each) const {

@@ -61,6 +61,8 @@ class coroutine_search {
   [[nodiscard]] const std::vector<live_coroutine>& all() const noexcept { return found_; }
   [[nodiscard]] bool is_linked() const noexcept { return is_linked_; }
   [[nodiscard]] std::map<std::string, std::size_t> counts_by_function() const;
+  /// Returns the number of frames of each size, in bytes.
+  [[nodiscard]] std::map<std::size_t, std::size_t> counts_by_size() const;
 
   /// Returns null if no coroutine that is known awaits it.
   [[nodiscard]] const live_coroutine* parent_of(const live_coroutine& each) const {
@@ -69,8 +71,8 @@ class coroutine_search {
   [[nodiscard]] std::string name_of(const live_coroutine& each) const;
   /// Returns text for addr2line, as `server+0x3a10`.
   [[nodiscard]] std::string location_of(const live_coroutine& each) const;
-  /// Returns the size of its frame, as the heap has it.
-  [[nodiscard]] std::size_t bytes_of(const live_coroutine& each) const { return size_of_block(each.frame); }
+  /// Returns the size of its frame, as the recycler rounds it up. The heap's block may say some more.
+  [[nodiscard]] std::size_t bytes_of(const live_coroutine& each) const;
   /// Returns what stands between the coroutine and what awaits it, as `when_all()`; null if nothing does.
   [[nodiscard]] const char* through(const live_coroutine& each) const;
 
@@ -105,6 +107,11 @@ class coroutine_search {
   [[nodiscard]] live_coroutine* find(std::uintptr_t frame);
   [[nodiscard]] const live_coroutine* find(std::uintptr_t frame) const;
   [[nodiscard]] const live_coroutine* owner_of(std::uintptr_t part) const;
+  /// A block of the heap.
+  struct block {
+    std::uintptr_t begin, end;
+  };
+  [[nodiscard]] block block_with(std::uintptr_t frame) const;
   [[nodiscard]] std::uintptr_t size_of_block(std::uintptr_t frame) const;
 
   symbols& names_;

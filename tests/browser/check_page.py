@@ -199,6 +199,17 @@ def check_schedulers(browser):
     expect(any(re.fullmatch(r"io_service 2 1 (60|59) min", row) for row in browser.run(timer)), "one timer, in an hour")
 
 
+def check_memory(browser):
+    rows = ("[...document.querySelectorAll('#memory tbody tr')].map(row => [...row.cells]"
+            ".map(cell => Number(cell.innerText.replaceAll(',', ''))))")
+    browser.wait("the memory of frames has 10,000 in use", f"return {rows}.some(([, used]) => used >= 10000)")
+    by_size = {size: counts for size, *counts in browser.run('return ' + rows)}
+    expect(by_size.get(1000, [])[1:] == [5, 0], f"and five free ones of another thread: {by_size}")
+    heading = text_of(browser, "memory")
+    expect(re.search(r"^\d\.\d MB in use; free: \d+\.\d kB in threads, 0 bytes for any thread\.$", heading, re.MULTILINE),
+           f"the sums are in bytes: {heading}")
+
+
 def check_turns(browser):
     browser.wait("long resumptions are one line with the function's name", "return /^compute_totals ← run .*\\d+ times up to \\d\\d+\\.\\d ms$/m"
                  ".test(document.getElementById('long-turns').innerText)")
@@ -294,6 +305,7 @@ def main():
         check_rendering_is_bounded(browser)
         check_keyboard(browser)
         check_schedulers(browser)
+        check_memory(browser)
         check_turns(browser)
         check_contrast(browser)
         check_looks(browser, folder)

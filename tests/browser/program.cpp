@@ -1,9 +1,10 @@
-// tests/browser/program.cpp -- a program to look at: a deadlock, 10,000 coroutines, schedulers of each kind, long turns.
+// tests/browser/program.cpp -- a program to look at: a deadlock, 10,000 coroutines, schedulers of each kind, free frames, long turns.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/channels/channel.hpp>
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/compose/when_all.hpp>
+#include <coracle/core/frame_memory.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/inspect/inspector.hpp>
@@ -74,6 +75,7 @@ int main() {
   std::puts(here.url().c_str());
   std::fflush(stdout);
   coracle::static_thread_pool pool{2};
+  coracle::reserve_frame_memory(1000, 5);
   coracle::io_service io;
   io.run(run(io, pool));
 }

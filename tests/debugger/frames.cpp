@@ -37,5 +37,5 @@ int main() {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // any debugger of this user may attach
   keep_frames_of_pages();
   keep_small_frames();
-  sync_wait(when_all(wait_until_closed(), wait_until_closed(), tell_that_it_hangs()));
+  sync_wait(when_all(print_later({}), wait_until_closed(), wait_until_closed(), tell_that_it_hangs()));
 }

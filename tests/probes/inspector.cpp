@@ -17,6 +17,7 @@
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
+#include <coracle/core/frame_memory.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/inspect/inspector.hpp>
@@ -271,12 +272,13 @@ void events_are_pushed() {
   expect(has(first, "\r\n\r\ndata: {\"schema\":1"), "the first event is a snapshot");
   std::string next = listens.read("event: same\ndata:\n\nevent: runtime\ndata: ");
   next += listens.read("\n\n");
-  expect(count(first + next, R"({"schema":1)") == 1, "nothing has changed since");
+  expect(count(first + next, R"(data: {"schema":1)") == 1, "nothing has changed since");
   expect(has(next, R"(event: runtime
 data: {"time":)"),
          "the schedulers");
   expect(has(next, R"({"id":)" + std::to_string(::gettid()) + R"(,"name":"probe_inspector","used":)"),
          "this thread");
+  expect(has(next, R"("memory":{"schema":1,"threads_not_read":0,"sizes":[{"size":)"), "the memory of frames");
   expect(has(next, R"("kind":"socket","target":"socket:[)"), "descriptors");
 }
 
@@ -378,6 +380,38 @@ void metrics_are_for_prometheus() {
     expect(value_of(metrics, "coracle_coroutines{function=\"" + function + "\"}") >= 1, "coroutines");
   });
   named.join();
+}
+
+/// The memory of frames: of this thread, and of one that keeps five of a size that no coroutine here has.
+void memory_of_frames() {
+  const inspector here;
+  const unsigned short port = port_of(here);
+  constexpr std::size_t size = 1000;
+  std::thread keeps([&] {
+    reserve_frame_memory(size, 5);
+    const std::string memory = answer_to<tcp_client>(port, get("/memory" + query_of(here)));
+    expect(has(memory, R"({"schema":1,"threads_not_read":0,"sizes":[{"size":)"), "the keys of coracle-ps");
+    expect(has(memory, R"({"size":1000,"live":0,"free_in_threads":5,"free_for_all":0})"),
+           "another thread's frames");
+    std::size_t live = 0;
+    for (std::size_t at = 0; (at = memory.find("\"live\":", at)) != std::string::npos; ++at)
+      live += static_cast<std::size_t>(std::atoi(memory.c_str() + at + std::strlen("\"live\":")));
+    const std::string coroutines = answer_to<tcp_client>(port, get("/coroutines" + query_of(here)));
+    expect(live == count(coroutines, "{\"frame\":\"0x"), "each coroutine has a frame");
+    const std::string metrics = answer_to<tcp_client>(port, get("/metrics" + query_of(here)));
+    const std::string labels = "{size=\"1000\",free_for=\"its_thread\"}";
+    expect(value_of(metrics, "coracle_free_frames" + labels) == 5, "their number");
+    expect(value_of(metrics, "coracle_free_frame_bytes" + labels) == 5 * size, "their bytes");
+    const std::string used = "{size=\"" + between(metrics, "\ncoracle_live_frames{size=\"", "\"") + "\"}";
+    expect(value_of(metrics, "coracle_live_frames" + used) >= 1, "frames in use");
+    expect(value_of(metrics, "coracle_live_frame_bytes" + used) ==
+               value_of(metrics, "coracle_live_frames" + used) *
+                   std::atof(used.c_str() + std::strlen("{size=\"")),
+           "and their bytes");
+  });
+  keeps.join();
+  expect(!has(answer_to<tcp_client>(port, get("/memory" + query_of(here))), R"({"size":1000,)"),
+         "a thread that has ended keeps nothing");
 }
 
 void a_trace_is_recorded() {
@@ -539,6 +573,7 @@ int main(int argc, char**) {
   many_and_slow_ones_keep_nobody_out();
   events_are_pushed();
   metrics_are_for_prometheus();
+  memory_of_frames();
   a_trace_is_recorded();
   at_a_path_this_user_needs_no_token();
   places_where_it_cannot_listen();

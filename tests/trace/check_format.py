@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 
-ROUNDING = 0.002  # microseconds: times have three digits
 TRACE = {"traceEvents": list, "displayTimeUnit": str, "otherData": dict}
 METADATA = {"name": str, "ph": str, "pid": int, "tid": int, "args": dict}
 SLICE = {**METADATA, "ts": (int, float), "dur": (int, float)}
@@ -49,13 +48,19 @@ def wrong_keys(where, value, types, optional=()):
             yield f"{where}: {key} is {value[key]!r}"
 
 
+def nanoseconds(microseconds):
+    """A time as Perfetto takes it."""
+    return round(microseconds * 1000)
+
+
 def nests(slices):
-    """Returns true if of two slices of a track, one contains the other or they do not overlap."""
+    """Returns true if of two slices of a track, one contains the other or they do not overlap. Perfetto drops a slice that
+    overlaps another by a nanosecond."""
     ends = []
-    for begin, minus_duration in sorted((each["ts"], -each["dur"]) for each in slices):
-        while ends and ends[-1] <= begin + ROUNDING:
+    for begin, minus_duration in sorted((nanoseconds(each["ts"]), -nanoseconds(each["dur"])) for each in slices):
+        while ends and ends[-1] <= begin:
             ends.pop()
-        if ends and begin - minus_duration > ends[-1] + ROUNDING:
+        if ends and begin - minus_duration > ends[-1]:
             return False
         ends.append(begin - minus_duration)
     return True
@@ -115,8 +120,7 @@ def wrong_tracks(events):
 
 def unnoticed(trace):
     """Breaks a trace in one way after the other. Returns the ways that are not seen."""
-    place = next(index for index, each in enumerate(trace["traceEvents"]) if each["ph"] == "X")
-    duration = trace["traceEvents"][place]["dur"] + 1
+    place = next(index for index, each in enumerate(trace["traceEvents"]) if each["ph"] == "X" and each["dur"] > 0.001)
     changes = {"ph": "B", "ts": -1, "dur": "1", "name": "", "pid": 99, "tid": 1.5, "args": {"frame": 1}, "more": 1}
     missed = []
     for key, value in changes.items():
@@ -124,8 +128,8 @@ def unnoticed(trace):
         broken["traceEvents"][place][key] = value
         missed += [] if complaints(broken) else [key]
     broken = copy.deepcopy(trace)
-    broken["traceEvents"].append({**trace["traceEvents"][place], "ts": trace["traceEvents"][place]["ts"] + duration / 2,
-                                  "dur": duration})
+    one = trace["traceEvents"][place]
+    broken["traceEvents"].append({**one, "ts": one["ts"] + one["dur"] - 0.001, "dur": 0.002})
     return missed + ([] if complaints(broken) else ["overlapping slices"])
 
 

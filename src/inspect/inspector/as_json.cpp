@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "../symbol_names.hpp"
@@ -14,7 +15,7 @@
 
 namespace coracle::detail {
 namespace {
-constexpr int schema = 1;
+constexpr int schema = 1, schema_of_memory = 1;
 constexpr std::size_t most_descriptors = 1000;  // that are listed
 
 /// Appends to one text. Commas are written before what is not the first after a bracket.
@@ -133,6 +134,12 @@ void add_objects(const coroutine_search& in, json_writer& to) {
   }
 }
 
+template <class Count>
+Count count_of(const std::map<std::size_t, Count>& in, std::size_t size) {
+  const auto found = in.find(size);
+  return found != in.end() ? found->second : Count{};
+}
+
 void add_timers(const timer_metrics& of, json_writer& to) {
   to.open('{').key("waiting").number(of.waiting).key("next");
   (of.waiting != 0 ? to.time(of.next) : to.null()).close('}');
@@ -159,6 +166,23 @@ void add_io_service(const io_service_metrics& of, json_writer& to) {
     const pending_operation& each = of.pending[i];
     to.open('{').key("descriptor").number(each.descriptor).key("operation").string(each.operation);
     to.key("frame").address(reinterpret_cast<std::uintptr_t>(each.coroutine)).close('}');
+  }
+  to.close(']').close('}');
+}
+
+void add_memory(const frame_memory& of, json_writer& to) {
+  std::set<std::size_t> sizes;
+  if (of.live)
+    for (const auto& [size, count] : *of.live) sizes.insert(size);
+  for (const auto& [size, counts] : of.free.sizes) sizes.insert(size);
+  to.open('{').key("schema").number(schema_of_memory);
+  to.key("threads_not_read").number(of.free.threads_not_read);
+  to.key("sizes").open('[');
+  for (const std::size_t size : sizes) {
+    to.open('{').key("size").number(size).key("live");
+    of.live ? to.number(count_of(*of.live, size)) : to.null();
+    const auto free = count_of(of.free.sizes, size);
+    to.key("free_in_threads").number(free.in_threads).key("free_for_all").number(free.for_any).close('}');
   }
   to.close(']').close('}');
 }
@@ -219,9 +243,17 @@ std::string json_of_refusal(const char* reason) {
   return to.key("stuck").open('[').close(']').close('}').take();
 }
 
-std::string json_of(const runtime_metrics& of, std::chrono::nanoseconds now) {
+std::string json_of(const frame_memory& of) {
   json_writer to;
-  to.open('{').key("time").time(now).key("timers");
+  add_memory(of, to);
+  return to.take();
+}
+
+std::string json_of(const runtime_metrics& of, const frame_memory& memory, std::chrono::nanoseconds now) {
+  json_writer to;
+  to.open('{').key("time").time(now).key("memory");
+  add_memory(memory, to);
+  to.key("timers");
   add_timers(of.timers, to);
   to.key("pools").open('[');
   for (const pool_metrics& each : of.pools) add_pool(each, to);

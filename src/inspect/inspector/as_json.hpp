@@ -3,9 +3,12 @@
 #pragma once
 #include <chrono>
 #include <coracle/inspect/runtime_metrics.hpp>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "../coroutine_search.hpp"
+#include "../free_frames.hpp"
 #include "../turn_recorder.hpp"
 
 namespace coracle::detail {
@@ -15,6 +18,16 @@ namespace coracle::detail {
 [[nodiscard]] std::string json_of(const std::vector<observed_turn>& long_turns, symbols& names);
 /// The same as for a search, for a program whose coroutines cannot be found.
 [[nodiscard]] std::string json_of_refusal(const char* reason);
-/// For the page: the schedulers, and the threads and descriptors of the process at that time.
-[[nodiscard]] std::string json_of(const runtime_metrics& of, std::chrono::nanoseconds now);
+
+/// The memory of frames by size. No frames are known to live if the program's coroutines cannot be found.
+struct frame_memory {
+  std::optional<std::map<std::size_t, std::size_t>> live;  ///< as coroutine_search::counts_by_size()
+  free_frame_counts free;
+};
+/// Returns what `coracle-ps --memory --json` prints.
+[[nodiscard]] std::string json_of(const frame_memory& of);
+/// For the page: the schedulers, the memory of frames, and the threads and descriptors of the process at that
+/// time.
+[[nodiscard]] std::string json_of(const runtime_metrics& of, const frame_memory& memory,
+                                  std::chrono::nanoseconds now);
 }  // namespace coracle::detail

@@ -168,15 +168,35 @@ void add_descriptors(metric_writer& to) {
   to.gauge("coracle_open_descriptors", "Open descriptors of the process.");
   for (const auto& [kind, count] : counts) to.sample({{"kind", kind}}, count);
 }
+void add_free_frames(const free_frame_counts& of, metric_writer& to) {
+  const auto add = [&](std::string_view name, std::string_view help, auto value) {
+    to.gauge(name, help);
+    for (const auto& [size, counts] : of.sizes) {
+      to.sample({{"size", std::to_string(size)}, {"free_for", "its_thread"}}, value(size, counts.in_threads));
+      to.sample({{"size", std::to_string(size)}, {"free_for", "any_thread"}}, value(size, counts.for_any));
+    }
+  };
+  add("coracle_free_frames", "Free frames that are kept for later.",
+      [](std::size_t, std::size_t count) { return count; });
+  add("coracle_free_frame_bytes", "Memory of free frames that are kept for later.",
+      [](std::size_t size, std::size_t count) { return size * count; });
+}
+void add_live_frames(const std::map<std::size_t, std::size_t>& counts, metric_writer& to) {
+  to.gauge("coracle_live_frames", "Frames of coroutines that have not ended.");
+  for (const auto& [size, count] : counts) to.sample({{"size", std::to_string(size)}}, count);
+  to.gauge("coracle_live_frame_bytes", "Memory of frames of coroutines that have not ended.");
+  for (const auto& [size, count] : counts) to.sample({{"size", std::to_string(size)}}, size * count);
+}
 }  // namespace
 
-std::string metrics_text(const runtime_metrics& of) {
+std::string metrics_text(const runtime_metrics& of, const free_frame_counts& free) {
   metric_writer to;
   add_pools(of.pools, to);
   add_io_services(of.io_services, to);
   add_timers(of, to);
   to.gauge("coracle_shared_frame_bytes", "Free frames that any thread may take.");
   to.sample({}, of.shared_frame_bytes);
+  add_free_frames(free, to);
   add_threads(of, to);
   add_descriptors(to);
   return to.take();
@@ -197,6 +217,7 @@ std::string metrics_text(const coroutine_search& found, std::chrono::nanoseconds
   for (const auto& [name, its] : functions) to.sample({{"function", name}}, its.count);
   to.gauge("coracle_coroutine_frame_bytes", "Memory of their frames.");
   for (const auto& [name, its] : functions) to.sample({{"function", name}}, its.bytes);
+  add_live_frames(found.counts_by_size(), to);
   to.gauge("coracle_coroutine_search_seconds", "Processor time of the search for them.");
   to.sample({}, seconds_of(processor_time));
   if (!found.is_linked()) return to.take();

@@ -181,9 +181,11 @@ void inspector_server::respond(connection& its, steady_time now) {
   if (request.path == "/") return reply(its, answer("200 OK", "text/html", inspector_page), now);
   if (request.path == "/coroutines")
     return reply(its, answer("200 OK", "application/json", take_snapshot() + '\n'), now);
+  if (request.path == "/memory") return reply(its, answer("200 OK", "application/json", take_memory()), now);
   if (request.path == "/metrics")
     return reply(its,
-                 answer("200 OK", metrics_type, metrics_text(read_runtime_metrics()) + count_coroutines(now)),
+                 answer("200 OK", metrics_type,
+                        metrics_text(read_runtime_metrics(), count_free_frames()) + count_coroutines(now)),
                  now);
   if (request.path == "/trace") return begin_trace(its, request.query, false, now);
   if (request.path == "/times") return begin_trace(its, request.query, true, now);
@@ -191,7 +193,7 @@ void inspector_server::respond(connection& its, steady_time now) {
     return reply(its, answer("200 OK", "application/json", take_long_turns(now)), now);
   if (request.path != "/events") {
     constexpr std::string_view body =
-        "there are /, /coroutines, /events, /metrics, /trace, /times and /long-turns\n";
+        "there are /, /coroutines, /events, /memory, /metrics, /trace, /times and /long-turns\n";
     return reply(its, answer("404 Not Found", "text/plain", body), now);
   }
   its.listens = true;
@@ -230,8 +232,9 @@ void inspector_server::send_events(steady_time now) {
   const std::chrono::nanoseconds before = processor_time();
   std::string found = take_snapshot();
   const bool has_changed = found != newest_;
+  memory_.free = count_free_frames();
   const std::string runtime =
-      "event: runtime\ndata: " + json_of(read_runtime_metrics(), now.time_since_epoch()) + "\n\n";
+      "event: runtime\ndata: " + json_of(read_runtime_metrics(), memory_, now.time_since_epoch()) + "\n\n";
   newest_ = std::move(found);
   next_event_ = std::max(now + between_events, now + share_of_processor * (processor_time() - before));
   for (connection& each : connections_) {
@@ -287,10 +290,28 @@ void inspector_server::watch_long_turns(bool wanted) noexcept {
   turn_recorder::keep_long_turns(turn_recorder::watcher::page, limit.count());
 }
 
+template <class Use>
+auto inspector_server::search(Use use) {
+  std::optional<paused_copy> copy;
+  if (resident_memory() <= most_copied) copy.emplace();
+  const bool is_consistent = copy && copy->exists();
+  const mapped_object<known_pages> cache;
+  const process_memory memory(is_consistent ? copy->process() : process_, cache.get());
+  return use(coroutine_search(names(), memory, most_linked), is_consistent);
+}
+
 std::string inspector_server::take_snapshot() {
   if (const char* const refusal = coroutine_search::refusal(names())) return json_of_refusal(refusal);
-  return search(
-      [](const coroutine_search& found, bool is_from_copy) { return json_of(found, is_from_copy); });
+  return search([this](const coroutine_search& found, bool is_from_copy) {
+    memory_.live = found.counts_by_size();
+    return json_of(found, is_from_copy);
+  });
+}
+std::string inspector_server::take_memory() {
+  frame_memory taken{.live = std::nullopt, .free = count_free_frames()};
+  if (!coroutine_search::refusal(names()))
+    taken.live = search([](const coroutine_search& found, bool) { return found.counts_by_size(); });
+  return json_of(taken) + '\n';
 }
 
 /// Returns the metrics of the coroutines. Like those for events, searches take a limited share of the time.
@@ -307,15 +328,5 @@ const std::string& inspector_server::count_coroutines(steady_time now) {
 symbols& inspector_server::names() {
   if (!names_) names_ = std::make_unique<symbols>(process_);
   return *names_;
-}
-
-template <class Use>
-std::string inspector_server::search(Use use) {
-  std::optional<paused_copy> copy;
-  if (resident_memory() <= most_copied) copy.emplace();
-  const bool is_consistent = copy && copy->exists();
-  const mapped_object<known_pages> cache;
-  const process_memory memory(is_consistent ? copy->process() : process_, cache.get());
-  return use(coroutine_search(names(), memory, most_linked), is_consistent);
 }
 }  // namespace coracle::detail

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../symbols.hpp"
+#include "as_json.hpp"
 #include "endpoint.hpp"
 
 namespace coracle::detail {
@@ -49,11 +50,12 @@ class inspector_server {
   static void send_more(connection& its) noexcept;
   void send_events(steady_time now);
   [[nodiscard]] std::string take_snapshot();
+  [[nodiscard]] std::string take_memory();
   [[nodiscard]] const std::string& count_coroutines(steady_time now);
   [[nodiscard]] symbols& names();
   /// Returns `use(search, whether of a copy)`.
   template <class Use>
-  [[nodiscard]] std::string search(Use use);
+  [[nodiscard]] auto search(Use use);
   void begin_trace(connection& its, std::string_view query, bool as_text, steady_time now);
   void end_trace(steady_time now);
   [[nodiscard]] std::string take_long_turns(steady_time now);
@@ -66,6 +68,7 @@ class inspector_server {
   steady_time accepts_from_{};         ///< later than now if the process has no free descriptor
   steady_time next_event_{};
   std::string newest_;
+  frame_memory memory_;  ///< the frames that live are those of the last search
   steady_time next_count_{};
   std::string newest_count_;
   bool is_recording_ = false;

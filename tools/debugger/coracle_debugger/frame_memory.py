@@ -11,6 +11,7 @@ _SMALL, _STEPS = 65, 8
 _CLASSES = _SMALL + 8 * _STEPS
 _LISTS = _CLASSES + _SMALL
 _BUDGET = 256 * 1024  # bytes, in the first list of a small class
+_LINE = 64  # bytes that a frame with cache lines of its own takes in addition
 _ROOM, _TAGS = 0xffff, 7
 _RECYCLER = "coracle::detail::links_of_one_word::"
 
@@ -37,13 +38,19 @@ def size_of(index):
     return ((_STEPS + 1 + step) << (7 + octave)) + 8
 
 
+def _size_by_block(frame):
+    """Of a frame without debug information, as the heap has it."""
+    begin, end = functions.block_with(frame)
+    return end - begin - (_LINE if begin != frame else 0)
+
+
 def _live(snapshot):
     """How many frames of each size there are."""
     found = collections.Counter()
     for function, count in collections.Counter(each.function for each in snapshot.coroutines.values()).items():
         if function.size:
             found[function.size] += count
-    found.update(functions.size_of_block(each.address) for each in snapshot.coroutines.values() if not each.function.size)
+    found.update(_size_by_block(each.address) for each in snapshot.coroutines.values() if not each.function.size)
     rounded = collections.Counter()
     for size, count in found.items():
         index = class_of(size)

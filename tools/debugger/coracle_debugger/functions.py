@@ -212,11 +212,16 @@ def line_in_function(address, function):
 
 
 def size_of_block(frame):
-    """At least the size of a frame without debug information: that of its block of the heap, if it looks like one."""
+    """At least the size of a frame without debug information: up to the end of its block of the heap."""
+    return block_with(frame)[1] - frame
+
+
+def block_with(frame):
+    """(begin, end) of the block of the heap that has the frame, if it looks like one."""
     for begin in (frame, memory.word(frame - 8)):  # in front of a large frame stands where its block begins
         if begin is None or not frame - 64 <= begin <= frame:
             continue
         header = memory.word(begin - 8)
         if header and 32 <= (header & ~7) <= 1 << 20 and (header & ~7) % 16 == 0:
-            return begin + (header & ~7) - 8 - frame
-    return 512
+            return begin, begin + (header & ~7) - 8
+    return frame, frame + 512

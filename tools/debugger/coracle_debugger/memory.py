@@ -1,5 +1,6 @@
 """The memory of the process, live or in a core: which parts are writable, and words in them."""
 import bisect
+import collections
 import itertools
 import operator
 import re
@@ -21,17 +22,17 @@ class _Copy:
         self.words = memoryview(content).cast("Q")
 
 
-_NOTHING = _Copy(0, b"")
 _copies = []
 _starts = []
-_last = _NOTHING  # read from most recently: neighbours are read together
+# The range and the words of the copy that was read from most recently: neighbours are read together.
+_begin, _end, _words = 0, 0, ()
 
 
 def keep(ranges, stacks):
     """Copies the ranges, which are in order. What is read from there later comes from the copies."""
-    global _last  # pylint: disable=global-statement
+    global _begin, _end, _words  # pylint: disable=global-statement
     _copies.clear()
-    _last = _NOTHING
+    _begin, _end, _words = 0, 0, ()
     for neighbours in _joined(ranges, stacks):
         if not _keep_all(neighbours[0][0], neighbours[-1][1]):
             for start, end in neighbours:
@@ -61,13 +62,13 @@ def _keep_all(start, end):
 
 def word(address):
     """The word there, or None if there is no memory."""
-    global _last  # pylint: disable=global-statement
+    global _begin, _end, _words  # pylint: disable=global-statement
     if not address & (WORD - 1):
-        if not _last.start <= address < _last.end:
-            index = bisect.bisect_right(_starts, address) - 1
-            _last = _copies[index] if index >= 0 else _NOTHING
-        if _last.start <= address < _last.end:
-            return _last.words[(address - _last.start) >> 3]
+        if not _begin <= address < _end and _starts and address >= _starts[0]:
+            copy = _copies[bisect.bisect_right(_starts, address) - 1]
+            _begin, _end, _words = copy.start, copy.end, copy.words
+        if _begin <= address < _end:
+            return _words[(address - _begin) >> 3]
     try:
         return struct.unpack("<Q", host.read(address, WORD))[0]
     except (host.Unreadable, OverflowError):
@@ -140,35 +141,44 @@ class Stacks:
 
 
 def pointers_into(code, stacks):
-    """(start, words, places, values) of each copy: of the words that point into the code, and are in use."""
+    """(start, words, {value: places}) of each copy: of the words that point into the code, and are in use."""
     for copy in _copies:
         used = stacks.cut_unused(copy.start, copy.end)[0] - copy.start
         for low, high in code:
-            places, values = _words_between(copy, low, high)
-            first = bisect.bisect_left(places, used // WORD)
-            yield copy.start, copy.words, places[first:], values[first:]
+            places, values = _candidates(copy, low, high)
+            if used:
+                first = bisect.bisect_left(places, used // WORD)
+                places, values = places[first:], values[first:]
+            places_of = {value: [] for value in set(values)}
+            _do(map(list.append, map(places_of.__getitem__, values), places))
+            yield copy.start, copy.words, {value: places for value, places in places_of.items() if low <= value < high}
 
 
 def pointers_between(low, high):
     """(address, word) of each word in memory that points there."""
     for copy in _copies:
-        for place, value in zip(*_words_between(copy, low, high)):
-            yield copy.start + place * WORD, value
+        for place, value in zip(*_candidates(copy, low, high)):
+            if low <= value < high:
+                yield copy.start + place * WORD, value
 
 
-def _words_between(copy, low, high):
-    """The places of such words, in order, and the words. Candidates are found by one byte of each word."""
+def _candidates(copy, low, high):
+    """The places, in order, of words that may point there, by one byte of each, and the words."""
     first, last = low.to_bytes(WORD, "little"), (high - 1).to_bytes(WORD, "little")
     differs = next((at for at in reversed(range(WORD)) if first[at] != last[at]), 0)  # behind it all are the same
     is_candidate = bytes(first[differs] <= byte <= last[differs] for byte in range(256))
-    words = copy.words
     places = list(_marked(copy.content[differs::WORD].translate(is_candidate)))
-    values = list(map(words.__getitem__, places))
-    outside = {value for value in set(values) if not low <= value < high}
-    if outside:
-        places = [place for place, value in zip(places, values) if value not in outside]
-        values = list(map(words.__getitem__, places))
-    return places, values
+    return places, at(copy.words, places)
+
+
+def at(words_of_copy, places):
+    """The words at the places."""
+    return [words_of_copy[place] for place in places]
+
+
+def _do(calls):
+    """Goes through an iterator in C. There may be millions of calls."""
+    collections.deque(calls, maxlen=0)
 
 
 def _marked(marks):

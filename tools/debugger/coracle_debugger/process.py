@@ -37,7 +37,7 @@ _PATHS = _OPCODES.index("open a file")  # from here on without a descriptor
 class Coroutine:
     """A frame that is suspended or runs."""
 
-    __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "state")
+    __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "state", "look")
 
     def __init__(self, address, function, state):
         self.address = address
@@ -49,6 +49,7 @@ class Coroutine:
         self.thread = None  # that runs it
         self.runs_at = None  # the address of the instruction
         self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
+        self.look = None  # a number: that of those whose trees look the same in a listing
 
     @property
     def size(self):
@@ -245,6 +246,7 @@ class Process:
         self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, Wait or IoWait)
         self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
         self._ties = {}  # (Continuation, coroutine in whose frame it is): the children of a when_all() have the same
+        self.looks = {}  # the numbers of looks, by what makes them different
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
         self._to_link = []  # (Function, coroutines, the word for its parent in each frame)
@@ -253,31 +255,24 @@ class Process:
         for each in self._to_link:
             self._link(*each)
         self._to_link.clear()
-        for each in self.coroutines.values():
-            if len(each.children) > 1:
-                each.children.sort(key=_ADDRESS)
-            if each.thread is not None and any(child.via is None for child in each.children):
+        for parent in set(map(_PARENT, self.coroutines.values())) - {None}:
+            parent.children.sort(key=_ADDRESS)
+            if parent.thread is not None and any(child.via is None for child in parent.children):
                 # A thread that is still in an earlier await_suspend() is about to leave it.
-                each.thread = each.runs_at = None
-            if len(each.waits) > 1:
-                each.waits = tuple(sorted(each.waits, key=lambda wait: not wait.is_sure))
+                parent.thread = parent.runs_at = None
 
     def _find(self):
         """A program may have a million frames: what is the same for all of a function or an operation is looked up once."""
         kinds, waiters = {}, []
-        for start, words, places, values in memory.pointers_into(memory.code_ranges(), self.stacks):
-            for value in set(values) - kinds.keys():
-                kinds[value] = self._kind_of(value)
-            found = {kind: [] for kind in map(kinds.get, set(values)) if kind is not None}
-            add_to = {value: found[kind].append for value, kind in kinds.items() if kind in found}
-            for place, add in zip(places, map(add_to.get, values)):
-                if add is not None:
-                    add(place)
-            for kind, places_of_kind in found.items():
+        for start, words, places_of in memory.pointers_into(memory.code_ranges(), self.stacks):
+            for value, places in places_of.items():
+                if value not in kinds:
+                    kinds[value] = self._kind_of(value)
+                kind = kinds[value]
                 if isinstance(kind, Operation) or kind is _IO:
-                    waiters.append((kind, start, words, places_of_kind))
-                else:
-                    self._add_frames(kind, start, words, places_of_kind)
+                    waiters.append((kind, start, words, places))
+                elif kind is not None:
+                    self._add_frames(kind, start, words, places)
         self._addresses = sorted(self.coroutines)
         for kind, *copied in waiters:
             if kind is _IO:
@@ -333,10 +328,13 @@ class Process:
                 if not (is_sure or operation.is_contender and value & 4):
                     continue
             # With _ARRIVING alone it is in no queue, as one that waits for a timer.
-            if coroutine is not None:
-                coroutine.waits += (Wait(node, operation, awaited, is_sure),)
+            wait = Wait(node, operation, awaited, is_sure)
+            if coroutine is None:
+                self._add_other_wait(node, words[first], wait)
+            elif coroutine.waits:
+                coroutine.waits = tuple(sorted((*coroutine.waits, wait), key=lambda each: not each.is_sure))
             else:
-                self._add_other_wait(node, words[first], Wait(node, operation, awaited, is_sure))
+                coroutine.waits = (wait,)
 
     def _add_io(self, start, words, places):
         """Of a copy, the I/O operations. A frame keeps what is left of those that have completed."""
@@ -556,13 +554,13 @@ Whereabouts = collections.namedtuple("Whereabouts", "text owner begin end is_nam
 Whereabouts.__doc__ = """Where an object is: in a part of a coroutine's frame or of a thread's stack; else it has no owner."""
 
 
-_ADDRESS = operator.attrgetter("address")
+_ADDRESS, _PARENT = operator.attrgetter("address"), operator.attrgetter("parent")
 
 
 def _column(words, places, offset):
     """The word at that offset from each place; 0 beyond the end."""
     if places and offset >= 0 and places[-1] + offset < len(words):
-        return list(map(words[offset:].__getitem__, places))
+        return memory.at(words[offset:], places)
     return [words[place + offset] if 0 <= place + offset < len(words) else 0 for place in places]
 
 

@@ -118,7 +118,6 @@ class Listing:
     def __init__(self, snapshot):
         self.snapshot = snapshot
         self.rows = []  # text, or (indentation, coroutine)
-        self._looks, self._numbers = {}, {}
 
     def add(self, row):
         self.rows.append(row)
@@ -139,7 +138,7 @@ class Listing:
         if not folds:
             return [(each, depth) for each in coroutines]
         self._find_looks(coroutines)
-        looks = [self._looks[each] for each in coroutines]
+        looks = [each.look for each in coroutines]
         first = dict(zip(reversed(looks), reversed(coroutines)))
         shown = []
         for look, count in collections.Counter(looks).items():
@@ -150,20 +149,21 @@ class Listing:
 
     def _find_looks(self, coroutines):
         """Gives each a number, which is equal for trees that look the same."""
-        looks, numbers = self._looks, self._numbers
-        pending = [each for each in coroutines if each not in looks]
+        numbers = self.snapshot.looks
+        pending = [each for each in coroutines if each.look is None]
         for each in pending:
-            pending.extend(each.children)
+            if each.children:
+                pending.extend(each.children)
         for each in reversed(pending):  # those below first
             children = each.children
             if len(children) > 1:
-                children = tuple(sorted({looks[child] for child in children}))
+                children = tuple(sorted({child.look for child in children}))
             elif children:
-                children = looks[children[0]]
+                children = children[0].look
             wait, via = each.waits and each.waits[0], each.via
             look = (each.function, each.state, each.runs_at, wait and wait.operation.name, wait and wait.object,
                     via and via.text == "async_scope" and via.spawned_at(), children)
-            looks[each] = numbers.setdefault(look, len(numbers))
+            each.look = numbers.setdefault(look, len(numbers))
 
     def write(self, most=MOST_LINES):
         """Returns the text and the coroutines by their numbers."""

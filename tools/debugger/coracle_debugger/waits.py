@@ -41,17 +41,18 @@ class Graph:
     def __init__(self, snapshot):
         self.snapshot = snapshot
         self.objects = {}  # Awaited, by address
-        self.waiting = set()  # the addresses of those that wait themselves, and not for one another
         self._holders = {}  # by the address of what they hold
         self._circles = self._endless = None  # found when first asked for
-        for each in snapshot.coroutines.values():
-            if each.waits and each.thread is None and not (each.children and each.awaited):
-                self.waiting.add(each.address)
-                wait = each.waits[0]
-                if wait.object:
-                    if wait.object not in self.objects:
-                        self.objects[wait.object] = Awaited(wait)
-                    self.objects[wait.object].waiters.append(each)
+        waiting = [each for each in snapshot.coroutines.values()
+                   if each.waits and each.thread is None and not (each.children and each.awaited)]
+        self.waiting = {each.address for each in waiting}  # those that wait themselves, and not for one another
+        for each in waiting:
+            wait = each.waits[0]
+            if wait.object:
+                awaited = self.objects.get(wait.object)
+                if awaited is None:
+                    awaited = self.objects[wait.object] = Awaited(wait)
+                awaited.waiters.append(each)
 
     def is_waiting(self, coroutine):
         """Whether it waits itself, and is no parent of one that does."""

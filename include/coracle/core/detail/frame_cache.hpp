@@ -17,6 +17,9 @@
 // depot for a thread that allocates the frames that this one frees. Frames beyond the budget return to the
 // global heap, and frames above `largest_kept` are always allocated there.
 namespace coracle::detail {
+/// Lets count_free_frames() find the lists of this thread until it ends (src/inspect/free_frames.hpp).
+void show_free_frames(const void* lists, std::size_t bytes_of_link) noexcept;
+
 inline namespace CORACLE_FRAME_LINKS() {
 
 /// The memory of a frame that has been destroyed but not freed. Empty if destroying it freed no memory that
@@ -108,9 +111,10 @@ inline void empty_lists(frame_cache& cache) noexcept {
   }
   cache.shared_bytes = 0;
 }
-/// Call before the first frame is kept: empties the lists when the thread ends.
+/// Call before the first frame is kept: shows the lists, and empties them when the thread ends.
 inline void close_at_thread_exit() noexcept {
   struct closer {
+    closer() noexcept { show_free_frames(this_thread_frames().lists, sizeof(frame_link)); }
     ~closer() {
       frame_cache& ending = this_thread_frames();
       ending.closed = true;
@@ -120,15 +124,17 @@ inline void close_at_thread_exit() noexcept {
   static thread_local closer at_thread_exit;
   static_cast<void>(&at_thread_exit);
 }
+/// Returns the number of frames in a list of a cache.
+inline std::size_t frames_in(const frame_link& list, std::size_t index) noexcept {
+  if (!list.below()) return 0;
+  return index < first_shared ? class_capacity(index) - list.room() : list.room();
+}
 /// Returns true if the cached frames, by number or by bytes, are worth a timer that frees them.
 inline bool caches_many_frames(const frame_cache& cache) noexcept {
   constexpr std::size_t many = 32, many_bytes = many * 1024;
   if (cache.shared_bytes + frames_for_others.bytes() >= many_bytes) return true;
   std::size_t count = 0;
-  for (std::size_t index = 0; index != small_classes; ++index) {
-    const frame_link list = cache.lists[index];
-    if (list.below()) count += class_capacity(index) - list.room();
-  }
+  for (std::size_t index = 0; index != first_shared; ++index) count += frames_in(cache.lists[index], index);
   return count >= many;
 }
 

@@ -29,7 +29,8 @@ static_assert(length_of(depot_budget / 2) < length_of(depot_budget),
 // Each place is a word: the first frame of its list, and the length. The thread that takes the word out owns
 // the list.
 //   [D1] leave or take  acq_rel  publishes the links of a list left, sees those of one taken  pairs with D1
-//   [D2] load           relaxed  whether D1 pays: D1 returns what is there by then
+//   [D2] load           relaxed  whether D1 pays: D1 returns what is there by then. Or for first(), which
+//                                promises nothing about the frame
 //   [D3] bytes          relaxed  a sum that orders nothing. It grows before a list is left and shrinks after
 //                                one is taken, so it is never less than what the lists hold
 template <class Link, std::size_t Sizes>
@@ -52,15 +53,19 @@ class frame_depot {
   [[nodiscard]] Link take(std::size_t size, std::size_t frame_bytes) noexcept {
     return length_at(size) == list_length::none ? Link{} : exchange(size, list_length::none, frame_bytes);
   }
+  /// Returns the first frame of the list held here, or null. Another thread may take it, and use it, at any
+  /// moment.
+  [[nodiscard]] const Link* first(std::size_t size) const noexcept { return place_at(size).pointer(); }
   /// Returns at least the number of bytes in the lists here.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load_relaxed(); } /*D3*/
 
  private:
   using place = tagged_pointer<Link, list_length>;
 
-  [[nodiscard]] list_length length_at(std::size_t size) const noexcept {
-    return place::from_bits(places_[size].load_relaxed()).tag(); /*D2*/
+  [[nodiscard]] place place_at(std::size_t size) const noexcept {
+    return place::from_bits(places_[size].load_relaxed()); /*D2*/
   }
+  [[nodiscard]] list_length length_at(std::size_t size) const noexcept { return place_at(size).tag(); }
   Link exchange(std::size_t size, place left, std::size_t frame_bytes) noexcept {
     Link* const first = place::from_bits(places_[size].exchange_acq_rel(left.bits())).pointer(); /*D1*/
     if (!first) return {};

@@ -34,6 +34,11 @@ constexpr std::size_t class_size(std::size_t index) noexcept {
 /// The greatest size of which free frames are kept.
 inline constexpr std::size_t largest_kept = class_size(frame_classes - 1);
 static_assert(large_class(1033) == small_classes && large_class(largest_kept) == frame_classes - 1);
+/// What a frame of `size` bytes takes.
+constexpr std::size_t rounded_size(std::size_t size) noexcept {
+  if (frame_class(size) < small_classes) return class_size(frame_class(size));
+  return size > largest_kept ? size : class_size(large_class(size));
+}
 
 inline constexpr std::size_t class_budget = 256 * 1024;         ///< bytes in the first list of a small class
 inline constexpr std::size_t shared_budget = 16 * 1024 * 1024;  ///< bytes in a thread's other lists together
