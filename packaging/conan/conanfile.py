@@ -17,7 +17,7 @@ PARTS = ["CMakeLists.txt", "LICENSE", "cmake/*", "compat/*", "include/*", "modul
 
 class CoracleRecipe(ConanFile):
     name = "coracle"
-    version = "0.1.0"
+    version = "0.2.0"
     description = "C++20 coroutines and an asynchronous runtime for Linux"
     license = "MIT"
     topics = ("coroutines", "async", "io_uring", "cppcoro")
