@@ -1,4 +1,4 @@
-// examples/46_inspector.cpp -- a program that is stuck, and a page that shows why: give it the seconds to live.
+// examples/46_inspector.cpp -- a stuck program, and a page that shows why: give it the seconds to live.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/compose/when_all.hpp>

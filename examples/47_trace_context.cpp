@@ -1,4 +1,4 @@
-// examples/47_trace_context.cpp -- spans, as OpenTelemetry has them, nested through awaits, when_all and a pool.
+// examples/47_trace_context.cpp -- spans, as in OpenTelemetry, nested through awaits, when_all and a pool.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <chrono>

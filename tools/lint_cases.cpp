@@ -1,4 +1,5 @@
-// What coracle_lint finds, on the line that says so; (parser): the text form cannot see it. Elsewhere it finds nothing.
+// What coracle_lint finds, on the line that says so; (parser): the text form cannot see it. Elsewhere it
+// finds nothing.
 #include <coroutine>
 #include <functional>
 #include <initializer_list>

@@ -1,7 +1,9 @@
-// tools/statement_mutants.hpp -- which of the mutants that tools/statement_mutants.py has written into the sources is in force.
+// tools/statement_mutants.hpp -- which of the mutants that tools/statement_mutants.py has written into the
+// sources is in force.
 // SPDX-License-Identifier: MIT
 #pragma once
-// The compiler includes it before everything else. CORACLE_STATEMENT_MUTANTS is more than the greatest number of one.
+// The compiler includes it before everything else. CORACLE_STATEMENT_MUTANTS is more than the greatest number
+// of one.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -36,8 +38,8 @@ inline std::vector<unsigned> met() {
   return result;
 }
 
-/// A program of unit tests is told by CORACLE_MUTANT which one is in force, and writes the numbers of those that it has met
-/// into the file that CORACLE_MUTANTS_MET names.
+/// A program of unit tests is told by CORACLE_MUTANT which one is in force, and writes the numbers of those
+/// that it has met into the file that CORACLE_MUTANTS_MET names.
 inline const bool is_read = [] {
   if (const char* const one = std::getenv("CORACLE_MUTANT")) active = static_cast<unsigned>(std::atoi(one));
   if (std::getenv("CORACLE_MUTANTS_MET")) {

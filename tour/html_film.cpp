@@ -92,7 +92,8 @@ const char* name_of(lane_state state) {
   return "idle";
 }
 
-/// A bar from each event to the next one of the same lane. Events are equally far apart, whatever their times.
+/// A bar from each event to the next one of the same lane. Events are equally far apart, whatever their
+/// times.
 std::string drawn_lane(const timeline& recorded, std::size_t lane) {
   const std::size_t count = recorded.events.size();
   const auto place = [count](std::size_t event) {

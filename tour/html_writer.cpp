@@ -68,7 +68,8 @@ bool shows_code(const timeline& recorded) {
                      [](const happening& each) { return !each.lines.empty(); });
 }
 
-// Consecutive pictures are one film, together with the listing just before them. So is a timeline that names lines of it.
+// Consecutive pictures are one film, together with the listing just before them. So is a timeline that names
+// lines of it.
 std::string shown(const section& part) {
   std::string html = "<section id=\"" + escaped(part.name()) + "\">" +
                      element("h2", part.name() + ": " + part.title()) + "\n";

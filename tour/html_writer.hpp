@@ -8,7 +8,8 @@
 #include "report.hpp"
 
 namespace tour {
-/// Self-contained: style, pictures and script inside, nothing from outside. Without the script everything is shown.
+/// Self-contained: style, pictures and script inside, nothing from outside. Without the script everything is
+/// shown.
 std::string to_html(const report& whole);
 
 /// Text from outside, safe between tags and in attributes.

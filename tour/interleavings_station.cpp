@@ -1,4 +1,5 @@
-// tour/interleavings_station.cpp -- the model checker on a ring, as it is and with each memory order weakened.
+// tour/interleavings_station.cpp -- the model checker on a ring, as it is and with each memory order
+// weakened.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>

@@ -7,6 +7,7 @@
 #include "report.hpp"
 
 namespace tour {
-/// The columns side by side, as many as `width` has room for and the others below; each box with its name, address, size and notes.
+/// The columns side by side, as many as `width` has room for and the others below; each box with its name,
+/// address, size and notes.
 std::vector<std::string> drawn_memory(const memory_picture& picture, std::size_t width);
 }  // namespace tour

@@ -27,7 +27,8 @@ std::size_t longest_word(std::string_view text) {
   return longest;
 }
 
-// What is too wide is taken from the widest column, and from one whose words fit no more only if there is no other.
+// What is too wide is taken from the widest column, and from one whose words fit no more only if there is no
+// other.
 std::vector<std::size_t> column_widths(const table& shown, std::size_t most) {
   std::vector<std::size_t> widths(shown.columns.size()), least(shown.columns.size());
   const auto measure = [&](const std::vector<std::string>& cells) {

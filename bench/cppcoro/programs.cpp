@@ -1,4 +1,5 @@
-// bench/cppcoro/programs.cpp -- programs for cppcoro's interface, compiled against compat/ and against cppcoro.
+// bench/cppcoro/programs.cpp -- programs for cppcoro's interface, compiled against compat/ and against
+// cppcoro.
 // SPDX-License-Identifier: MIT
 #include <sys/resource.h>
 

@@ -1,4 +1,5 @@
-// bench/scenario/broadcast_asio.cpp -- the broadcast of broadcast.cpp by a Boost.Asio channel for each subscriber.
+// bench/scenario/broadcast_asio.cpp -- the broadcast of broadcast.cpp by a Boost.Asio channel for each
+// subscriber.
 // SPDX-License-Identifier: MIT
 #include <boost/asio/experimental/concurrent_channel.hpp>
 #include <boost/asio/thread_pool.hpp>

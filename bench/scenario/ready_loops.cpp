@@ -1,4 +1,5 @@
-// bench/scenario/ready_loops.cpp -- a timer and posts beside coroutines whose awaits are all ready, and a tree of yields.
+// bench/scenario/ready_loops.cpp -- a timer and posts beside coroutines whose awaits are all ready, and a
+// tree of yields.
 // SPDX-License-Identifier: MIT
 #include <atomic>
 #include <chrono>

@@ -12,7 +12,8 @@ namespace cppcoro {
 ///     co_await scope.join();
 ///
 /// Prefer coracle::with_scope in new code: it joins on every way out, and stops the others where one fails.
-/// Exceptions  join() throws what left a child, where cppcoro ends the program; several as coracle::error_group.
+/// Exceptions  join() throws what left a child, where cppcoro ends the program; several as
+///             coracle::error_group.
 class async_scope : public coracle::async_scope {
  public:
   async_scope() : coracle::async_scope(coracle::scope_policy::collect_all()) {}

@@ -30,7 +30,8 @@ auto resume_on(Scheduler& place, Awaitable value)
   co_await place.schedule();
   co_return co_await std::move(held);
 }
-/// In coracle's order: what coracle's `value | resume_on(place)` calls, so that the result is owned there too.
+/// In coracle's order: what coracle's `value | resume_on(place)` calls, so that the result is owned there
+/// too.
 template <class T, coracle::scheduler Scheduler>
 auto resume_on(task<T> value, Scheduler& place) {
   return cppcoro::resume_on(place, std::move(value));

@@ -28,7 +28,8 @@ auto schedule_on(Scheduler& place, Awaitable value)
   co_await place.schedule();
   co_return co_await static_cast<Awaitable&&>(value);
 }
-/// In coracle's order: what coracle's `value | schedule_on(place)` calls, so that the result is owned there too.
+/// In coracle's order: what coracle's `value | schedule_on(place)` calls, so that the result is owned there
+/// too.
 template <class T, coracle::scheduler Scheduler>
 auto schedule_on(task<T> value, Scheduler& place) {
   return cppcoro::schedule_on(place, std::move(value));

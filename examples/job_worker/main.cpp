@@ -3,7 +3,7 @@
 //
 //   job_worker local COUNT         handles COUNT jobs of its own
 //   job_worker add URL COUNT       adds jobs to the stream of the NATS server at URL
-//   job_worker work URL            handles jobs from there, until SIGTERM or Ctrl-C, then finishes those it has
+//   job_worker work URL            handles jobs from there until SIGTERM or Ctrl-C; finishes those it has
 #include <coracle/coracle.hpp>
 #include <coracle/io.hpp>
 #include <csignal>

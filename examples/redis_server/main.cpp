@@ -1,4 +1,5 @@
-// examples/redis_server/main.cpp -- a server for redis-cli and other Redis clients: strings, expiry, lists, pub/sub.
+// examples/redis_server/main.cpp -- a server for redis-cli and other Redis clients: strings, expiry, lists,
+// pub/sub.
 // SPDX-License-Identifier: MIT
 #include <signal.h>
 

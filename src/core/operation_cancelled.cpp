@@ -1,4 +1,5 @@
-// src/core/operation_cancelled.cpp -- how work that failed or was stopped throws, and the text of each reason.
+// src/core/operation_cancelled.cpp -- how work that failed or was stopped throws, and the text of each
+// reason.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/detail/task_state.hpp>
 #include <coracle/core/operation_cancelled.hpp>

@@ -14,8 +14,8 @@ struct free_frame_counts {
   std::size_t threads_not_read = 0;      ///< compiled with AddressSanitizer if this is not, or vice versa
 };
 
-/// Counts the frames while other threads allocate and free some: each number is that of some moment. The kernel
-/// copies what is read, so that it cannot fault.
+/// Counts the frames while other threads allocate and free some: each number is that of some moment. The
+/// kernel copies what is read, so that it cannot fault.
 /// Threads     any. A thread that ends, or keeps its first frame, waits for this call.
 /// Exceptions  std::bad_alloc.
 [[nodiscard]] free_frame_counts count_free_frames();

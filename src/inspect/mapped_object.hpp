@@ -8,8 +8,8 @@
 #include <new>
 
 namespace coracle::detail {
-/// An object, all zero at first, in pages of its own. What is freed on the heap keeps its contents, and a copy
-/// of a frame looks like a frame.
+/// An object, all zero at first, in pages of its own. What is freed on the heap keeps its contents, and a
+/// copy of a frame looks like a frame.
 template <class T>
 class mapped_object {
  public:

@@ -98,8 +98,8 @@ bool is_coroutine(const void* frame) noexcept {
   const auto handle = std::coroutine_handle<>::from_address(const_cast<void*>(frame));
   return !callback_mark::is_at(handle) && !shared_frame::is_one(handle);
 }
-/// Returns the frame that `item` resumes. What hops stands for the coroutine that it is part of, and so does a
-/// contender for a lock, which tries again when it is resumed: core/detail/stoppable_hop.hpp,
+/// Returns the frame that `item` resumes. What hops stands for the coroutine that it is part of, and so does
+/// a contender for a lock, which tries again when it is resumed: core/detail/stoppable_hop.hpp,
 /// sync/detail/contended_lock.hpp.
 const void* frame_of(const resumption& item) noexcept {
   if (const void* const hops = hop_arrival::behind(item)) return hops;

@@ -62,8 +62,8 @@ class turn_recorder {
   static std::unique_ptr<trace_data> stop_trace();
 
   enum class watcher : std::uint8_t { program, page };
-  /// Keeps the last turns that took longer than `limit` nanoseconds, or than the other watcher's limit; 0: none
-  /// for this one. Returns its previous limit.
+  /// Keeps the last turns that took longer than `limit` nanoseconds, or than the other watcher's limit; 0:
+  /// none for this one. Returns its previous limit.
   static std::int64_t keep_long_turns(watcher who, std::int64_t limit) noexcept;
   /// Returns the turns that have taken longer than a limit: those under way, and the last few that ended,
   /// the newest first.

@@ -39,7 +39,8 @@ class write_trust {
  private:
   //   [T1] load   relaxed  orders nothing
   //   [T2] load   relaxed  orders nothing
-  //   [T3] store  relaxed  orders nothing; of two concurrent slow writes, either one counts, or a part of each
+  //   [T3] store  relaxed  orders nothing; of two concurrent slow writes, either one counts, or a part of
+  //                        each
   atomic<std::uint64_t> rests_until_{0}, series_until_{0}, rest_{1};
 };
 }  // namespace coracle::detail

@@ -1,4 +1,4 @@
-// tests/browser/program.cpp -- a program to look at: a deadlock, 10,000 coroutines, schedulers of each kind, free frames, long turns.
+// tests/browser/program.cpp -- to look at: a deadlock, 10,000 coroutines, schedulers, free frames, long turns
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/channels/channel.hpp>

@@ -1,4 +1,5 @@
-// tests/compat/cppcoro_awaiters_test.cpp -- what user code does by hand with cppcoro's awaiters, and their names.
+// tests/compat/cppcoro_awaiters_test.cpp -- what user code does by hand with cppcoro's awaiters, and their
+// names.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,5 +1,6 @@
 // expect: this coroutine returns a reference, and this is a temporary
-// tests/compile_fail/co_return_temporary_by_reference.cpp -- a reference that would refer to a conversion's result.
+// tests/compile_fail/co_return_temporary_by_reference.cpp -- a reference that would refer to a conversion's
+// result.
 // SPDX-License-Identifier: MIT
 #include <coracle/core/task.hpp>
 #include <functional>

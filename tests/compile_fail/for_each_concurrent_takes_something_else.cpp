@@ -1,5 +1,6 @@
 // expect: needs a function that takes an element of the range
-// tests/compile_fail/for_each_concurrent_takes_something_else.cpp -- a function of another type than the elements'.
+// tests/compile_fail/for_each_concurrent_takes_something_else.cpp -- a function of another type than the
+// elements'.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/for_each_concurrent.hpp>
 

@@ -1,5 +1,6 @@
 // expect: co_await (work() | fmap(function))
-// tests/compile_fail/pipe_without_parentheses.cpp -- co_await binds closer than `|`, so a number meets fmap().
+// tests/compile_fail/pipe_without_parentheses.cpp -- co_await binds closer than `|`, so a number meets
+// fmap().
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/fmap.hpp>
 #include <coracle/core/task.hpp>

@@ -1,5 +1,6 @@
 // expect: std::ref(x) for a parameter that is an lvalue reference
-// tests/compile_fail/spawn_reference_to_copy.cpp -- a parameter that is to change what was passed needs std::ref.
+// tests/compile_fail/spawn_reference_to_copy.cpp -- a parameter that is to change what was passed needs
+// std::ref.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/async_scope.hpp>
 #include <coracle/core/task.hpp>

@@ -1,4 +1,4 @@
-// tests/debugger/crashing.cpp -- a program that crashes below several awaits, with install_crash_handler(), or prints where it is.
+// tests/debugger/crashing.cpp -- crashes below several awaits, with install_crash_handler(), or says where.
 // SPDX-License-Identifier: MIT
 #include <sys/resource.h>
 

@@ -27,7 +27,7 @@ task<> hold_log() {
   const auto held = co_await log.scoped_lock_async();
   co_await started;
 }
-/// clang's symbol names the constraint, which gdb 13 cannot demangle; nor does it read the frame that g++ has.
+/// clang's symbol names the constraint, which gdb 13 cannot demangle; nor does it read the frame of g++.
 template <std::integral Number>
 task<> count(Number most) {
   for (Number number = 0; number != most; ++number) co_await started;

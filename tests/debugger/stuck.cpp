@@ -227,7 +227,7 @@ void print_nothing_yet() {
 }
 }  // namespace
 
-// ---- tasks and a channel in variables, with names that each debugger finds, wherever the program has stopped ----
+// ---- tasks and a channel in variables, with names that each debugger finds, wherever the program stops ----
 
 namespace global {
 static coracle::task<> nothing, unstarted, waiting, ended;

@@ -1,4 +1,5 @@
-// tests/fuzz/addresses.cpp -- texts of addresses and endpoints: read as the C library does, written, read again.
+// tests/fuzz/addresses.cpp -- texts of addresses and endpoints: read as the C library does, written, read
+// again.
 // SPDX-License-Identifier: MIT
 #include <coracle/net/ip_endpoint.hpp>
 #include <string>

@@ -1,4 +1,5 @@
-// tests/fuzz/publications.cpp -- broadcast and watch against a list of all values: who is late is told how late.
+// tests/fuzz/publications.cpp -- broadcast and watch against a list of all values: who is late is told how
+// late.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/channels/broadcast.hpp>

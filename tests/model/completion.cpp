@@ -1,4 +1,5 @@
-// tests/model/completion.cpp -- two sides that meet: a coroutine's end and its awaiter, a callback and its coroutine.
+// tests/model/completion.cpp -- two sides that meet: a coroutine's end and its awaiter, a callback and its
+// coroutine.
 // SPDX-License-Identifier: MIT
 #include <coracle/base/small_mutex.hpp>
 #include <coracle/compose/from_callback.hpp>

@@ -17,12 +17,12 @@
 ///
 /// The axioms are C++20's (N4861), named where they stand: [intro.races], [atomics.order], [atomics.fences].
 /// Two are stronger:
-///   - no value out of thin air: sequenced-before and reads-from together have no cycle, as in RC11 (O. Lahav,
-///     V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017).
-///     The standard only asks for that in prose; load buffering is lost with it;
-///   - `in_order` are the executions in which some order of the steps also agrees with all modification orders
-///     and with the order of the seq_cst operations: those that a checker can reach by running one step after
-///     the other.
+///   - no value out of thin air: sequenced-before and reads-from together have no cycle, as in RC11 (O.
+///     Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI
+///     2017). The standard only asks for that in prose; load buffering is lost with it;
+///   - `in_order` are the executions in which some order of the steps also agrees with all modification
+///     orders and with the order of the seq_cst operations: those that a checker can reach by running one
+///     step after the other.
 namespace coracle_test::cxx20 {
 using order = std::memory_order;
 

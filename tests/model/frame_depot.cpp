@@ -1,4 +1,5 @@
-// tests/model/frame_depot.cpp -- lists of free frames that go from thread to thread: each frame has one owner.
+// tests/model/frame_depot.cpp -- lists of free frames that go from thread to thread: each frame has one
+// owner.
 // SPDX-License-Identifier: MIT
 #include <coracle/base/plain.hpp>
 #include <coracle/core/detail/frame_depot.hpp>

@@ -1,4 +1,5 @@
-// tests/model/signal_route.cpp -- handlers on any thread, while the pipe is closed and another opened under its number.
+// tests/model/signal_route.cpp -- handlers on any thread, while the pipe is closed and another opened under
+// its number.
 // SPDX-License-Identifier: MIT
 #include "../../src/io/signal_route.hpp"
 

@@ -1,4 +1,5 @@
-// tests/model/stopped.cpp -- tasks that stop requests end where they wait, while their siblings end on other threads.
+// tests/model/stopped.cpp -- tasks that stop requests end where they wait, while their siblings end on other
+// threads.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/single_flight.hpp>

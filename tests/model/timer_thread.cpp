@@ -1,4 +1,5 @@
-// tests/model/timer_thread.cpp -- the program's timers: added, removed and fired across threads, and the thread's end.
+// tests/model/timer_thread.cpp -- the program's timers: added, removed and fired across threads, and the
+// thread's end.
 // SPDX-License-Identifier: MIT
 #include "../../src/time/timer_thread.hpp"
 

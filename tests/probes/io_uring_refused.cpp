@@ -1,4 +1,5 @@
-// tests/probes/io_uring_refused.cpp -- an io_service where a seccomp filter refuses io_uring_setup(2), as most containers do.
+// tests/probes/io_uring_refused.cpp -- an io_service where a seccomp filter refuses io_uring_setup(2), as
+// most containers do.
 // SPDX-License-Identifier: MIT
 #include <linux/filter.h>
 #include <linux/seccomp.h>

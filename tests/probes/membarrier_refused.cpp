@@ -1,4 +1,5 @@
-// tests/probes/membarrier_refused.cpp -- the schedulers where a seccomp filter refuses membarrier(2), as in some containers.
+// tests/probes/membarrier_refused.cpp -- the schedulers where a seccomp filter refuses membarrier(2), as in
+// some containers.
 // SPDX-License-Identifier: MIT
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,5 @@
-// tests/probes/misuse.cpp -- misuse that ends the program with one line in every build, also where nothing else is checked.
+// tests/probes/misuse.cpp -- misuse that ends the program with one line in every build, also where nothing
+// else is checked.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/channels/broadcast.hpp>

@@ -1,4 +1,5 @@
-// tests/probes/no_co_return.cpp -- does an optimised build with checks name a coroutine that runs off its end?
+// tests/probes/no_co_return.cpp -- does an optimised build with checks name a coroutine that runs off its
+// end?
 // SPDX-License-Identifier: MIT
 #undef CORACLE_ENABLE_CHECKS
 #define CORACLE_ENABLE_CHECKS 1

@@ -1,4 +1,5 @@
-// tests/probes/no_exceptions.cpp -- compiled with -fno-exceptions: tasks are stopped, and their locals destroyed.
+// tests/probes/no_exceptions.cpp -- compiled with -fno-exceptions: tasks are stopped, and their locals
+// destroyed.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>

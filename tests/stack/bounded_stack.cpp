@@ -32,7 +32,8 @@ using coracle_test::detached;
 using coracle_test::test_coroutine;
 
 constexpr int million = 1'000'000 / STACK_SCALE;
-// Up to 64 wake-ups run inside one another: at about 100 bytes each in an optimised build, 2 KiB in the slowest.
+// Up to 64 wake-ups run inside one another: at about 100 bytes each in an optimised build, 2 KiB in the
+// slowest.
 constexpr std::size_t stack_bytes = 256 * 1024, allowed_growth = 160 * 1024;
 
 // ---- measuring -----------------------------------------------------------------------------------------

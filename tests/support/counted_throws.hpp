@@ -1,4 +1,5 @@
-// tests/support/counted_throws.hpp -- how many exceptions the program has thrown. For one file of the program.
+// tests/support/counted_throws.hpp -- how many exceptions the program has thrown. For one file of the
+// program.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-// tests/support/epoll_system.hpp -- the system with epoll and file threads, whatever the engine of the process is.
+// tests/support/epoll_system.hpp -- the system with epoll and file threads, whatever the engine of the
+// process is.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>

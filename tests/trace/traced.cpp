@@ -1,4 +1,5 @@
-// tests/trace/traced.cpp -- writes a trace of tasks that run, are queued, wait for a lock, for time and for children.
+// tests/trace/traced.cpp -- writes a trace of tasks that run, are queued, wait for a lock, for time and for
+// children.
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <coracle/compose/when_all.hpp>

@@ -1,5 +1,5 @@
-// tests/unit/copy_file_contract_test.cpp -- copying a file: contents, permissions, errors, cancellation, of the
-// system and of a simulated host.
+// tests/unit/copy_file_contract_test.cpp -- copying a file: contents, permissions, errors, cancellation, of
+// the system and of a simulated host.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <sys/stat.h>

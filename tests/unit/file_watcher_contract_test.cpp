@@ -1,5 +1,5 @@
-// tests/unit/file_watcher_contract_test.cpp -- changes of files and directories, of the system and of a simulated
-// host.
+// tests/unit/file_watcher_contract_test.cpp -- changes of files and directories, of the system and of a
+// simulated host.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -23,7 +23,8 @@ using coracle::task;
 using coracle_test::failure_of;
 using coracle_test::simulated_files;
 
-/// Renames d/a to d/b, removes d/c, and loses power; `synced`: after a sync of the directory. What is left of them then.
+/// Renames d/a to d/b, removes d/c, and loses power; `synced`: after a sync of the directory. What is left of
+/// them then.
 std::string left_after_crash(std::uint64_t seed, bool synced) {
   simulated_files here(seed);
   here.write_text("d/a", "new");

@@ -1,4 +1,5 @@
-// tests/unit/stopped_losers_test.cpp -- children that are ended by what has started them, as losers of a race.
+// tests/unit/stopped_losers_test.cpp -- children that are ended by what has started them, as losers of a
+// race.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -251,7 +251,8 @@ TEST_CASE("stopped quietly: a task that would go to an executor once stop is req
   CHECK(stop_before([&](scheduler_ref) { return coracle::schedule_on(give(), pool); }) == 0);
 }
 
-/// Returns how many exceptions it takes to end a task that awaits `hop()` while it is queued on one of the two.
+/// Returns how many exceptions it takes to end a task that awaits `hop()` while it is queued on one of the
+/// two.
 template <class Hop>
 int throws_on_the_way(manual_scheduler& place, coracle::run_loop& loop, Hop hop) {
   lifetimes log;

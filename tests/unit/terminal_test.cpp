@@ -80,8 +80,8 @@ TEST_CASE("raw_mode: each key is read at once, Ctrl-C is one of them, and none i
   CHECK(its.gives_lines());
 }
 
-/// Ends a forked child after std::exit() has restored the terminal. A leak check would count as leaked what only
-/// threads of the parent refer to.
+/// Ends a forked child after std::exit() has restored the terminal. A leak check would count as leaked what
+/// only threads of the parent refer to.
 struct end_of_child {
   ~end_of_child() {
     if (is_child) std::_Exit(status);

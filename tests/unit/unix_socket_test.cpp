@@ -1,4 +1,5 @@
-// tests/unit/unix_socket_test.cpp -- Unix sockets: their three kinds, their names, and the descriptors that they pass.
+// tests/unit/unix_socket_test.cpp -- Unix sockets: their three kinds, their names, and the descriptors that
+// they pass.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fcntl.h>

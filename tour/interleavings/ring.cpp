@@ -1,5 +1,5 @@
-// tour/interleavings/ring.cpp -- checks a ring for one sender and one receiver in every interleaving: as it is, and with
-// each of its memory orders weakened. The tour runs this program and reads what it prints.
+// tour/interleavings/ring.cpp -- checks a ring for one sender and one receiver in every interleaving: as it
+// is, and with each of its memory orders weakened. The tour runs this program and reads what it prints.
 // SPDX-License-Identifier: MIT
 #include <coracle/testing/model/atomic.hpp>
 #include <coracle/testing/model/model_check.hpp>

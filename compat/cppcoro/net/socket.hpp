@@ -16,13 +16,15 @@
 #include <utility>
 
 namespace cppcoro::net {
-/// As coracle::net::socket, but a copy is another descriptor of the same connection, as in the later fork of cppcoro.
+/// As coracle::net::socket, but a copy is another descriptor of the same connection, as in the later fork of
+/// cppcoro.
 ///
 ///     cppcoro::net::socket socket = co_await accept(listener);
 ///     scope.spawn(receive_from(socket));  // each has a copy,
 ///     scope.spawn(send_to(socket));       // and the connection ends when all are closed
 ///
-/// Prefer coracle::net::socket in new code, and references to it: a copy takes a descriptor and two system calls.
+/// Prefer coracle::net::socket in new code, and references to it: a copy takes a descriptor and two system
+/// calls.
 /// Exceptions  copying: std::system_error, where no descriptor is left.
 class socket : public coracle::net::socket {
  public:

@@ -26,11 +26,11 @@
 //                                 CORACLE_TAIL_TRANSFER() is 1
 //   CORACLE_CALLS_WITHOUT_TYPE()  for a function that calls code which is no C++ function, so that no pointer
 //                                 type matches it
-//   CORACLE_HIDES_RESUMED(p)      for a function or frame that plain code makes and a coroutine handle resumes,
-//                                 or the reverse. clang gives the two kinds of function different calling
-//                                 conventions in its intermediate code. The machine code is the same, but if
-//                                 clang sees the callee of such a call, it treats the call as unreachable and
-//                                 deletes it
+//   CORACLE_HIDES_RESUMED(p)      for a function or frame that plain code makes and a coroutine handle
+//                                 resumes, or the reverse. clang gives the two kinds of function different
+//                                 calling conventions in its intermediate code. The machine code is the same,
+//                                 but if clang sees the callee of such a call, it treats the call as
+//                                 unreachable and deletes it
 //   CORACLE_HIDES_ORIGIN(p)       hides the origin of the pointer from the compiler. Emits no instruction
 #define CORACLE_HIDES_ORIGIN(pointer) __asm__("" : "+r"(pointer))
 #if defined(__clang__)
@@ -160,8 +160,8 @@
 #define CORACLE_SAVES_REGISTERS() [[gnu::noinline, gnu::cold]]
 #endif
 
-// 1 if a comparison with a word in memory takes one instruction only by assembly: g++ 12 first loads an atomic
-// word into a register.
+// 1 if a comparison with a word in memory takes one instruction only by assembly: g++ 12 first loads an
+// atomic word into a register.
 #if CORACLE_GCC() && defined(__x86_64__)
 #define CORACLE_COMPARES_BY_ASM() 1
 #else

@@ -4,7 +4,8 @@
 #include <cstdint>
 
 namespace coracle::detail {
-/// Source  G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
+/// Source  G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
+///         (SplitMix64).
 class split_mix {
  public:
   explicit constexpr split_mix(std::uint64_t seed) noexcept : state_(seed) {}

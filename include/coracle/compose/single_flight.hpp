@@ -86,8 +86,8 @@ class single_flight {
 //
 // The result belongs to the work until `ended` is set, then to all callers, which share it. The work's task
 // belongs to the first caller until it is started. `awaited_by_` belongs to the last caller until it requests
-// stop, and then to the walks of those that are stopped: each has seen the request. They go on to that caller,
-// which is suspended until `ended` is set, or about to be: its parent does not change.
+// stop, and then to the walks of those that are stopped: each has seen the request. They go on to that
+// caller, which is suspended until `ended` is set, or about to be: its parent does not change.
 template <class Key, class T, class Hash, class Equal>
 class single_flight<Key, T, Hash, Equal>::flight : public detail::shared_frame,
                                                    public detail::recycled_memory {

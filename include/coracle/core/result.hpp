@@ -32,9 +32,9 @@ void construct_stored(stored_t<T>& place,
 }
 
 /// std::rethrow_exception() without a copy of its argument. The unwinder would stop where the copy is to be
-/// destroyed, which takes as long as a coroutine that catches: docs/performance.md. Where the parameter's class
-/// has a destructor, the ABI passes the address of the argument, and libstdc++ only reads it. Not [[noreturn]],
-/// so that a call at the end of a function can be a jump, which leaves nothing to unwind.
+/// destroyed, which takes as long as a coroutine that catches: docs/performance.md. Where the parameter's
+/// class has a destructor, the ABI passes the address of the argument, and libstdc++ only reads it. Not
+/// [[noreturn]], so that a call at the end of a function can be a jump, which leaves nothing to unwind.
 #if defined(__GLIBCXX__)
 [[gnu::cold]] void rethrow_stored(const std::exception_ptr& error) __asm__(
     "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE");

@@ -30,8 +30,8 @@ class pool_level : public scheduler_ref {
 ///               work wait, each waits at most about 20 us for each other kind, or for one turn of it that
 ///               lasts longer; low priority gets a turn in one such round in 32. The oldest entry that a
 ///               thread has forked or scheduled joins the woken ones after about 10 ms. Work queued behind a
-///               coroutine that runs for long is stolen by an idle thread within microseconds; a single queued
-///               entry, if such entries have not had to wait recently, within 0.2 ms.
+///               coroutine that runs for long is stolen by an idle thread within microseconds; a single
+///               queued entry, if such entries have not had to wait recently, within 0.2 ms.
 /// Resumes on    any of its threads.
 /// Cancellation  schedule(): as schedule_operation.
 /// Exceptions    the constructor: std::system_error if a thread cannot be started.

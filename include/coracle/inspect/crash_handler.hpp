@@ -11,8 +11,8 @@ namespace coracle {
 ///
 /// It handles SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT and std::terminate(), for which it also prints the
 /// exception and, after trace_exceptions(), the awaits that it came through. Names come from the symbol table
-/// of the program; `| c++filt` demangles the few that it leaves mangled, and addr2line prints the lines of the
-/// values in parentheses. The calling thread gets an alternate signal stack, so that a stack overflow is
+/// of the program; `| c++filt` demangles the few that it leaves mangled, and addr2line prints the lines of
+/// the values in parentheses. The calling thread gets an alternate signal stack, so that a stack overflow is
 /// reported, too; call it once on every other thread that needs this.
 /// Threads     any.
 /// Exceptions  none. If the system refuses a handler, nothing changes for that signal.

@@ -25,8 +25,8 @@ class inspector_server;
 ///             writes to it, and the copy is searched on the inspector's thread (ADR 43).
 class inspector {
  public:
-  /// Listens at `where`: `unix:PATH`, or a numeric address as `127.0.0.1:PORT` or `[::1]:PORT`. Port 0 takes a
-  /// free one.
+  /// Listens at `where`: `unix:PATH`, or a numeric address as `127.0.0.1:PORT` or `[::1]:PORT`. Port 0 takes
+  /// a free one.
   /// Exceptions  std::system_error if it cannot listen there, std::invalid_argument if that is no address.
   explicit inspector(const std::string& where = "127.0.0.1:0");
   inspector(const inspector&) = delete;

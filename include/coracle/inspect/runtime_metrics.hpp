@@ -70,9 +70,10 @@ struct runtime_metrics {
 ///     for (const coracle::pool_metrics& pool : coracle::read_runtime_metrics().pools)
 ///       std::printf("%zu of %zu workers are parked\n", pool.parked, pool.workers.size());
 ///
-/// The inspector serves the same to Prometheus, with the numbers of coroutines (docs/debugging.md). Nothing is
-/// counted for it while coroutines run: what is read is there anyway. So each number is of another instant,
-/// and a queue is counted while it changes. Of entries that wait in one list, at most 4096 are counted.
+/// The inspector serves the same to Prometheus, with the numbers of coroutines (docs/debugging.md). Nothing
+/// is counted for it while coroutines run: what is read is there anyway. So each number is of another
+/// instant, and a queue is counted while it changes. Of entries that wait in one list, at most 4096 are
+/// counted.
 /// Threads     any. A pool or an io_service that ends meanwhile waits for this call.
 /// Exceptions  std::bad_alloc.
 /// Cost        some microseconds, and a walk through the timers and through what is ready.

@@ -18,8 +18,8 @@ namespace coracle {
 /// A token bucket that starts full: in any span of t periods at most `burst` + t * `tokens` are granted. It
 /// is the continuous-state leaky bucket of ITU-T I.371, Annex A (GCRA), inverted, and computes in integers,
 /// without rounding errors however long it runs.
-/// A full bucket gains nothing, so each timer that fires late costs tokens if `burst` does not cover what is due
-/// meanwhile: 10,000 a second with a burst of 1 come to some 8,000, with a burst of 10 to 10,000.
+/// A full bucket gains nothing, so each timer that fires late costs tokens if `burst` does not cover what is
+/// due meanwhile: 10,000 a second with a burst of 1 come to some 8,000, with a burst of 10 to 10,000.
 /// Order         first come, first served, also if the first one needs more tokens than are available: no
 ///               overtaking.
 /// Resumes on    the executor on which the waiter suspended; outside any executor, the thread of the

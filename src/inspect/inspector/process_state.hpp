@@ -14,7 +14,8 @@ struct process_thread {
 };
 [[nodiscard]] std::vector<process_thread> list_threads();
 
-/// Returns what each open descriptor refers to, as `/var/log/server`, `socket:[4711]`, `anon_inode:[eventfd]`.
+/// Returns what each open descriptor refers to, as `/var/log/server`, `socket:[4711]`,
+/// `anon_inode:[eventfd]`.
 [[nodiscard]] std::map<int, std::string> list_descriptors();
 /// Returns its kind: `file`, `socket`, `pipe`, `eventfd`, ...
 [[nodiscard]] std::string kind_of_descriptor(const std::string& target);

@@ -1,4 +1,5 @@
-// tests/stack/mixed/gives_expected.cpp -- half of a program of two language levels: what its other half awaits and calls.
+// tests/stack/mixed/gives_expected.cpp -- half of a program of two language levels: what its other half
+// awaits and calls.
 // SPDX-License-Identifier: MIT
 #include "expected.hpp"
 

@@ -29,12 +29,12 @@ namespace coracle::detail {
 // apart. The store that passes an element on also ends the use, and is the user's last access to the channel,
 // which may be destroyed then. The fields of an end are used by its owner and, while the owner waits, under
 // the lock by the thread that serves and then wakes it.
-//   [P1] even -> odd          release  publishes what was moved before; P2 follows         pairs with P4
-//   [P2] the state            relaxed  only decides; a light fence after P1                meets P6
-//   [P3] moved on             release  the element is in its slot, or out of it            pairs with P4
-//   [P4] the other end        acquire  those elements are there, or slots free             pairs with P1, P3, P5
-//   [P5] odd -> even          release  publishes what was moved before                     pairs with P4
-//   [P6] until it is even     relaxed  only decides; a heavy fence after the state change  meets P2
+//   [P1] even -> odd          release  publishes what was moved before; P2 follows   pairs with P4
+//   [P2] the state            relaxed  only decides; a light fence after P1          meets P6
+//   [P3] moved on             release  the element is in its slot, or out of it      pairs with P4
+//   [P4] the other end        acquire  those elements are there, or slots free       pairs with P1, P3, P5
+//   [P5] odd -> even          release  publishes what was moved before               pairs with P4
+//   [P6] until it is even     relaxed  only decides; a heavy fence after the change  meets P2
 //   [P7] its own end, a read  relaxed  nobody else writes to it; other readers read again
 template <class T>
 class paired_ring {

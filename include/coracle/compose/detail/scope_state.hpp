@@ -96,8 +96,8 @@ class scope_state : shared_frame {
 
   // ---- the joiner ----
 
-  /// Suspends `joiner` until the children have ended; `on_stop` stops them. Returns false if there are none and
-  /// the joiner continues at once.
+  /// Suspends `joiner` until the children have ended; `on_stop` stops them. Returns false if there are none
+  /// and the joiner continues at once.
   template <class Promise>
   bool join(std::coroutine_handle<Promise> joiner, stop_registration& on_stop) noexcept {
     return join(joiner, awaiting_frame::kind_of<Promise>, end_of_parent<Promise>(), environment_of(joiner),

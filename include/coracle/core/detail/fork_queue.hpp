@@ -244,8 +244,8 @@ class fork_queue {
   //   [F3] bottom - 1        release  a reader of it sees the older entries' fields            pairs with F2
   //   [F4] top + 1           release  the slot was read before it is written again             pairs with F9
   //   [F5] top + 1           relaxed  only decides which thread gets the last one
-  //   [F6] load              relaxed  in steal() a fence and F4 follow; before is_empty(), the caller's fence; in
-  //                                  count() a guess
+  //   [F6] load              relaxed  in steal() a fence and F4 follow; before is_empty(), the caller's
+  //                                   fence; in count() a guess
   //   [F7] the owner's fields, and slots  relaxed  ordered by the others
   //   [F8] idle threads      relaxed  after a light fence: a thread that went to sleep meanwhile sees F1
   //   [F9] top               acquire  the slot's last entry was read                           pairs with F4

@@ -90,8 +90,8 @@ inline bool take_back_from(frame_cache& cache, void* memory, std::size_t index) 
   cache.kept = {class_size(index), &free_frame_memory};
   return true;
 }
-/// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list. Most
-/// have the size of the one before, since tasks that are stopped together are of one kind.
+/// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list.
+/// Most have the size of the one before, since tasks that are stopped together are of one kind.
 inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
   if (const std::size_t likely = frame_class(cache.kept.size);
       likely < small_classes && take_back_from(cache, memory, likely))

@@ -1,4 +1,5 @@
-// coracle/core/detail/stoppable_hop.hpp -- the base of awaiters that go to an executor, and what they queue there.
+// coracle/core/detail/stoppable_hop.hpp -- the base of awaiters that go to an executor, and what they queue
+// there.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/detail/stopped_tasks.hpp>
@@ -43,8 +44,8 @@ class hop_arrival {
       throw_cancelled(why_);
   }
 
-  /// For traces: returns the coroutine that `item` resumes by a hop_arrival, which is directly behind it; null
-  /// if it resumes another frame.
+  /// For traces: returns the coroutine that `item` resumes by a hop_arrival, which is directly behind it;
+  /// null if it resumes another frame.
   [[nodiscard]] static void* behind(const resumption& item) noexcept;
 
  private:

@@ -137,8 +137,8 @@ class stopped_parent {
 };
 
 using end_of_task = bool(std::coroutine_handle<> task, stop_reason why) noexcept;
-/// Returns stopped_parent::note() as the including file compiles it, for a library that may be compiled without
-/// its flags; null if a coroutine with this promise is no task.
+/// Returns stopped_parent::note() as the including file compiles it, for a library that may be compiled
+/// without its flags; null if a coroutine with this promise is no task.
 template <class Promise>
 constexpr end_of_task* end_of_parent() noexcept {
   if constexpr (ends_stopped<Promise>) {

@@ -1,4 +1,5 @@
-// coracle/io/detail/event_wait.hpp -- the common part of awaiters of I/O operations and of an io_service's timers.
+// coracle/io/detail/event_wait.hpp -- the common part of awaiters of I/O operations and of an io_service's
+// timers.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>

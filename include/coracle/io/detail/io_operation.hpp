@@ -79,8 +79,8 @@ class io_operation : protected io_request, event_wait {
   std::int64_t take_result_or_errno();
 
  private:
-  /// Returns false if the operation has completed, or was not started; the coroutine then continues. `end`: of
-  /// a task, unless it must be resumed.
+  /// Returns false if the operation has completed, or was not started; the coroutine then continues. `end`:
+  /// of a task, unless it must be resumed.
   bool start(std::coroutine_handle<> self, const environment* inherited, end_of_task* end) noexcept;
   bool goes_behind_others() noexcept;
   static void stopped(stop_listener& self) noexcept;

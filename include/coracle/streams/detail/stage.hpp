@@ -9,8 +9,8 @@
 #include <utility>
 
 // A pipeline is one object that consists of its source and stages, each of which owns the one before: in
-// `numbers() | map(f) | take(3)`, the stage of take contains that of map, which contains the generator. A stage
-// has
+// `numbers() | map(f) | take(3)`, the stage of take contains that of map, which contains the generator. Each
+// stage has
 //
 //   element_type     an object, or a reference that is valid until the next poll()
 //   poll()           an awaitable of stream_step<element_type>

@@ -14,8 +14,8 @@ namespace coracle::detail {
 ///
 /// It has a destructor only where it keeps the frame after an exception. clang 22 stores this object in the
 /// frame, so destroying the frame would run the destructor. There, if something throws, the compiler itself
-/// destroys the frame: after the body and, except for clang 19, after this conversion. With clang 19 the frame
-/// leaks if moving the result throws.
+/// destroys the frame: after the body and, except for clang 19, after this conversion. With clang 19 the
+/// frame leaks if moving the result throws.
 template <class Promise>
 class early_result {
  public:
