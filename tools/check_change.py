@@ -17,6 +17,8 @@ PER_ROUND = 8  # unit tests that are compiled and linked together
 CHECKS = ["tools/check_layers.py", "tools/check_orders.py", "tools/check_cancellation.py", "tools/source_mutants.py --texts",
           "tools/statement_mutants.py --rows", "tools/check_docs.py links", "tools/check_docs.py headers",
           "tests/headers/check_lines.py"]
+# Not --dry-run --Werror, which complains of a comment behind a namespace that it replaces by the same text.
+FORMATTED = 'wrong=0; for each; do clang-format-22 "$each" | diff -u "$each" - || wrong=1; done; exit $wrong'
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -88,7 +90,7 @@ def main():
         run(check, check.split(), log)
     sources = [file for file in changed if file.endswith((".hpp", ".cpp"))]
     if sources:
-        run("clang-format-22", ["clang-format-22", "--dry-run", "--Werror", *sources], log)
+        run("clang-format-22", ["bash", "-c", FORMATTED, "formatted", *sources], log)
     run("tools/lint_coroutines.py", ["tools/lint_coroutines.py", "--require-parser", *changed], log)
     affected = nearest_users(sources, included_by())
     units = [Path(file).stem.removesuffix("_test") for file in affected if file.startswith(("tests/unit/", "tests/compat/"))
