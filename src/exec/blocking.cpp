@@ -62,7 +62,7 @@ bool blocking_call::withdraw() noexcept { return service_->withdraw(*this); }
 }  // namespace detail
 
 blocking_pool::blocking_pool(std::size_t max_threads, std::chrono::milliseconds idle_time)
-    : state_(std::make_unique<detail::blocking_pool_state>(max_threads, idle_time)) {
+    : state_(std::make_unique<detail::blocking_pool_state>("coracle-block", max_threads, idle_time)) {
   CORACLE_REQUIRE(max_threads >= 1, "a blocking_pool was constructed without threads: allow at least one");
 }
 blocking_pool::~blocking_pool() = default;

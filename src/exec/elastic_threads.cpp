@@ -27,7 +27,9 @@ bool elastic_threads::start_thread() noexcept {
 }
 
 void* elastic_threads::enter(void* self) noexcept {
-  static_cast<elastic_threads*>(self)->run();
+  auto& threads = *static_cast<elastic_threads*>(self);
+  name_this_thread(threads.name_);
+  threads.run();
   return nullptr;
 }
 

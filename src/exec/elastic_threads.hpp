@@ -11,8 +11,11 @@ namespace coracle::detail {
 /// Threads for blocking calls. The derived class keeps the queue; its destructor begins with retire().
 class elastic_threads {
  public:
-  elastic_threads(std::size_t max_threads, std::chrono::milliseconds idle_time) noexcept
-      : max_threads_(max_threads), idle_time_(std::clamp(idle_time, idle_time.zero(), max_idle_time)) {}
+  /// `name`: of each thread.
+  elastic_threads(const char* name, std::size_t max_threads, std::chrono::milliseconds idle_time) noexcept
+      : name_(name),
+        max_threads_(max_threads),
+        idle_time_(std::clamp(idle_time, idle_time.zero(), max_idle_time)) {}
   elastic_threads(const elastic_threads&) = delete;
   elastic_threads& operator=(const elastic_threads&) = delete;
   [[nodiscard]] std::size_t thread_count() noexcept {
@@ -42,6 +45,7 @@ class elastic_threads {
   // mutex_ guards everything below.
   /// Longer times could overflow the clock.
   static constexpr std::chrono::milliseconds max_idle_time = std::chrono::hours{24 * 365};
+  const char* const name_;
   const std::size_t max_threads_;
   const std::chrono::milliseconds idle_time_;
   condition_variable work_;   // something is queued, or stopping_

@@ -184,6 +184,7 @@ void static_thread_pool::shared_state::start_threads() {
 
 void* static_thread_pool::shared_state::enter(void* its_worker) noexcept {
   worker& me = *static_cast<worker*>(its_worker);
+  detail::name_this_thread("coracle-pool");
   me.enter_thread();
   me.pool.run(me);
   return nullptr;

@@ -56,7 +56,7 @@ class long_turn_reporter {
     return nullptr;
   }
   void look_around() {
-    ::pthread_setname_np(::pthread_self(), "coracle-turns");
+    name_this_thread("coracle-turns");
     while (ends_.load(memory_order_relaxed) == 0) { /*E2*/
       park_until(ends_, 0, real_now() + limit_ / 2);
       CORACLE_TRY() { report_new(); }

@@ -11,7 +11,7 @@ class io_loop;
 class blocking_threads final : elastic_threads {
  public:
   explicit blocking_threads(io_loop& loop) noexcept
-      : elastic_threads(max_threads, std::chrono::seconds{10}), loop_(loop) {}
+      : elastic_threads("coracle-files", max_threads, std::chrono::seconds{10}), loop_(loop) {}
   /// Requires: nothing is queued.
   ~blocking_threads() { retire(); }
 

@@ -93,7 +93,7 @@ void timer_thread::end() noexcept {
 }
 
 void timer_thread::run() noexcept {
-  ::prctl(PR_SET_NAME, "coracle-timer");
+  name_this_thread("coracle-timer");
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   for (;;) {
     timer_batch due;

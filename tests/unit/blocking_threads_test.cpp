@@ -21,6 +21,7 @@
 #include "../support/epoll_system.hpp"
 #include "../support/socket_pair.hpp"
 #include "../support/test_coroutine.hpp"
+#include "../support/thread_names.hpp"
 
 namespace {
 using coracle::io_service;
@@ -166,7 +167,7 @@ TEST_CASE(
   CHECK(std::string(found) == "old");
 }
 
-TEST_CASE("file operation: the threads are used again") {
+TEST_CASE("file operation: the threads are used again, and have a name for debuggers") {
   epoll_system system;
   io_service io{system};
   const io_descriptor file = temporary_file(io, io_descriptor_kind::write_through_file);
@@ -178,6 +179,7 @@ TEST_CASE("file operation: the threads are used again") {
   writing.resume();
   while (!writing.done()) io.process_one_event();
   CHECK(written == 100);
+  CHECK(coracle_test::has_thread_named("coracle-files"));
 }
 
 TEST_CASE("file operation: destroying a coroutine whose file operation runs waits for it") {

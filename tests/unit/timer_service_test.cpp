@@ -15,12 +15,10 @@
 #include <coracle/time/sleep.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <semaphore>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "../support/detached.hpp"
@@ -184,19 +182,6 @@ int status_of_child(void (*body)()) {
   ::waitpid(child, &status, 0);
   return status;
 }
-bool has_thread_named(std::string_view name) {
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string its_name;
-    std::getline(std::ifstream(thread.path() / "comm"), its_name);
-    if (its_name == name) return true;
-  }
-  return false;
-}
-TEST_CASE("program_timers: their thread has a name for debuggers") {
-  coracle::sync_wait(coracle::sleep_for(std::chrono::nanoseconds(1)));  // outside any executor
-  CHECK(has_thread_named("coracle-timer"));
-}
-
 int threads_of_this_process() {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {

@@ -35,6 +35,7 @@ inline int start_quiet_thread(thread_handle& started, void* (*body)(void*), void
 inline void join_thread(thread_handle other) noexcept { testing::model::model_join_thread(other); }
 inline void detach_this_thread() noexcept {}
 inline thread_handle this_thread_handle() noexcept { return testing::model::model_this_thread(); }
+inline void name_this_thread(const char*) noexcept {}
 inline steady_time real_now() noexcept {
   return steady_time{std::chrono::nanoseconds{testing::model::model_now()}};
 }
@@ -65,6 +66,8 @@ using thread_handle = pthread_t;
 inline void join_thread(thread_handle other) noexcept { ::pthread_join(other, nullptr); }
 inline void detach_this_thread() noexcept { ::pthread_detach(::pthread_self()); }
 inline thread_handle this_thread_handle() noexcept { return ::pthread_self(); }
+/// For `top -H` and debuggers. `name`: at most 15 characters.
+inline void name_this_thread(const char* name) noexcept { ::pthread_setname_np(::pthread_self(), name); }
 inline steady_time real_now() noexcept { return std::chrono::steady_clock::now(); }
 
 /// Sleeps while `word` holds `expected`, at most until `end` (max(): no limit); may return early.

@@ -81,7 +81,7 @@ void* inspector_server::run(void* self) {
   return nullptr;
 }
 void inspector_server::serve() {
-  ::pthread_setname_np(::pthread_self(), "coracle-inspect");
+  name_this_thread("coracle-inspect");
   for (;;) {
     pollfd end{ending_.get(), POLLIN, 0};
     if (::poll(&end, 1, 0) == 1) return;
