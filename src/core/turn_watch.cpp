@@ -25,7 +25,7 @@ constexpr const turn_watch* by_default = nullptr;
 #endif
 
 /// Returns the frame that `item` resumes: that of the coroutine, for one that hops.
-[[maybe_unused]] void* frame_of(const resumption& item) noexcept {
+[[maybe_unused]] void* frame_for_probes(const resumption& item) noexcept {
   void* const hops = hop_arrival::behind(item);
   return hops ? hops : std::coroutine_handle<>(item.handle).address();
 }
@@ -48,14 +48,14 @@ void run_watched_turn(resumption& item) {
     }
   };
   const std::coroutine_handle<> resumed = item.handle;
-  void* const frame = frame_of(item);
+  void* const frame = frame_for_probes(item);
   CORACLE_PROBE(turn__begin, frame, *static_cast<void**>(frame));
   const turn now{*watch, frame, watch->begins(item)};
   resume(resumed);
 }
 
 void tell_of_post(const resumption& item, bool by_io) noexcept {
-  CORACLE_PROBE(post, frame_of(item), by_io);
+  CORACLE_PROBE(post, frame_for_probes(item), by_io);
   if (const turn_watch* const watch = watched_turns.get()) watch->posted(item, by_io);
 }
 #endif
