@@ -6,9 +6,9 @@ consumer=$root/tests/package/consumer
 export CXX=g++-12 CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL=1
 
 # The subject here is not the compilation itself, and this takes some 40 % less processor time. The preset dev
-# compiles file by file.
+# compiles file by file. Unoptimised code takes clang half as long as g++.
 unity=-DCMAKE_UNITY_BUILD=ON
-unoptimised=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
+unoptimised=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CXX_COMPILER=clang++-22)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
