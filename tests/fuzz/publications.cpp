@@ -1,5 +1,5 @@
-// tests/fuzz/publications.cpp -- broadcast and watch against a list of all values: who is late is told how
-// late.
+// tests/fuzz/publications.cpp -- broadcast and watch against a list of all values: a slow subscriber learns
+// how many it missed.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <coracle/channels/broadcast.hpp>

@@ -1,4 +1,4 @@
-// tests/unit/io_loop_fairness_test.cpp -- who has the next turn of an io_service's loop, and when it polls.
+// tests/unit/io_loop_fairness_test.cpp -- which coroutine a loop resumes next, and when it polls.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-// tests/unit/stopped_task_test.cpp -- tasks that a stop request ends where they are suspended, and who is
-// told.
+// tests/unit/stopped_task_test.cpp -- tasks that a stop request ends where they are suspended, and which
+// awaiters learn of it.
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
