@@ -3,7 +3,8 @@
 # without names.
 #
 #   release    g++ 12 -O2: all unit tests, of which ./dev test takes those of coroutines
-#   clang-19   the oldest clang that is supported
+#   clang      clang 22 -O2: likewise
+#   clang-19   the oldest clang that is supported: all unit tests, and the probes
 #   libcxx     clang 22 with libc++
 #   aarch64    g++ 12 for AArch64, run by qemu
 #   trixie     g++ 14 of Debian 13, as C++23; also with clang 19 `import coracle;` (as root)
@@ -65,7 +66,11 @@ END
 }
 
 release() { unit_tests release; }
-clang_19() { unit_tests clang-19; }
+clang() { unit_tests clang-all; }
+clang_19() {
+  unit_tests clang-19 && cmake --build --preset clang-19 -j "$(nproc)" --target probes &&
+    ctest --test-dir build/clang-19 -L '^probe$' --no-tests=error --output-on-failure -j "$(nproc)"
+}
 libcxx() { unit_tests libcxx; }
 aarch64() { unit_tests aarch64 epoll; }  # the others use epoll there, too: qemu emulates no io_uring
 # For in_debian, behind a `by=` with CMake's arguments.
@@ -85,7 +90,7 @@ trixie() {
 }
 forky() { in_debian forky 26 'by="-G Ninja -DCMAKE_BUILD_TYPE=Release"'"$import_module"; }
 
-names=(release clang-19 libcxx aarch64 trixie forky)
+names=(release clang clang-19 libcxx aarch64 trixie forky)
 (($#)) || set -- "${names[@]}"
 for name in "$@"; do
   [[ " ${names[*]} " == *" $name "* ]] || {

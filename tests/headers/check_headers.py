@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = [ROOT / "include", ROOT / "compat"]
-COMPILERS = ["g++-12", "clang++-22"]
+COMPILERS = ["g++-12", "clang++-19", "clang++-22"]
 FLAGS = ["-std=c++20", *(f"-I{folder}" for folder in FOLDERS), "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
          "-Werror", "-pthread"]
 

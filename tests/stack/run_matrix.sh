@@ -15,7 +15,7 @@ configurations() {
   local compiler level sanitizer
   if [[ $scope == --quick ]]; then
     printf '%s\n' "g++-12 -O0" "g++-12 -O1" "g++-12 -O2" "g++-12 -O1 -fsanitize=address" \
-      "g++-12 -O1 -fsanitize=thread" "clang++-22 -O0" "clang++-22 -O2"
+      "g++-12 -O1 -fsanitize=thread" "clang++-19 -O2" "clang++-22 -O0" "clang++-22 -O2"
     return
   fi
   for compiler in g++-12 clang++-19 clang++-22; do
