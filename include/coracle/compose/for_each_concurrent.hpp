@@ -33,10 +33,17 @@ auto for_each_concurrent(Range&& range, std::size_t limit, Function&& function) 
 }
 template <class Range, class Function>
 detail::any_awaiter for_each_concurrent(Range&&, std::size_t, Function&&) {
-  static_assert(
-      !sizeof(std::decay_t<Range>*),
-      "for_each_concurrent(range, limit, function) needs a function that takes an element of the range and "
-      "returns an awaitable, such as a task");
+  if constexpr (!detail::plain_range<Range>) {
+    static_assert(
+        !sizeof(std::decay_t<Range>*),
+        "for_each_concurrent(range, limit, function) needs a range; of an async_generator or a channel: "
+        "source | streams::map(function) | streams::buffered(limit) | streams::for_each(consume)");
+  } else {
+    static_assert(
+        !sizeof(std::decay_t<Range>*),
+        "for_each_concurrent(range, limit, function) needs a function that takes an element of the range and "
+        "returns an awaitable, such as a task");
+  }
   return {};
 }
 }  // namespace coracle

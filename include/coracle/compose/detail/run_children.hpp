@@ -12,6 +12,9 @@ template <class Range>
 using range_iterator_t = decltype(std::begin(std::declval<std::remove_reference_t<Range>&>()));
 template <class Range>
 using range_reference_t = decltype(*std::declval<range_iterator_t<Range>&>());
+/// No sequence of awaited elements, whose begin() returns an awaitable.
+template <class Range>
+concept plain_range = requires { typename range_reference_t<Range>; };
 
 /// Where an element is while its child runs: in the range, if it keeps its place there; otherwise here.
 template <class Range>
@@ -41,7 +44,7 @@ template <class Range, class Function>
 using made_by_t = decltype(std::declval<element_slot<Range>&>().apply(
     std::declval<Function&>(), std::declval<range_reference_t<Range>>()));
 template <class Range, class Function>
-concept makes_children = awaitable<made_by_t<Range, std::decay_t<Function>>>;
+concept makes_children = plain_range<Range> && awaitable<made_by_t<Range, std::decay_t<Function>>>;
 
 /// The children for the elements of a range, one after another.
 template <class Range, class Function>
