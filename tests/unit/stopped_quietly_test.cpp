@@ -13,6 +13,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/exec/round_robin_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/strand.hpp>
@@ -225,6 +226,7 @@ TEST_CASE("stopped quietly: a task that would go to an executor once stop is req
           doctest::skip(!counts_throws)) {
   coracle::static_thread_pool pool{1};
   manual_scheduler manual;
+  coracle::round_robin_scheduler<2> ring;
   const auto stop_before = [&](auto hop) {
     lifetimes log;
     bool handled = false;
@@ -247,6 +249,7 @@ TEST_CASE("stopped quietly: a task that would go to an executor once stop is req
   CHECK(stop_before([&](scheduler_ref) { return pool.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return manual.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref here) { return here.schedule(); }) == 0);
+  CHECK(stop_before([&](scheduler_ref) { return ring.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::this_task::yield(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::schedule_on(give(), pool); }) == 0);
 }
