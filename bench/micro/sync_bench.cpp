@@ -1,6 +1,7 @@
 // bench/micro/sync_bench.cpp -- events and mutexes.
 // SPDX-License-Identifier: MIT
 #include <atomic>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
@@ -162,6 +163,28 @@ void mutex_100_cancelled(benchmark::State& state) {
   mutex.unlock();
 }
 
+task<> lock_and_unlock(coracle::async_mutex& mutex) { const auto lock = co_await mutex.scoped_lock_async(); }
+waiting end_of_lock(coracle::async_mutex& mutex, const coracle::stop_token& token, long& cancelled) {
+  auto work = coracle::as_outcome(lock_and_unlock(mutex));
+  const auto end = co_await coracle::with_stop(std::move(work), token);
+  cancelled += end.is_cancelled() ? 1 : 0;
+}
+/// One of a thousand that queue up, without an exception: from the request until its awaiter has ended.
+void mutex_1000_stopped(benchmark::State& state) {
+  coracle::async_mutex mutex;
+  static_cast<void>(mutex.try_lock());
+  long cancelled = 0;
+  measure(state, 1000, [&](long n) {
+    state.PauseTiming();
+    coracle::stop_source stop;
+    for (long i = 0; i != n; ++i) end_of_lock(mutex, stop.get_token(), cancelled);
+    state.ResumeTiming();
+    stop.request_stop();
+  });
+  coracle_bench::need(cancelled);
+  mutex.unlock();
+}
+
 /// The floor for a lock, or for setting and resetting an event: two atomic operations on one word.
 void two_locked_operations(benchmark::State& state) {
   std::atomic<long> word{0};
@@ -189,4 +212,5 @@ CORACLE_BENCH(mutex_with_work_outside_pool_of_2);
 CORACLE_BENCH(floor_mutex_with_work_outside_pool_of_2);
 CORACLE_BENCH(mutex_100_queued);
 CORACLE_BENCH(mutex_100_cancelled);
+CORACLE_BENCH(mutex_1000_stopped);
 }  // namespace

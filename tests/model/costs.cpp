@@ -7,6 +7,7 @@
 #include <coracle/base/small_mutex.hpp>
 #include <coracle/channels/channel.hpp>
 #include <coracle/channels/oneshot.hpp>
+#include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/fork_join.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/core/detail/fork_queue.hpp>
@@ -107,6 +108,21 @@ void stop_requests() {
   expect_accesses(1, "stop_requested() before", look);
   expect_accesses(10, "request_stop()", [&] { source.request_stop(); });
   expect_accesses(3, "stop_requested() after", look);
+}
+/// A task that waits for a mutex, below as_outcome().
+void stopped_wait() {
+  coracle::async_mutex mutex;
+  coracle::stop_source source;
+  const coracle::stop_token token = source.get_token();
+  const auto wait = [&]() -> task<> { co_await mutex.lock_async(); };
+  const auto begin = [&]() -> detached {
+    auto work = coracle::as_outcome(wait());
+    co_await coracle::with_stop(std::move(work), token);
+  };
+  static_cast<void>(mutex.try_lock());
+  begin();
+  expect_accesses(26, "request_stop() for a task that waits", [&] { source.request_stop(); });
+  mutex.unlock();
 }
 void subtrees() {
   using coracle::detail::subtree;
@@ -336,6 +352,7 @@ int main(int argc, char** argv) {
   run.check("costs: spsc_channel, receiver waits", 0, waits_in_a_channel);
   run.check("costs: spsc_channel, sender waits", 0, waits_for_room);
   run.check("costs: stop requests", 0, stop_requests);
+  run.check("costs: a stopped wait", 0, stopped_wait);
   run.check("costs: subtrees", 0, subtrees);
   run.check("costs: a long chain of subtrees", 0, long_chain_of_subtrees);
   run.check("costs: timers", 0, timers);

@@ -8,6 +8,7 @@
 #include <coracle/compose/with_scope.hpp>
 #include <coracle/core/shared_task.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
 #include <stdexcept>
 
 #include "model_children.hpp"
@@ -129,6 +130,34 @@ void stop_against_hop() {
   model_expect(ended == 1, "it ends once");
   model_expect(child.destroyed == 1 && child.handled == 0, "it is destroyed once, without its handler");
   model_expect(child.went_on == (end == 'v' ? 1 : 0), "it goes on, or it is stopped");
+}
+/// A stop request meets a task that has been woken to take a lock.
+void stop_against_waiter_on_its_way() {
+  model_executor place;
+  coracle::async_mutex mutex;
+  coracle::stop_source source;
+  child_log child;
+  char end = ' ';
+  int ended = 0;
+  const auto locks = [&]() -> task<> {
+    const counts_destruction local(child);
+    const auto lock = co_await mutex.scoped_lock_async();
+    ++child.went_on;
+  };
+  const bool locked = mutex.try_lock();
+  {
+    const coracle::detail::executor_scope there{&place};
+    end_of(locks(), source.get_token(), end, ended);
+  }
+  if (locked) mutex.unlock();
+  model_thread stopper{[&] { source.request_stop(); }};
+  place.run(1);
+  stopper.join();
+  model_expect(ended == 1, "it ends once");
+  model_expect(child.destroyed == 1, "it is destroyed once");
+  model_expect(child.went_on == (end == 'v' ? 1 : 0), "it has had the lock, or it is stopped");
+  model_expect(mutex.try_lock(), "the lock is free");
+  mutex.unlock();
 }
 /// Nothing takes the end as a value: the handler runs if the request came from outside, and then only if the
 /// race had not dropped the result before.
@@ -436,6 +465,8 @@ int main(int argc, char** argv) {
   run.check("stopped: a request through when_all against a failure", 3, stop_against_failure);
   run.check("stopped: a request through when_all against the end of a child", 3, stop_against_end_of_sibling);
   run.check("stopped: a request against a hop", run.all, stop_against_hop);
+  run.check("stopped: a request against a waiter on its way to a lock", run.all,
+            stop_against_waiter_on_its_way);
   run.check("stopped: an event against a failure", 3, event_against_failure);
   run.check("stopped: a loser against a request from outside", 3, loser_against_stop);
   run.check("stopped: a loser", run.all, loser_alone);

@@ -2,11 +2,13 @@
 // destroyed.
 // SPDX-License-Identifier: MIT
 #include <coracle/compose/as_outcome.hpp>
+#include <coracle/compose/via.hpp>
 #include <coracle/compose/when_all.hpp>
 #include <coracle/compose/when_any.hpp>
 #include <coracle/core/sync_wait.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
+#include <coracle/exec/run_loop.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/sync/async_semaphore.hpp>
@@ -58,6 +60,35 @@ void stop(const char* what, Wait wait) {
   };
   coracle::sync_wait(all());
 }
+/// Stops one that has been woken to take a lock, before it runs.
+void stop_on_the_way_to_a_lock() {
+  destroyed = 0;
+  coracle::run_loop loop;
+  coracle::stop_source source;
+  coracle::async_mutex mutex;
+  const bool locked = mutex.try_lock();
+  const auto run = [&] {
+    while (loop.run_one()) {
+    }
+  };
+  const auto request = [&]() -> task<> {
+    run();
+    if (locked) mutex.unlock();
+    source.request_stop(stop_reason::shutting_down);
+    run();
+    co_return;
+  };
+  const auto look = [&]() -> task<> {
+    auto wait = [&] { return mutex.lock_async(); };
+    const auto end = co_await as_outcome(wait_below(wait, depth - 1));
+    expect(end.reason() == stop_reason::shutting_down && destroyed == depth, "a task on its way to a mutex");
+  };
+  const auto all = [&]() -> task<> {
+    auto there = coracle::schedule_on(look(), loop);
+    co_await coracle::when_all(coracle::with_stop(std::move(there), source.get_token()), request());
+  };
+  coracle::sync_wait(all());
+}
 }  // namespace
 
 int main() {
@@ -70,6 +101,7 @@ int main() {
   stop("a task that waits for a mutex", [&] { return mutex.lock_async(); });
   stop("a task that waits for a semaphore", [&] { return none.acquire(); });
   mutex.unlock();
+  stop_on_the_way_to_a_lock();
 
   destroyed = 0;
   const auto race = [&]() -> task<> {

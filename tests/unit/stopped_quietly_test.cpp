@@ -13,6 +13,7 @@
 #include <coracle/core/task.hpp>
 #include <coracle/core/with_environment.hpp>
 #include <coracle/core/yield.hpp>
+#include <coracle/exec/round_robin_scheduler.hpp>
 #include <coracle/exec/run_loop.hpp>
 #include <coracle/exec/static_thread_pool.hpp>
 #include <coracle/exec/strand.hpp>
@@ -20,6 +21,9 @@
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/stream_descriptor.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
+#include <coracle/sync/async_mutex.hpp>
+#include <coracle/sync/async_semaphore.hpp>
+#include <coracle/sync/async_shared_mutex.hpp>
 #include <coracle/testing/lifetime_probe.hpp>
 #include <coracle/testing/manual_scheduler.hpp>
 #include <coracle/testing/poll.hpp>
@@ -225,6 +229,7 @@ TEST_CASE("stopped quietly: a task that would go to an executor once stop is req
           doctest::skip(!counts_throws)) {
   coracle::static_thread_pool pool{1};
   manual_scheduler manual;
+  coracle::round_robin_scheduler<2> ring;
   const auto stop_before = [&](auto hop) {
     lifetimes log;
     bool handled = false;
@@ -247,14 +252,15 @@ TEST_CASE("stopped quietly: a task that would go to an executor once stop is req
   CHECK(stop_before([&](scheduler_ref) { return pool.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return manual.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref here) { return here.schedule(); }) == 0);
+  CHECK(stop_before([&](scheduler_ref) { return ring.schedule(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::this_task::yield(); }) == 0);
   CHECK(stop_before([&](scheduler_ref) { return coracle::schedule_on(give(), pool); }) == 0);
 }
 
 /// Returns how many exceptions it takes to end a task that awaits `hop()` while it is queued on one of the
-/// two.
-template <class Hop>
-int throws_on_the_way(manual_scheduler& place, coracle::run_loop& loop, Hop hop) {
+/// two, where `set_out()` may have put it.
+template <class Hop, class SetOut>
+int throws_on_the_way(manual_scheduler& place, coracle::run_loop& loop, Hop hop, SetOut set_out) {
   lifetimes log;
   bool handled = false;
   stop_source source;
@@ -265,6 +271,7 @@ int throws_on_the_way(manual_scheduler& place, coracle::run_loop& loop, Hop hop)
   };
   const int thrown = throws_of([&] {
     auto waits = coracle::testing::poll(place, hops());
+    set_out();
     source.request_stop(coracle::stop_reason::shutting_down);
     CHECK_FALSE(waits.ready());
     CHECK(log.destroyed.empty());
@@ -281,7 +288,7 @@ TEST_CASE("stopped quietly: a task that is in the queue of an executor" * doctes
   manual_scheduler place;
   coracle::run_loop loop;
   coracle::strand strand{place};
-  const auto throws = [&](auto hop) { return throws_on_the_way(place, loop, hop); };
+  const auto throws = [&](auto hop) { return throws_on_the_way(place, loop, hop, [] {}); };
   CHECK(throws([&] { return place.schedule(); }) == 0);
   CHECK(throws([&] { return loop.schedule(); }) == 0);
   CHECK(throws([&] { return coracle::scheduler_ref(&loop).schedule(); }) == 0);
@@ -289,5 +296,28 @@ TEST_CASE("stopped quietly: a task that is in the queue of an executor" * doctes
   CHECK(throws([&] { return coracle::this_task::yield(); }) == 0);
   CHECK(throws([&] { return coracle::schedule_on(give(), loop); }) == 0);
   CHECK(throws([&] { return coracle::throwing(coracle::schedule_on(give(), loop)); }) == 1);
+}
+
+/// A waiter on an executor is woken when a lock becomes free, and takes it once it runs there.
+TEST_CASE("stopped quietly: a task that is on its way to a lock" * doctest::skip(!counts_throws)) {
+  manual_scheduler place;
+  coracle::run_loop loop;
+  coracle::async_mutex mutex;
+  coracle::async_semaphore permits{1};
+  coracle::async_shared_mutex shared;
+  const auto throws = [&](auto wait, auto unlock) { return throws_on_the_way(place, loop, wait, unlock); };
+  const auto lock = [&] { return mutex.lock_async(); };
+  REQUIRE(mutex.try_lock());
+  CHECK(throws(lock, [&] { mutex.unlock(); }) == 0);
+  REQUIRE(mutex.try_lock());
+  const auto locks = [&]() -> task<> { co_await mutex.lock_async(); };
+  CHECK(throws([&] { return coracle::throwing(locks()); }, [&] { mutex.unlock(); }) == 1);
+  REQUIRE(permits.try_acquire());
+  CHECK(throws([&] { return permits.acquire(); }, [&] { permits.release(); }) == 0);
+  CHECK(permits.try_acquire());
+  REQUIRE(shared.try_lock());
+  CHECK(throws([&] { return shared.lock_shared_async(); }, [&] { shared.unlock(); }) == 0);
+  CHECK(shared.try_lock());
+  shared.unlock();
 }
 }  // namespace

@@ -1,6 +1,7 @@
 // coracle/exec/round_robin_scheduler.hpp -- coroutines that take turns on one thread.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/transfer.hpp>
 #include <cstddef>
@@ -19,7 +20,7 @@ namespace coracle {
 ///               full, a coroutine that suspends returns to its resumer; then the ring or drain() runs it.
 /// Resumes on    the thread of the coroutine that suspends, or the caller of drain().
 /// Cancellation  if stop was requested before, schedule() does not suspend and is cancelled. While it waits:
-///               it is cancelled in its turn.
+///               it is cancelled in its turn, always by an exception.
 /// Exceptions    schedule(): operation_cancelled.
 /// Threads       one at a time.
 /// Cost          a transfer, one load and one store; no allocation, constant stack; `N + 1` words.
@@ -80,7 +81,9 @@ class [[nodiscard(
   CORACLE_INLINE_TRANSFER()
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> suspended) noexcept {
     inherited_ = detail::environment_of(suspended);
-    return transfer_to(stop_requested() ? suspended : ring_.exchange_next(suspended));
+    if (stop_requested()) [[unlikely]]
+      return end_now(suspended);
+    return transfer_to(ring_.exchange_next(suspended));
   }
   void await_resume() const {
     if (stop_requested()) [[unlikely]]
@@ -88,6 +91,13 @@ class [[nodiscard(
   }
 
  private:
+  template <class Promise>
+  CORACLE_RARE_TRANSFER()
+  std::coroutine_handle<> end_now(std::coroutine_handle<Promise> suspended) const noexcept {
+    if constexpr (detail::ends_stopped<Promise>)
+      static_cast<void>(detail::stopped_parent::note(suspended, inherited_->stop.reason()));
+    return transfer_to(suspended);
+  }
   bool stop_requested() const noexcept { return inherited_ && inherited_->stop.stop_requested(); }
 
   round_robin_scheduler& ring_;

@@ -105,6 +105,10 @@ struct queued_waiter : waiter, stop_listener {
     from->remove(*this);
     bond_ = bond(nullptr);  // not before: the listener reads it, and may run on another thread until here
   }
+  /// As remove(). Requires: cancelled by its listener, and its coroutine's only wait.
+  void remove_called() noexcept {
+    if (stop_state* const from = stops()) from->wait_for_called(*this);
+  }
   [[nodiscard]] bool is_added() const noexcept { return stops() != nullptr; }
   [[nodiscard]] stop_reason why() const noexcept { return stops()->reason(); }
 

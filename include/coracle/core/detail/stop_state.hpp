@@ -72,6 +72,11 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
     const listener_list::word begun = listeners_.begin_lock();
     begun.is_only(listener) ? listeners_.unlock_empty() : remove_from_others(listener, begun);
   }
+  /// As remove(), without the lock where it need not wait: on the thread that called the listener. Requires:
+  /// the call of the listener has happened before, but for its end.
+  void wait_for_called(stop_listener& listener) noexcept {
+    if (requester_ != &this_thread()) remove(listener);
+  }
 
   void add_source() noexcept { sources_.fetch_add(1, memory_order_relaxed); }  /*R3*/
   void drop_source() noexcept { sources_.fetch_sub(1, memory_order_relaxed); } /*R3*/
@@ -154,7 +159,8 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
   atomic<std::uint32_t> references_{1};
   atomic<std::uint32_t> sources_;
   atomic<stop_point*> outer_{nullptr};  // not null while the stop_registration is not yet linked to it
-  // The lock guards the following; next_linked_ belongs to the thread that has set linked_reason_.
+  // The lock guards the following; next_linked_ belongs to the thread that has set linked_reason_, and
+  // requester_ is set before the first listener is called, and then stays.
   plain<stop_listener*> running_ = nullptr;
   plain<one_shot*> remover_ = nullptr;                    // of the running listener: waits for its return
   plain<const thread_state*> requester_ = nullptr;        // the thread that runs, or ran, the listeners

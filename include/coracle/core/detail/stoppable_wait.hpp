@@ -156,6 +156,18 @@ class stoppable_wait {
   void make_node(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept {
     ::new (static_cast<void*>(&node_)) Node(suspended, on_stop);
   }
+  /// For a coroutine that is ended if it is stopped where `Ends`. A node that is queued on an executor, too,
+  /// has to know.
+  template <bool Ends>
+  void make_node(std::coroutine_handle<> suspended) noexcept {
+    constexpr std::bool_constant<Ends> ends;
+    stop_listener::callback* const on_stop = &stop_requested<Ends>;
+    if constexpr (requires { Node(suspended, on_stop, ends); }) {
+      ::new (static_cast<void*>(&node_)) Node(suspended, on_stop, ends);
+    } else {
+      make_node(suspended, on_stop);
+    }
+  }
   static stop_state* stops_of(const environment* inherited) noexcept {
     return inherited ? stop_registration::state_of(inherited->stop) : nullptr;
   }
@@ -168,7 +180,7 @@ class stoppable_wait {
   CORACLE_NOINLINE()
   bool wait(std::coroutine_handle<> suspended, const environment* inherited) noexcept {
     stop_state* const stops = stops_of(inherited);
-    make_node(suspended, &stop_requested<Ends>);
+    make_node<Ends>(suspended);
     others_have_run();
     if (!node_.listen(stops)) [[unlikely]]
       return refuse_wait(node_, *inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());

@@ -173,7 +173,7 @@ class stopped_wait {
   CORACLE_TRANSFER_ABI() static void resumed(task_frame* body) {
     queued_waiter& wait = *body->stopped;
     const stop_reason why = wait.reason();
-    wait.remove();  // waits until a listener that runs on another thread returns
+    wait.remove_called();
     const std::coroutine_handle<> next = end_tasks(*body, why);
     CORACLE_RETURN_TO(body, next);
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
+#include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstdint>
 #include <utility>
@@ -29,12 +30,21 @@ struct no_promise {};
 template <class Lock>
 struct contender : queued_waiter, basic_callback_frame<no_promise> {
   contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop) noexcept
-      : queued_waiter(suspended, on_stop), basic_callback_frame(&try_again) {}
+      : queued_waiter(suspended, on_stop), basic_callback_frame(&try_again<false>) {}
+  /// `Ends`: the coroutine is a task, which is ended if it is stopped on its way.
+  template <bool Ends>
+  contender(std::coroutine_handle<> suspended, stop_listener::callback* on_stop,
+            std::bool_constant<Ends>) noexcept
+      : queued_waiter(suspended, on_stop), basic_callback_frame(&try_again<Ends>) {}
+  template <bool Ends>
   static void try_again(basic_callback_frame* frame) {
     auto& self = static_cast<contender&>(*frame);
     const std::coroutine_handle<> suspended = self.coroutine;
     self.queued_waiter::handle = suspended;
-    if (self.lock->arrive(self)) resume_on_return(suspended);
+    if (!self.lock->arrive(self)) return;
+    if (Ends && self.progress() == cancelled) [[unlikely]]
+      static_cast<void>(end_wait(self, &stopped_wait::resumed, CORACLE_EXCEPTIONS()));
+    resume_on_return(suspended);
   }
   [[nodiscard]] bool may_be_overtaken() const noexcept { return home && overtaken < overtaking::enough; }
   /// Requires: detached from the queue. The caller wakes it.
