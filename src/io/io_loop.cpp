@@ -331,6 +331,9 @@ bool io_loop::poll_is_due() noexcept {
 io_loop::ready io_loop::take_event(intrusive_list<io_event>& from) noexcept {
   io_event& event = from.pop();
   event.listed = io_event::list::none;
+  // The kernel's work between two polls leaves no frame in a cache: the next one is fetched while this one
+  // runs.
+  if (!from.empty()) __builtin_prefetch(std::coroutine_handle<>(from.front()->handle).address());
   return {&event, nullptr};
 }
 io_loop::ready io_loop::take(running& here) noexcept {
