@@ -23,16 +23,16 @@ namespace coracle::detail {
 // The owner marks a use without locks in owner_inside_ and then reads word_; another thread counts itself in
 // word_ and then reads owner_inside_. The fences guarantee that one of them sees the other.
 //   word_: `claimed`, `shared`, and `one_more` for each other thread inside a use.
-//   [W1] + one_more        acquire  sees what the owner did before another thread ended the claim  pairs with W3
-//   [W2] - one_more        release  publishes what this thread did                             pairs with W4
-//   [W3] claimed -> not    release  publishes what the owner did, seen by I2                   pairs with W1, W6
-//   [W4] 0 -> claimed      acquire  sees what other threads did                                pairs with W2
+//   [W1] + one_more        acquire  sees what the owner did before it lost the claim    pairs with W3
+//   [W2] - one_more        release  publishes what this thread did                      pairs with W4
+//   [W3] claimed -> not    release  publishes what the owner did                        pairs with W1, W6
+//   [W4] 0 -> claimed      acquire  sees what other threads did                         pairs with W2
 //   [W5] load              relaxed  claimed and nothing else: the owner's own W4, and I1 comes before it
-//   [W6] load              acquire  shared, not claimed: sees what the owner did               pairs with W3
+//   [W6] load              acquire  shared, not claimed: sees what the owner did        pairs with W3
 //   [W7] + shared          relaxed  the owner or another thread acts on it, at its next use
 //   [I1] inside -> true    relaxed  a light fence follows, then W5
-//   [I2] load              acquire  after a heavy fence: sees what the owner did               pairs with I3
-//   [I3] inside -> false   release  publishes what the owner did                               pairs with I2
+//   [I2] load              acquire  after a heavy fence: sees what the owner did        pairs with I3
+//   [I3] inside -> false   release  publishes what the owner did                        pairs with I2
 //   [O1] owner, any        relaxed  a thread finds itself only if it has stored itself
 class lock_bias {
  public:
