@@ -41,7 +41,8 @@ class ring_backend final : public io_backend {
  private:
   using use = lock_bias::use;
   // The first request of a queue is pushed to the kernel and is `running` or `cancelling`; the others wait
-  // for it. `mutex` owns the queue, and `progress` and the links of the requests in it.
+  // for it. `mutex` owns the queue, and `progress` and the links of the requests in it. A use that is alone
+  // does without it, as without the lock of the ring's entries (lock_bias).
   struct direction {
     small_mutex mutex;
     intrusive_list<io_event> queue;
