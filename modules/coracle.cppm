@@ -49,6 +49,7 @@ using coracle::broadcast_subscription;
 using coracle::broken_promise;
 using coracle::buffered_reader;
 using coracle::buffered_writer;
+using coracle::byte_count;
 using coracle::byte_sink;
 using coracle::byte_source;
 using coracle::byte_stream;

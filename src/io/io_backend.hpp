@@ -9,6 +9,8 @@
 #include "io_system.hpp"
 
 namespace coracle::detail {
+class lock_bias;
+
 /// The seam between the event loop and the system: everything that differs between epoll, io_uring and the
 /// simulation. Its io_loop delivers the requests that it completes.
 ///
@@ -61,6 +63,9 @@ class io_backend {
   /// Ends the sleep of one poll() at `time`, in nanoseconds of the system's clock. Replaces the previous
   /// time.
   virtual void set_timer(std::uint64_t time) noexcept = 0;
+  /// The bias of the backend's locks towards a thread that runs the loop alone; null: there is none, or not
+  /// yet.
+  [[nodiscard]] virtual lock_bias* bias() noexcept { return nullptr; }
   /// Adds the requests that wait. A simulation has none that metrics would show.
   virtual void add_pending(io_service_metrics&) {}
 

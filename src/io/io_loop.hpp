@@ -95,7 +95,9 @@ class io_loop final : public timer_service {
   ready take(running& here) noexcept;
   static ready take_event(intrusive_list<io_event>& from) noexcept;
   void poll(running& here, bool wait, io_run* caller) noexcept;
+  [[nodiscard]] bool several_run() const noexcept;
   void keep_or_share(running& here) noexcept;
+  void favour(running& here) noexcept;
   void share(running& here) noexcept;
   [[nodiscard]] std::size_t count_ready() const noexcept;
   void sleep_begins(io_run* caller) noexcept;

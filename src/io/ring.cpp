@@ -74,8 +74,8 @@ std::uint32_t ring::publish() noexcept {
   return tail_ - sq_head_->load(memory_order_acquire); /*R2*/
 }
 
-bool ring::revoke(std::uint64_t user_data) noexcept {
-  const small_mutex_lock lock{pushing_};
+bool ring::revoke(const lock_bias::use& by, std::uint64_t user_data) noexcept {
+  const biased_lock lock{pushing_, by};
   for (std::uint32_t position = tail_; position != published_;) {
     io_uring_sqe& entry = entry_at(--position);
     if (entry.user_data != user_data) continue;
@@ -89,7 +89,8 @@ bool ring::revoke(std::uint64_t user_data) noexcept {
 
 void ring::enter(bool wait) noexcept {
   const std::uint32_t to_submit = [this] {
-    const small_mutex_lock lock{pushing_};
+    const lock_bias::use mine{bias_};
+    const biased_lock lock{pushing_, mine};
     return publish();
   }();
   constexpr std::uint32_t kernel_has_more = IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "lock_bias.hpp"
 #include "owned_fd.hpp"
 
 namespace coracle::detail {
@@ -51,10 +52,14 @@ class ring {
   /// Throws std::system_error.
   ring();
 
+  /// Of the lock of the submission queue, and of the locks of the requests in it.
+  [[nodiscard]] lock_bias& bias() noexcept { return bias_; }
+
   /// Appends an entry; if the queue is full, submits the other entries first. `fill` receives a zeroed entry.
+  /// `by`: of bias().
   template <class Fill>
-  void push(Fill fill) noexcept {
-    const small_mutex_lock lock{pushing_};
+  void push(const lock_bias::use& by, Fill fill) noexcept {
+    const biased_lock lock{pushing_, by};
     if (is_full()) [[unlikely]]
       make_room();
     io_uring_sqe& entry = entry_at(tail_);
@@ -64,7 +69,7 @@ class ring {
     has_entries_.store(true, memory_order_relaxed); /*R6*/
   }
   /// Removes an entry by its `user_data`. Returns false if it may have been submitted.
-  [[nodiscard]] bool revoke(std::uint64_t user_data) noexcept;
+  [[nodiscard]] bool revoke(const lock_bias::use& by, std::uint64_t user_data) noexcept;
   /// Returns true if every entry has been submitted. A hint, unless only this thread pushes and enters.
   [[nodiscard]] bool is_empty() const noexcept { return !has_entries_.load(memory_order_relaxed); } /*R7*/
   /// Submits the pushed entries. With `wait`, sleeps until there is a completion, or a signal handler has
@@ -99,7 +104,10 @@ class ring {
   }
   /// Makes what a thread wrote before it pushed an entry visible to the thread that reaps the completion. The
   /// kernel orders the two as well, but in the C++ memory model only the lock does.
-  void synchronise_with_pushes() noexcept { const small_mutex_lock after_all_pushes{pushing_}; }
+  void synchronise_with_pushes() noexcept {
+    const lock_bias::use mine{bias_};
+    const biased_lock after_all_pushes{pushing_, mine};
+  }
   [[nodiscard]] bool is_full() const noexcept {
     return tail_ - sq_head_->load(memory_order_acquire) == params_.sq_entries; /*R2*/
   }
@@ -129,6 +137,7 @@ class ring {
   const io_uring_cqe* const completions_;
   const std::uint32_t cq_mask_;
   atomic<bool> has_entries_{false};  // that are not published
+  lock_bias bias_;
   small_mutex pushing_;
   std::uint32_t published_ = 0, tail_ = 0;  // free-running positions of entries; both belong to pushing_
   small_mutex reaping_;  // reap_until() holds it while it sleeps, so that no other thread reaps

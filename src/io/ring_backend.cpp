@@ -139,18 +139,19 @@ void prepare_entry(io_uring_sqe& entry, io_request& request) noexcept {
 }  // namespace
 
 ring_backend::poller::poller() {
-  watch_event();
-  watch_timer();
+  const use first{uring.bias()};
+  watch_event(first);
+  watch_timer(first);
 }
-void ring_backend::poller::watch_event() noexcept {
-  uring.push([this](io_uring_sqe& entry) {
+void ring_backend::poller::watch_event(const use& by) noexcept {
+  uring.push(by, [this](io_uring_sqe& entry) {
     prepare_poll(entry, sources.event_fd(), POLLIN);
     entry.len = IORING_POLL_ADD_MULTI;
     entry.user_data = event_fired;
   });
 }
-void ring_backend::poller::watch_timer() noexcept {
-  uring.push([this](io_uring_sqe& entry) {
+void ring_backend::poller::watch_timer(const use& by) noexcept {
+  uring.push(by, [this](io_uring_sqe& entry) {
     prepare_poll(entry, sources.timer_fd(), POLLIN);
     entry.len = IORING_POLL_ADD_MULTI;
     entry.user_data = timer_fired;
@@ -159,6 +160,11 @@ void ring_backend::poller::watch_timer() noexcept {
 
 ring_backend::ring_backend(io_loop& loop, std::string_view reason) noexcept
     : io_backend(loop.system(), {"io_uring", reason}), loop_(loop), page_cache_(loop.system()) {}
+
+lock_bias* ring_backend::bias() noexcept {
+  poller* const active = poller_.get();
+  return active ? &active->uring.bias() : nullptr;
+}
 
 io_record& ring_backend::attach(int fd, io_descriptor_kind kind) {
   poller_.make();
@@ -172,9 +178,12 @@ io_record& ring_backend::attach(int fd, io_descriptor_kind kind) {
 
 void ring_backend::detach(io_record& attached) noexcept {
   auto& descriptor = static_cast<record&>(attached);
-  for (direction* each : {&descriptor.reading, &descriptor.writing}) {
-    const small_mutex_lock lock{each->mutex};
-    CORACLE_REQUIRE(each->queue.empty() && descriptor.in_kernel == 0, closed_too_early);
+  {
+    const use by{*bias()};
+    for (direction* each : {&descriptor.reading, &descriptor.writing}) {
+      const biased_lock lock{each->mutex, by};
+      CORACLE_REQUIRE(each->queue.empty() && descriptor.in_kernel == 0, closed_too_early);
+    }
   }
   loop_.watched(false);
   if (descriptor.fd >= 0) ::close(descriptor.fd);  // AT_FDCWD is not a descriptor
@@ -182,6 +191,10 @@ void ring_backend::detach(io_record& attached) noexcept {
 }
 
 void ring_backend::add_pending(io_service_metrics& to) {
+  lock_bias* const its = bias();
+  if (!its) return;
+  constexpr bool takes_long = true;
+  const use by{*its, takes_long};
   for (record* const each : records_.all()) {
     add_requests(each->reading.queue, each->reading.mutex, to);
     add_requests(each->writing.queue, each->writing.mutex, to);
@@ -197,16 +210,19 @@ ring_backend::direction& ring_backend::direction_of(const io_request& request) n
 
 bool ring_backend::submit(io_request& request) noexcept {
   direction& side = direction_of(request);
-  const small_mutex_lock lock{side.mutex};
+  const bool tries_call = is_file(request) || tries_call_first(request);
+  const use by{*bias(), tries_call};
+  const biased_lock lock{side.mutex, by};
   if (request.progress == io_event::state::cancelled) {
     request.result = -ECANCELED;
     return false;
   }
-  return is_file(request) ? submit_file(request) : submit_polled(request, side.queue);
+  return is_file(request) ? submit_file(by, request) : submit_polled(by, request, side.queue, tries_call);
 }
 
-bool ring_backend::submit_polled(io_request& request, intrusive_list<io_event>& queue) noexcept {
-  if (queue.empty() && tries_call_first(request)) {
+bool ring_backend::submit_polled(const use& by, io_request& request, intrusive_list<io_event>& queue,
+                                 bool tries_call) noexcept {
+  if (queue.empty() && tries_call) {
     request.result = try_now(request);
     if (request.result != not_ready) {
       request.progress = io_event::state::finished;
@@ -216,11 +232,11 @@ bool ring_backend::submit_polled(io_request& request, intrusive_list<io_event>& 
   const bool is_first = queue.empty();
   request.progress = io_event::state::queued;
   queue.push(request);
-  if (is_first) begin(request);
+  if (is_first) begin(by, request);
   return true;
 }
 
-bool ring_backend::submit_file(io_request& request) noexcept {
+bool ring_backend::submit_file(const use& by, io_request& request) noexcept {
   request.result = page_cache_.attempt(request, record_of(request).kind);
   const bool is_beyond = request.offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
   if (request.result == not_ready && is_beyond)
@@ -230,7 +246,7 @@ bool ring_backend::submit_file(io_request& request) noexcept {
     return false;
   }
   ++record_of(request).in_kernel;
-  begin(request);
+  begin(by, request);
   return true;
 }
 
@@ -242,28 +258,34 @@ bool ring_backend::tries_call_first(const io_request& request) noexcept {
 }
 
 /// Pushes the request to the kernel.
-void ring_backend::begin(io_request& request) noexcept {
+void ring_backend::begin(const use& by, io_request& request) noexcept {
   request.progress = io_event::state::running;
-  poller_.get()->uring.push([&request](io_uring_sqe& entry) { prepare_entry(entry, request); });
-  if (!loop_.runs_here()) loop_.flush_soon();
+  poller_.get()->uring.push(by, [&request](io_uring_sqe& entry) { prepare_entry(entry, request); });
+  flush_soon(by);
+}
+/// Has a thread submit what was pushed, unless this thread runs the loop, and so does it.
+void ring_backend::flush_soon(const use& by) noexcept {
+  if (!by.is_alone() && !loop_.runs_here()) loop_.flush_soon();
 }
 
 void ring_backend::deliver(io_request& request) noexcept {
-  const small_mutex_lock lock{direction_of(request).mutex};
+  const use by{*bias()};
+  const biased_lock lock{direction_of(request).mutex, by};
   request.progress = io_event::state::finished;
   loop_.finish_behind_others(request);
 }
 
 void ring_backend::cancel(io_request& request) noexcept {
   direction& side = direction_of(request);
-  const small_mutex_lock lock{side.mutex};
+  const use by{*bias()};
+  const biased_lock lock{side.mutex, by};
   switch (request.progress) {
     case io_event::state::idle:
       request.progress = io_event::state::cancelled;
       break;
     case io_event::state::queued:
     case io_event::state::running:
-      if (!take_out(request)) return cancel_in_kernel(request);
+      if (!take_out(by, request)) return cancel_in_kernel(by, request);
       request.result = -ECANCELED;
       request.progress = io_event::state::finished;
       loop_.finish(request);
@@ -274,41 +296,42 @@ void ring_backend::cancel(io_request& request) noexcept {
 }
 
 /// Returns false if the request has been submitted to the kernel.
-bool ring_backend::take_out(io_request& request) noexcept {
+bool ring_backend::take_out(const use& by, io_request& request) noexcept {
   const bool was_first = request.progress == io_event::state::running;
-  if (was_first && !poller_.get()->uring.revoke(user_data_of(request))) return false;
+  if (was_first && !poller_.get()->uring.revoke(by, user_data_of(request))) return false;
   if (is_file(request)) {
     --record_of(request).in_kernel;
     return true;
   }
   direction& side = direction_of(request);
   side.queue.remove(request);
-  if (was_first) begin_first(side);
+  if (was_first) begin_first(by, side);
   return true;
 }
 
 /// The kernel processes entries in order, so this cannot cancel a later request at the same address.
-void ring_backend::cancel_in_kernel(io_request& request) noexcept {
+void ring_backend::cancel_in_kernel(const use& by, io_request& request) noexcept {
   request.progress = io_event::state::cancelling;
-  poller_.get()->uring.push([&request](io_uring_sqe& entry) {
+  poller_.get()->uring.push(by, [&request](io_uring_sqe& entry) {
     entry.opcode = IORING_OP_ASYNC_CANCEL;
     entry.fd = -1;
     entry.addr = user_data_of(request);
     entry.user_data = ignored;
     entry.flags = IOSQE_CQE_SKIP_SUCCESS;
   });
-  if (!loop_.runs_here()) loop_.flush_soon();
+  flush_soon(by);
 }
 
 bool ring_backend::withdraw(io_request& request) noexcept {
   direction& side = direction_of(request);
   {
-    const small_mutex_lock lock{side.mutex};
+    const use by{*bias()};
+    const biased_lock lock{side.mutex, by};
     switch (request.progress) {
       case io_event::state::queued:
       case io_event::state::running:
-        if (take_out(request)) return true;
-        cancel_in_kernel(request);
+        if (take_out(by, request)) return true;
+        cancel_in_kernel(by, request);
         break;
       case io_event::state::cancelling:
         break;
@@ -320,7 +343,8 @@ bool ring_backend::withdraw(io_request& request) noexcept {
   harvest found{completed, {}};
   poller_.get()->uring.reap_until([&](const io_uring_cqe& completion) { handle(completion, found); },
                                   [&] {
-                                    const small_mutex_lock lock{side.mutex};
+                                    const use by{*bias()};
+                                    const biased_lock lock{side.mutex, by};
                                     return request.progress == io_event::state::finished;
                                   });
   completed.remove(request);
@@ -353,11 +377,11 @@ void ring_backend::handle(const io_uring_cqe& completion, harvest& found) noexce
       break;
     case event_fired:
       found.seen.woken = true;
-      if (is_last) poller_.get()->watch_event();
+      if (is_last) poller_.get()->watch_event(use{*bias()});
       break;
     case timer_fired:
       found.seen.timer = true;
-      if (is_last) poller_.get()->watch_timer();
+      if (is_last) poller_.get()->watch_timer(use{*bias()});
       break;
     default:
       handle(*reinterpret_cast<io_request*>(completion.user_data), completion.res, found.completed);
@@ -365,17 +389,18 @@ void ring_backend::handle(const io_uring_cqe& completion, harvest& found) noexce
 }
 
 void ring_backend::handle(io_request& request, std::int64_t result, completions& completed) noexcept {
-  direction& side = direction_of(request);
   const bool is_of_file = is_file(request);
-  const small_mutex_lock lock{side.mutex};
-  if (!conclude(request, result)) return begin(request);
+  const use by{*bias(), is_of_file || waits_until_ready(request)};
+  direction& side = direction_of(request);
+  const biased_lock lock{side.mutex, by};
+  if (!conclude(request, result)) return begin(by, request);
   if (is_of_file) {
     --record_of(request).in_kernel;
   } else {
     side.queue.remove(request);
   }
   complete(request, completed);
-  if (!is_of_file) begin_first(side);
+  if (!is_of_file) begin_first(by, side);
 }
 
 /// Sets the result of the request. Returns false if it must be pushed again.
@@ -404,8 +429,8 @@ bool ring_backend::conclude(io_request& request, std::int64_t result) noexcept {
 }
 
 /// Pushes the next request of a queue, if there is one.
-void ring_backend::begin_first(direction& side) noexcept {
-  if (!side.queue.empty()) begin(static_cast<io_request&>(*side.queue.front()));
+void ring_backend::begin_first(const use& by, direction& side) noexcept {
+  if (!side.queue.empty()) begin(by, static_cast<io_request&>(*side.queue.front()));
 }
 
 void ring_backend::wake() noexcept {

@@ -36,10 +36,13 @@ class ring_backend final : public io_backend {
   void wake() noexcept override;
   void set_timer(std::uint64_t time) noexcept override;
   void add_pending(io_service_metrics& to) override;
+  [[nodiscard]] lock_bias* bias() noexcept override;
 
  private:
+  using use = lock_bias::use;
   // The first request of a queue is pushed to the kernel and is `running` or `cancelling`; the others wait
-  // for it. `mutex` owns the queue, and `progress` and the links of the requests in it.
+  // for it. `mutex` owns the queue, and `progress` and the links of the requests in it. A use that is alone
+  // does without it, as without the lock of the ring's entries (lock_bias).
   struct direction {
     small_mutex mutex;
     intrusive_list<io_event> queue;
@@ -55,8 +58,8 @@ class ring_backend final : public io_backend {
   struct poller {
     /// Throws std::system_error.
     poller();
-    void watch_event() noexcept;
-    void watch_timer() noexcept;
+    void watch_event(const use& by) noexcept;
+    void watch_timer(const use& by) noexcept;
 
     wake_sources sources;
     ring uring;
@@ -75,14 +78,16 @@ class ring_backend final : public io_backend {
   };
   void handle(const io_uring_cqe& completion, harvest& found) noexcept;
   void handle(io_request& request, std::int64_t result, completions& completed) noexcept;
-  // Called with the lock of the request's direction:
-  bool submit_polled(io_request& request, intrusive_list<io_event>& queue) noexcept;
-  bool submit_file(io_request& request) noexcept;
   [[nodiscard]] bool tries_call_first(const io_request& request) noexcept;
-  void begin(io_request& request) noexcept;
-  void begin_first(direction& side) noexcept;
-  bool take_out(io_request& request) noexcept;
-  void cancel_in_kernel(io_request& request) noexcept;
+  // Called with the lock of the request's direction, unless the use is alone:
+  bool submit_polled(const use& by, io_request& request, intrusive_list<io_event>& queue,
+                     bool tries_call) noexcept;
+  bool submit_file(const use& by, io_request& request) noexcept;
+  void begin(const use& by, io_request& request) noexcept;
+  void begin_first(const use& by, direction& side) noexcept;
+  bool take_out(const use& by, io_request& request) noexcept;
+  void cancel_in_kernel(const use& by, io_request& request) noexcept;
+  void flush_soon(const use& by) noexcept;
   bool conclude(io_request& request, std::int64_t result) noexcept;
 
   io_loop& loop_;

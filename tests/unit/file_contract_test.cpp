@@ -58,6 +58,18 @@ TEST_CASE("file: what is written is read back, from the same file and from anoth
   CHECK(here.text_of(here / "a") == "0123456789");
 }
 
+TEST_CASE("file: {} behind a text or an array is the stop token, not a size of 0") {
+  files_under_test here;
+  auto both = read_write_file::open(here.io, here / "a");
+  std::size_t done = 0;
+  here.io.run(both.write_all(0, "text", {}, &done));
+  CHECK(done == 4);
+  CHECK(here.io.run(both.write(4, "more", {})) == 4);
+  std::byte room[8];
+  CHECK(here.io.run(both.read_exactly(0, room, {})) == 8);
+  CHECK(here.io.run(both.read(0, room, {})) == 8);
+}
+
 TEST_CASE("file: a span or text says where the bytes are, as a pointer and a size do") {
   files_under_test here;
   io_service& io = here.io;

@@ -17,6 +17,7 @@
 #include "../../src/exec/turn_order.hpp"
 #include "../../src/io/io_backend.hpp"
 #include "../../src/io/io_loop.hpp"
+#include "../../src/io/lock_bias.hpp"
 #include "../support/detached.hpp"
 #include "../support/inert_io_system.hpp"
 #include "../support/test_coroutine.hpp"
@@ -38,6 +39,10 @@ struct played {
   int wakes = 0;
   std::uint64_t ticks = 0;
   io_loop* loop = nullptr;
+  coracle::detail::lock_bias bias;
+
+  /// Returns true if the calling thread needs no locks.
+  bool is_alone() { return coracle::detail::lock_bias::use{bias}.is_alone(); }
 };
 
 class played_backend final : public coracle_test::inert_io_backend {
@@ -57,6 +62,7 @@ class played_backend final : public coracle_test::inert_io_backend {
   }
   void wake() noexcept override { ++its_.wakes; }
   void set_timer(std::uint64_t) noexcept override {}
+  coracle::detail::lock_bias* bias() noexcept override { return &its_.bias; }
 
  private:
   std::mutex mutex_;
@@ -207,6 +213,44 @@ TEST_CASE("io_service: of several threads, one that blocks does not hold up the 
   at.io.process_pending_events();
   other.join();
   CHECK(at.order == "stab");
+}
+
+/// A system without membarrier(2) has no bias.
+const bool has_bias = coracle::detail::asymmetric_fence{}.is_free();
+
+TEST_CASE(
+    "io_service: a thread that runs the loop alone needs none of the backend's locks, until it leaves") {
+  place at;
+  for (int run = 0; run != 2; ++run) {
+    CHECK_FALSE(at.system.its.is_alone());
+    at.wait('a', [&] { CHECK(at.system.its.is_alone() == has_bias); });
+    at.io.process_pending_events();
+  }
+  CHECK_FALSE(at.system.its.is_alone());
+  CHECK(at.order == "aa");
+}
+
+TEST_CASE("io_service: once several threads run the loop, each needs the backend's locks") {
+  place at;
+  std::latch other_runs{1}, may_go_on{1};
+  std::thread other;
+  at.wait('a', [&] {
+    at.hop('b', [&] {
+      other_runs.count_down();
+      CHECK_FALSE(at.system.its.is_alone());
+      may_go_on.wait();
+    });
+    other = std::thread{[&] { at.io.process_pending_events(); }};
+    other_runs.wait();
+    may_go_on.count_down();
+  });
+  at.io.process_pending_events();
+  other.join();
+  CHECK(at.order == "ab");
+  for (int run = 0; run != 100; ++run) {
+    at.wait('c', [&] { CHECK_FALSE(at.system.its.is_alone()); });
+    at.io.process_pending_events();
+  }
 }
 
 TEST_CASE("io_service: without a sleeping thread nothing is woken") {

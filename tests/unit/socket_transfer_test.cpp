@@ -105,6 +105,19 @@ TEST_CASE_TEMPLATE(
   CHECK(received == sent);
 }
 
+TEST_CASE_TEMPLATE("socket: {} behind a text or an array is the stop token, not a size of 0", Place, loopback,
+                   short_transfers) {
+  Place here;
+  connection ends{here.io};
+  std::size_t sent = 0;
+  here.io.run(ends.client.send_all("onetwo", {}, &sent));
+  CHECK(sent == 6);
+  std::byte room[3];
+  CHECK(here.io.run(ends.server.recv_exactly(room, {})) == 3);
+  CHECK(here.io.run(ends.server.recv(room, {})) != 0);
+  CHECK(here.io.run(ends.server.send("x", {})) == 1);
+}
+
 TEST_CASE_TEMPLATE("socket: recv_exactly() takes no byte more, and gives 0 where the stream has ended", Place,
                    loopback, short_transfers) {
   Place here;

@@ -53,6 +53,25 @@ TEST_CASE(
   CHECK(std::get<0>(results) == much);
 }
 
+TEST_CASE("stream_descriptor: {} behind a text or an array is the stop token, not a size of 0") {
+  io_service io;
+  auto ends = make_pipe(io);
+  std::size_t written = 0;
+  io.run(ends.write_end.write_all("text", {}, &written));
+  CHECK(written == 4);
+  std::byte room[8];
+  CHECK(io.run(ends.read_end.read_some(room, {})) == 4);
+
+  coracle::buffered_writer writer{ends.write_end};
+  io.run(writer.write("more", {}, &(written = 0)));
+  CHECK(written == 4);
+  io.run(writer.flush());
+  coracle::buffered_reader reader{ends.read_end};
+  std::byte two[2];
+  CHECK(io.run(reader.read_exactly(two, {})) == 2);
+  CHECK(io.run(reader.read_some(two, {})) == 2);
+}
+
 TEST_CASE("stream_descriptor: a pointer and a size say where the bytes are, as a span does") {
   io_service io;
   auto ends = make_pipe(io);

@@ -46,7 +46,7 @@ class asymmetric_fence {
     } else if (!is_done(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
       fail(
           "membarrier() failed after the kernel had granted it to this process: install a seccomp filter "
-          "that refuses it before the first thread pool or spsc_channel, or allow it");
+          "that refuses it before the first thread pool, spsc_channel or socket, or allow it");
     }
   }
 

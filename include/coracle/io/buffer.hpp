@@ -8,6 +8,17 @@
 #include <string_view>
 
 namespace coracle {
+/// The size of the memory that a pointer before it refers to. Not constructed from `{}`: that is the stop
+/// token in `write_all("text", {}, &written)`, which writes the text, not the first 0 bytes of it.
+class byte_count {
+ public:
+  constexpr byte_count(std::size_t number) noexcept : number_(number) {}
+  constexpr operator std::size_t() const noexcept { return number_; }
+
+ private:
+  std::size_t number_;
+};
+
 /// Memory to write from: one piece of what a vectored operation writes. Refers to the memory, and does not
 /// own it.
 ///

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <coracle/base/check.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/byte_stream.hpp>
 #include <cstring>
 #include <memory>
@@ -53,7 +54,7 @@ class buffered_reader {
   /// continue from there.
   task<std::size_t> read_exactly(std::span<std::byte> to, stop_token token = {}, std::size_t* got = nullptr);
   CORACLE_CORO_WRAPPER()
-  task<std::size_t> read_exactly(void* buffer, std::size_t size, stop_token token = {},
+  task<std::size_t> read_exactly(void* buffer, byte_count size, stop_token token = {},
                                  std::size_t* got = nullptr) {
     return read_exactly(std::span{static_cast<std::byte*>(buffer), size}, std::move(token), got);
   }
@@ -61,7 +62,7 @@ class buffered_reader {
   /// from the source; 0 at the end of the source.
   task<std::size_t> read_some(std::span<std::byte> to, stop_token token = {});
   CORACLE_CORO_WRAPPER()
-  task<std::size_t> read_some(void* buffer, std::size_t size, stop_token token = {}) {
+  task<std::size_t> read_some(void* buffer, byte_count size, stop_token token = {}) {
     return read_some(std::span{static_cast<std::byte*>(buffer), size}, std::move(token));
   }
 

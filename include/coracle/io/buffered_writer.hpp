@@ -3,6 +3,7 @@
 #pragma once
 #include <coracle/base/check.hpp>
 #include <coracle/core/task.hpp>
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/byte_stream.hpp>
 #include <cstring>
 #include <memory>
@@ -45,7 +46,7 @@ class buffered_writer {
                  std::move(token), taken);
   }
   CORACLE_CORO_WRAPPER()
-  task<> write(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* taken = nullptr) {
+  task<> write(const void* buffer, byte_count size, stop_token token = {}, std::size_t* taken = nullptr) {
     return write(std::string_view{static_cast<const char*>(buffer), size}, std::move(token), taken);
   }
   /// Awaitable of nothing, which completes when the sink has taken everything that was written.

@@ -57,7 +57,9 @@ struct io_run : callback_frame {
 ///               process has none left, or when a thread first has nothing to do; if there are none left
 ///               then, that thread polls every millisecond.
 /// Threads       all members but the destructor are thread-safe, and any number of threads may process events
-///               concurrently. A child process made by fork() must not use the service.
+///               concurrently. Beside a thread that was alone, a second one waits for the operations that the
+///               first has already found completed, until its turn ends: docs/scheduling.md. A child process
+///               made by fork() must not use the service.
 /// Cost          no allocation after construction except a record for each open file or socket. With epoll,
 ///               files use up to four threads of the service, started when first needed; with io_uring,
 ///               threads of the kernel.

@@ -29,7 +29,7 @@ class readable_file : public virtual file {
   /// Awaitable of the number of bytes read: as many as one system call reads, fewer than `size` at the end of
   /// the file, and 0 from there on. `token` replaces the inherited stop token. Requires: the file is not
   /// moved while the operation is pending.
-  file_read_operation read(std::uint64_t offset, void* buffer, std::size_t size,
+  file_read_operation read(std::uint64_t offset, void* buffer, byte_count size,
                            stop_token token = {}) const noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
@@ -43,7 +43,7 @@ class readable_file : public virtual file {
   /// Awaitable of `size` once that many bytes have been read, or of 0 if the file ends at or before `offset`.
   /// If the file ends in between, the error is ENODATA. A task that repeats read(). After a cancellation or
   /// an error, `*got`, if given, is the number of bytes read; pass it again to continue from there.
-  task<std::size_t> read_exactly(std::uint64_t offset, void* buffer, std::size_t size, stop_token token = {},
+  task<std::size_t> read_exactly(std::uint64_t offset, void* buffer, byte_count size, stop_token token = {},
                                  std::size_t* got = nullptr) const;
   /// The same into a span.
   CORACLE_CORO_WRAPPER()
@@ -68,7 +68,7 @@ class readable_file : public virtual file {
 
 // Defined in the header, so that the program's compiler compiles it: compilers do not agree on how a function
 // returns a task (ADR 21).
-inline task<std::size_t> readable_file::read_exactly(std::uint64_t offset, void* buffer, std::size_t size,
+inline task<std::size_t> readable_file::read_exactly(std::uint64_t offset, void* buffer, byte_count size,
                                                      stop_token token, std::size_t* got) const {
   std::size_t local = 0;
   std::size_t& done = got ? *got : local;

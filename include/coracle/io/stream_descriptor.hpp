@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/task.hpp>
+#include <coracle/io/buffer.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <cstddef>
 #include <span>
@@ -89,21 +90,21 @@ class stream_descriptor {
   stream_read_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
     return {descriptor_, to, how_, std::move(token)};
   }
-  stream_read_operation read_some(void* buffer, std::size_t size, stop_token token = {}) noexcept {
+  stream_read_operation read_some(void* buffer, byte_count size, stop_token token = {}) noexcept {
     return read_some(std::span{static_cast<std::byte*>(buffer), size}, std::move(token));
   }
   /// Awaitable of the number of bytes written, at least one.
   stream_write_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
     return {descriptor_, bytes, how_, std::move(token)};
   }
-  stream_write_operation write_some(const void* buffer, std::size_t size, stop_token token = {}) noexcept {
+  stream_write_operation write_some(const void* buffer, byte_count size, stop_token token = {}) noexcept {
     return write_some(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token));
   }
   /// Awaitable of nothing, which completes when all bytes have been written. After a cancellation or an
   /// error, `*written`, if given, is the number of bytes written; pass it again to continue from there.
   task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr);
   CORACLE_CORO_WRAPPER()
-  task<> write_all(const void* buffer, std::size_t size, stop_token token = {},
+  task<> write_all(const void* buffer, byte_count size, stop_token token = {},
                    std::size_t* written = nullptr) {
     return write_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), written);
   }

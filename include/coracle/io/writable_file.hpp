@@ -45,7 +45,7 @@ class writable_file : public virtual file {
   /// Awaitable of the number of bytes written: fewer than `size` if the device is full, a limit is reached or
   /// `size` exceeds 2 GiB; writing the rest then reports the reason. `token` replaces the inherited stop
   /// token. Requires: the file is not moved while the operation is pending.
-  file_write_operation write(std::uint64_t offset, const void* buffer, std::size_t size,
+  file_write_operation write(std::uint64_t offset, const void* buffer, byte_count size,
                              stop_token token = {}) noexcept {
     return {descriptor_, path_, offset, buffer, size, std::move(token)};
   }
@@ -58,7 +58,7 @@ class writable_file : public virtual file {
   /// Awaitable of nothing, which completes when all `size` bytes have been written. A task that repeats
   /// write(). After a cancellation or an error, `*put`, if given, is the number of bytes written; pass it
   /// again to continue from there.
-  task<> write_all(std::uint64_t offset, const void* buffer, std::size_t size, stop_token token = {},
+  task<> write_all(std::uint64_t offset, const void* buffer, byte_count size, stop_token token = {},
                    std::size_t* put = nullptr);
   /// The same from a span, or from text.
   CORACLE_CORO_WRAPPER()
@@ -95,7 +95,7 @@ class writable_file : public virtual file {
 };
 
 // Defined in the header for the same reason as readable_file::read_exactly().
-inline task<> writable_file::write_all(std::uint64_t offset, const void* buffer, std::size_t size,
+inline task<> writable_file::write_all(std::uint64_t offset, const void* buffer, byte_count size,
                                        stop_token token, std::size_t* put) {
   std::size_t local = 0;
   std::size_t& done = put ? *put : local;

@@ -91,7 +91,7 @@ class socket {
   task<> disconnect(stop_token token = {});
 
   /// Awaitable of the number of bytes sent: TCP may take fewer than `size`, UDP sends one datagram.
-  socket_send_operation send(const void* buffer, std::size_t size, stop_token token = {}) noexcept {
+  socket_send_operation send(const void* buffer, byte_count size, stop_token token = {}) noexcept {
     return {descriptor_, buffer, size, std::move(token)};
   }
   socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
@@ -109,7 +109,7 @@ class socket {
   /// Awaitable of the number of bytes received. TCP: the bytes that have arrived, at least one; 0 at the end
   /// of the stream. UDP: one datagram, which may be empty; if it is longer than `size`, it is dropped, and
   /// the error is std::errc::message_size. Requires, for TCP: size != 0.
-  socket_recv_operation recv(void* buffer, std::size_t size, stop_token token = {}) noexcept {
+  socket_recv_operation recv(void* buffer, byte_count size, stop_token token = {}) noexcept {
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
@@ -136,7 +136,7 @@ class socket {
   // there. Requires: no other operation of the same direction is pending.
 
   /// Awaitable of nothing, which completes when all `size` bytes have been sent.
-  task<> send_all(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* sent = nullptr);
+  task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr);
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(bytes.data(), bytes.size(), std::move(token), sent);
@@ -149,7 +149,7 @@ class socket {
   task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr);
   /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
   /// first one. If the stream ends in between, the error is ENODATA.
-  task<std::size_t> recv_exactly(void* buffer, std::size_t size, stop_token token = {},
+  task<std::size_t> recv_exactly(void* buffer, byte_count size, stop_token token = {},
                                  std::size_t* received = nullptr);
   CORACLE_CORO_WRAPPER()
   task<std::size_t> recv_exactly(std::span<std::byte> to, stop_token token = {},
@@ -224,7 +224,7 @@ inline task<> socket::disconnect(stop_token token) {
   forget_remote();
 }
 
-inline task<> socket::send_all(const void* buffer, std::size_t size, stop_token token, std::size_t* sent) {
+inline task<> socket::send_all(const void* buffer, byte_count size, stop_token token, std::size_t* sent) {
   CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
   std::size_t local = 0;
   std::size_t& done = sent ? *sent : local;
@@ -245,7 +245,7 @@ inline task<> socket::send_all(std::span<const const_buffer> parts, stop_token t
   }
 }
 
-inline task<std::size_t> socket::recv_exactly(void* buffer, std::size_t size, stop_token token,
+inline task<std::size_t> socket::recv_exactly(void* buffer, byte_count size, stop_token token,
                                               std::size_t* received) {
   CORACLE_REQUIRE(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
   std::size_t local = 0;

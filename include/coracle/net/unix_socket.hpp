@@ -89,7 +89,7 @@ class unix_socket {
   unix_accept_operation accept(stop_token token = {}) noexcept { return {*this, std::move(token)}; }
 
   /// Awaitable of the number of bytes sent: a stream may take fewer; the other kinds send one message.
-  socket_send_operation send(const void* buffer, std::size_t size, stop_token token = {}) noexcept {
+  socket_send_operation send(const void* buffer, byte_count size, stop_token token = {}) noexcept {
     return {descriptor_, buffer, size, std::move(token)};
   }
   socket_send_operation send(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
@@ -107,7 +107,7 @@ class unix_socket {
   /// The other kinds: one message, which may be empty; a message longer than `to` is dropped with
   /// std::errc::message_size. A seqpacket also returns 0 at its end. Requires, for a stream: `to` is not
   /// empty.
-  socket_recv_operation recv(void* buffer, std::size_t size, stop_token token = {}) noexcept {
+  socket_recv_operation recv(void* buffer, byte_count size, stop_token token = {}) noexcept {
     return {descriptor_, buffer, size, receive_flags(), std::move(token)};
   }
   socket_recv_operation recv(std::span<std::byte> to, stop_token token = {}) noexcept {
@@ -128,7 +128,7 @@ class unix_socket {
   /// sent; a further call with the same `sent` continues from there. Requires: a stream.
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr);
   CORACLE_CORO_WRAPPER()
-  task<> send_all(const void* buffer, std::size_t size, stop_token token = {}, std::size_t* sent = nullptr) {
+  task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), sent);
   }
   CORACLE_CORO_WRAPPER()
