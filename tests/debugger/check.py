@@ -26,7 +26,7 @@ LLDB = ["lldb-22", "-b", "-x", "-o", f"command script import {COMMANDS / 'coracl
 LONGEST = 60  # seconds, of one run of a debugger
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "tasks"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "tasks", "crowd"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
 OTHER_PROGRAMS = ["inside", "frames"]  # by themselves: inside.cpp, frames.cpp
 TYPED = {
@@ -37,6 +37,7 @@ TYPED = {
     "twice": ["coracle tasks", "coracle deadlocks"],
     "member": ["coracle why"],
     "inside": ["coracle tasks", "coracle deadlocks"],
+    "crowd": ["coracle tasks", "coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
     "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended", "jobs")],
     "exception": ["coracle bt", "coracle frame 1"],
