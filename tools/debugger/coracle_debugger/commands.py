@@ -1,7 +1,7 @@
 """The commands: coracle bt, tasks, why, deadlocks, frame, json. Each takes its argument and returns a text."""
 import gc
 
-from . import as_json, continuation, frame_memory, host, names, printers, process, report, waits
+from . import as_json, continuation, frame_memory, host, names, printers, process, program_lines, report, waits
 
 
 class _State:
@@ -129,6 +129,11 @@ def _json(_argument):
     return as_json.text_of(snapshot())
 
 
+def _lines(_argument):
+    """The lines of suspension points, from the program's file alone, for an inspector (docs/debugging.md)."""
+    return program_lines.text_of()
+
+
 def _memory(argument):
     """The memory of frames by size: frames in use, and free ones that each thread keeps or that any may take.
 
@@ -141,5 +146,5 @@ def register():
     """Adds the commands and the printers to the debugger."""
     _why.__doc__ = _why.__doc__.format(offer=host.OFFER)
     named = [("bt", _backtrace), ("tasks", _tasks), ("why", _why), ("deadlocks", _deadlocks), ("frame", _frame),
-             ("memory", _memory), ("json", _json)]
+             ("memory", _memory), ("json", _json), ("lines", _lines)]
     host.register("Look at coroutines: who awaits whom, and what they wait for.", named, printers.of(snapshot))

@@ -285,7 +285,8 @@ class Process:
         calls, scopes = memory.words(addresses), memory.words(addresses, Continuation.SCOPE)
         texts = {call: self._text_of_continuation(call) for call in set(calls)}
         texts = list(map(texts.__getitem__, calls))
-        of_scopes = {scope: self._row_around(scope) for scope in {scope for scope, text in zip(scopes, texts) if text == "async_scope"}}
+        of_scopes = {scope for scope, text in zip(scopes, texts) if text == "async_scope"}
+        of_scopes = {scope: self._row_around(scope) for scope in of_scopes}
         for at, (address, text, scope) in enumerate(zip(addresses, texts, scopes)):
             if text is not None and parents[at] is None:
                 parents[at] = of_scopes[scope] if text == "async_scope" else self._row_around(address)
