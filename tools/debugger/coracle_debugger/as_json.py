@@ -11,7 +11,7 @@ def _address(coroutine):
 
 
 def _coroutine(snapshot, each):
-    place = each.place()
+    place, via, parent, thread = each.place(), each.via, each.parent, each.thread
     wait = each.waits[0] if snapshot.graph.is_waiting(each) else None
     return {
         "frame": _address(each),
@@ -19,10 +19,10 @@ def _coroutine(snapshot, each):
         "file": place[0] if place else None,
         "line": place[1] if place else None,
         "does": report.state_text(snapshot, each),
-        "thread": each.thread.num if each.thread is not None else None,
-        "awaited_by": _address(each.parent),
-        "through": (each.via.text or None) if each.via is not None else None,
-        "spawned_at": each.via.spawned_at() if each.via is not None else None,
+        "thread": thread.num if thread is not None else None,
+        "awaited_by": _address(parent),
+        "through": (via.text or None) if via is not None else None,
+        "spawned_at": via.spawned_at() if via is not None else None,
         "waits_for": f"{wait.object:#x}" if wait and wait.object else None,
         "executor": snapshot.executor(wait.executor) if wait else None,
     }
