@@ -320,8 +320,13 @@ std::string coroutine_search::name_of(const live_coroutine& each) const {
   if (function.name) append_short_name(function.name, name);
   return name.c_str();
 }
+std::uintptr_t coroutine_search::number_in(const live_coroutine& each, std::size_t place,
+                                           std::size_t size) const noexcept {
+  std::uintptr_t number = 0;
+  return memory_.read(each.frame + place, &number, size) == size ? number : 0;
+}
 std::string coroutine_search::location_of(const live_coroutine& each) const {
-  const function_symbol function = names_.at(each.function);
+  const function_symbol function = function_of(each);
   if (!function.in) return {};
   const char* const path = function.in->path.c_str();
   const char* const slash = std::strrchr(path, '/');

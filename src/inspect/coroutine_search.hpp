@@ -69,6 +69,13 @@ class coroutine_search {
     return find(each.next.parent);
   }
   [[nodiscard]] std::string name_of(const live_coroutine& each) const;
+  /// Returns the function that resumes it.
+  [[nodiscard]] function_symbol function_of(const live_coroutine& each) const {
+    return names_.at(each.function);
+  }
+  /// Returns an unsigned integer of at most 8 bytes in its frame; 0 if there is no memory.
+  [[nodiscard]] std::uintptr_t number_in(const live_coroutine& each, std::size_t place,
+                                         std::size_t size) const noexcept;
   /// Returns text for addr2line, as `server+0x3a10`.
   [[nodiscard]] std::string location_of(const live_coroutine& each) const;
   /// Returns the size of its frame, as the recycler rounds it up. The heap's block may say some more.

@@ -117,6 +117,31 @@ role role_of(const char* symbol) noexcept {
   return is_stop ? role::stop : role::none;
 }
 
+fixed_text<65> build_id_of(const module& of) noexcept {
+  fixed_text<65> digits;
+  const elf_file file{static_cast<const char*>(of.file), of.size_of_file};
+  const auto* const header = file.at<Elf64_Ehdr>(0);
+  const auto* const segments = header ? file.at<Elf64_Phdr>(header->e_phoff, header->e_phnum) : nullptr;
+  for (std::size_t i = 0; segments && i != header->e_phnum; ++i) {
+    if (segments[i].p_type != PT_NOTE) continue;
+    std::size_t at = segments[i].p_offset;
+    const std::size_t end = at + segments[i].p_filesz;
+    while (const auto* const note = at < end ? file.at<Elf64_Nhdr>(at) : nullptr) {
+      const std::size_t contents = at + sizeof *note + (note->n_namesz + 3) / 4 * 4;
+      const auto* const bytes = file.at<unsigned char>(contents, note->n_descsz);
+      const auto* const name = file.at<char>(at + sizeof *note, note->n_namesz);
+      if (bytes && name && note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof ELF_NOTE_GNU &&
+          std::memcmp(name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
+        for (std::size_t byte = 0; byte != note->n_descsz; ++byte)
+          digits.add_number(bytes[byte] >> 4, 16).add_number(bytes[byte] & 15, 16);
+        return digits;
+      }
+      at = contents + (note->n_descsz + 3) / 4 * 4;
+    }
+  }
+  return digits;
+}
+
 symbols::symbols(pid_t process) noexcept {
   for_each_mapping(process, [this](const mapping& each) {
     if (!each.is_executable || each.path[0] != '/' || count_ == most) return;

@@ -39,6 +39,9 @@ struct module {
   }
 };
 
+/// Returns it as hexadecimal digits, as debuggers do; empty if the file has none.
+[[nodiscard]] fixed_text<65> build_id_of(const module& of) noexcept;
+
 /// A function, or a variable.
 struct function_symbol {
   const char* name = nullptr;  ///< the linker's name; null if unknown

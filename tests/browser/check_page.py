@@ -19,7 +19,9 @@ import time
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "trace"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+COMMAND = os.path.join(HERE, "..", "..", "tools", "debugger", "coracle_ps.py")
+sys.path.insert(0, os.path.join(HERE, "..", "trace"))
 import check_format  # noqa: E402
 
 PATIENCE = 60
@@ -134,6 +136,24 @@ def check_first_view(browser):
     expect("debit" in details and "waits to lock async_mutex checking" in details, "a click shows what it waits for")
     expect(re.search(r"program\+0x[0-9a-f]+", details), "and where its function is")
     expect("savings" not in details.split("Awaited by")[0], "of one coroutine, not of the other")
+
+
+def check_lines(browser, program):
+    """The lines of a running program, from a file that appears beside it."""
+    hint = text_of(browser, "no-lines")
+    expect("coracle-ps --lines" in hint, "the page says how to get lines")
+    written = subprocess.run([sys.executable, COMMAND, "--lines", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    with open(program + ".lines", "w", encoding="utf-8") as file:
+        file.write(written)
+    with open(os.path.join(HERE, "program.cpp"), encoding="utf-8") as source:
+        place = f"program.cpp:{1 + next(at for at, line in enumerate(source) if 'co_await to.' in line)}"
+    browser.wait(f"debit at {place}, in the deadlock",
+                 f"return document.getElementById('deadlocks').innerText.includes('debit at {place}')")
+    browser.wait("credit has a line, too",
+                 "return /credit at program.cpp:\\d+/.test(document.getElementById('deadlocks').innerText)")
+    browser.wait(f"{place} in a row",
+                 f"return [...document.querySelectorAll('.row .place')].some(each => each.innerText === '{place}')")
+    expect(browser.run("return document.getElementById('no-lines').hidden"), "the page no longer says how to get lines")
 
 
 def check_rendering_is_bounded(browser):
@@ -293,7 +313,9 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     folder = sys.argv[2] if len(sys.argv) > 2 else None
-    program = subprocess.Popen([os.path.abspath(sys.argv[1])], stdout=subprocess.PIPE, text=True)
+    copies = tempfile.TemporaryDirectory(prefix="coracle_program_")  # its lines are written beside it
+    path = shutil.copy(sys.argv[1], copies.name)
+    program = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)
     browser = None
     try:
         url = program.stdout.readline().strip()
@@ -302,6 +324,7 @@ def main():
         browser.prefer("light")
         browser.open(url)
         check_first_view(browser)
+        check_lines(browser, path)
         check_rendering_is_bounded(browser)
         check_keyboard(browser)
         check_schedulers(browser)
@@ -317,6 +340,7 @@ def main():
         program.wait()
         if browser:
             browser.end()
+        copies.cleanup()
     if failures:
         sys.exit(1)
     print("page: everything as expected")

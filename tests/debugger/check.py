@@ -26,7 +26,7 @@ LLDB = ["lldb-22", "-b", "-x", "-o", f"command script import {COMMANDS / 'coracl
 LONGEST = 60  # seconds, of one run of a debugger
 
 # What the program is to do, how gdb comes to see it, and what is typed.
-ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "tasks"]
+ATTACHED = ["mutexes", "event", "slow_child", "leak", "half_stuck", "twice", "member", "inside", "tasks", "crowd"]
 RUN = {"exception": ["catch throw", "run"], "early_exception": ["catch throw", "run"], "crash": ["run"]}
 OTHER_PROGRAMS = ["inside", "frames"]  # by themselves: inside.cpp, frames.cpp
 TYPED = {
@@ -37,6 +37,7 @@ TYPED = {
     "twice": ["coracle tasks", "coracle deadlocks"],
     "member": ["coracle why"],
     "inside": ["coracle tasks", "coracle deadlocks"],
+    "crowd": ["coracle tasks", "coracle why"],
     "half_stuck": ["coracle why", "coracle deadlocks"],
     "tasks": [f"print global::{each}" for each in ("nothing", "unstarted", "waiting", "ended", "jobs")],
     "exception": ["coracle bt", "coracle frame 1"],
@@ -169,6 +170,25 @@ def run_coracle_ps(program, scenario, *options, environment=None):
     return done.returncode, done.stdout
 
 
+def complaints_about_lines(program, coroutines):
+    """Whether `coracle-ps --lines` knows, without the process, the lines where these coroutines are."""
+    command = [sys.executable, COMMANDS / "coracle_ps.py", "--lines", program]
+    head, *rows = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LONGEST, check=True).stdout.splitlines()
+    notes = subprocess.run(["readelf", "-n", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if head != "coracle lines 1 " + re.search(r"Build ID: (\w+)", notes)[1]:
+        yield f"coracle-ps --lines begins with {head}"
+    known = set()
+    for row in rows:
+        match = re.fullmatch(r"[0-9a-f]+ \d+ [1248]((?: \d+:\d+)+) (/.*)", row)
+        if not match:
+            yield f"coracle-ps --lines: {row}"
+        else:
+            known |= {(match[2], int(line)) for line in re.findall(r":(\d+)", match[1])}
+    unknown = {(each["file"], each["line"]) for each in coroutines} - known
+    if unknown:
+        yield f"coracle-ps --lines does not know {unknown}"
+
+
 def complaints_about_coracle_ps(program, build):
     """What its options print wrongly."""
     if run_coracle_ps(program, "event") != (0, printed_by("coracle tasks", "event", build)):
@@ -182,6 +202,7 @@ def complaints_about_coracle_ps(program, build):
         yield f"coracle-ps --deadlocks by lldb, where there is no gdb: {without_gdb}"
     code, text = run_coracle_ps(program, "mutexes", "--json")
     found = json.loads(text)
+    yield from complaints_about_lines(program, found["coroutines"])
     coroutines = {each["frame"]: each for each in found["coroutines"]}
     objects = {each["address"]: each for each in found["objects"]}
     documented = set(re.findall(r"^\| `(\w+)` +\|", documentation().split("\n## For programs\n")[1], flags=re.M))

@@ -248,6 +248,26 @@ void keep_tasks() {
   global::ended = wait_for(global::opened);
   sync_wait(start_two(pool));
 }
+
+// ---- many that wait alike, at equal distances in memory and at others ----
+
+task<> wait_below() { co_await wait_for(global::closed); }
+task<> wait_together(static_thread_pool& pool) {
+  co_await pool.schedule();
+  std::vector<task<>> all;
+  std::vector<std::string> between;
+  for (int i = 0; i != 300; ++i) all.push_back(wait_for(global::closed));
+  for (int i = 0; i != 200; ++i) {
+    all.push_back(wait_below());
+    between.emplace_back(100 + i * 37 % 400, ' ');
+  }
+  all.push_back(tell_that_it_hangs());
+  co_await when_all(std::move(all));
+}
+void gather_a_crowd() {
+  static_thread_pool pool(1);
+  sync_wait(wait_together(pool));
+}
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -275,6 +295,8 @@ int main(int count, char** arguments) {
     print_nothing_yet();
   } else if (what == "tasks") {
     keep_tasks();
+  } else if (what == "crowd") {
+    gather_a_crowd();
   } else {
     std::fputs("usage: stuck SCENARIO, one of those in tests/debugger/check.py\n", stderr);
     return 2;

@@ -1,11 +1,12 @@
 """Every coroutine of a process or a core, or what they wait for (docs/debugging.md).
 
-coracle-ps [OPTION] PID, or coracle-ps [OPTION] PROGRAM CORE
+coracle-ps [OPTION] PID, coracle-ps [OPTION] PROGRAM CORE, or coracle-ps --lines PROGRAM >PROGRAM.lines
   --all        also trees that look the same as others, and any number of lines
   --why        each object that is waited for, who waits, who holds it or has its address; then deadlocks
   --deadlocks  deadlocks alone; exit code 3 if there are some
   --memory     the memory of frames by size: in use, and free ones that are kept; with --json for programs
   --json       all of it, for programs
+  --lines      the lines where coroutines may be suspended, for an inspector in the program; without a process
 """
 import os
 import shutil
@@ -18,7 +19,7 @@ MARK = "coracle-ps: here it begins"
 
 COMMANDS = {(): "tasks", ("--all",): "tasks all", ("--why",): "why", ("--all", "--why"): "why all",
             ("--deadlocks",): "deadlocks", ("--json",): "json", ("--memory",): "memory",
-            ("--json", "--memory"): "memory json"}  # by the options
+            ("--json", "--memory"): "memory json", ("--lines",): "lines"}  # by the options
 DEBUGGERS = ("gdb", "lldb-22", "lldb")  # the first that is there
 
 
@@ -41,12 +42,14 @@ def main(arguments):
     command = COMMANDS.get(tuple(sorted({each for each in arguments if each.startswith("-")})))
     named = [each for each in arguments if not each.startswith("-")]
     is_process, is_core = len(named) == 1 and named[0].isdigit(), len(named) == 2 and all(map(os.path.exists, named))
-    if command is None or not (is_process or is_core):
+    is_program = len(named) == 1 and os.path.exists(named[0])
+    if command is None or not (is_program if command == "lines" else is_process or is_core):
         print(__doc__, end="", file=sys.stderr)
         return 2
     debugger = next((each for each in DEBUGGERS if shutil.which(each)), None)
-    if debugger is None:
-        print("coracle-ps: it needs gdb, version 13 or later (Debian: gdb), or lldb, version 22", file=sys.stderr)
+    if debugger is None or command == "lines" and debugger != "gdb":
+        others = ", or lldb, version 22" if command != "lines" else ""
+        print(f"coracle-ps: it needs gdb, version 13 or later (Debian: gdb){others}", file=sys.stderr)
         return 1
     run = subprocess.run([debugger, *(gdb if debugger == "gdb" else lldb)(named, is_process, command)],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)

@@ -107,11 +107,14 @@ std::string text_of_state(const live_coroutine& each, const coroutine_search& in
   return each.waits ? in.text_of(*each.waits) : in.text_of_others(each);
 }
 
-void add_coroutine(const live_coroutine& each, const coroutine_search& in, json_writer& to) {
+void add_coroutine(const live_coroutine& each, const coroutine_search& in, suspension_lines& lines,
+                   json_writer& to) {
+  const suspension_lines::place place = lines.of(each, in);
   const live_coroutine* const parent = in.parent_of(each);
   const char* const through = kind_of_through(in.through(each));
   to.open('{').key("frame").address(each.frame).key("function").known(in.name_of(each));
-  to.key("location").known(in.location_of(each)).key("file").null().key("line").null();
+  to.key("location").known(in.location_of(each)).key("file").known(place.file).key("line");
+  place.file.empty() ? to.null() : to.number(place.line);
   to.key("does").known(text_of_state(each, in)).key("thread").null();
   to.key("awaited_by").address(parent ? parent->frame : 0).key("through").known(through ? through : "");
   to.key("spawned_at").null().key("waits_for").address(each.waits ? each.waits->object : 0);
@@ -194,7 +197,7 @@ void begin(json_writer& to) {
 }
 }  // namespace
 
-std::string json_of(const coroutine_search& found, bool is_from_copy) {
+std::string json_of(const coroutine_search& found, bool is_from_copy, suspension_lines& lines) {
   json_writer to;
   begin(to);
   to.key("refused").null().key("is_consistent").boolean(is_from_copy).key("coroutines");
@@ -206,7 +209,7 @@ std::string json_of(const coroutine_search& found, bool is_from_copy) {
     return to.key("stuck").open('[').close(']').close('}').take();
   }
   to.open('[');
-  for (const live_coroutine& each : found.all()) add_coroutine(each, found, to);
+  for (const live_coroutine& each : found.all()) add_coroutine(each, found, lines, to);
   to.close(']').key("counts").null().key("objects").open('[');
   add_objects(found, to);
   const endless_lock_waits endless = find_endless_lock_waits(found);

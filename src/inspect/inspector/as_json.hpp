@@ -10,10 +10,11 @@
 #include "../coroutine_search.hpp"
 #include "../free_frames.hpp"
 #include "../turn_recorder.hpp"
+#include "suspension_lines.hpp"
 
 namespace coracle::detail {
 /// Returns one line. Equal results give equal text.
-[[nodiscard]] std::string json_of(const coroutine_search& found, bool is_from_copy);
+[[nodiscard]] std::string json_of(const coroutine_search& found, bool is_from_copy, suspension_lines& lines);
 /// Returns an array of the turns, for the page.
 [[nodiscard]] std::string json_of(const std::vector<observed_turn>& long_turns, symbols& names);
 /// The same as for a search, for a program whose coroutines cannot be found.

@@ -304,7 +304,8 @@ std::string inspector_server::take_snapshot() {
   if (const char* const refusal = coroutine_search::refusal(names())) return json_of_refusal(refusal);
   return search([this](const coroutine_search& found, bool is_from_copy) {
     memory_.live = found.counts_by_size();
-    return json_of(found, is_from_copy);
+    lines_.forget_missing();
+    return json_of(found, is_from_copy, lines_);
   });
 }
 std::string inspector_server::take_memory() {

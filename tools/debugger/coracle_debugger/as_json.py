@@ -11,7 +11,7 @@ def _address(coroutine):
 
 
 def _coroutine(snapshot, each):
-    place = each.place()
+    place, via, parent, thread = each.place(), each.via, each.parent, each.thread
     wait = each.waits[0] if snapshot.graph.is_waiting(each) else None
     return {
         "frame": _address(each),
@@ -19,25 +19,25 @@ def _coroutine(snapshot, each):
         "file": place[0] if place else None,
         "line": place[1] if place else None,
         "does": report.state_text(snapshot, each),
-        "thread": each.thread.num if each.thread is not None else None,
-        "awaited_by": _address(each.parent),
-        "through": (each.via.text or None) if each.via is not None else None,
-        "spawned_at": each.via.spawned_at() if each.via is not None else None,
+        "thread": thread.num if thread is not None else None,
+        "awaited_by": _address(parent),
+        "through": (via.text or None) if via is not None else None,
+        "spawned_at": via.spawned_at() if via is not None else None,
         "waits_for": f"{wait.object:#x}" if wait and wait.object else None,
         "executor": snapshot.executor(wait.executor) if wait else None,
     }
 
 
-def _object(snapshot, address, awaited):
-    holders = snapshot.graph.holders(awaited.wait)
-    elements, capacity = report.fill_of(awaited.wait)
+def _object(snapshot, address, kind):
+    holders = snapshot.graph.holders(kind)
+    elements, capacity = report.fill_of(kind)
     return {
         "address": f"{address:#x}",
-        "type": report.primitive_text(awaited.wait),
+        "type": report.primitive_text(kind),
         "name": snapshot.where_is(address),
         "elements": elements,
         "capacity": capacity,
-        "waiters": [_address(each) for each in awaited.waiters],
+        "waiters": [_address(each) for each in snapshot.graph.waiters(address)],
         "held_by": [{"frame": _address(each), "variable": name} for each, name in holders],
         "address_in": [] if holders else [_address(each) for each in snapshot.graph.referring(address)],
         "member_in": [] if holders else [_address(each) for each in snapshot.graph.referring_to_whole(address)],
@@ -46,8 +46,8 @@ def _object(snapshot, address, awaited):
 
 def text_of(snapshot):
     """One line for each coroutine and each object, so that much of it can be read at once."""
-    coroutines = [_coroutine(snapshot, each) for _, each in sorted(snapshot.coroutines.items())]
-    objects = [_object(snapshot, address, awaited) for address, awaited in snapshot.graph.objects.items()]
+    coroutines = [_coroutine(snapshot, each) for each in sorted(snapshot.coroutines.values(), key=lambda each: each.address)]
+    objects = [_object(snapshot, address, kind) for address, kind in snapshot.graph.objects.items()]
     found = {
         "deadlocks": [[_address(each) for each in circle] for circle in snapshot.graph.circles()],
         "stuck": [_address(each) for each in snapshot.graph.endless()],

@@ -1,7 +1,7 @@
 """The commands: coracle bt, tasks, why, deadlocks, frame, json. Each takes its argument and returns a text."""
 import gc
 
-from . import as_json, frame_memory, host, names, printers, process, report, waits
+from . import as_json, continuation, frame_memory, host, names, printers, process, program_lines, report, waits
 
 
 class _State:
@@ -17,7 +17,7 @@ def snapshot():
     moment = host.moment()
     if moment[0] != _State.moment[0]:
         names.forget()
-        process.forget()
+        continuation.forget()
     if moment != _State.moment:
         _State.snapshot = None
         gc.unfreeze()
@@ -64,11 +64,11 @@ coracle bt FRAME    of a frame's address, or of a std::coroutine_handle"""
     if argument:
         return _show(*report.backtraces(taken, [_named(argument)]))
     thread = host.selected_thread()
-    running = [each for each in taken.coroutines.values() if each.thread is not None and each.thread.num == thread]
+    running = [each for each in map(taken.coroutines.of_row, taken.coroutines.running) if each.thread.num == thread]
     innermost = [each for each in running if not any(other.parent is each for other in running)]
     if innermost:
         return _show(*report.backtraces(taken, innermost))
-    waiting = [root for root in taken.roots()
+    waiting = [root for root in taken.coroutines.roots()
                if root.via and getattr(taken.stacks.thread_of(root.via.address), "num", None) == thread]
     leaves = [leaf for root in waiting for leaf in waits.below(root) if not leaf.children]
     if not leaves:
@@ -129,6 +129,11 @@ def _json(_argument):
     return as_json.text_of(snapshot())
 
 
+def _lines(_argument):
+    """The lines of suspension points, from the program's file alone, for an inspector (docs/debugging.md)."""
+    return program_lines.text_of()
+
+
 def _memory(argument):
     """The memory of frames by size: frames in use, and free ones that each thread keeps or that any may take.
 
@@ -141,5 +146,5 @@ def register():
     """Adds the commands and the printers to the debugger."""
     _why.__doc__ = _why.__doc__.format(offer=host.OFFER)
     named = [("bt", _backtrace), ("tasks", _tasks), ("why", _why), ("deadlocks", _deadlocks), ("frame", _frame),
-             ("memory", _memory), ("json", _json)]
+             ("memory", _memory), ("json", _json), ("lines", _lines)]
     host.register("Look at coroutines: who awaits whom, and what they wait for.", named, printers.of(snapshot))

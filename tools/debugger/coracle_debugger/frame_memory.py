@@ -47,10 +47,11 @@ def _size_by_block(frame):
 def _live(snapshot):
     """How many frames of each size there are."""
     found = collections.Counter()
-    for function, count in collections.Counter(each.function for each in snapshot.coroutines.values()).items():
+    for function, count in collections.Counter(point.function for point in snapshot.coroutines.points).items():
         if function.size:
             found[function.size] += count
-    found.update(_size_by_block(each.address) for each in snapshot.coroutines.values() if not each.function.size)
+    found.update(_size_by_block(address) for address, point in zip(snapshot.coroutines.addresses, snapshot.coroutines.points)
+                 if not point.function.size)
     rounded = collections.Counter()
     for size, count in found.items():
         index = class_of(size)

@@ -93,12 +93,16 @@ class Function:
         if state in self.labels and self.labels[state]:
             return self.file, self.labels[state]
         if self.is_gcc:
-            if self._lines is None:
-                self._lines = gcc_lines.read(self)
-            line = self._lines.get(state)
+            line = self.lines_by_state().get(state)
             return (self.file, line) if line else None
         address = self._resume_address(frame, state)
         return line_in_function(address, self.address) if address is not None else None
+
+    def lines_by_state(self):
+        """Of a function that g++ compiled."""
+        if self._lines is None:
+            self._lines = gcc_lines.read(self)
+        return self._lines
 
     def _resume_address(self, frame, state):
         return resume_point.find(self.address, frame, *self.state, state)

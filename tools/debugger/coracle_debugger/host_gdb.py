@@ -183,6 +183,21 @@ def symbol(address):
     return Symbol(match[1], int(match[2] or 0), match[3].startswith((".text", ".plt"))) if match else None
 
 
+def functions_named(pattern):
+    """(address, demangled symbol) of each function whose symbol has the pattern, in the program's file."""
+    listing = gdb.execute("maint print msymbols", to_string=True)
+    for address, mangled in re.findall(r"^\[ *\d+\] [tT] (0x[0-9a-f]+) (\S+)", listing, re.M):
+        found = symbol(int(address, 16)) if re.search(pattern, mangled) else None
+        if found is not None and not found.offset:
+            yield int(address, 16), found.name
+
+
+def build_id():
+    """That of the program's file, or None."""
+    files = gdb.objfiles()
+    return files[0].build_id if files else None
+
+
 def disassemble(begin, end=None):
     """The instructions from one address up to another, excluded; that at the address if there is no other."""
     flavor = gdb.parameter("disassembly-flavor")

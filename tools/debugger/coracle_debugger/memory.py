@@ -2,7 +2,6 @@
 import bisect
 import collections
 import itertools
-import operator
 import re
 import struct
 
@@ -10,6 +9,8 @@ from . import host
 
 WORD = 8
 _LONGEST_TEXT = 4096
+_TRIES, _TRIES_IN_A_ROW, _LONGEST_STEP, _SHORTEST_RUN = 64, 16, 1024, 64
+_LOWEST = 4096  # address of memory; what is less is another number
 SYSTEM_LIBRARIES = re.compile(r"^system-supplied DSO|/(ld-linux|libc[.-]|libm[.-]|libstdc\+\+|libgcc_s|libpthread|libc\+\+|libdl|librt)")
 
 
@@ -63,6 +64,8 @@ def _keep_all(start, end):
 def word(address):
     """The word there, or None if there is no memory."""
     global _begin, _end, _words  # pylint: disable=global-statement
+    if address < _LOWEST:
+        return None
     if not address & (WORD - 1):
         if not _begin <= address < _end and _starts and address >= _starts[0]:
             copy = _copies[bisect.bisect_right(_starts, address) - 1]
@@ -73,6 +76,14 @@ def word(address):
         return struct.unpack("<Q", host.read(address, WORD))[0]
     except (host.Unreadable, OverflowError):
         return None
+
+
+def words(addresses, offset=0):
+    """What word() returns at that offset from each address. Most are near one another."""
+    if addresses:
+        word(max(addresses) + offset)  # the heap lies above most
+    start, end, near = _begin - offset, _end - offset, _words
+    return [near[(each - start) >> 3] if start <= each < end and not each & (WORD - 1) else word(each + offset) for each in addresses]
 
 
 def number(address, size):
@@ -140,40 +151,102 @@ class Stacks:
         return start, end
 
 
-def pointers_into(code, stacks):
-    """(start, words, {value: places}) of each copy: of the words that point into the code, and are in use."""
+def pointers_into(code, stacks, matters):
+    """(start, words, {value: places}) of copies: of the words in use that point into the code, to what matters.
+
+    The places are a list or a range, in order."""
     for copy in _copies:
         used = stacks.cut_unused(copy.start, copy.end)[0] - copy.start
         for low, high in code:
-            places, values = _candidates(copy, low, high)
+            marks = _marks(copy, low, high)
+            if not used:
+                yield from ((copy.start, copy.words, {value: places})
+                            for value, places in _take_runs(copy, marks) if low <= value < high and matters(value))
+            places = _marked(marks)
             if used:
-                first = bisect.bisect_left(places, used // WORD)
-                places, values = places[first:], values[first:]
-            places_of = {value: [] for value in set(values)}
-            _do(map(list.append, map(places_of.__getitem__, values), places))
-            yield copy.start, copy.words, {value: places for value, places in places_of.items() if low <= value < high}
+                places = places[bisect.bisect_left(places, used // WORD) :]
+            values = at(copy.words, places)
+            places_of = {value: [] for value in set(values) if low <= value < high and matters(value)}
+            _do(map(list.append, map(places_of.get, values, itertools.repeat([])), places))
+            yield copy.start, copy.words, places_of
+
+
+def _take_runs(copy, marks):
+    """(word, range of its places) of marked words that repeat at equal distances. Removes their marks.
+
+    So lie the frames of tasks that were created one after the other, and no list of a million places is needed. Runs are looked
+    for in a thousand places."""
+    for begin in range(0, len(marks), len(marks) // _TRIES + 1):
+        place = begin
+        for _ in range(_TRIES_IN_A_ROW):
+            place = marks.find(1, place, begin + _LONGEST_STEP)
+            if place < 0:
+                break
+            run = _run_around(copy, place)
+            if len(run) >= _SHORTEST_RUN and all(marks[run.start : run.stop : run.step]):
+                yield copy.words[place], run
+                marks[run.start : run.stop : run.step] = bytes(len(run))
+            place += 1
+
+
+def _run_around(copy, place):
+    """The range of places at equal distances that have the same word as this one."""
+    begin, word = place * WORD, copy.content[place * WORD : place * WORD + WORD]
+    step = (copy.content.find(word, begin + WORD, begin + _LONGEST_STEP * WORD) - begin) // WORD
+    if step <= 0:
+        return range(place, place + 1)
+    behind = _equal(copy.words[place::step], word)
+    before = _equal(copy.words[place::-step], word)
+    return range(place - (before - 1) * step, place + behind * step, step)
+
+
+def _equal(words_of_copy, word):
+    """How many of the words equal this one, before the first that does not."""
+    count, size = 0, 1
+    while size:
+        part = words_of_copy[count : count + size]
+        is_equal = part.tobytes() == word * size
+        count += size * is_equal
+        size = size * 2 if is_equal and count == 2 * size - 1 else size // 2
+    return count
 
 
 def pointers_between(low, high):
     """(address, word) of each word in memory that points there."""
     for copy in _copies:
-        for place, value in zip(*_candidates(copy, low, high)):
+        places = _marked(_marks(copy, low, high))
+        for place, value in zip(places, at(copy.words, places)):
             if low <= value < high:
                 yield copy.start + place * WORD, value
 
 
-def _candidates(copy, low, high):
-    """The places, in order, of words that may point there, by one byte of each, and the words."""
+def _marks(copy, low, high):
+    """A byte for each word, 1 if it may point there. It depends on one byte of the word."""
     first, last = low.to_bytes(WORD, "little"), (high - 1).to_bytes(WORD, "little")
     differs = next((at for at in reversed(range(WORD)) if first[at] != last[at]), 0)  # behind it all are the same
     is_candidate = bytes(first[differs] <= byte <= last[differs] for byte in range(256))
-    places = list(_marked(copy.content[differs::WORD].translate(is_candidate)))
-    return places, at(copy.words, places)
+    return bytearray(copy.content[differs::WORD].translate(is_candidate))
 
 
 def at(words_of_copy, places):
     """The words at the places."""
+    if isinstance(places, range):
+        return words_of_copy[places.start : places.stop : places.step].tolist()
     return [words_of_copy[place] for place in places]
+
+
+def moved(places, distance):
+    """The places that are this many words further on."""
+    if isinstance(places, range):
+        return range(places.start + distance, places.stop + distance, places.step)
+    return [place + distance for place in places]
+
+
+def addresses(start, places):
+    """Those of words of a copy that begins there."""
+    if isinstance(places, range):
+        return list(range(start + places.start * WORD, start + places.stop * WORD, places.step * WORD))
+    return [start + place * WORD for place in places]
 
 
 def _do(calls):
@@ -182,6 +255,5 @@ def _do(calls):
 
 
 def _marked(marks):
-    """Where the bytes are 1, and not 0. What lies between them is counted in C, however few or many they are."""
-    lengths = map(len, marks.split(b"\1")[:-1])
-    return map(operator.add, itertools.accumulate(lengths), itertools.count())
+    """Where the bytes are 1, and not 0."""
+    return [match.start() for match in re.finditer(b"\1", marks)]

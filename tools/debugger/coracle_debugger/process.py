@@ -6,12 +6,13 @@ first word of those it has freed.
 """
 import bisect
 import collections
-import functools
 import itertools
 import operator
 import re
 
 from . import functions, host, memory, names
+from .continuation import Continuation
+from .coroutines import Coroutines, Point, Run, WaitKind
 
 _RUN_OF_LISTENER = 24  # in a queued_waiter: behind the handle, the link, and the executor
 _CONTENDERS = {"contender<async_mutex>": 104, "contender<async_semaphore>": 104, "async_shared_mutex::request": 112}
@@ -34,123 +35,6 @@ _OPCODES = ("read", "receive", "receive datagrams", "accept", "receive descripto
 _PATHS = _OPCODES.index("open a file")  # from here on without a descriptor
 
 
-class Coroutine:
-    """A frame that is suspended or runs."""
-
-    __slots__ = ("address", "function", "parent", "via", "children", "waits", "thread", "runs_at", "is_suspending", "state", "look")
-
-    def __init__(self, address, function, state):
-        self.address = address
-        self.function = function
-        self.state = state
-        self.parent = None  # a Coroutine
-        self.via = None  # what stands between it and its parent, or is its root: a Continuation
-        self.children = self.waits = ()  # the children are a list if there are some
-        self.thread = None  # that runs it
-        self.runs_at = None  # the address of the instruction
-        self.is_suspending = False  # the thread that was found to run it is in an await_suspend()
-        self.look = None  # a number: that of those whose trees look the same in a listing
-
-    @property
-    def size(self):
-        """Of the frame, in bytes."""
-        return self.function.size or functions.size_of_block(self.address)
-
-    @property
-    def is_started(self):
-        return self.thread is not None or self.state is None or self.state != self.function.initial_state
-
-    @property
-    def awaited(self):
-        """The coroutines for which it waits; none while it waits for something else, though it has spawned some."""
-        if all(each.via is not None and each.via.text == "async_scope" for each in self.children):
-            return self.children if self.children and self.children[0].via.is_joined_by(self) else []
-        return [each for each in self.children if each.via is None or each.via.text != "async_scope"]
-
-    def place(self):
-        """(file, line) where it is, or None."""
-        if self.runs_at is not None:
-            return functions.line_in_function(self.runs_at, self.function.address)
-        if self.state is None:
-            return None
-        return self.function.place(self.address, self.state)
-
-
-class Continuation:
-    """What goes on when a coroutine ends, and is no coroutine. It has no text if it is part of something else."""
-
-    __slots__ = ("address", "text")
-    _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
-              (r"siblings::rule\)[23], .*child_is_over|\bsibling<.*::over", "when_any()"),
-              (r"\bfork_join_operation<", "fork_join()"), (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
-              (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
-              (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
-              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<", ""), (r"io_run.*::ended", "io_service::run()"),
-              (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
-              (r"spawned|\bscope_", "async_scope"))
-
-    def __init__(self, address, text):
-        self.address = address
-        self.text = text
-
-    @classmethod
-    def text_of(cls, function):
-        """By the function that is called; None if it is not that of such a frame."""
-        symbol = names.symbol_at(function)
-        # It looks like a coroutine's frame: a resume function, then one that refuses to destroy it.
-        if not symbol or "callback_frame" not in symbol:
-            return None
-        found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
-        return found if found is not None else names.without_parameters(names.tidy(symbol))
-
-    def scope(self):
-        """The address of the async_scope that has spawned it."""
-        return memory.word(self.address + 16) if self.text == "async_scope" else None  # the promise begins with it
-
-    def is_joined_by(self, coroutine):
-        """Whether the coroutine waits for all children of that scope. Always false without debug information."""
-        scope, place = self.scope(), _place_of_joiner()
-        joiner = memory.word(scope + place) if scope and place is not None else None
-        return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
-
-    def spawned_at(self):
-        """file:line of the spawn(), if it is the child of an async_scope."""
-        if self.text != "async_scope":
-            return None
-        place = _place_in_child("spawned_at")
-        return _source_location(memory.word(self.address + place)) if place is not None else None
-
-
-@functools.cache
-def _place_in_child(member):
-    """Of a member, counted from the callback frame of a child of an async_scope; None without debug information."""
-    child = host.find_type("coracle::detail::scope_child")
-    if child is None:
-        return None
-    place = functions.find_field(child, member)
-    base = next((field for field in child.fields if re.search("callback_frame|scope_frame", str(field.name))), None)
-    return place[0] - base.offset if place and base is not None else None
-
-
-@functools.cache
-def _place_of_joiner():
-    """Where an async_scope keeps who joins it; None without debug information."""
-    state = host.find_type("coracle::detail::scope_state")
-    joiner = functions.find_field(state, "joiner_") if state is not None else None
-    handle = functions.find_field(joiner[1], "handle") if joiner else None
-    return joiner[0] + handle[0] if handle else None
-
-
-@functools.cache
-def _source_location(address):
-    """file:line of what a std::source_location refers to; None if it is not known, or in a header of the library's."""
-    at = memory.word(address) if address else None
-    file = memory.text(at) if at else None
-    if not file or "/coracle/compose/" in file:
-        return None
-    return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
-
-
 class Operation:
     """What a waiter does, by its stop_requested()."""
 
@@ -160,33 +44,6 @@ class Operation:
         self.primitive = re.sub(r"::[a-z_]*_operation$", "", name)  # as async_mutex
         self.is_contender = kind in _CONTENDERS
         self.place_of_object = _place_of_object(type_name, kind)
-
-
-class Wait:
-    """A waiter in a coroutine's frame, and the object in whose queue it is."""
-
-    __slots__ = ("node", "operation", "object", "is_sure")
-
-    def __init__(self, node, operation, awaited, is_sure):
-        self.node = node
-        self.operation = operation
-        self.object = awaited  # its address
-        self.is_sure = is_sure  # whether the queue, or the object, refers to the waiter
-
-    @property
-    def executor(self):
-        """The address of that on which it suspended."""
-        return memory.word(self.node + 16)
-
-    @property
-    def primitive(self):
-        """As async_mutex."""
-        return self.operation.primitive
-
-    @property
-    def points_from(self):
-        """The address of its pointer to the object."""
-        return self.node + (self.operation.place_of_object or 0)
 
 
 class IoWait:
@@ -234,7 +91,7 @@ class Process:
 
     def __init__(self):
         self.functions = {}
-        self.coroutines = {}
+        self.coroutines = Coroutines()
         ranges = sorted(host.writable_ranges())
         self.stacks = memory.Stacks(ranges)
         memory.keep(ranges, self.stacks)
@@ -243,37 +100,39 @@ class Process:
         self._whereabouts = {}
         self._referred = self._begins = None  # the objects to which coroutines refer; collected when first asked for
         self._texts = {}  # of Continuations, by their functions
-        self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, Wait or IoWait)
-        self._scopes = {}  # the coroutine that has an async_scope, by the scope's address
-        self._ties = {}  # (Continuation, coroutine in whose frame it is): the children of a when_all() have the same
-        self.looks = {}  # the numbers of looks, by what makes them different
+        self.other_waits = {}  # by a coroutine's address: (place, what it awaits through or None, WaitKind or IoWait)
         self.graph = None  # a waits.Graph
         self._holders = None  # of each lockable object; collected when first asked for
-        self._to_link = []  # (Function, coroutines, the word for its parent in each frame)
+        self._points = {}  # {state: Point} of each Function
+        self._to_link = []  # (Function, rows, the word for the parent in each frame)
         self._find()
         self._find_running()
         for each in self._to_link:
             self._link(*each)
         self._to_link.clear()
-        for parent in set(map(_PARENT, self.coroutines.values())) - {None}:
-            parent.children.sort(key=_ADDRESS)
-            if parent.thread is not None and any(child.via is None for child in parent.children):
+        self.coroutines.complete()
+        for parent in [self.coroutines.of_row(row) for row in self.coroutines.running]:
+            if any(child.via is None for child in parent.children):
                 # A thread that is still in an earlier await_suspend() is about to leave it.
-                parent.thread = parent.runs_at = None
+                del self.coroutines.running[parent.row]
 
     def _find(self):
         """A program may have a million frames: what is the same for all of a function or an operation is looked up once."""
         kinds, waiters = {}, []
-        for start, words, places_of in memory.pointers_into(memory.code_ranges(), self.stacks):
+
+        def matters(value):
+            if value not in kinds:
+                kinds[value] = self._kind_of(value)
+            return kinds[value] is not None
+
+        for start, words, places_of in memory.pointers_into(memory.code_ranges(), self.stacks, matters):
             for value, places in places_of.items():
-                if value not in kinds:
-                    kinds[value] = self._kind_of(value)
                 kind = kinds[value]
                 if isinstance(kind, Operation) or kind is _IO:
                     waiters.append((kind, start, words, places))
-                elif kind is not None:
+                else:
                     self._add_frames(kind, start, words, places)
-        self._addresses = sorted(self.coroutines)
+        self._addresses = sorted(self.coroutines.addresses)
         for kind, *copied in waiters:
             if kind is _IO:
                 self._add_io(*copied)
@@ -292,49 +151,49 @@ class Process:
         if resume not in self.functions:
             self.functions[resume] = functions.Function(resume, names.symbol_at(resume))
         function = self.functions[resume]
-        addresses = [start + place * memory.WORD for place in places]
-        states = itertools.repeat(None)
+        rows = self.coroutines.add(memory.addresses(start, places), self._points_of(function, words, places))
+        parents = _column(words, places, function.parent // memory.WORD) if function.parent else None
+        self._to_link.append((function, rows, parents))
+
+    def _points_of(self, function, words, places):
+        """The Point of each of its frames at these places."""
+        states = [None] * len(places)
         if function.state is not None:
             at, shift, mask = function.state_bits
             states = [word >> shift & mask for word in _column(words, places, at)]
-        coroutines = list(map(Coroutine, addresses, itertools.repeat(function), states))
-        self.coroutines.update(zip(addresses, coroutines))
-        parents = _column(words, places, function.parent // memory.WORD) if function.parent else None
-        self._to_link.append((function, coroutines, parents))
+        points = self._points.setdefault(function, {})
+        points.update((state, Point(function, state)) for state in set(states) - points.keys())
+        return map(points.__getitem__, states)
 
     def _add_waits(self, operation, start, words, places):
         """Of a copy, the waiters with that operation. A frame keeps what is left of waits that have ended."""
-        coroutines, end = self.coroutines, start + len(words) * memory.WORD
-        firsts = [place - _RUN_OF_LISTENER // memory.WORD for place in places]
-        waiting = map(coroutines.get, _column(words, firsts, 0))
+        firsts = memory.moved(places, -_RUN_OF_LISTENER // memory.WORD)
+        nodes = memory.addresses(start, firsts)
+        waiting = _column(words, firsts, 0)
+        rows = list(map(self.coroutines.rows.get, waiting))
         if operation.is_contender:
-            others = map(coroutines.get, _column(words, firsts, _COROUTINE_OF_CONTENDER // memory.WORD))
-            waiting = (each or other for each, other in zip(waiting, others))
+            others = map(self.coroutines.rows.get, _column(words, firsts, _COROUTINE_OF_CONTENDER // memory.WORD))
+            rows = [other if row is None else row for row, other in zip(rows, others)]
         links = _column(words, firsts, _LINK // memory.WORD)
-        objects = itertools.repeat(None)
+        objects = [None] * len(nodes)
         if operation.place_of_object is not None:
             objects = _column(words, firsts, operation.place_of_object // memory.WORD)
-        for first, coroutine, link, awaited in zip(firsts, waiting, links, objects):
-            if link & _PROGRESS > _ARRIVING:
-                continue
-            node, is_sure = start + first * memory.WORD, False
-            if link > _ARRIVING:
-                is_sure = node == (words[(link - start) >> 3] if start <= link < end and not link & 7 else memory.word(link))
-                if not is_sure:
-                    continue
-            elif link == _QUEUED and awaited is not None:
-                value = memory.word(awaited) or 0
-                is_sure = value == node
-                if not (is_sure or operation.is_contender and value & 4):
-                    continue
-            # With _ARRIVING alone it is in no queue, as one that waits for a timer.
-            wait = Wait(node, operation, awaited, is_sure)
-            if coroutine is None:
-                self._add_other_wait(node, words[first], wait)
-            elif coroutine.waits:
-                coroutine.waits = tuple(sorted((*coroutine.waits, wait), key=lambda each: not each.is_sure))
-            else:
-                coroutine.waits = (wait,)
+        is_sure = list(map(operator.eq, nodes, memory.words(links)))
+        if None in rows or not all(is_sure):
+            found = []
+            for at, (node, link, awaited) in enumerate(zip(nodes, links, objects)):
+                if not is_sure[at]:
+                    value = memory.word(awaited) or 0 if link == _QUEUED and awaited is not None else None
+                    is_sure[at] = value == node
+                    # With _ARRIVING alone, or without an object, it is in no queue, as one that waits for a timer.
+                    if link > _ARRIVING or value is not None and not (is_sure[at] or operation.is_contender and value & 4):
+                        continue
+                if rows[at] is None:
+                    self._add_other_wait(node, waiting[at], WaitKind(operation, awaited))
+                else:
+                    found.append(at)
+            rows, nodes, objects, is_sure = ([column[at] for at in found] for column in (rows, nodes, objects, is_sure))
+        self.coroutines.waits.add(rows, operation, nodes, objects, is_sure)
 
     def _add_io(self, start, words, places):
         """Of a copy, the I/O operations. A frame keeps what is left of those that have completed."""
@@ -394,30 +253,65 @@ class Process:
         for _, _, thread in self.stacks.used:
             for address, coroutine, is_suspending in _running_on(thread, self.coroutines):
                 # As soon as an await_suspend() has passed the coroutine on, another thread may run it.
-                if coroutine.thread is None or coroutine.is_suspending and not is_suspending:
-                    coroutine.thread, coroutine.runs_at, coroutine.is_suspending = thread, address, is_suspending
+                found = self.coroutines.running.get(coroutine.row)
+                if found is None or found.is_suspending and not is_suspending:
+                    self.coroutines.running[coroutine.row] = Run(thread, address, is_suspending)
 
     # ---- who awaits whom ----
 
-    def _link(self, function, coroutines, parents):
-        if parents is not None:
-            initial, found, ties, begin = function.initial_state, self.coroutines.get, self._ties, 0
-            for coroutine, address in zip(coroutines, parents):
-                if not address or coroutine.state == initial and not coroutine.is_started:
-                    continue
-                parent = found(address - begin)
-                if parent is not None and (begin == 0 or parent.function is outer):
-                    _adopt(parent, coroutine)
-                elif address in ties:
-                    coroutine.via, parent = ties[address]
-                    if parent is not None:
-                        _adopt(parent, coroutine)
-                elif self._link_to(coroutine, address) and coroutine.via is None and coroutine.parent is not None:
-                    # Most calls of a function are folded into the same place of the same function.
-                    outer, begin = coroutine.parent.function, address - coroutine.parent.address
-        elif not function.has_types:
-            for coroutine in coroutines:
-                any(self._link_to(coroutine, address) for address in self._parent_words(coroutine))
+    def _link(self, function, rows, words):
+        """Finds who awaits the coroutines of a function, by the word of each that refers to what goes on after it."""
+        everything = self.coroutines
+        if words is None:
+            if function.has_types:
+                return
+            words = [next(self._parent_words(everything.of_row(row)), 0) for row in rows]
+        elif function.initial_state in self._points[function]:
+            words = [0 if everything.points[row].is_start and row not in everything.running else word
+                     for row, word in zip(rows, words)]
+        parents = list(map(everything.rows.get, words))
+        if None in parents:
+            rest = list(dict.fromkeys(word for word, parent in zip(words, parents) if parent is None and word))
+            of_rest, vias = self._behind(rest)
+            of_rest = dict(zip(rest, of_rest))
+            parents = [of_rest.get(word) if parent is None else parent for word, parent in zip(words, parents)]
+            everything.vias[rows.start:rows.stop] = map(dict(zip(rest, vias)).get, words)
+        everything.parents[rows.start:rows.stop] = parents
+
+    def _behind(self, words):
+        """(row of the parent, (address, text) of the Continuation), each in a list, of words that are no address of a frame."""
+        parents, vias = list(self._rows_of_flagged(words)), [None] * len(words)
+        addresses = [word & ~7 for word in words]
+        calls, scopes = memory.words(addresses), memory.words(addresses, Continuation.SCOPE)
+        texts = {call: self._text_of_continuation(call) for call in set(calls)}
+        texts = list(map(texts.__getitem__, calls))
+        of_scopes = {scope for scope, text in zip(scopes, texts) if text == "async_scope"}
+        of_scopes = {scope: self._row_around(scope) for scope in of_scopes}
+        for at, (address, text, scope) in enumerate(zip(addresses, texts, scopes)):
+            if text is not None and parents[at] is None:
+                parents[at] = of_scopes[scope] if text == "async_scope" else self._row_around(address)
+                vias[at] = address, text
+        return parents, vias
+
+    def _rows_of_flagged(self, words):
+        """The row of the parent to which each of the words refers beside its flags, or None."""
+        outer, begin, everything = None, 0, self.coroutines
+        for word in words:
+            row = None
+            if word & 7:
+                address = word & ~7
+                row = everything.rows.get(address)
+                if row is None and word & 4:  # it is folded into the parent: most into the same place of the same function
+                    row = everything.rows.get(address - begin)
+                    if row is None or everything.points[row].function is not outer:
+                        row = self._row_around(address)
+                        if row is not None:
+                            outer, begin = everything.points[row].function, address - everything.addresses[row]
+            yield row
+
+    def _row_around(self, address):
+        owner = self.owner_of(address)
+        return owner.row if owner is not None else None
 
     def _parent_words(self, coroutine):
         """The parent is one of the first words of the promise: behind an environment and perhaps a result."""
@@ -439,39 +333,14 @@ class Process:
         except host.Unreadable:
             return False
 
-    def _continuation(self, address):
-        function = memory.word(address)
-        if not function:
-            return None
+    def _text_of_continuation(self, function):
         if function not in self._texts:
-            self._texts[function] = Continuation.text_of(function)
-        text = self._texts[function]
+            self._texts[function] = Continuation.text_of(function) if function else None
+        return self._texts[function]
+
+    def _continuation(self, address):
+        text = self._text_of_continuation(memory.word(address))
         return Continuation(address, text) if text is not None else None
-
-    def _link_to(self, coroutine, address):
-        folds, address = address & 4 != 0, address & ~7
-        parent = self.coroutines.get(address)
-        if parent is None and folds:
-            parent = self.owner_of(address)
-        if parent is None:
-            coroutine.via = self._continuation(address)
-            if coroutine.via is None:
-                return False
-            scope = coroutine.via.scope() if coroutine.via.text == "async_scope" else None
-            if scope:  # many have the same
-                if scope not in self._scopes:
-                    self._scopes[scope] = self.owner_of(scope)
-                parent = self._scopes[scope]
-            else:
-                parent = self.owner_of(address)
-                self._ties[address] = coroutine.via, parent
-        if parent is not None:
-            _adopt(parent, coroutine)
-        return True
-
-    def roots(self):
-        """Those that no coroutine awaits, by address."""
-        return sorted((each for each in self.coroutines.values() if each.parent is None), key=_ADDRESS)
 
     # ---- for reports ----
 
@@ -554,40 +423,11 @@ Whereabouts = collections.namedtuple("Whereabouts", "text owner begin end is_nam
 Whereabouts.__doc__ = """Where an object is: in a part of a coroutine's frame or of a thread's stack; else it has no owner."""
 
 
-_ADDRESS, _PARENT = operator.attrgetter("address"), operator.attrgetter("parent")
-
-
 def _column(words, places, offset):
     """The word at that offset from each place; 0 beyond the end."""
-    if places and offset >= 0 and places[-1] + offset < len(words):
-        return memory.at(words[offset:], places)
+    if places and places[0] >= 0 <= offset < len(words) - places[-1]:
+        return memory.at(words, memory.moved(places, offset)) if isinstance(places, range) else memory.at(words[offset:], places)
     return [words[place + offset] if 0 <= place + offset < len(words) else 0 for place in places]
-
-
-def _adopt(parent, coroutine):
-    if parent is not coroutine and not (coroutine.children and _is_below(parent, coroutine)):
-        coroutine.parent = parent
-        if parent.children:
-            parent.children.append(coroutine)
-        else:
-            parent.children = [coroutine]
-
-
-def _is_below(coroutine, other):
-    """Whether `coroutine` is `other` or awaited by it: a word that is no parent could close a circle."""
-    seen = set()
-    while coroutine is not None and coroutine.address not in seen:
-        if coroutine is other:
-            return True
-        seen.add(coroutine.address)
-        coroutine = coroutine.parent
-    return False
-
-
-def forget():
-    """After symbols were loaded."""
-    for cached in (_place_in_child, _place_of_joiner, _source_location):
-        cached.cache_clear()
 
 
 def local_of_thread(thread, address):

@@ -77,20 +77,21 @@ def other_waits_text(snapshot, others):
 
 def state_text(snapshot, coroutine):
     """What a coroutine does, in a few words."""
-    if coroutine.thread is not None and not coroutine.children:
+    if coroutine.thread is not None and not coroutine.has_children:
         return f"runs on thread {coroutine.thread.num}"
     if not coroutine.is_started:
         return "not started"
-    spawned = [each for each in coroutine.children if each.via is not None and each.via.text == "async_scope"]
-    if len(spawned) != len(coroutine.children):
-        awaited = coroutine.awaited
+    kinds = coroutine.kinds_of_children
+    spawned = sum(count for each, count in kinds if each.is_spawned)
+    awaited = [each for each, _ in kinds if not each.is_spawned]
+    if awaited:
         through = {each.via.text for each in awaited if each.via is not None and each.via.text}
         called = ", ".join(dict.fromkeys(each.function.name for each in awaited))
         return f"awaits {' '.join(sorted(through)) + ' of ' if through else ''}{called}"
     if coroutine.waits:
         return wait_text(snapshot, coroutine.waits[0])
     if spawned:
-        return f"its async_scope has {len(spawned):,} child{'ren' if len(spawned) != 1 else ''}"
+        return f"its async_scope has {spawned:,} child{'ren' if spawned != 1 else ''}"
     others = snapshot.other_waits.get(coroutine.address)
     if others:
         return other_waits_text(snapshot, others)
@@ -131,39 +132,17 @@ class Listing:
                 self.add(each)
                 continue
             self.add((at, each))
-            pending.extend(reversed(self.level(each.children, at + 1, folds)))
+            pending.extend(reversed(self.level(each.kinds_of_children if folds else [(child, 1) for child in each.children], at + 1)))
 
-    def level(self, coroutines, depth, folds):
-        """(coroutine, depth) of each to be shown, and behind it how many others look the same."""
-        if not folds:
-            return [(each, depth) for each in coroutines]
-        self._find_looks(coroutines)
-        looks = [each.look for each in coroutines]
-        first = dict(zip(reversed(looks), reversed(coroutines)))
+    @staticmethod
+    def level(counted, depth):
+        """(coroutine, depth) of each, and behind it how many others look the same."""
         shown = []
-        for look, count in collections.Counter(looks).items():
-            shown.append((first[look], depth))
+        for each, count in counted:
+            shown.append((each, depth))
             if count > 1:
                 shown.append((f"    {'  ' * depth}({count - 1:,} more like this)", depth))
         return shown
-
-    def _find_looks(self, coroutines):
-        """Gives each a number, which is equal for trees that look the same."""
-        numbers = self.snapshot.looks
-        pending = [each for each in coroutines if each.look is None]
-        for each in pending:
-            if each.children:
-                pending.extend(each.children)
-        for each in reversed(pending):  # those below first
-            children = each.children
-            if len(children) > 1:
-                children = tuple(sorted({child.look for child in children}))
-            elif children:
-                children = children[0].look
-            wait, via = each.waits and each.waits[0], each.via
-            look = (each.function, each.state, each.runs_at, wait and wait.operation.name, wait and wait.object,
-                    via and via.text == "async_scope" and via.spawned_at(), children)
-            each.look = numbers.setdefault(look, len(numbers))
 
     def write(self, most=MOST_LINES):
         """Returns the text and the coroutines by their numbers."""
@@ -202,22 +181,22 @@ def tasks(snapshot, shows_all=False):
     if not snapshot.coroutines:
         return empty_text(snapshot), []
     listing, by_name, by_root = Listing(snapshot), {}, {}
-    for root in snapshot.roots():  # by address
+    for root in snapshot.coroutines.roots():  # by address
         by_name.setdefault((root.via is None, root.function.name), []).append(root)
     for _, named in sorted(by_name.items()):
         for root in named:
             by_root.setdefault(root_text(snapshot, root), []).append(root)
     for text, roots in by_root.items():
         listing.add(text)
-        for root, depth in listing.level(roots, 0, not shows_all):
+        counted = [(root, 1) for root in roots] if shows_all else snapshot.coroutines.counted(roots)
+        for root, depth in listing.level(counted, 0):
             if isinstance(root, str):
                 listing.add(root)
             else:
                 listing.tree(root, depth, not shows_all)
     text, numbered = listing.write(10**9 if shows_all else MOST_LINES)
     waiting = len(snapshot.graph.waiting)
-    running = sum(1 for each in snapshot.coroutines.values() if each.thread is not None)
-    count = len(snapshot.coroutines)
+    running, count = len(snapshot.coroutines.running), len(snapshot.coroutines)
     head = f"{count:,} coroutine{'s' if count != 1 else ''}: {running:,} running, {waiting:,} waiting for an object\n"
     return head + text + deadlocks(snapshot), numbered
 
@@ -267,8 +246,8 @@ def _circle_text(snapshot, circle):
 def stuck(snapshot):
     """The waits that nothing can end, and that are in no circle."""
     in_circles = {each.address for circle in snapshot.graph.circles() for each in circle}
-    counts = _counted(f"{in_line(each)} {wait_text(snapshot, each.waits[0])}"
-                      for each in snapshot.graph.endless() if each.address not in in_circles)
+    endless = [each for each in snapshot.graph.endless() if each.address not in in_circles]
+    counts = _counted(snapshot, endless, lambda each: f"{in_line(each)} {wait_text(snapshot, each.waits[0])}")
     if not counts:
         return ""
     head = "STUCK: nothing that can go on has the address of what these wait for; only a stop request could end the waits\n"
@@ -299,7 +278,7 @@ def why(snapshot, coroutine):
         if wait.object and not wait.is_sure:
             text += "  (it may have been woken already: nothing in the object refers to it)\n"
         others = [each for each in snapshot.graph.waiters(wait.object) if each is not coroutine]
-        text += grouped("  also waiting for it: {}\n", others)
+        text += grouped(snapshot, "  also waiting for it: {}\n", others)
         text += wakers_text(snapshot, wait, "  ")
     return text + deadlocks_of(snapshot, coroutine)
 
@@ -314,8 +293,8 @@ def wakers_text(snapshot, wait, indentation):
                 text += f"{indentation}  {'which' if leaf is each else leaf.function.name} {state_text(snapshot, leaf)}\n"
     if holding or not wait.object:
         return text
-    found = grouped(indentation + "its address is in the frame of {}\n", snapshot.graph.referring(wait.object))
-    found += grouped(indentation + "a member of what {} refers to\n", snapshot.graph.referring_to_whole(wait.object),
+    found = grouped(snapshot, indentation + "its address is in the frame of {}\n", snapshot.graph.referring(wait.object))
+    found += grouped(snapshot, indentation + "a member of what {} refers to\n", snapshot.graph.referring_to_whole(wait.object),
                      indentation + "a member of what {} refer to\n")
     return found or f"{indentation}no other coroutine has its address\n"
 
@@ -327,29 +306,36 @@ def wait_graph(snapshot, shows_all=False):
     objects = snapshot.graph.objects.values()
     texts = []
     for each in objects if shows_all else itertools.islice(objects, MOST_OBJECTS):
-        text = f"{primitive_text(each.wait)} {snapshot.where_is(each.wait.object)}{fill_text(each.wait)}\n"
-        text += grouped("    {} waits\n", each.waiters, "    {} wait\n")
-        texts.append(text + wakers_text(snapshot, each.wait, "    "))
+        text = f"{primitive_text(each)} {snapshot.where_is(each.object)}{fill_text(each)}\n"
+        text += grouped(snapshot, "    {} waits\n", snapshot.graph.waiters(each.object), "    {} wait\n")
+        texts.append(text + wakers_text(snapshot, each, "    "))
     if len(texts) < len(objects):
         texts.append(f"({len(objects) - len(texts):,} more objects: `coracle why all`)\n")
     others = {}  # those that wait for something else, by what that is
-    for each in snapshot.coroutines.values():
-        if not each.awaited and each.thread is None and each.is_started and not (each.waits and each.waits[0].object):
+    for each in snapshot.coroutines.without_object():
+        if not each.awaited and each.thread is None and each.is_started:
             others.setdefault(state_text(snapshot, each), []).append(each)
-    texts += [f"{what}\n" + grouped("    {}\n", alike) for what, alike in others.items()]
+    texts += [f"{what}\n" + grouped(snapshot, "    {}\n", alike) for what, alike in others.items()]
     return "".join(sorted(texts)) + deadlocks(snapshot) + stuck(snapshot)
 
 
-def _counted(texts):
-    """Each text once, with how often it came if that was more than once."""
-    return [text if count == 1 else f"{text} ({count:,} of them)" for text, count in sorted(collections.Counter(texts).items())]
+def _counted(snapshot, coroutines, text_of):
+    """The text of each once, with how often it came if that was more than once."""
+    return [text if count == 1 else f"{text} ({count:,} of them)" for text, count in _counts(snapshot, coroutines, text_of)]
 
 
-def grouped(line, coroutines, line_of_several=None):
+def _counts(snapshot, coroutines, text_of):
+    """(text, how many have it), in order. Those whose trees look the same have the same."""
+    found = collections.Counter()
+    for each, count in snapshot.coroutines.counted(coroutines):
+        found[text_of(each)] += count
+    return sorted(found.items())
+
+
+def grouped(snapshot, line, coroutines, line_of_several=None):
     """The line with each function and place once, and how many there are."""
-    counts = sorted(collections.Counter(map(in_line, coroutines)).items())
     return "".join(line.format(text) if count == 1 else (line_of_several or line).format(f"{text} ({count:,} of them)")
-                   for text, count in counts)
+                   for text, count in _counts(snapshot, coroutines, in_line))
 
 
 def deadlocks_of(snapshot, coroutine):

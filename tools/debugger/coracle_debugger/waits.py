@@ -1,23 +1,15 @@
 """The wait graph: which object each coroutine waits for, who holds it or could wake it, and which waits nothing can end."""
 import bisect
+import functools
 
 from . import memory, process
+from .coroutines import Coroutine
 
 _LOCKABLE = ("async_mutex", "async_semaphore", "async_shared_mutex")
 _ALL_HAVE_TO_END = ("when_all()", "async_scope")
 _MOST_ROUNDS = 8  # of pointers to pointers
 _MOST_PLACES = 20_000
 _CLUSTER = 32  # bits: addresses that differ only in these are searched for at once
-
-
-class Awaited:
-    """An object, and the coroutines that wait for it."""
-
-    __slots__ = ("wait", "waiters")
-
-    def __init__(self, wait):
-        self.wait = wait  # one of theirs
-        self.waiters = []
 
 
 def below(coroutine):
@@ -40,23 +32,19 @@ class Graph:
 
     def __init__(self, snapshot):
         self.snapshot = snapshot
-        self.objects = {}  # Awaited, by address
         self._holders = {}  # by the address of what they hold
         self._circles = self._endless = None  # found when first asked for
-        waiting = [each for each in snapshot.coroutines.values()
-                   if each.waits and each.thread is None and not (each.children and each.awaited)]
-        self.waiting = {each.address for each in waiting}  # those that wait themselves, and not for one another
-        for each in waiting:
-            wait = each.waits[0]
-            if wait.object:
-                awaited = self.objects.get(wait.object)
-                if awaited is None:
-                    awaited = self.objects[wait.object] = Awaited(wait)
-                awaited.waiters.append(each)
+        everything = snapshot.coroutines
+        kinds = everything.waits.kinds
+        # The rows of those that wait themselves, and not for one another.
+        parents = kinds.keys() & everything.children.keys()
+        self.waiting = set(kinds).difference(everything.running, (row for row in parents if everything.of_row(row).awaited))
+        # A WaitKind of each object that is waited for, by its address.
+        self.objects = {kind.object: kind for kind in dict.fromkeys(map(kinds.__getitem__, self.waiting)) if kind.object}
 
     def is_waiting(self, coroutine):
         """Whether it waits itself, and is no parent of one that does."""
-        return coroutine.address in self.waiting
+        return coroutine.row in self.waiting
 
     def holders(self, wait):
         """(coroutine, name of the lock) of each that holds the lock that is waited for."""
@@ -84,7 +72,15 @@ class Graph:
 
     def waiters(self, address):
         """Coroutines that wait for the object."""
-        return self.objects[address].waiters if address in self.objects else []
+        return list(map(self.snapshot.coroutines.of_row, self._waiters.get(address, ())))
+
+    @functools.cached_property
+    def _waiters(self):
+        """{address of an object: the rows of those that wait for it}."""
+        found, kinds = {}, self.snapshot.coroutines.waits.kinds
+        for row in sorted(self.waiting):
+            found.setdefault(kinds[row].object, []).append(row)
+        return found
 
     # ---- what cannot go on ----
 
@@ -108,9 +104,9 @@ class Graph:
         return found
 
     def _waiting_for_locks(self):
-        for awaited in self.objects.values():
-            if self.holders(awaited.wait):
-                yield from awaited.waiters
+        for address, kind in self.objects.items():
+            if self.holders(kind):
+                yield from self.waiters(address)
 
     def _waiting_holder(self, coroutine):
         """The one that has to go on before the lock that the coroutine waits for is released, if it waits, too."""
@@ -129,7 +125,7 @@ class Graph:
 
     def _find_endless(self):
         reached = _Reached(self)
-        return [each for awaited in self.objects.values() for each in awaited.waiters if each.address not in reached.coroutines]
+        return [each for address in self.objects for each in self.waiters(address) if each.address not in reached.coroutines]
 
 
 class _Reached:
@@ -156,18 +152,20 @@ class _Reached:
         for _, _, thread in self.graph.snapshot.stacks.used:
             if not process.is_blocked_by_coracle(thread):
                 self._go_on(-thread.num)
-        for each in self.graph.snapshot.coroutines.values():
+        everything = self.graph.snapshot.coroutines
+        waiting = self.graph.waiting & everything.waits.sure()
+        for each in map(everything.of_row, everything.children):
             awaited = each.awaited
             self._awaiting.update((child.address, each.address) for child in awaited)
             waits_for_all = all(child.via is None or child.via.text in _ALL_HAVE_TO_END for child in awaited)
             self._unfinished[each.address] = len(awaited) if waits_for_all else 1
-            if each.thread is not None:
-                self._go_on(-each.thread.num)
-            if not awaited and each.is_started and not self._waits_for_known_object(each):
+            if awaited:
+                waiting.add(each.row)
+        for each in everything.running.values():
+            self._go_on(-each.thread.num)
+        for each in map(everything.of_row, set(range(len(everything))) - waiting):
+            if each.is_started:
                 self._go_on(each.address)
-
-    def _waits_for_known_object(self, coroutine):
-        return self.graph.is_waiting(coroutine) and bool(coroutine.waits[0].object) and coroutine.waits[0].is_sure
 
     # ---- who has pointers to what ----
 
@@ -175,9 +173,8 @@ class _Reached:
         snapshot = self.graph.snapshot
         for address in self.graph.objects:
             self._add_target(address, snapshot.whereabouts(address))
-        for each in snapshot.coroutines.values():
-            if not each.is_started:
-                self._found_at.setdefault((each.address, each.address + 1), []).append(each.address)
+        for each in snapshot.coroutines.unstarted():
+            self._found_at.setdefault((each.address, each.address + 1), []).append(each.address)
         searched, places = set(), set(self._found_at)
         for _ in range(_MOST_ROUNDS):
             if not places or len(places) > _MOST_PLACES:
@@ -197,7 +194,7 @@ class _Reached:
 
     def _sure_holders(self, address):
         """Of a lock whose holders are known for sure, only they matter."""
-        holders = self.graph.holders(self.graph.objects[address].wait)
+        holders = self.graph.holders(self.graph.objects[address])
         if all(name and each.function.visible_at(each.address, each.state) for each, name in holders):
             return [each.address for each, _ in holders]
         return []
@@ -225,11 +222,11 @@ class _Reached:
             if not snapshot.stacks.is_unused(address):
                 self._lead(None, to)
             return set()
-        if isinstance(owner, process.Coroutine) and any(address == wait.points_from for wait in owner.waits):
+        if isinstance(owner, Coroutine) and any(address == wait.points_from for wait in owner.waits):
             return set()  # the waiter's own pointer to what it waits for
         self._lead(self._party(owner), to)
         at = snapshot.whereabouts(address)
-        is_temporary = not (at.is_named or isinstance(owner, process.Coroutine))  # of plain code
+        is_temporary = not (at.is_named or isinstance(owner, Coroutine))  # of plain code
         place = (address, address + memory.WORD) if is_temporary else (at.begin, at.end)
         self._lead(place, to)
         return {place}
@@ -240,7 +237,7 @@ class _Reached:
 
     @staticmethod
     def _party(owner):
-        return None if owner is None else owner.address if isinstance(owner, process.Coroutine) else -owner.num
+        return None if owner is None else owner.address if isinstance(owner, Coroutine) else -owner.num
 
     # ---- who goes on ----
 

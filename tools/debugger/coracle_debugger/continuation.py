@@ -1,0 +1,92 @@
+"""What goes on when a coroutine ends that no coroutine awaits by itself."""
+import functools
+import re
+
+from . import functions, host, memory, names
+
+
+class Continuation:
+    """What goes on when a coroutine ends, and is no coroutine. It has no text if it is part of something else."""
+
+    __slots__ = ("address", "text")
+    SCOPE = functions.PROMISE  # where the child of an async_scope has its address: the promise begins with it
+    _TEXTS = ((r"waiting_thread::finished", "sync_wait()"), (r"siblings::rule\)[01], .*child_is_over", "when_all()"),
+              (r"siblings::rule\)[23], .*child_is_over|\bsibling<.*::over", "when_any()"),
+              (r"\bfork_join_operation<", "fork_join()"), (r"\bended_work<.*?\bas_outcome_operation<", "as_outcome()"),
+              (r"\bended_work<.*?\bas_optional_operation<", "as_optional()"),
+              (r"\bended_work<.*?\bas_expected_operation<", "as_expected()"),
+              (r"\bended_work<.*?\bthrowing_operation<", "throwing()"), (r"\bended_work<", ""), (r"io_run.*::ended", "io_service::run()"),
+              (r"poll.*::completed", "testing::poll()"), (r"virtual_time_loop.*::completed", "virtual_time_loop"),
+              (r"spawned|\bscope_", "async_scope"))
+
+    def __init__(self, address, text):
+        self.address = address
+        self.text = text
+
+    @classmethod
+    def text_of(cls, function):
+        """By the function that is called; None if it is not that of such a frame."""
+        symbol = names.symbol_at(function)
+        # It looks like a coroutine's frame: a resume function, then one that refuses to destroy it.
+        if not symbol or "callback_frame" not in symbol:
+            return None
+        found = next((text for pattern, text in cls._TEXTS if re.search(pattern, symbol)), None)
+        return found if found is not None else names.without_parameters(names.tidy(symbol))
+
+    def scope(self):
+        """The address of the async_scope that has spawned it."""
+        return memory.word(self.address + self.SCOPE) if self.text == "async_scope" else None
+
+    def is_joined_by(self, coroutine):
+        """Whether the coroutine waits for all children of that scope. Always false without debug information."""
+        scope, place = self.scope(), _place_of_joiner()
+        joiner = memory.word(scope + place) if scope and place is not None else None
+        return joiner is not None and coroutine.address <= joiner < coroutine.address + coroutine.size
+
+    def spawned_at(self):
+        """file:line of the spawn(), if it is the child of an async_scope."""
+        return self.all_spawned_at([self.address])[0] if self.text == "async_scope" else None
+
+    @staticmethod
+    def all_spawned_at(addresses):
+        """The same of many that are children of scopes."""
+        place = _place_in_child("spawned_at")
+        if place is None:
+            return [None] * len(addresses)
+        return list(map(_source_location, memory.words(addresses, place)))
+
+
+@functools.cache
+def _place_in_child(member):
+    """Of a member, counted from the callback frame of a child of an async_scope; None without debug information."""
+    child = host.find_type("coracle::detail::scope_child")
+    if child is None:
+        return None
+    place = functions.find_field(child, member)
+    base = next((field for field in child.fields if re.search("callback_frame|scope_frame", str(field.name))), None)
+    return place[0] - base.offset if place and base is not None else None
+
+
+@functools.cache
+def _place_of_joiner():
+    """Where an async_scope keeps who joins it; None without debug information."""
+    state = host.find_type("coracle::detail::scope_state")
+    joiner = functions.find_field(state, "joiner_") if state is not None else None
+    handle = functions.find_field(joiner[1], "handle") if joiner else None
+    return joiner[0] + handle[0] if handle else None
+
+
+@functools.cache
+def _source_location(address):
+    """file:line of what a std::source_location refers to; None if it is not known, or in a header of the library's."""
+    at = memory.word(address) if address else None
+    file = memory.text(at) if at else None
+    if not file or "/coracle/compose/" in file:
+        return None
+    return f"{names.file_name(file)}:{memory.number(address + 16, 4)}"
+
+
+def forget():
+    """After symbols were loaded."""
+    for cached in (_place_in_child, _place_of_joiner, _source_location):
+        cached.cache_clear()
