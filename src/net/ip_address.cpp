@@ -15,3 +15,9 @@ std::string ip_address::to_string() const {
   return is_ipv4() ? to_ipv4().to_string() : to_ipv6().to_string();
 }
 }  // namespace coracle::net
+
+std::size_t std::hash<coracle::net::ip_address>::operator()(
+    const coracle::net::ip_address& address) const noexcept {
+  return std::hash<std::string_view>{}(
+      {reinterpret_cast<const char*>(address.bytes()), address.is_ipv4() ? 4U : 16U});
+}

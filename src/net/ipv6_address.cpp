@@ -130,3 +130,8 @@ std::string ipv6_address::to_string() const {
   return std::string(buffer, text::print(buffer, *this));
 }
 }  // namespace coracle::net
+
+std::size_t std::hash<coracle::net::ipv6_address>::operator()(
+    const coracle::net::ipv6_address& address) const noexcept {
+  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(address.bytes()), 16});
+}

@@ -32,9 +32,11 @@ class const_buffer {
   constexpr const_buffer(std::span<const std::byte> bytes) noexcept
       : const_buffer(bytes.data(), bytes.size()) {}
   template <std::convertible_to<std::string_view> Text>
-  constexpr const_buffer(const Text& text) noexcept : const_buffer(std::string_view(text)) {}
+  constexpr const_buffer(const Text& text) noexcept
+      : const_buffer(std::string_view(text).data(), std::string_view(text).size()) {}
   template <std::convertible_to<std::span<const std::byte>> Bytes>
-  constexpr const_buffer(const Bytes& bytes) noexcept : const_buffer(std::span<const std::byte>(bytes)) {}
+  constexpr const_buffer(const Bytes& bytes) noexcept
+      : const_buffer(std::span<const std::byte>(bytes).data(), std::span<const std::byte>(bytes).size()) {}
 
   [[nodiscard]] constexpr const void* data() const noexcept { return data_; }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }

@@ -72,8 +72,5 @@ class ip_address {
 
 template <>
 struct std::hash<coracle::net::ip_address> {
-  std::size_t operator()(const coracle::net::ip_address& address) const noexcept {
-    return std::hash<std::string_view>{}(
-        {reinterpret_cast<const char*>(address.bytes()), address.is_ipv4() ? 4U : 16U});
-  }
+  std::size_t operator()(const coracle::net::ip_address& address) const noexcept;
 };

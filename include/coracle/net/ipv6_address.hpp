@@ -111,7 +111,5 @@ class ipv6_address {
 
 template <>
 struct std::hash<coracle::net::ipv6_address> {
-  std::size_t operator()(const coracle::net::ipv6_address& address) const noexcept {
-    return std::hash<std::string_view>{}({reinterpret_cast<const char*>(address.bytes()), 16});
-  }
+  std::size_t operator()(const coracle::net::ipv6_address& address) const noexcept;
 };

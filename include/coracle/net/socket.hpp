@@ -120,10 +120,10 @@ class socket {
   socket_recv_operation recv(std::span<const mutable_buffer> to, stop_token token = {}) noexcept;
   /// As send() and recv(): a TCP connection is a byte_stream.
   socket_send_operation write_some(std::span<const std::byte> bytes, stop_token token = {}) noexcept {
-    return send(bytes, std::move(token));
+    return send(bytes.data(), bytes.size(), std::move(token));
   }
   socket_recv_operation read_some(std::span<std::byte> to, stop_token token = {}) noexcept {
-    return recv(to, std::move(token));
+    return recv(to.data(), to.size(), std::move(token));
   }
   /// As send(), to `destination`.
   socket_send_to_operation send_to(const ip_endpoint& destination, const void* buffer, std::size_t size,

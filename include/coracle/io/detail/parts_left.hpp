@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/buffer.hpp>
-#include <coracle/io/detail/io_request.hpp>
 #include <cstddef>
 #include <span>
 
@@ -17,26 +16,12 @@ class parts_left {
   [[nodiscard]] bool empty() const noexcept { return begun_.size() == 0 && whole_.empty(); }
   /// Returns what to write next: the rest of a piece of which a part is written, or else as many pieces as
   /// the system takes.
-  [[nodiscard]] std::span<const const_buffer> next() const noexcept {
-    if (begun_.size() != 0) return {&begun_, 1};
-    return whole_.first(whole_.size() < most_parts ? whole_.size() : most_parts);
-  }
+  [[nodiscard]] std::span<const const_buffer> next() const noexcept;
   /// Removes the first `count` bytes, and the empty pieces behind them.
-  void remove(std::size_t count) noexcept {
-    if (count < begun_.size()) return begin(begun_, count);
-    count -= begun_.size();
-    begun_ = {};
-    for (; !whole_.empty() && whole_.front().size() <= count; whole_ = whole_.subspan(1))
-      count -= whole_.front().size();
-    if (count == 0) return;
-    begin(whole_.front(), count);
-    whole_ = whole_.subspan(1);
-  }
+  void remove(std::size_t count) noexcept;
 
  private:
-  void begin(const_buffer piece, std::size_t count) noexcept {
-    begun_ = {static_cast<const char*>(piece.data()) + count, piece.size() - count};
-  }
+  void begin(const_buffer piece, std::size_t count) noexcept;
 
   const_buffer begun_;  // the rest of the piece in front of `whole_`
   std::span<const const_buffer> whole_;
