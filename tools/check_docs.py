@@ -3,7 +3,8 @@
 
   check_docs.py snippets LIBRARY...   compiles every ```cpp block of README.md and docs/; runs those with a main
   check_docs.py links                 checks that all files, folders and headings exist that a document names or links to,
-                                      and that no line of a document or a source is too long
+                                      that no line of a document or a source is too long, and that the rows of a table
+                                      have equally many cells
   check_docs.py headers               compares docs/headers.md with the headers: the names, and the purpose in the first lines
   check_docs.py example SRC EXE       runs EXE and compares its output with the `// Output:` block that ends SRC
 
@@ -163,10 +164,10 @@ def check_links():
     # Below any folder: a document may say core/task.hpp.
     known = {"/".join(Path(each).parts[skipped:]) for each in known for skipped in range(len(Path(each).parts))}
     complaints = [f"{file}: {what}" for file in files if file.endswith(".md")
-                  for what in (*broken_links(ROOT / file, known), *long_lines(ROOT / file))]
+                  for what in (*broken_links(ROOT / file, known), *long_lines(ROOT / file), *uneven_rows(ROOT / file))]
     complaints += [f"{file}: {what}" for file in files if file.endswith((".hpp", ".cpp")) and not re.match(WIDE, file)
                    for what in long_lines_of_code(ROOT / file)]
-    print("\n".join(complaints + [f"{len(complaints)} names of nothing, or lines too long"]))
+    print("\n".join(complaints + [f"{len(complaints)} names of nothing, lines too long or uneven rows"]))
     return 1 if complaints else 0
 
 
@@ -194,6 +195,17 @@ def long_lines(document):
         is_code ^= line.lstrip().startswith("```")
         if len(line) > LONGEST_LINE and not is_code and not line.startswith(("|", "    ")):
             yield f"line {number} has {len(line)} columns"
+
+
+def uneven_rows(document):
+    """Returns the rows of tables that have not as many cells as the first. A | in code ends a cell, too: write \\|."""
+    is_code, cells = False, 0
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        is_code ^= line.lstrip().startswith("```")
+        here = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") and not is_code else 0
+        if here and cells and here != cells:
+            yield f"line {number} has {here - 1} cells, and the table's first row {cells - 1}"
+        cells = cells if here and cells else here
 
 
 def long_lines_of_code(source):

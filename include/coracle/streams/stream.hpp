@@ -1,4 +1,4 @@
-// coracle/streams/stream.hpp -- pipelines over asynchronous sequences, composed with `|`.
+// coracle/streams/stream.hpp -- pipelines over asynchronous sequences.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/streams/detail/stage.hpp>
