@@ -1,6 +1,7 @@
 // coracle/testing/failing_allocator.hpp -- a counting allocator whose k-th allocation fails.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/check.hpp>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -35,7 +36,8 @@ class failing_allocator {
   failing_allocator(const failing_allocator<U>& other) noexcept : log_(other.log()) {}
 
   T* allocate(std::size_t count) {
-    if (log_->until_failure != 0 && --log_->until_failure == 0) throw std::bad_alloc{};
+    if (log_->until_failure != 0 && --log_->until_failure == 0)
+      CORACLE_THROW(std::bad_alloc{}, "failing_allocator: this allocation was to fail");
     T* const memory = std::allocator<T>().allocate(count);
     ++log_->allocated;
     log_->bytes += count * sizeof(T);
