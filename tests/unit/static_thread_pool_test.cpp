@@ -180,11 +180,11 @@ TEST_CASE("static_thread_pool: with one thread two coroutines that reschedule th
   std::string log;
   int begun = 0;
   const auto hop = [&](char name) -> task<> {
-    // The coroutines that have not begun are in another queue, whose turn comes after a slice of some hops.
+    // A coroutine that calls schedule() for the first time waits on the thread's stack, and one that calls it
+    // again in its queue: which of the two has its turn next depends on time.
+    co_await pool.schedule();
     ++begun;
-    do {
-      co_await pool.schedule();
-    } while (begun != 2);
+    while (begun != 2) co_await pool.schedule();
     for (int i = 0; i != 5; ++i) {
       co_await pool.schedule();
       log += name;
