@@ -84,7 +84,7 @@ void next_owner() {
   };
   const auto run_and_use = [&] {
     run();
-    model_expect(!its.add(0), "who has left the loop needs the lock");
+    model_expect(!its.add(0), "a thread that has left the loop takes the lock");
   };
   together(2, [&](unsigned i) { i == 0 ? run() : run_and_use(); });
   its.bias.claim();
