@@ -59,6 +59,9 @@ def main(arguments):
         said = run.stderr.strip().splitlines() or [f"{debugger} shows nothing"]
         print(f"coracle-ps: {said[0]}", file=sys.stderr)
         return 1
+    if command == "lines" and shown.count("\n") == 1:
+        print(f"coracle-ps: {named[0]} has no lines of coroutines: compile it with -g, or keep its debug file", file=sys.stderr)
+        return 1
     sys.stdout.write(shown)
     return 3 if command == "deadlocks" and shown.startswith(("DEADLOCK", "STUCK")) else 0
 
