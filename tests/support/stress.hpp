@@ -18,7 +18,7 @@ namespace coracle_test {
 inline std::chrono::seconds side_by_side_time{2};
 
 /// A stress program: `program [count]`, or `program x8` for eight times its usual count; without an argument
-/// that count, or half of it under ThreadSanitizer. Prints one line;
+/// that count, or a quarter of it under ThreadSanitizer. Prints one line;
 /// fails if a count is wrong or if it hangs.
 ///
 ///     coracle_test::stress run("mutex", argc, argv, 100'000);
@@ -63,7 +63,7 @@ class stress {
   static constexpr unsigned most = 1'000'000'000;  // also as an int
   // ThreadSanitizer takes ten times as long, and sees a race also where it has no effect.
 #if defined(__SANITIZE_THREAD__)
-  static constexpr unsigned divisor = 2;
+  static constexpr unsigned divisor = 4;
 #else
   static constexpr unsigned divisor = 1;
 #endif
