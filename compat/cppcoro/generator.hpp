@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/call.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <cppcoro/detail/fmap_tag.hpp>
@@ -59,7 +60,7 @@ class [[nodiscard("a generator does nothing until it is iterated over")]] genera
   /// The empty sequence.
   generator() noexcept = default;
   explicit generator(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  generator(generator&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  generator(generator&& other) noexcept : body_(coracle::detail::exchange(other.body_, nullptr)) {}
   generator& operator=(generator other) noexcept {
     swap(other);
     return *this;

@@ -1,6 +1,7 @@
 // cppcoro/task.hpp -- cppcoro's task: as coracle::task, but it may be awaited more than once.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <cppcoro/awaitable_traits.hpp>
@@ -79,7 +80,7 @@ class [[nodiscard(
 
   task() noexcept = default;
   explicit task(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  task(task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  task(task&& other) noexcept : body_(coracle::detail::exchange(other.body_, nullptr)) {}
   task& operator=(task&& other) noexcept {
     task(std::move(other)).swap(*this);
     return *this;

@@ -56,6 +56,13 @@ class [[nodiscard("when_all_ready does nothing until it is awaited")]] when_all_
   awaiter<Tasks&&> operator co_await() && noexcept { return awaiter<Tasks&&>{*this}; }
 
  private:
+  [[nodiscard]] std::size_t size() const noexcept {
+    if constexpr (requires { tasks_.size(); }) {
+      return tasks_.size();
+    } else {
+      return std::tuple_size_v<Tasks>;
+    }
+  }
   template <class F>
   void for_each(F f) {
     if constexpr (requires { tasks_.begin(); }) {
@@ -78,9 +85,7 @@ class when_all_ready_awaitable<Tasks>::awaiter_base {
   bool await_suspend(std::coroutine_handle<Promise> parent) {
     const coracle::environment* const inherited = coracle::detail::environment_of(parent);
     when_all_ready_awaitable& owner = owner_;
-    std::size_t count = 0;
-    owner.for_each([&count](auto&) { ++count; });
-    join_frame& join = owner.join_.emplace(count, inherited);
+    join_frame& join = owner.join_.emplace(owner.size(), inherited);
     join.set_parent(parent);
     start_all(owner, join);
     return !join.one_ended();
@@ -93,10 +98,7 @@ class when_all_ready_awaitable<Tasks>::awaiter_base {
   /// Counted as a start of children, so that a pool runs those that call schedule() depth first.
   static void start_all(when_all_ready_awaitable& owner, join_frame& join) {
     const coracle::detail::nested_start inside;
-    owner.for_each([&join](auto& one) {
-      auto run = one.run();
-      coracle::detail::suspend_into(run, join.handle());
-    });
+    owner.for_each([&join](auto& one) { one.start(join.handle()); });
   }
 };
 template <class Tasks>

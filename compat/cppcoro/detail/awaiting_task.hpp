@@ -1,6 +1,7 @@
 // cppcoro/detail/awaiting_task.hpp -- a coroutine that awaits one thing and keeps its result.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coracle/core/promise_parts.hpp>
 #include <cppcoro/detail/void_value.hpp>
@@ -12,7 +13,6 @@ namespace cppcoro::detail {
 template <class Result>
 class awaiting_task;
 
-template <class Result>
 struct awaiting_promise_base : coracle::part::starts_lazily,
                                coracle::part::continues_parent,
                                coracle::part::awaits_anything,
@@ -28,17 +28,17 @@ struct awaiting_promise_base : coracle::part::starts_lazily,
 /// It ends in `co_yield co_await value`, and stays suspended there: so a result that refers into the awaiter
 /// stays valid, and `result` refers to it.
 template <class Result>
-struct awaiting_promise : awaiting_promise_base<Result> {
+struct awaiting_promise : awaiting_promise_base {
   awaiting_task<Result> get_return_object() noexcept;
   auto yield_value(Result&& value) noexcept {
     result = std::addressof(value);
-    return this->final_suspend();
+    return final_suspend();
   }
   void return_void() const noexcept {}  // never: it does not go on after co_yield
   std::add_pointer_t<Result> result = nullptr;
 };
 template <>
-struct awaiting_promise<void> : awaiting_promise_base<void> {
+struct awaiting_promise<void> : awaiting_promise_base {
   awaiting_task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
 };
@@ -51,7 +51,7 @@ class awaiting_task {
   using promise_type = awaiting_promise<Result>;
 
   explicit awaiting_task(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  awaiting_task(awaiting_task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  awaiting_task(awaiting_task&& other) noexcept : body_(coracle::detail::exchange(other.body_, nullptr)) {}
   awaiting_task& operator=(awaiting_task&& other) noexcept {
     std::swap(body_, other.body_);
     return *this;
@@ -85,6 +85,12 @@ class awaiting_task {
     }
   }
 
+  /// Runs it until it first suspends; `parent` continues when it has ended.
+  template <class Promise>
+  void start(std::coroutine_handle<Promise> parent) {
+    body_.promise().set_parent(parent);
+    coracle::resume(body_);
+  }
   class run_operation;
   /// An awaitable of nothing that runs it.
   run_operation run() noexcept { return run_operation{body_}; }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
-#include <utility>
+#include <coracle/base/exchange.hpp>
 
 namespace coracle::detail {
 /// Linked through `Node::next`, a pointer to Node or to a base of it, and `Node::link`, a pointer to the
@@ -53,7 +53,7 @@ class intrusive_list {
   /// Returns all nodes as a null-terminated chain, oldest first.
   Node* take_all() noexcept {
     end_ = &first_;
-    return static_cast<Node*>(std::exchange(first_, nullptr));
+    return static_cast<Node*>(detail::exchange(first_, nullptr));
   }
 
  private:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
-#include <utility>
+#include <coracle/base/exchange.hpp>
 
 namespace coracle::detail {
 /// Linked through `Node::next`, a pointer to Node or to a base of it. Not synchronised.
@@ -22,7 +22,7 @@ class intrusive_queue {
     tail_ = &node;
   }
   /// Requires: not empty.
-  Node& pop() noexcept { return *std::exchange(head_, static_cast<Node*>(head_->next)); }
+  Node& pop() noexcept { return *detail::exchange(head_, static_cast<Node*>(head_->next)); }
   /// Removes `node`, in time linear in the nodes before it. Returns false if it is not in this queue.
   bool remove(const Node& node) noexcept {
     Node* before = nullptr;
@@ -35,7 +35,7 @@ class intrusive_queue {
     return false;
   }
   /// Returns all nodes as a null-terminated chain, oldest first.
-  Node* take_all() noexcept { return std::exchange(head_, nullptr); }
+  Node* take_all() noexcept { return detail::exchange(head_, nullptr); }
 
  private:
   plain<Node*> head_ = nullptr;

@@ -1,6 +1,7 @@
 // coracle/channels/oneshot.hpp -- a channel for one value.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/broken_promise.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
@@ -102,7 +103,7 @@ template <class T>
 class [[nodiscard("a oneshot whose sender is dropped never gets a value")]] oneshot_sender {
  public:
   explicit oneshot_sender(detail::oneshot_state<T>* shared) noexcept : state_(shared) {}
-  oneshot_sender(oneshot_sender&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  oneshot_sender(oneshot_sender&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   oneshot_sender& operator=(oneshot_sender&& other) noexcept {
     oneshot_sender moved(std::move(other));
     std::swap(state_, moved.state_);
@@ -128,7 +129,7 @@ template <class T>
 class [[nodiscard("a oneshot whose receiver is dropped keeps no value")]] oneshot_receiver {
  public:
   explicit oneshot_receiver(detail::oneshot_state<T>* shared) noexcept : state_(shared) {}
-  oneshot_receiver(oneshot_receiver&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  oneshot_receiver(oneshot_receiver&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   oneshot_receiver& operator=(oneshot_receiver&& other) noexcept {
     oneshot_receiver moved(std::move(other));
     std::swap(state_, moved.state_);
@@ -212,7 +213,7 @@ std::optional<T> oneshot_sender<T>::send(T value) noexcept {
   CORACLE_REQUIRE(state_, "a oneshot_sender sent twice, or was moved from: each sends one value");
   std::optional<T> given_back;
   state_->put(std::move(value));
-  auto* const shared = std::exchange(state_, nullptr);
+  auto* const shared = detail::exchange(state_, nullptr);
   if (shared->sender_leaves()) {
     given_back.emplace(shared->take());
     delete shared;

@@ -1,6 +1,7 @@
 // coracle/compose/completion.hpp -- the completion object passed to a callback API.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/broken_promise.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/executor.hpp>
@@ -143,7 +144,7 @@ class callback_meeting : waiter, protected stop_registration {
 template <class T = void>
 class [[nodiscard("a completion that is dropped ends the operation as broken")]] completion {
  public:
-  completion(completion&& other) noexcept : meeting_(std::exchange(other.meeting_, nullptr)) {}
+  completion(completion&& other) noexcept : meeting_(detail::exchange(other.meeting_, nullptr)) {}
   completion& operator=(completion&& other) noexcept {
     completion(std::move(other)).swap(*this);
     return *this;
@@ -189,7 +190,7 @@ class [[nodiscard("a completion that is dropped ends the operation as broken")]]
   meeting& use() noexcept {
     CORACLE_REQUIRE(meeting_,
                     "an operation of from_callback was completed twice, or by a completion moved from");
-    return *std::exchange(meeting_, nullptr);
+    return *detail::exchange(meeting_, nullptr);
   }
 
   meeting* meeting_;

@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <coracle/base/chrono.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/frame_memory.hpp>
 #include <coroutine>
@@ -129,7 +130,7 @@ class [[nodiscard("a lookup goes on only inside interleave()")]] interleaved {
   using promise_type = detail::lookup_promise;
 
   explicit interleaved(detail::lookup_handle body) noexcept : body_(body) {}
-  interleaved(interleaved&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  interleaved(interleaved&& other) noexcept : body_(detail::exchange(other.body_, nullptr)) {}
   interleaved& operator=(interleaved&&) = delete;
   ~interleaved() {
     if (!body_) return;

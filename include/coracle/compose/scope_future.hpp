@@ -1,6 +1,7 @@
 // coracle/compose/scope_future.hpp -- the result of a child of a scope.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/compose/detail/child.hpp>
 #include <coracle/compose/detail/scope_state.hpp>
 #include <coracle/sync/async_manual_reset_event.hpp>
@@ -56,7 +57,7 @@ class promised_child : public scope_future_child {
     release();
   }
   CORACLE_COLD() void take_error() {
-    if (std::exchange(is_settled, true))
+    if (detail::exchange(is_settled, true))
       throw_cancelled(stop_reason::sibling_failed);  // join() has thrown the error
     this->scope().give_up(*this);
   }
@@ -124,7 +125,7 @@ template <class T>
 class scope_future {
  public:
   explicit scope_future(detail::promised_child<T>& child) noexcept : child_(&child) {}
-  scope_future(scope_future&& other) noexcept : child_(std::exchange(other.child_, nullptr)) {}
+  scope_future(scope_future&& other) noexcept : child_(detail::exchange(other.child_, nullptr)) {}
   scope_future& operator=(scope_future other) noexcept {
     std::swap(child_, other.child_);
     return *this;

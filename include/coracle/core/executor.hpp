@@ -1,6 +1,7 @@
 // coracle/core/executor.hpp -- executors, and the rule by which coroutines are woken on them.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/plain.hpp>
 #include <coracle/core/detail/turn_watch.hpp>
 #include <coracle/core/transfer.hpp>
@@ -71,7 +72,7 @@ class [[nodiscard]] counted_as_ready : resumption {
 class executor_scope {
  public:
   explicit executor_scope(executor* place) noexcept
-      : thread_(this_thread()), outer_(std::exchange(thread_.current, place)) {}
+      : thread_(this_thread()), outer_(detail::exchange(thread_.current, place)) {}
   executor_scope(const executor_scope&) = delete;
   executor_scope& operator=(const executor_scope&) = delete;
   ~executor_scope() { thread_.current = outer_; }

@@ -50,6 +50,9 @@ void construct_stored(stored_t<T>& place,
 [[nodiscard]] CORACLE_COLD() inline std::exception_ptr want_of_memory() noexcept {
   return std::make_exception_ptr(std::bad_alloc());
 }
+/// Stores the exception that is being handled in `memory`, which holds no object.
+CORACLE_COLD() void store_current_exception(void* memory) noexcept;
+CORACLE_COLD() void drop_stored(std::exception_ptr& error) noexcept;
 /// Throws the exception that is being handled.
 [[noreturn]] CORACLE_THROWS_ABI() CORACLE_COLD() inline void rethrow_current() { CORACLE_RETHROW(); }
 }  // namespace detail
@@ -85,7 +88,7 @@ class outcome {
       if (state_ == state::value) value_.~stored();
     }
     if (state_ == state::error) [[unlikely]]
-      drop_error();
+      detail::drop_stored(error_);
   }
 
   /// Requires: empty.
@@ -120,8 +123,8 @@ class outcome {
   /// Stores the exception that is being handled, in place of whatever was there.
   CORACLE_COLD() void emplace_current_exception() noexcept {
     this->~outcome();
-    ::new (static_cast<void*>(this)) outcome;
-    emplace_error(std::current_exception());
+    detail::store_current_exception(__builtin_addressof(error_));
+    state_ = state::error;
   }
   /// As emplace_error(), but operation_cancelled counts as cancelled. Requires: empty.
   CORACLE_COLD() void emplace_failure(std::exception_ptr error) noexcept {
@@ -176,7 +179,6 @@ class outcome {
     CORACLE_REQUIRE(state_ == state::cancelled, "the result of a coroutine was taken before it finished");
     detail::throw_cancelled(reason_);
   }
-  CORACLE_COLD() void drop_error() noexcept { error_.~exception_ptr(); }
 
   union {
     stored value_;

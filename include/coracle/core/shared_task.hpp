@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/broken_promise.hpp>
@@ -143,7 +144,7 @@ class [[nodiscard(
   shared_task(const shared_task& other) noexcept : body_(other.body_) {
     if (body_) body_.promise().add_handle();
   }
-  shared_task(shared_task&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  shared_task(shared_task&& other) noexcept : body_(detail::exchange(other.body_, nullptr)) {}
   shared_task& operator=(shared_task other) noexcept {
     swap(other);
     return *this;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/stop_state.hpp>
 #include <utility>
 
@@ -61,7 +62,7 @@ class stop_token {
   stop_token(const Token& other)  // NOLINT: a token is a token
       : state_(other.stop_possible() ? new detail::following_state<Token>(other) : nullptr) {}
   stop_token(const stop_token& other) noexcept : state_(other.state_ ? &kept(*other.state_) : nullptr) {}
-  stop_token(stop_token&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  stop_token(stop_token&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   stop_token& operator=(stop_token other) noexcept {
     std::swap(state_, other.state_);
     return *this;
@@ -117,7 +118,7 @@ class stop_source {
   /// Throws std::bad_alloc.
   stop_source() : state_(new detail::stop_state(1)) {}
   stop_source(const stop_source& other) noexcept;
-  stop_source(stop_source&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  stop_source(stop_source&& other) noexcept : state_(detail::exchange(other.state_, nullptr)) {}
   stop_source& operator=(stop_source other) noexcept {
     std::swap(state_, other.state_);
     return *this;

@@ -1,6 +1,7 @@
 // coracle/core/task.hpp -- the lazy coroutine on which everything else builds.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/detail/allocated_promise.hpp>
 #include <coracle/core/detail/task_awaiter.hpp>
@@ -41,7 +42,7 @@ class [[nodiscard(
   CORACLE_CORO_WRAPPER() explicit task(std::coroutine_handle<promise_type> body) noexcept : awaiter(body) {}
   // Two adjacent tasks moved together, as into a when_all, would otherwise be read by one wide load, which
   // must wait until both of the preceding stores are done.
-  task(task&& other) noexcept : awaiter(detail::with_hidden_origin(std::exchange(other.body_, nullptr))) {}
+  task(task&& other) noexcept : awaiter(detail::with_hidden_origin(detail::exchange(other.body_, nullptr))) {}
   task& operator=(task&& other) noexcept {
     task(std::move(other)).swap(*this);
     return *this;
@@ -95,7 +96,7 @@ class [[nodiscard(
   }
   CORACLE_ALWAYS_INLINE() detail::bridged<detail::awaited_task<T>> owning_awaiter() && noexcept {
     require_body();
-    return detail::bridged<detail::awaited_task<T>>{std::exchange(body_, nullptr)};
+    return detail::bridged<detail::awaited_task<T>>{detail::exchange(body_, nullptr)};
   }
   awaiter plain_awaiter() && noexcept {
     require_body();
@@ -103,7 +104,7 @@ class [[nodiscard(
   }
   CORACLE_ALWAYS_INLINE() detail::awaited_task<T> plain_owning_awaiter() && noexcept {
     require_body();
-    return detail::awaited_task<T>{std::exchange(body_, nullptr)};
+    return detail::awaited_task<T>{detail::exchange(body_, nullptr)};
   }
   /// Returns an awaitable that runs the body and returns nothing, not even its exception: the result stays in
   /// the task for a later `co_await std::move(task)`.

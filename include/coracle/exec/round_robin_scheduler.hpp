@@ -1,6 +1,7 @@
 // coracle/exec/round_robin_scheduler.hpp -- coroutines that take turns on one thread.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/environment.hpp>
 #include <coracle/core/transfer.hpp>
@@ -59,7 +60,7 @@ class round_robin_scheduler {
  private:
   /// Appends a coroutine, and returns the first one of a full ring, or `nobody_`.
   std::coroutine_handle<> exchange_next(std::coroutine_handle<> last) noexcept {
-    const std::coroutine_handle<> first = std::exchange(waiting_[next_], last);
+    const std::coroutine_handle<> first = detail::exchange(waiting_[next_], last);
     next_ = next_ == N - 2 ? 0 : next_ + 1;
     return first;
   }

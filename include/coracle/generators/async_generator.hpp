@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <coracle/base/call.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/detail/allocated_promise.hpp>
 #include <coracle/core/executor.hpp>
@@ -98,7 +99,7 @@ class async_generator_promise : public part::continues_parent,
 
  private:
   CORACLE_FAILS() void throw_error() {
-    const std::exception_ptr error = std::exchange(error_, nullptr);
+    const std::exception_ptr error = detail::exchange(error_, nullptr);
     rethrow(error);
   }
 
@@ -140,7 +141,7 @@ class [[nodiscard("an async_generator does nothing until an element is awaited")
 
   async_generator() noexcept = default;
   explicit async_generator(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  async_generator(async_generator&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  async_generator(async_generator&& other) noexcept : body_(detail::exchange(other.body_, nullptr)) {}
   async_generator& operator=(async_generator&& other) noexcept {
     async_generator(std::move(other)).swap(*this);
     return *this;

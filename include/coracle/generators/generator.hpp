@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/view_interface.hpp>
 #include <coracle/core/detail/allocated_promise.hpp>
 #include <coracle/generators/detail/generator_promise.hpp>
@@ -91,7 +92,7 @@ class [[nodiscard("a generator does nothing until it is iterated over")]] CORACL
   template <class>
   friend class detail::generator_promise;
   bool fresh() const noexcept { return body_.address() && body_.promise().at_rest() && !body_.done(); }
-  std::coroutine_handle<promise_type> release() noexcept { return std::exchange(body_, nullptr); }
+  std::coroutine_handle<promise_type> release() noexcept { return detail::exchange(body_, nullptr); }
 
   std::coroutine_handle<promise_type> body_;
 };
@@ -107,9 +108,9 @@ class generator<Ref, Val, Allocator>::iterator {
 
   explicit iterator(std::coroutine_handle<promise_type> root) noexcept
       : root_(detail::as_state<yielded>(root)) {}
-  iterator(iterator&& other) noexcept : root_(std::exchange(other.root_, nullptr)) {}
+  iterator(iterator&& other) noexcept : root_(detail::exchange(other.root_, nullptr)) {}
   iterator& operator=(iterator&& other) noexcept {
-    root_ = std::exchange(other.root_, nullptr);
+    root_ = detail::exchange(other.root_, nullptr);
     return *this;
   }
 

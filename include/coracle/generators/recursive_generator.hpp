@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/call.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/generators/generator.hpp>
 
 namespace coracle {
@@ -38,7 +39,7 @@ struct recursive_generator_promise : generator_promise<shown_by_recursive<T>>, r
   nesting yield_value(recursive_generator<T>& nested) noexcept {
     CORACLE_CHECK(!nested.is_at_element(), "co_yield needs a generator that has not been started");
     if (nested.is_at_end()) return nesting(nullptr);
-    return nesting(detail::as_state<yielded>(std::exchange(nested.body_, nullptr)));
+    return nesting(detail::as_state<yielded>(detail::exchange(nested.body_, nullptr)));
   }
   nesting yield_value(recursive_generator<T>&& nested) noexcept { return yield_value(nested); }
 };
@@ -80,7 +81,7 @@ class [[nodiscard("a generator does nothing until it is iterated over")]] CORACL
 
   recursive_generator() noexcept = default;
   explicit recursive_generator(std::coroutine_handle<promise_type> body) noexcept : body_(body) {}
-  recursive_generator(recursive_generator&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  recursive_generator(recursive_generator&& other) noexcept : body_(detail::exchange(other.body_, nullptr)) {}
   recursive_generator& operator=(recursive_generator&& other) noexcept {
     recursive_generator(std::move(other)).swap(*this);
     return *this;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/readable_file.hpp>
 #include <coracle/io/writable_file.hpp>
@@ -22,7 +23,7 @@ namespace coracle {
 /// Requires: the file is not closed, moved or locked again before the lock has ended.
 class [[nodiscard("the lock is released at once if this is dropped: give it a name")]] file_lock {
  public:
-  file_lock(file_lock&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
+  file_lock(file_lock&& other) noexcept : file_(detail::exchange(other.file_, nullptr)) {}
   file_lock& operator=(file_lock&& other) noexcept {
     std::swap(file_, other.file_);
     return *this;
@@ -54,7 +55,7 @@ class lock_pauses {
  public:
   [[nodiscard]] std::chrono::milliseconds next() noexcept {
     constexpr std::chrono::milliseconds longest{64};
-    return std::exchange(pause_, pause_ < longest ? 2 * pause_ : longest);
+    return detail::exchange(pause_, pause_ < longest ? 2 * pause_ : longest);
   }
 
  private:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/chrono.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/nested_starts.hpp>
@@ -235,7 +236,7 @@ class [[nodiscard("a scope that is dropped ends at once: give it a name")]] io_w
   io_work_scope(const io_work_scope& other) noexcept : service_(other.service_) {
     if (service_) service_->notify_work_started();
   }
-  io_work_scope(io_work_scope&& other) noexcept : service_(std::exchange(other.service_, nullptr)) {}
+  io_work_scope(io_work_scope&& other) noexcept : service_(detail::exchange(other.service_, nullptr)) {}
   io_work_scope& operator=(io_work_scope other) noexcept {
     swap(other);
     return *this;

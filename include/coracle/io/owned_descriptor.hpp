@@ -1,6 +1,7 @@
 // coracle/io/owned_descriptor.hpp -- a file descriptor that is closed at the end of its scope.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <utility>
 
 namespace coracle {
@@ -14,7 +15,7 @@ class owned_descriptor {
   owned_descriptor() noexcept = default;
   /// Takes over `fd`; -1 means none.
   explicit owned_descriptor(int fd) noexcept : fd_(fd) {}
-  owned_descriptor(owned_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  owned_descriptor(owned_descriptor&& other) noexcept : fd_(detail::exchange(other.fd_, -1)) {}
   owned_descriptor& operator=(owned_descriptor&& other) noexcept {
     owned_descriptor taken{std::move(other)};
     std::swap(fd_, taken.fd_);
@@ -27,7 +28,7 @@ class owned_descriptor {
   /// Returns -1 if it owns none.
   [[nodiscard]] int get() const noexcept { return fd_; }
   /// Returns the descriptor, which the caller now owns and must close.
-  [[nodiscard]] int release() && noexcept { return std::exchange(fd_, -1); }
+  [[nodiscard]] int release() && noexcept { return detail::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;

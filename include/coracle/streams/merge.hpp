@@ -1,6 +1,7 @@
 // coracle/streams/merge.hpp -- several streams as one: merge and zip.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/channels/channel.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/detail/stream_children.hpp>
@@ -56,7 +57,7 @@ class merge_meeting {
   auto next() noexcept { return announced_.recv(); }
   /// Releases the branch whose element the consumer has seen.
   void release() noexcept {
-    if (shown_) std::exchange(shown_, nullptr)->seen.set();
+    if (shown_) detail::exchange(shown_, nullptr)->seen.set();
   }
   stream_step<E> take(branch& announced) {
     if (announced.end) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/streams/detail/stage.hpp>
 #include <coracle/streams/stream.hpp>
 #include <cstddef>
@@ -111,7 +112,7 @@ class chunk_change {
     if (from) chunk_.push_back(own_element<E>(from.take()));
     finished_ = from.ended();
     if (chunk_.size() == size_ || (finished_ && !chunk_.empty())) {
-      return stream_step<element_type>(std::exchange(chunk_, {}));
+      return stream_step<element_type>(detail::exchange(chunk_, {}));
     }
     return stream_step<element_type>::as(from);
   }

@@ -1,6 +1,7 @@
 // coracle/sync/async_barrier.hpp -- a reusable meeting point for a fixed number of coroutines.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstddef>
@@ -65,7 +66,7 @@ class barrier_state {
   /// it.
   waiter* next_phase() noexcept {
     const std::uint64_t expected = counts_.lock() / expected_one;
-    waiter* const first = std::exchange(served_, nullptr);
+    waiter* const first = detail::exchange(served_, nullptr);
     counts_.unlock(both(expected));
     return first;
   }

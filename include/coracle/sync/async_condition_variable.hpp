@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
@@ -179,7 +180,7 @@ class [[nodiscard("a wait does nothing until it is awaited")]] async_condition_v
   friend detail::stoppable_wait<wait_until_operation, sleeper>;
   bool try_now() noexcept { return is_over(); }
   bool enqueue() noexcept {
-    awaiting_ = std::exchange(this->node().queued_waiter::handle, detail::callback_frame::handle());
+    awaiting_ = detail::exchange(this->node().queued_waiter::handle, detail::callback_frame::handle());
     // The predicate decides, not the notification.
     one_of_ = this->leave_choice();
     if (!one_of_ || !is_over()) return this->fall_asleep();
@@ -287,13 +288,13 @@ CORACLE_NOINLINE() inline void async_condition_variable::wake_all() noexcept {
   detail::plain<resumption*> first = nullptr;
   detail::plain<resumption*>* end = &first;
   for (sleeper* each = queue_.front(); each;) {
-    sleeper& one = *std::exchange(each, static_cast<sleeper*>(each->next));
+    sleeper& one = *detail::exchange(each, static_cast<sleeper*>(each->next));
     if (!one.claim()) continue;
     rouse(one);
-    *std::exchange(end, &one.next) = &one;
+    *detail::exchange(end, &one.next) = &one;
   }
   *end = nullptr;
   state_.unlock(queue_.empty() ? nobody : waited_for);
-  while (first) lock_and_wake(static_cast<sleeper&>(*std::exchange(first, first->next)));
+  while (first) lock_and_wake(static_cast<sleeper&>(*detail::exchange(first, first->next)));
 }
 }  // namespace coracle

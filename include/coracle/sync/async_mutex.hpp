@@ -1,11 +1,11 @@
 // coracle/sync/async_mutex.hpp -- mutual exclusion that may be held across co_await.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/waited_word.hpp>
 #include <coracle/sync/detail/contended_lock.hpp>
 #include <cstdint>
-#include <utility>
 
 namespace coracle {
 class async_mutex;
@@ -15,7 +15,7 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_mute
  public:
   /// Adopts a lock that the caller holds.
   explicit async_mutex_lock(async_mutex& held) noexcept : mutex_(&held) {}
-  async_mutex_lock(async_mutex_lock&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+  async_mutex_lock(async_mutex_lock&& other) noexcept : mutex_(detail::exchange(other.mutex_, nullptr)) {}
   async_mutex_lock& operator=(async_mutex_lock&&) = delete;
   inline ~async_mutex_lock();
 

@@ -1,6 +1,7 @@
 // coracle/sync/async_semaphore.hpp -- a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/locked_word.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
@@ -8,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 namespace coracle {
 class async_semaphore;
@@ -19,7 +19,7 @@ class [[nodiscard("an unused permit is given back at once: give it a name")]] as
   /// Adopts a permit that the caller has acquired.
   explicit async_semaphore_permit(async_semaphore& acquired) noexcept : semaphore_(&acquired) {}
   async_semaphore_permit(async_semaphore_permit&& other) noexcept
-      : semaphore_(std::exchange(other.semaphore_, nullptr)) {}
+      : semaphore_(detail::exchange(other.semaphore_, nullptr)) {}
   async_semaphore_permit& operator=(async_semaphore_permit&&) = delete;
   inline ~async_semaphore_permit();
 

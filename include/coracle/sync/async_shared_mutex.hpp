@@ -1,13 +1,13 @@
 // coracle/sync/async_shared_mutex.hpp -- many readers or one writer, held across co_await; fair to writers.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/locked_word.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/sync/detail/contended_lock.hpp>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 namespace coracle {
 class async_shared_mutex;
@@ -18,7 +18,7 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   /// Adopts an exclusive lock that the caller holds.
   explicit async_shared_mutex_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
   async_shared_mutex_lock(async_shared_mutex_lock&& other) noexcept
-      : mutex_(std::exchange(other.mutex_, nullptr)) {}
+      : mutex_(detail::exchange(other.mutex_, nullptr)) {}
   async_shared_mutex_lock& operator=(async_shared_mutex_lock&&) = delete;
   inline ~async_shared_mutex_lock();
 
@@ -32,7 +32,7 @@ class [[nodiscard("an unused lock unlocks at once: give it a name")]] async_shar
   /// Adopts a shared lock that the caller holds.
   explicit async_shared_mutex_shared_lock(async_shared_mutex& held) noexcept : mutex_(&held) {}
   async_shared_mutex_shared_lock(async_shared_mutex_shared_lock&& other) noexcept
-      : mutex_(std::exchange(other.mutex_, nullptr)) {}
+      : mutex_(detail::exchange(other.mutex_, nullptr)) {}
   async_shared_mutex_shared_lock& operator=(async_shared_mutex_shared_lock&&) = delete;
   inline ~async_shared_mutex_shared_lock();
 

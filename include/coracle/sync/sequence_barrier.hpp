@@ -1,6 +1,7 @@
 // coracle/sync/sequence_barrier.hpp -- a published sequence number on which others wait.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <coracle/core/task.hpp>
@@ -53,7 +54,7 @@ class sequence_waiters {
     static_cast<void>(state_.lock());
     wake_list served;
     for (auto* each = static_cast<sequence_waiter*>(queue_.front()); each;) {
-      sequence_waiter& waiting = *std::exchange(each, static_cast<sequence_waiter*>(each->next));
+      sequence_waiter& waiting = *detail::exchange(each, static_cast<sequence_waiter*>(each->next));
       if (!try_serve(waiting)) continue;
       queue_.take(waiting);
       count_rivals(waiting, -1);

@@ -1,6 +1,7 @@
 // coracle/sync/single_producer_sequencer.hpp -- one producer's slots in a ring buffer.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/sync/sequence_barrier.hpp>
 #include <coracle/sync/sequence_range.hpp>
 
@@ -104,7 +105,8 @@ single_producer_sequencer<Sequence, Traits>::claim_one_operation : public wait_o
         sequencer_(sequencer) {}
   Sequence await_resume() {
     sequencer_.known_consumed_ = wait_operation::await_resume();
-    return std::exchange(sequencer_.next_to_claim_, detail::later_by<Sequence>(sequencer_.next_to_claim_, 1));
+    return detail::exchange(sequencer_.next_to_claim_,
+                            detail::later_by<Sequence>(sequencer_.next_to_claim_, 1));
   }
 
  private:

@@ -1,6 +1,7 @@
 // coracle/testing/manual_scheduler.hpp -- an executor on which the test picks the next coroutine.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/schedule.hpp>
 #include <coracle/testing/virtual_clock.hpp>
 #include <cstddef>
@@ -75,7 +76,7 @@ inline void manual_scheduler::run(std::size_t index) {
   resumption** at = &first_;
   for (; *at && index != 0; --index) at = &(*at)->next;
   CORACLE_REQUIRE(*at, "run() of a manual_scheduler: no coroutine is queued at this index");
-  resumption& picked = *std::exchange(*at, (*at)->next);
+  resumption& picked = *detail::exchange(*at, (*at)->next);
   const detail::executor_scope here{this};
   resume(picked.handle);
 }

@@ -1,6 +1,7 @@
 // coracle/time/sleep.hpp -- suspend for a time, or until a time.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/awaitable.hpp>
 #include <coracle/core/detail/stoppable_wait.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
@@ -33,7 +34,7 @@ class sleep_operation : public stoppable_wait<sleep_operation>, timer {
     return clock::duration{static_cast<clock::rep>(deadline)};
   }
   clock::time_point until() noexcept {
-    if (std::exchange(from_now_, false)) set(later_by(steady_now(), given()).time_since_epoch());
+    if (detail::exchange(from_now_, false)) set(later_by(steady_now(), given()).time_since_epoch());
     return clock::time_point{given()};
   }
 

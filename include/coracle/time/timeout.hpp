@@ -1,6 +1,7 @@
 // coracle/time/timeout.hpp -- stop work at a deadline or after a time.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/core/detail/subtree.hpp>
 #include <coracle/core/invoke.hpp>
@@ -50,7 +51,7 @@ class subtree_until : public subtree, timer {
   }
   /// Never waits for a coroutine: none runs inside expire(), or on its thread before it has returned.
   void disarm() noexcept {
-    if (std::exchange(armed_, false) && !timers_->remove(*this)) over_.wait();
+    if (detail::exchange(armed_, false) && !timers_->remove(*this)) over_.wait();
   }
 
   timer_service* timers_ = nullptr;

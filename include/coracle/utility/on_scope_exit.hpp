@@ -1,10 +1,10 @@
 // coracle/utility/on_scope_exit.hpp -- scope guards.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/thread_state.hpp>
 #include <exception>
 #include <type_traits>
-#include <utility>
 
 namespace coracle {
 namespace detail {
@@ -22,7 +22,7 @@ class [[nodiscard("give the guard a name: without one it ends with this line")]]
   scope_guard(scope_guard&& other) noexcept(std::is_nothrow_constructible_v<Function, Function&&>)
       : function_(static_cast<Function&&>(other.function_)),
         outer_(other.outer_),
-        active_(std::exchange(other.active_, false)) {}
+        active_(detail::exchange(other.active_, false)) {}
   scope_guard& operator=(scope_guard&&) = delete;
   ~scope_guard() noexcept(!may_throw) {
     if (active_ && is_due()) function_();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/exchange.hpp>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -110,10 +111,10 @@ class chunk_buffer {
 
  private:
   static void free_all(chunk* each) noexcept {
-    while (each) delete std::exchange(each, each->next);
+    while (each) delete detail::exchange(each, each->next);
   }
   void open_chunk() noexcept {
-    chunk* const opened = std::exchange(spare_, spare_->next);
+    chunk* const opened = detail::exchange(spare_, spare_->next);
     opened->next = nullptr;
     if (last_) {
       last_->next = opened;
@@ -125,7 +126,7 @@ class chunk_buffer {
     put_ = 0;
   }
   void leave_chunk() noexcept {
-    add(*std::exchange(first_, first_->next));
+    add(*detail::exchange(first_, first_->next));
     taken_ = 0;
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/compose/detail/child.hpp>
 #include <coracle/compose/detail/parent_of_children.hpp>
 #include <coracle/core/detail/nested_starts.hpp>
@@ -135,7 +136,7 @@ class [[nodiscard]] child_group::next_operation {
   group_child& await_resume() const noexcept {
     if (!group_.taken_) group_.take_all();
     --group_.running_;
-    return *std::exchange(group_.taken_, group_.taken_->next_);
+    return *detail::exchange(group_.taken_, group_.taken_->next_);
   }
 
  private:

@@ -1,6 +1,7 @@
 // coracle/compose/detail/run_children.hpp -- a child for each element of a range, with a concurrency limit.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/compose/as_outcome.hpp>
 #include <coracle/compose/detail/child_group.hpp>
 #include <deque>
@@ -67,7 +68,7 @@ class range_children {
 
   /// The iterator advances only here, when the next element is needed.
   [[nodiscard]] bool at_end() {
-    if (std::exchange(used_, false)) ++at_;
+    if (detail::exchange(used_, false)) ++at_;
     return at_ == end_;
   }
   /// Starts further children, in order, until `limit` run, or until one has ended if `heeds_ends`.
@@ -89,7 +90,7 @@ class range_children {
   /// Frees its place for another child.
   void drop(one& ended) noexcept {
     ended.work.reset();
-    ended.next_free = std::exchange(free_, &ended);
+    ended.next_free = detail::exchange(free_, &ended);
   }
 
   child_group group;

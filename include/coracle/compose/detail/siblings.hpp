@@ -1,6 +1,7 @@
 // coracle/compose/detail/siblings.hpp -- children awaited together by one coroutine, and their shared state.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/compose/detail/child.hpp>
 #include <coracle/compose/detail/failure_notes.hpp>
 #include <coracle/compose/detail/race.hpp>
@@ -99,7 +100,7 @@ class siblings : protected shared_frame {
 
   /// Ends the subtree with the await: this object may outlive the environment that the subtree refers to.
   CORACLE_ALWAYS_INLINE() void leave_subtree() noexcept {
-    if (std::exchange(has_subtree_, false)) subtree_.~subtree();
+    if (detail::exchange(has_subtree_, false)) subtree_.~subtree();
   }
   [[nodiscard]] bool all_gave_values() const noexcept { return failures_.none(); }
   /// Returns true if there is an error to throw.

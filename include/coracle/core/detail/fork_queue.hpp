@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/asymmetric_fence.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/executor.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -99,7 +100,7 @@ class fork_queue {
   /// Returns the newest entry, or null if the queue is empty.
   resumption* take_back() noexcept {
     if (not_shared_) [[unlikely]]
-      return std::exchange(not_shared_, not_shared_->next);
+      return detail::exchange(not_shared_, not_shared_->next);
     const std::size_t newest = bottom_.load(memory_order_relaxed) - 1;                     /*F7*/
     resumption* const item = slots_[newest % capacity].load(memory_order_relaxed);         /*F7*/
     const bool is_entry = item != filler && newest + 1 != top_.load(memory_order_relaxed); /*F7*/
@@ -180,7 +181,7 @@ class fork_queue {
     const std::size_t top = top_.load(memory_order_acquire); /*F9*/
     if (not_shared_ || bottom - top >= capacity) {
       fast_below_ = 0;
-      item.next = std::exchange(not_shared_, &item);
+      item.next = detail::exchange(not_shared_, &item);
       return;
     }
     if (fence_.is_free()) fast_below_ = top + capacity;

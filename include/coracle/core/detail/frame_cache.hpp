@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/detail/frame_depot.hpp>
 #include <coracle/core/detail/frame_link.hpp>
 #include <coracle/core/detail/frame_sizes.hpp>
 #include <cstddef>
 #include <new>
-#include <utility>
 
 // Each thread keeps freed frames in lists by size and reuses them. A frame may be freed on another thread
 // than the one that allocated it; it then joins the lists of the thread that frees it. Each small class has a
@@ -16,6 +16,9 @@
 // share one budget, `shared_budget` bytes. When one of these lists grows long, its thread leaves it in the
 // depot for a thread that allocates the frames that this one frees. Frames beyond the budget return to the
 // global heap, and frames above `largest_kept` are always allocated there.
+//
+// The functions that the short paths (frame_recycler.hpp) call are templates over the type of the cache, so
+// that a program need not compile them: the library contains them for links of one word.
 namespace coracle::detail {
 /// Lets count_free_frames() find the lists of this thread until it ends (src/inspect/free_frames.hpp).
 void show_free_frames(const void* lists, std::size_t bytes_of_link) noexcept;
@@ -76,7 +79,7 @@ inline void extend_heap() noexcept {
 }
 
 /// Returns null if there is no memory.
-CORACLE_SAVES_REGISTERS() inline void* new_frame(std::size_t index) noexcept {
+inline void* new_frame(std::size_t index) noexcept {
   const bool own_lines = has_own_lines(index);
   const std::size_t size = class_size(index) + (own_lines ? cache_line : 0);
   std::size_t& taken = this_thread_frames().heap_bytes;
@@ -103,9 +106,10 @@ inline void delete_frames(frame_link list, std::size_t index) noexcept {
   }
 }
 /// Returns every cached frame, and every frame in the depot, to the global heap.
-inline void empty_lists(frame_cache& cache) noexcept {
+template <class Cache>
+void empty_lists(Cache& cache) noexcept {
   for (std::size_t index = 0; index != frame_lists; ++index) {
-    delete_frames(std::exchange(cache.lists[index], {}), index);
+    delete_frames(detail::exchange(cache.lists[index], {}), index);
     if (index >= first_shared)
       delete_frames(frames_for_others.take(index - first_shared, class_size(index)), index);
   }
@@ -130,7 +134,8 @@ inline std::size_t frames_in(const frame_link& list, std::size_t index) noexcept
   return index < first_shared ? class_capacity(index) - list.room() : list.room();
 }
 /// Returns true if the cached frames, by number or by bytes, are worth a timer that frees them.
-inline bool caches_many_frames(const frame_cache& cache) noexcept {
+template <class Cache>
+bool caches_many_frames(const Cache& cache) noexcept {
   constexpr std::size_t many = 32, many_bytes = many * 1024;
   if (cache.shared_bytes + frames_for_others.bytes() >= many_bytes) return true;
   std::size_t count = 0;
@@ -177,8 +182,9 @@ inline void put_shared(frame_cache& cache, void* memory, std::size_t index) noex
 }
 /// Takes a frame from the thread's list, the depot or the heap; returns null if there is no memory. Frames
 /// from the depot may take the thread over its budget until it next frees frames.
-CORACLE_SAVES_REGISTERS() inline void* allocate_from_shared(std::size_t index) noexcept {
-  frame_cache& cache = this_thread_frames();
+template <class Cache = frame_cache>
+void* allocate_from_shared(std::size_t index) noexcept {
+  Cache& cache = this_thread_frames();
   if (!cache.lists[index].below() && !cache.closed) {
     const frame_link taken = frames_for_others.take(index - first_shared, class_size(index));
     if (!taken.below()) return new_frame(index);

@@ -13,14 +13,13 @@ extern "C" void __asan_poison_memory_region(const volatile void* memory, std::si
 extern "C" void __asan_unpoison_memory_region(const volatile void* memory, std::size_t size);
 
 namespace coracle::detail {
+inline namespace CORACLE_FRAME_LINKS() {
 inline void poison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
   if constexpr (CORACLE_ADDRESS_SANITIZER()) __asan_poison_memory_region(memory, size);
 }
 inline void unpoison([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
   if constexpr (CORACLE_ADDRESS_SANITIZER()) __asan_unpoison_memory_region(memory, size);
 }
-
-inline namespace CORACLE_FRAME_LINKS() {
 
 /// The head of a list, and the link in each free frame: the frame below, and the number of frames for which
 /// there is room above. A push therefore needs no separate counter, and a pop restores the previous room. A

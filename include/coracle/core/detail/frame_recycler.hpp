@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/check.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/frame_cache.hpp>
 #include <cstddef>
 #include <new>
-#include <utility>
 
 namespace coracle::detail {
 inline namespace CORACLE_FRAME_LINKS() {
@@ -14,7 +14,10 @@ inline namespace CORACLE_FRAME_LINKS() {
   CORACLE_THROW(std::bad_alloc(), "no memory for a coroutine frame");
 }
 
-/// Returns null if there is no memory.
+// These return null if there is no memory.
+CORACLE_SAVES_REGISTERS() inline void* allocate_from_others(std::size_t index) noexcept {
+  return allocate_from_shared(index);
+}
 CORACLE_SAVES_REGISTERS() inline void* allocate_large_frame(std::size_t size) noexcept {
   return size > largest_kept ? ::operator new(size, std::nothrow) : allocate_from_shared(large_class(size));
 }
@@ -29,7 +32,7 @@ CORACLE_ALWAYS_INLINE() void* allocate_frame(std::size_t size) {
       list = *frame;
       return as_memory(frame, index);
     }
-    memory = allocate_from_shared(frame_classes + index);
+    memory = allocate_from_others(frame_classes + index);
   } else {
     memory = allocate_large_frame(size);
   }
@@ -50,15 +53,19 @@ inline bool keeps_frame(void* memory, std::size_t size,
   cache.kept = kept_memory{size, give_back};
   return true;
 }
-CORACLE_COLD() inline void free_large_frame(void* memory, std::size_t size) noexcept {
+template <class Cache = frame_cache>
+CORACLE_COLD()
+void free_large_frame(void* memory, std::size_t size) noexcept {
   if (keeps_frame(memory, size)) return;
   if (size > largest_kept) return ::operator delete(memory);
   put_shared(this_thread_frames(), memory, large_class(size));
 }
 /// The list of its size class is full, has not been used yet, or belongs to a thread that is ending.
-CORACLE_COLD() inline void free_frame_without_room(void* memory, std::size_t index) noexcept {
+template <class Cache = frame_cache>
+CORACLE_COLD()
+void free_frame_without_room(void* memory, std::size_t index) noexcept {
   if (keeps_frame(memory, class_size(index))) return;
-  frame_cache& cache = this_thread_frames();
+  Cache& cache = this_thread_frames();
   frame_link& list = cache.lists[index];
   if (list.below() || cache.closed) return put_shared(cache, memory, frame_classes + index);
   close_at_thread_exit();
@@ -92,7 +99,8 @@ inline bool take_back_from(frame_cache& cache, void* memory, std::size_t index) 
 }
 /// Looks for the frame that this thread freed last: on the shortest path it is now the first of its list.
 /// Most have the size of the one before, since tasks that are stopped together are of one kind.
-inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
+template <class Cache>
+kept_memory take_back_freed(Cache& cache, void* memory) noexcept {
   if (const std::size_t likely = frame_class(cache.kept.size);
       likely < small_classes && take_back_from(cache, memory, likely))
     return cache.kept;
@@ -105,11 +113,20 @@ inline kept_memory take_back_freed(frame_cache& cache, void* memory) noexcept {
 /// afterwards spares the shortest path that frees frames a check.
 template <class Destroy>
 kept_memory destroy_and_keep(void* memory, Destroy destroy) noexcept {
-  void* const outer = std::exchange(this_thread_frames().keeps, memory);
+  void* const outer = detail::exchange(this_thread_frames().keeps, memory);
   destroy();
   frame_cache& cache = this_thread_frames();
-  return std::exchange(cache.keeps, outer) == nullptr ? cache.kept : take_back_freed(cache, memory);
+  return detail::exchange(cache.keeps, outer) == nullptr ? cache.kept : take_back_freed(cache, memory);
 }
+
+#if CORACLE_ADDRESSES_LEAVE_BITS()  // src/core/frame_cache.cpp
+extern template void empty_lists(frame_cache&) noexcept;
+extern template bool caches_many_frames(const frame_cache&) noexcept;
+extern template void* allocate_from_shared<frame_cache>(std::size_t) noexcept;
+extern template void free_large_frame<frame_cache>(void*, std::size_t) noexcept;
+extern template void free_frame_without_room<frame_cache>(void*, std::size_t) noexcept;
+extern template kept_memory take_back_freed(frame_cache&, void*) noexcept;
+#endif
 }  // namespace CORACLE_FRAME_LINKS()
 
 #if defined(CORACLE_MODEL)

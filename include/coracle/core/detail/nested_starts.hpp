@@ -1,6 +1,7 @@
 // coracle/core/detail/nested_starts.hpp -- nested starts of children on a bounded stack.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/executor.hpp>
 
 namespace coracle::detail {
@@ -34,7 +35,7 @@ class nested_start {
 /// For a thread that is about to block, since what it waits for may need the starts that were put off.
 class starts_before_blocking {
  public:
-  starts_before_blocking() noexcept : outer_(std::exchange(this_thread().starts.depth, 0)) {}
+  starts_before_blocking() noexcept : outer_(detail::exchange(this_thread().starts.depth, 0u)) {}
   starts_before_blocking(const starts_before_blocking&) = delete;
   starts_before_blocking& operator=(const starts_before_blocking&) = delete;
   ~starts_before_blocking() {

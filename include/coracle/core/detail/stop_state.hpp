@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/atomic.hpp>
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/park.hpp>
 #include <coracle/core/detail/listener_list.hpp>
 #include <coracle/core/detail/stop_point.hpp>
@@ -174,7 +175,7 @@ class stop_state : public stop_point, stop_registration, public recycled_memory 
 class wake_after_callbacks {
  public:
   explicit wake_after_callbacks(thread_state& thread) noexcept
-      : thread_(thread), left_(std::exchange(thread.wakes_left, 0)) {}
+      : thread_(thread), left_(detail::exchange(thread.wakes_left, 0u)) {}
   wake_after_callbacks(const wake_after_callbacks&) = delete;
   wake_after_callbacks& operator=(const wake_after_callbacks&) = delete;
   /// Runs the delayed wake-ups, unless this is inside another callback or nested 64 wake-ups deep; the

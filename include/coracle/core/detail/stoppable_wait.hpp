@@ -208,7 +208,6 @@ class stoppable_wait {
   }
   /// Returns true if the coroutine is ended instead of being resumed.
   template <bool Ends = false>
-  CORACLE_COLD()
   bool refuse(std::coroutine_handle<> suspended, const environment& inherited) noexcept {
     make_node(suspended, nullptr);
     return refuse_wait(node_, inherited, resumed_at_end<Ends>(), CORACLE_EXCEPTIONS());

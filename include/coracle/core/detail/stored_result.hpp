@@ -74,7 +74,7 @@ class error_only {
   error_only& operator=(const error_only&) = delete;
   ~error_only() {
     if (error_) [[unlikely]]
-      drop();
+      drop_stored(error_);
   }
   void emplace() noexcept {}
   CORACLE_COLD() void emplace_current_exception() noexcept { error_ = std::current_exception(); }
@@ -85,7 +85,6 @@ class error_only {
   }
 
  private:
-  CORACLE_COLD() void drop() noexcept { error_.~exception_ptr(); }
   union {
     std::exception_ptr error_;
   };

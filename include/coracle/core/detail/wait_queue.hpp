@@ -1,11 +1,11 @@
 // coracle/core/detail/wait_queue.hpp -- a queue of waiting coroutines, from which a stop request removes one.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/intrusive_list.hpp>
 #include <coracle/core/detail/choice.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
 #include <coracle/core/executor.hpp>
-#include <utility>
 
 namespace coracle::detail {
 /// Waiters served under a lock, which the holder wakes in this order after releasing it.
@@ -108,7 +108,7 @@ inline queued_waiter* wait_queue::claim_all() noexcept {
     next = after(*each);
     if (!each->claim()) continue;
     take(*each);
-    *std::exchange(end, &each->next) = each;
+    *detail::exchange(end, &each->next) = each;
   }
   *end = nullptr;
   return static_cast<queued_waiter*>(first);

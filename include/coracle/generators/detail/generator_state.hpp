@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <concepts>
+#include <coracle/base/exchange.hpp>
 #include <coracle/base/tagged_pointer.hpp>
 #include <coracle/core/result.hpp>
 #include <coroutine>
@@ -136,7 +137,7 @@ class generator_state : public shown_element<Yielded> {
   void unhandled_exception() noexcept {
     std::exception_ptr* error = std::addressof(error_);
     if (place_) {
-      nesting& place = *std::exchange(place_, nullptr);
+      nesting& place = *detail::exchange(place_, nullptr);
       at(frame_at(other_end_)).other_end_ = nest_end(place.parent_.address());
       error = std::addressof(place.error_);
     } else {
@@ -221,7 +222,7 @@ class generator_state : public shown_element<Yielded> {
   CORACLE_COLD() static void destroy_nested(void* leaf) noexcept {
     while (nesting* const place = at(leaf).place_) {
       leaf = place->parent_.address();
-      std::exchange(place->nested_, nullptr).destroy();
+      detail::exchange(place->nested_, nullptr).destroy();
     }
   }
 

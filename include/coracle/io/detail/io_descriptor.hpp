@@ -1,6 +1,7 @@
 // coracle/io/detail/io_descriptor.hpp -- an open file or socket of an io_service.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/io/detail/io_request.hpp>
 #include <utility>
 
@@ -28,7 +29,8 @@ class io_descriptor {
   /// this.
   io_descriptor(io_service& service, int fd, io_descriptor_kind kind);
   io_descriptor(io_descriptor&& other) noexcept
-      : service_(std::exchange(other.service_, nullptr)), record_(std::exchange(other.record_, nullptr)) {}
+      : service_(detail::exchange(other.service_, nullptr)),
+        record_(detail::exchange(other.record_, nullptr)) {}
   io_descriptor& operator=(io_descriptor&& other) noexcept {
     io_descriptor taken{std::move(other)};
     std::swap(service_, taken.service_);

@@ -1,12 +1,12 @@
 // coracle/sync/detail/contended_lock.hpp -- a lock that a woken waiter takes itself, with bounded overtaking.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/base/exchange.hpp>
 #include <coracle/core/detail/callback_frame.hpp>
 #include <coracle/core/detail/queued_waiter.hpp>
 #include <coracle/core/detail/stopped_tasks.hpp>
 #include <coracle/core/detail/wait_queue.hpp>
 #include <cstdint>
-#include <utility>
 
 namespace coracle::detail {
 /// The bits of a lock's word that say that a waiter was woken, and how often it has been overtaken. The
@@ -50,7 +50,7 @@ struct contender : queued_waiter, basic_callback_frame<no_promise> {
   /// Requires: detached from the queue. The caller wakes it.
   void set_out(Lock& wanted) noexcept {
     lock = &wanted;
-    coroutine = std::exchange(queued_waiter::handle, basic_callback_frame::handle());
+    coroutine = detail::exchange(queued_waiter::handle, basic_callback_frame::handle());
   }
 
   plain<std::coroutine_handle<>> coroutine;  // while `handle` is this frame's
