@@ -189,6 +189,21 @@ def complaints_about_lines(program, coroutines):
         yield f"coracle-ps --lines does not know {unknown}"
 
 
+def complaints_about_errors(program):
+    """Whether `coracle-ps` says what is wrong with a file in one line, and no more."""
+    with tempfile.TemporaryDirectory() as folder:
+        stripped, missing = (os.path.join(folder, name) for name in ("stripped", "missing"))
+        subprocess.run(["strip", "--strip-debug", "-o", stripped, program], check=True)
+        for arguments, expected in (
+                (["--lines", stripped], (1, f"{stripped} has no lines of coroutines: compile it with -g, or keep its debug file")),
+                (["--lines", missing], (2, f"{missing}: No such file or directory")),
+                ([program, missing], (2, f"{missing}: No such file or directory"))):
+            command = [sys.executable, COMMANDS / "coracle_ps.py", *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+            if (done.returncode, done.stdout, done.stderr) != (expected[0], "", f"coracle-ps: {expected[1]}\n"):
+                yield f"coracle-ps {arguments}: {done}"
+
+
 def complaints_about_coracle_ps(program, build):
     """What its options print wrongly."""
     if run_coracle_ps(program, "event") != (0, printed_by("coracle tasks", "event", build)):
@@ -203,6 +218,7 @@ def complaints_about_coracle_ps(program, build):
     code, text = run_coracle_ps(program, "mutexes", "--json")
     found = json.loads(text)
     yield from complaints_about_lines(program, found["coroutines"])
+    yield from complaints_about_errors(program)
     coroutines = {each["frame"]: each for each in found["coroutines"]}
     objects = {each["address"]: each for each in found["objects"]}
     documented = set(re.findall(r"^\| `(\w+)` +\|", documentation().split("\n## For programs\n")[1], flags=re.M))

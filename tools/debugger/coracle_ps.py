@@ -8,6 +8,7 @@ coracle-ps [OPTION] PID, coracle-ps [OPTION] PROGRAM CORE, or coracle-ps --lines
   --json       all of it, for programs
   --lines      the lines where coroutines may be suspended, for an inspector in the program; without a process
 """
+import errno
 import os
 import shutil
 import subprocess
@@ -41,10 +42,14 @@ def main(arguments):
     """Returns the exit code: 0; 1: nothing is to be seen; 2: the arguments are wrong; 3: --deadlocks has found some."""
     command = COMMANDS.get(tuple(sorted({each for each in arguments if each.startswith("-")})))
     named = [each for each in arguments if not each.startswith("-")]
-    is_process, is_core = len(named) == 1 and named[0].isdigit(), len(named) == 2 and all(map(os.path.exists, named))
-    is_program = len(named) == 1 and os.path.exists(named[0])
+    is_program = command == "lines" and len(named) == 1
+    is_process, is_core = not is_program and len(named) == 1 and named[0].isdigit(), len(named) == 2
     if command is None or not (is_program if command == "lines" else is_process or is_core):
         print(__doc__, end="", file=sys.stderr)
+        return 2
+    missing = [each for each in named if not is_process and not os.path.exists(each)]
+    if missing:
+        print(f"coracle-ps: {missing[0]}: {os.strerror(errno.ENOENT)}", file=sys.stderr)
         return 2
     debugger = next((each for each in DEBUGGERS if shutil.which(each)), None)
     if debugger is None or command == "lines" and debugger != "gdb":
