@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how many lines and branches of each folder of the library the tests reach.
 
-  coverage_table.py COUNTS PROGRAM...   COUNTS: a folder with the counts of each program, NAME.raw
+  coverage_table.py COUNTS PROGRAM...   COUNTS: a folder with the counts of each program's processes, NAME.PID.raw
 
 A branch is one outcome of a condition. Code of a template counts as reached if any of its instances reaches it, whereas
 llvm-cov's own table uses the best single instance. Fails if a folder of GATED is below the limits. `--missed` also
@@ -74,7 +74,7 @@ def functions_of(counts, program):
     """What llvm-cov knows of the program's functions. One program at a time: of two programs' functions of one name, as
     a header's are, it would show one."""
     indexed = counts / (program.name + ".counts")
-    subprocess.run(["llvm-profdata-22", "merge", counts / (program.name + ".raw"), "-o", indexed], check=True)
+    subprocess.run(["llvm-profdata-22", "merge", *counts.glob(program.name + ".*.raw"), "-o", indexed], check=True)
     command = ["llvm-cov-22", "export", "-instr-profile", indexed, program, ROOT / "include", ROOT / "src"]
     return json.loads(subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout)["data"][0]["functions"]
 
