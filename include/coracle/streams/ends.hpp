@@ -134,7 +134,7 @@ class fold_pipe : public stream_pipe {
 
  private:
   template <class F, class V, class E>
-  static constexpr bool folds() {
+  static consteval bool folds() {
     if constexpr (std::is_invocable_v<F&, V, E>) {
       using folded = std::invoke_result_t<F&, V, E>;
       if constexpr (awaitable<folded>) {

@@ -207,7 +207,7 @@ auto as_stream(S&& source) {
 }
 /// True if as_stream() accepts an `S`; otherwise says why not, unless there is already a message.
 template <class S>
-constexpr bool check_stream() {
+consteval bool check_stream() {
   using object = std::remove_cvref_t<S>;
   constexpr bool moves = std::is_move_constructible_v<object>;
   if constexpr (std::is_same_v<object, any_awaiter>) {
