@@ -85,7 +85,7 @@ def read(snapshot):
     threads, missing = host.addresses_in_threads(_RECYCLER + "frames_of_this_thread")
     for lists in threads:
         in_threads += _free_in_thread(lists)
-    for depot in host.addresses_in_threads(_RECYCLER + "frames_for_others")[0][:1]:
+    if depot := host.address_of(_RECYCLER + "frames_for_others"):
         for_all = _free_for_all(depot)
     return [Row(size, live[size], in_threads[size], for_all[size]) for size in sorted(live | in_threads | for_all)], missing
 

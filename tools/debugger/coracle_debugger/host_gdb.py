@@ -330,6 +330,14 @@ def evaluate(expression):
         raise Failure(str(error)) from None
 
 
+def address_of(name):
+    """The address of a variable that all threads share, by its symbol, or None."""
+    try:
+        return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'"))
+    except gdb.error:
+        return None
+
+
 def addresses_in_threads(name):
     """(the address of a variable in each thread that has it, the number of threads where it is not found)."""
     found, missing = [], 0

@@ -371,6 +371,15 @@ def evaluate(expression):
     return word
 
 
+def address_of(name):
+    """The address of a variable that all threads share, by its symbol, or None."""
+    for found in _target().FindSymbols(name, lldb.eSymbolTypeData):
+        address = _load_address(found.symbol.addr)
+        if address != lldb.LLDB_INVALID_ADDRESS:
+            return address
+    return None
+
+
 def addresses_in_threads(name):
     """(the address of a variable in each thread that has it, the number of threads where it is not found)."""
     values = [thread.GetFrameAtIndex(0).EvaluateExpression(f"&{name}") for thread in _process()]
