@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "directory_walk.hpp"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <coracle/io/detail/directory_walk.hpp>
 #include <string>
 #include <system_error>
 #include <utility>

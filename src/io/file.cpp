@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "io_system.hpp"
+#include "parts_left.hpp"
 
 namespace coracle {
 namespace {
@@ -112,7 +113,42 @@ void writable_file::set_size(std::uint64_t size) {
   if (result < 0) throw_error(-result, "cannot set the size of", path_);
 }
 
-void readable_file::throw_cut_off() const { throw_error(ENODATA, "unexpected end of file:", path_); }
+detail::library_task<std::size_t> readable_file::read_exactly_body(std::uint64_t offset, void* buffer,
+                                                                   byte_count size, stop_token token,
+                                                                   std::size_t* got) const {
+  std::size_t local = 0;
+  std::size_t& done = got ? *got : local;
+  while (done != size) {
+    const std::size_t more =
+        co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);
+    if (more == 0 && done == 0) co_return more;
+    if (more == 0) throw_error(ENODATA, "unexpected end of file:", path_);
+    done += more;
+  }
+  co_return size;
+}
+
+detail::library_task<> writable_file::write_all_body(std::uint64_t offset, const void* buffer,
+                                                     byte_count size, stop_token token, std::size_t* put) {
+  std::size_t local = 0;
+  std::size_t& done = put ? *put : local;
+  while (done != size) {
+    const std::size_t more =
+        co_await write(offset + done, static_cast<const char*>(buffer) + done, size - done, token);
+    done += more;
+  }
+}
+detail::library_task<> writable_file::write_parts_body(std::uint64_t offset,
+                                                       std::span<const const_buffer> parts, stop_token token,
+                                                       std::size_t* put) {
+  std::size_t local = 0;
+  std::size_t& done = put ? *put : local;
+  for (detail::parts_left left{parts, done}; !left.empty();) {
+    const std::size_t more = co_await write(offset + done, left.next(), token);
+    left.remove(more);
+    done += more;
+  }
+}
 
 namespace {
 const char* failure_of(detail::io_opcode code) noexcept {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "file_copier.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <coracle/io/copy_file.hpp>
 #include <limits>
 #include <string>
 #include <system_error>

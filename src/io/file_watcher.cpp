@@ -66,4 +66,19 @@ file_event file_watcher::take() noexcept {
   if (head.len != 0) event.name = reinterpret_cast<const char*>(at + sizeof head);  // padded with NULs
   return event;
 }
+
+detail::library_task<file_event> file_watcher::next_body(stop_token token) {
+  while (begin_ == end_) {
+    const std::size_t got = co_await descriptor_.read_some(buffer_, token);
+    begin_ = 0;
+    end_ = got;
+  }
+  co_return take();
+}
+async_generator<const file_event> file_watcher::events() {
+  for (;;) {
+    const file_event event = co_await next();
+    co_yield event;
+  }
+}
 }  // namespace coracle

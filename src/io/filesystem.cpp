@@ -5,7 +5,7 @@
 
 #include <cerrno>
 #include <climits>
-#include <coracle/base/atomic.hpp>
+#include <coracle/exec/blocking.hpp>
 #include <coracle/io/filesystem.hpp>
 #include <cstring>
 #include <string>
@@ -128,6 +128,7 @@ io_descriptor open_path_operation::take_descriptor() {
   return put_into_use(*base_.service(), fd, path_, how_);
 }
 
+namespace {
 std::filesystem::path symlink_target(const base_directory& base, const std::filesystem::path& link) {
   char target[PATH_MAX];
   const int fd = base.opened() ? base.opened()->native_handle() : AT_FDCWD;
@@ -136,12 +137,16 @@ std::filesystem::path symlink_target(const base_directory& base, const std::file
   if (size < 0) throw_error(static_cast<int>(-size), "cannot read the symbolic link " + link.native());
   return std::string(target, static_cast<std::size_t>(size));
 }
+}  // namespace
+library_task<std::filesystem::path> read_symlink_body(base_directory base, std::filesystem::path link) {
+  const auto call = [&] { return symlink_target(base, link); };
+  std::filesystem::path target = co_await blocking(call);
+  co_return target;
+}
 
-std::string replacement_name(const std::filesystem::path& path) {
-  constexpr std::size_t most_of_name = 200;  // of the 255 bytes available
-  //   [N1] one more  relaxed  orders nothing: only the number matters
-  static atomic<std::uint32_t> number{0};
-  return "." + path.filename().native().substr(0, most_of_name) + "." + std::to_string(::getpid()) + "." +
-         std::to_string(number.fetch_add(1, memory_order_relaxed)); /*N1*/
+library_task<> resize_file_body(base_directory base, std::filesystem::path path, std::uint64_t size) {
+  write_only_file file =
+      co_await filesystem::open_write_only(base, std::move(path), file_open_mode::open_existing);
+  file.set_size(size);
 }
 }  // namespace coracle::detail

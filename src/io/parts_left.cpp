@@ -1,7 +1,8 @@
 // src/io/parts_left.cpp -- what is left of several pieces of memory to write.
 // SPDX-License-Identifier: MIT
+#include "parts_left.hpp"
+
 #include <coracle/io/detail/io_request.hpp>
-#include <coracle/io/detail/parts_left.hpp>
 
 namespace coracle::detail {
 std::span<const const_buffer> parts_left::next() const noexcept {

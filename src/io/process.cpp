@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <coracle/compose/when_any.hpp>
 #include <coracle/io/io_service.hpp>
 #include <coracle/io/process.hpp>
+#include <coracle/time/sleep.hpp>
 #include <cstdlib>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "io_system.hpp"
@@ -191,6 +194,15 @@ void process::end() noexcept {
   while (::waitid(P_PIDFD, its, &ended, WEXITED) != 0 && errno == EINTR) {
   }
   handle_.close();
+}
+
+detail::library_task<exit_status> process::terminate_body(std::chrono::nanoseconds patience) {
+  ask_to_end(SIGTERM);
+  const auto first = co_await when_any(wait(), sleep_for(patience));
+  if (const exit_status* in_time = std::get_if<0>(&first)) co_return *in_time;
+  ask_to_end(SIGKILL);
+  const exit_status killed = co_await wait();
+  co_return killed;
 }
 
 process_wait_operation::process_wait_operation(process& awaited, stop_token token) noexcept

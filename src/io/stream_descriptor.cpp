@@ -55,6 +55,16 @@ stream_descriptor stream_descriptor::standard_error(io_service& service) {
   return copy_of(service, STDERR_FILENO);
 }
 
+detail::library_task<> stream_descriptor::write_all_body(std::span<const std::byte> bytes, stop_token token,
+                                                         std::size_t* written) {
+  std::size_t local = 0;
+  std::size_t& done = written ? *written : local;
+  while (done != bytes.size()) {
+    const std::size_t more = co_await write_some(bytes.subspan(done), token);
+    done += more;
+  }
+}
+
 pipe_ends make_pipe(io_service& service) {
   int ends[2];
   if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) detail::throw_errno("cannot create a pipe");

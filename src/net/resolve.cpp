@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <coracle/exec/blocking.hpp>
 #include <coracle/net/resolve.hpp>
 #include <cstring>
 #include <memory>
@@ -33,14 +34,8 @@ std::vector<ip_endpoint> interleave_families(const std::vector<ip_endpoint>& all
   }
   return both;
 }
-}  // namespace
 
-const std::error_category& resolver_category() noexcept {
-  static const category instance;
-  return instance;
-}
-
-std::vector<ip_endpoint> detail::look_up(const std::string& host, const std::string& service) {
+std::vector<ip_endpoint> look_up(const std::string& host, const std::string& service) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
@@ -57,5 +52,18 @@ std::vector<ip_endpoint> detail::look_up(const std::string& host, const std::str
   }
   if (found.empty()) fail(EAI_NONAME, host);
   return interleave_families(found);
+}
+}  // namespace
+
+const std::error_category& resolver_category() noexcept {
+  static const category instance;
+  return instance;
+}
+
+coracle::detail::library_task<std::vector<ip_endpoint>> detail::resolve_body(std::string host,
+                                                                             std::string service) {
+  const auto call = [&] { return look_up(host, service); };
+  std::vector<ip_endpoint> found = co_await blocking(call);
+  co_return found;
 }
 }  // namespace coracle::net

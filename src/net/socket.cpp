@@ -10,8 +10,10 @@
 #include <system_error>
 
 #include "../io/io_system.hpp"
+#include "../io/parts_left.hpp"
 #include "../io/system_call.hpp"
 #include "../io/system_error.hpp"
+#include "delimiter_search.hpp"
 #include "socket_address.hpp"
 
 namespace coracle::net {
@@ -73,23 +75,89 @@ void socket::close_recv() {
   if (result < 0) throw_error(-result, "cannot close a socket for receiving");
 }
 
-void socket::shut_down_or_disconnect() {
+coracle::detail::library_task<> socket::disconnect_body(stop_token token) {
   if (is_stream_) {
     // ENOTCONN: the connection has already ended, or there was none. Receiving finds out which.
     const int result = descriptor_.system().shut_down(native_handle(), SHUT_WR);
     if (result < 0 && result != -ENOTCONN) throw_error(-result, "cannot disconnect a socket");
+    constexpr std::size_t any_number = 1 << 30;
+    for (bool more = true; more;) {
+      // TCP discards the data: no buffer.
+      const std::size_t discarded =
+          co_await socket_recv_operation{descriptor_, nullptr, any_number, MSG_TRUNC, token};
+      more = discarded != 0;
+    }
   } else {
     const int result = descriptor_.system().dissolve(native_handle());
     if (result < 0) throw_error(-result, "cannot disconnect a socket");
   }
+  remote_ = unspecified_like(remote_);
 }
-void socket::forget_remote() noexcept { remote_ = unspecified_like(remote_); }
-socket_recv_operation socket::discard(const stop_token& token) noexcept {
-  constexpr std::size_t any_number = 1 << 30;
-  return {descriptor_, nullptr, any_number, MSG_TRUNC, token};  // TCP then discards the data: no buffer
+
+coracle::detail::library_task<> socket::send_all_body(const void* buffer, byte_count size, stop_token token,
+                                                      std::size_t* sent) {
+  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
+  std::size_t local = 0;
+  std::size_t& done = sent ? *sent : local;
+  while (done != size) {
+    const std::size_t more = co_await send(static_cast<const char*>(buffer) + done, size - done, token);
+    done += more;
+  }
 }
-void socket::throw_cut_off() { throw_error(ENODATA, "the stream ended before all bytes were received"); }
-void socket::throw_no_delimiter() { throw_error(EMSGSIZE, "delimiter not found within the limit"); }
+
+coracle::detail::library_task<> socket::send_parts_body(std::span<const const_buffer> parts, stop_token token,
+                                                        std::size_t* sent) {
+  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
+  std::size_t local = 0;
+  std::size_t& done = sent ? *sent : local;
+  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
+    const std::size_t more = co_await send(left.next(), token);
+    left.remove(more);
+    done += more;
+  }
+}
+
+coracle::detail::library_task<std::size_t> socket::recv_exactly_body(void* buffer, byte_count size,
+                                                                     stop_token token,
+                                                                     std::size_t* received) {
+  CORACLE_REQUIRE(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
+  std::size_t local = 0;
+  std::size_t& done = received ? *received : local;
+  while (done != size) {
+    const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
+    if (more == 0 && done == 0) co_return more;
+    if (more == 0) throw_error(ENODATA, "the stream ended before all bytes were received");
+    done += more;
+  }
+  co_return size;
+}
+
+coracle::detail::library_task<std::size_t> socket::recv_until_body(std::string& received,
+                                                                   std::string_view delimiter,
+                                                                   std::size_t limit, stop_token token) {
+  CORACLE_REQUIRE(is_stream_, "recv_until() of a UDP socket, which receives one datagram: use recv()");
+  CORACLE_REQUIRE(!delimiter.empty(), "recv_until() needs a delimiter");
+  constexpr std::size_t max_at_once = 4096;
+  struct text {  // the received data; the string may be longer, to provide room for more
+    std::string& all;
+    std::size_t size = all.size();
+    ~text() { all.resize(size); }
+  };
+  detail::delimiter_search<char> search{delimiter.data(), delimiter.size()};
+  for (std::size_t searched = 0;;) {
+    const std::size_t unsearched = (received.size() < limit ? received.size() : limit) - searched;
+    const std::size_t found = search.find_end_in(received.data() + searched, unsearched);
+    if (found != search.not_found) co_return searched + found;
+    searched += unsearched;
+    if (searched == limit) throw_error(EMSGSIZE, "delimiter not found within the limit");
+    text data{received};
+    const std::size_t room = limit - data.size;
+    received.resize(data.size + (room < max_at_once ? room : max_at_once));
+    const std::size_t more = co_await recv(received.data() + data.size, received.size() - data.size, token);
+    if (more == 0) co_return more;
+    data.size += more;
+  }
+}
 
 socket socket::duplicate() const {
   if (!descriptor_.is_open()) return socket{{}, remote_, is_stream_};

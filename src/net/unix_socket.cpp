@@ -10,6 +10,7 @@
 
 #include "../io/io_system.hpp"
 #include "../io/owned_fd.hpp"
+#include "../io/parts_left.hpp"
 #include "../io/system_error.hpp"
 
 namespace coracle::net {
@@ -39,6 +40,28 @@ unix_socket unix_socket::create(io_service& service, unix_kind kind) {
   const int fd = io_descriptor::system_of(service).open_socket(AF_UNIX, type_of(kind));
   if (fd < 0) throw_error(-fd, "cannot create a Unix socket");
   return {{service, fd, io_descriptor_kind::pollable}, kind};
+}
+
+coracle::detail::library_task<> unix_socket::send_all_body(std::span<const std::byte> bytes, stop_token token,
+                                                           std::size_t* sent) {
+  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
+  std::size_t its_own = 0;
+  std::size_t& done = sent ? *sent : its_own;
+  while (done != bytes.size()) {
+    const std::size_t more = co_await send(bytes.subspan(done), token);
+    done += more;
+  }
+}
+coracle::detail::library_task<> unix_socket::send_parts_body(std::span<const const_buffer> parts,
+                                                             stop_token token, std::size_t* sent) {
+  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
+  std::size_t its_own = 0;
+  std::size_t& done = sent ? *sent : its_own;
+  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
+    const std::size_t more = co_await send(left.next(), token);
+    left.remove(more);
+    done += more;
+  }
 }
 
 unix_pair make_unix_pair(io_service& service, unix_kind kind) {

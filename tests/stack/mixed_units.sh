@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A program may mix units with and without tail calls: coroutines of both, and inline ones that both instantiate,
 # await one another a million times on a stack of 256 KiB, whichever version the linker keeps. Those of two compilers
-# exchange tasks, or do not link, and the linker's message names the compiler of the caller. Those of two language levels, of
-# which one has std::expected, do not link where one gives the other an expected.
+# exchange tasks, or do not link, and the linker's message names the compiler of the caller; they can always exchange what
+# the library's own functions return. Those of two language levels, of which one has std::expected, do not link where one
+# gives the other an expected.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -67,6 +68,17 @@ check "takes.cpp clang++-22, gives.cpp clang++-19" "$work"/{takes-clang++-22,giv
 check "takes.cpp clang++-19, gives.cpp clang++-22" "$work"/{takes-clang++-19,gives-clang++-22}.o
 check_refused g++-12 clang++-22 clang
 check_refused clang++-22 g++-12 gcc
+
+# The library's functions that return tasks, in a program of another compiler.
+for compiler in g++-12 clang++-22; do
+  for unit in library_bodies library_users; do
+    $compiler -O1 -foptimize-sibling-calls -std=c++20 -Iinclude -c "tests/stack/mixed/$unit.cpp" -o "$work/$unit-$compiler.o" &
+  done
+done
+wait
+count=$((count + 2))
+check "library by g++-12, program by clang++-22" "$work"/library_{bodies-g++-12,users-clang++-22}.o
+check "library by clang++-22, program by g++-12" "$work"/library_{bodies-clang++-22,users-g++-12}.o
 
 # std::expected is there from -std=c++23 on.
 for level in 20 23; do

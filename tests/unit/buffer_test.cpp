@@ -3,11 +3,12 @@
 #include <sys/uio.h>
 
 #include <coracle/io/buffer.hpp>
-#include <coracle/io/detail/parts_left.hpp>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "../../src/io/parts_left.hpp"
 
 namespace {
 using coracle::const_buffer;

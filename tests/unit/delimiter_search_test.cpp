@@ -1,9 +1,10 @@
 // tests/unit/delimiter_search_test.cpp -- finds the first delimiter in text that arrives in pieces.
 // SPDX-License-Identifier: MIT
+#include "../../src/net/delimiter_search.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <coracle/net/detail/delimiter_search.hpp>
 #include <coracle/testing/simulation/detail/random_source.hpp>
 #include <string>
 #include <string_view>

@@ -19,6 +19,7 @@
 #include <system_error>
 #include <utility>
 
+#include "../../src/io/directory_walk.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace {

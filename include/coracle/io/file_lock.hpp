@@ -1,12 +1,11 @@
 // coracle/io/file_lock.hpp -- excludes other programs, and other parts of this one, from a file.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <chrono>
 #include <coracle/base/exchange.hpp>
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/readable_file.hpp>
 #include <coracle/io/writable_file.hpp>
-#include <coracle/time/sleep.hpp>
 #include <optional>
 #include <utility>
 
@@ -50,17 +49,8 @@ class [[nodiscard("the lock is released at once if this is dropped: give it a na
 [[nodiscard]] std::optional<file_lock> try_lock_shared(const readable_file& of);
 
 namespace detail {
-/// The pauses between two attempts.
-class lock_pauses {
- public:
-  [[nodiscard]] std::chrono::milliseconds next() noexcept {
-    constexpr std::chrono::milliseconds longest{64};
-    return detail::exchange(pause_, pause_ < longest ? 2 * pause_ : longest);
-  }
-
- private:
-  std::chrono::milliseconds pause_{1};
-};
+library_task<file_lock> lock_exclusive_body(const writable_file& of);
+library_task<file_lock> lock_shared_body(const readable_file& of);
 }  // namespace detail
 
 /// Awaitable of the lock, as soon as nobody else has the file locked.
@@ -74,21 +64,9 @@ class lock_pauses {
 /// Threads       any number may wait for locks of different opened files.
 /// Cost          a frame. The system can only block a thread until a lock is free, so this tries again: after
 ///               1 ms, then after twice as long each time, up to 64 ms.
-[[nodiscard("nothing is locked until this is awaited")]] inline task<file_lock> lock_exclusive(
-    const writable_file& of) {
-  detail::lock_pauses pauses;
-  for (;;) {
-    if (std::optional<file_lock> lock = try_lock_exclusive(of)) co_return std::move(*lock);
-    co_await sleep_for(pauses.next());
-  }
-}
+CORACLE_CORO_WRAPPER()
+inline task<file_lock> lock_exclusive(const writable_file& of) { return detail::lock_exclusive_body(of); }
 /// The same, for a lock that excludes only exclusive ones.
-[[nodiscard("nothing is locked until this is awaited")]] inline task<file_lock> lock_shared(
-    const readable_file& of) {
-  detail::lock_pauses pauses;
-  for (;;) {
-    if (std::optional<file_lock> lock = try_lock_shared(of)) co_return std::move(*lock);
-    co_await sleep_for(pauses.next());
-  }
-}
+CORACLE_CORO_WRAPPER()
+inline task<file_lock> lock_shared(const readable_file& of) { return detail::lock_shared_body(of); }
 }  // namespace coracle

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <array>
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/generators/async_generator.hpp>
 #include <coracle/io/stream_descriptor.hpp>
@@ -90,11 +91,13 @@ class file_watcher {
   void remove(file_watch watch) noexcept;
 
   /// Awaitable of the next event. `token` replaces the inherited stop token.
-  task<file_event> next(stop_token token = {});
+  CORACLE_CORO_WRAPPER()
+  task<file_event> next(stop_token token = {}) { return next_body(std::move(token)); }
   /// The same as a generator, for a stream: it never ends. A stop request ends it with operation_cancelled.
   async_generator<const file_event> events();
 
  private:
+  detail::library_task<file_event> next_body(stop_token token);
   file_event take() noexcept;
 
   static constexpr std::size_t buffer_size = 4096;
@@ -103,20 +106,4 @@ class file_watcher {
   stream_descriptor descriptor_;
 };
 
-// Defined in the header, so that the program's compiler compiles them: compilers do not agree on how a
-// function returns a task (ADR 21).
-inline task<file_event> file_watcher::next(stop_token token) {
-  while (begin_ == end_) {
-    const std::size_t got = co_await descriptor_.read_some(buffer_, token);
-    begin_ = 0;
-    end_ = got;
-  }
-  co_return take();
-}
-inline async_generator<const file_event> file_watcher::events() {
-  for (;;) {
-    const file_event event = co_await next();
-    co_yield event;
-  }
-}
 }  // namespace coracle

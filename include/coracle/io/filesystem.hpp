@@ -1,8 +1,8 @@
 // coracle/io/filesystem.hpp -- operations on paths: open, status, rename, link, remove.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/blocking.hpp>
 #include <coracle/io/directory.hpp>
 #include <coracle/io/file_status.hpp>
 #include <coracle/io/read_only_file.hpp>
@@ -49,10 +49,8 @@ class open_path_operation : public path_operation {
   open_arguments how_;
   io_descriptor opened_;
 };
-[[nodiscard]] std::filesystem::path symlink_target(const base_directory& base,
-                                                   const std::filesystem::path& link);
-/// Returns a file name for the replacement of `path`, different for each call.
-[[nodiscard]] std::string replacement_name(const std::filesystem::path& path);
+library_task<std::filesystem::path> read_symlink_body(base_directory base, std::filesystem::path link);
+library_task<> resize_file_body(base_directory base, std::filesystem::path path, std::uint64_t size);
 }  // namespace coracle::detail
 
 /// Operations on paths, as in std::filesystem, that block no thread of the program: they run on io_uring or,
@@ -208,17 +206,13 @@ inline change_operation remove_directory(const base_directory& base, std::filesy
 
 /// Awaitable of the target of a symbolic link, as passed to create_symlink(). Runs on the blocking pool,
 /// since io_uring has no such operation.
-[[nodiscard("nothing is read until this is awaited")]] inline task<std::filesystem::path> read_symlink(
-    base_directory base, std::filesystem::path link) {
-  const auto call = [&] { return detail::symlink_target(base, link); };
-  std::filesystem::path target = co_await blocking(call);
-  co_return target;
+CORACLE_CORO_WRAPPER()
+inline task<std::filesystem::path> read_symlink(base_directory base, std::filesystem::path link) {
+  return detail::read_symlink_body(base, std::move(link));
 }
 /// Awaitable of nothing: sets the size of the file to `size` bytes; truncates it, or extends it with zeros.
-[[nodiscard("nothing is done until this is awaited")]] inline task<> resize_file(base_directory base,
-                                                                                 std::filesystem::path path,
-                                                                                 std::uint64_t size) {
-  write_only_file file = co_await open_write_only(base, std::move(path), file_open_mode::open_existing);
-  file.set_size(size);
+CORACLE_CORO_WRAPPER()
+inline task<> resize_file(base_directory base, std::filesystem::path path, std::uint64_t size) {
+  return detail::resize_file_body(base, std::move(path), size);
 }
 }  // namespace coracle::filesystem

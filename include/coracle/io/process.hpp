@@ -4,16 +4,13 @@
 #include <array>
 #include <chrono>
 #include <coracle/base/check.hpp>
-#include <coracle/compose/when_any.hpp>
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/command.hpp>
 #include <coracle/io/detail/io_operation.hpp>
 #include <coracle/io/exit_status.hpp>
 #include <coracle/io/stream_descriptor.hpp>
-#include <coracle/time/sleep.hpp>
-#include <csignal>
 #include <optional>
-#include <variant>
 
 namespace coracle {
 class process;
@@ -88,7 +85,8 @@ class process {
   void signal_group(int number);
   /// Awaitable of the exit_status. Sends SIGTERM, to the child's own group if it has one, and SIGKILL if it
   /// has not ended after `patience`. If this is cancelled, the child may or may not be running.
-  task<exit_status> terminate(std::chrono::nanoseconds patience);
+  CORACLE_CORO_WRAPPER()
+  task<exit_status> terminate(std::chrono::nanoseconds patience) { return terminate_body(patience); }
 
  private:
   friend process_wait_operation;
@@ -102,6 +100,7 @@ class process {
   exit_status take_status();
   void ask_to_end(int signal_number) { has_group_ ? signal_group(signal_number) : signal(signal_number); }
   void end() noexcept;
+  detail::library_task<exit_status> terminate_body(std::chrono::nanoseconds patience);
 
   detail::io_descriptor handle_;  // a pidfd
   int id_ = 0;
@@ -110,12 +109,4 @@ class process {
   std::array<std::optional<stream_descriptor>, 3> pipes_;
 };
 
-inline task<exit_status> process::terminate(std::chrono::nanoseconds patience) {
-  ask_to_end(SIGTERM);
-  const auto first = co_await when_any(wait(), sleep_for(patience));
-  if (const exit_status* in_time = std::get_if<0>(&first)) co_return *in_time;
-  ask_to_end(SIGKILL);
-  const exit_status killed = co_await wait();
-  co_return killed;
-}
 }  // namespace coracle

@@ -1,6 +1,7 @@
 // coracle/io/readable_file.hpp -- reading from a file, at any offset.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/file.hpp>
@@ -43,8 +44,11 @@ class readable_file : public virtual file {
   /// Awaitable of `size` once that many bytes have been read, or of 0 if the file ends at or before `offset`.
   /// If the file ends in between, the error is ENODATA. A task that repeats read(). After a cancellation or
   /// an error, `*got`, if given, is the number of bytes read; pass it again to continue from there.
+  CORACLE_CORO_WRAPPER()
   task<std::size_t> read_exactly(std::uint64_t offset, void* buffer, byte_count size, stop_token token = {},
-                                 std::size_t* got = nullptr) const;
+                                 std::size_t* got = nullptr) const {
+    return read_exactly_body(offset, buffer, size, std::move(token), got);
+  }
   /// The same into a span.
   CORACLE_CORO_WRAPPER()
   task<std::size_t> read_exactly(std::uint64_t offset, std::span<std::byte> to, stop_token token = {},
@@ -63,22 +67,8 @@ class readable_file : public virtual file {
   readable_file& operator=(readable_file&&) noexcept { return *this; }
 
  private:
-  [[noreturn]] void throw_cut_off() const;
+  detail::library_task<std::size_t> read_exactly_body(std::uint64_t offset, void* buffer, byte_count size,
+                                                      stop_token token, std::size_t* got) const;
 };
 
-// Defined in the header, so that the program's compiler compiles it: compilers do not agree on how a function
-// returns a task (ADR 21).
-inline task<std::size_t> readable_file::read_exactly(std::uint64_t offset, void* buffer, byte_count size,
-                                                     stop_token token, std::size_t* got) const {
-  std::size_t local = 0;
-  std::size_t& done = got ? *got : local;
-  while (done != size) {
-    const std::size_t more =
-        co_await read(offset + done, static_cast<char*>(buffer) + done, size - done, token);
-    if (more == 0 && done == 0) co_return more;
-    if (more == 0) throw_cut_off();
-    done += more;
-  }
-  co_return size;
-}
 }  // namespace coracle

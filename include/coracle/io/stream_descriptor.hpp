@@ -1,6 +1,7 @@
 // coracle/io/stream_descriptor.hpp -- pipes, terminals, standard input and output, and other byte streams.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
 #include <coracle/io/detail/io_operation.hpp>
@@ -102,7 +103,10 @@ class stream_descriptor {
   }
   /// Awaitable of nothing, which completes when all bytes have been written. After a cancellation or an
   /// error, `*written`, if given, is the number of bytes written; pass it again to continue from there.
-  task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> write_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* written = nullptr) {
+    return write_all_body(bytes, std::move(token), written);
+  }
   CORACLE_CORO_WRAPPER()
   task<> write_all(const void* buffer, byte_count size, stop_token token = {},
                    std::size_t* written = nullptr) {
@@ -133,21 +137,13 @@ class stream_descriptor {
   explicit stream_descriptor(detail::io_descriptor descriptor) noexcept
       : descriptor_(std::move(descriptor)), how_(0) {}
   [[nodiscard]] detail::io_system& system() const noexcept { return descriptor_.system(); }
+  detail::library_task<> write_all_body(std::span<const std::byte> bytes, stop_token token,
+                                        std::size_t* written);
   void spare_sigpipe() noexcept { how_ |= detail::without_sigpipe; }
 
   detail::io_descriptor descriptor_;
   int how_;
 };
-
-inline task<> stream_descriptor::write_all(std::span<const std::byte> bytes, stop_token token,
-                                           std::size_t* written) {
-  std::size_t local = 0;
-  std::size_t& done = written ? *written : local;
-  while (done != bytes.size()) {
-    const std::size_t more = co_await write_some(bytes.subspan(done), token);
-    done += more;
-  }
-}
 
 /// Both ends of a pipe.
 struct pipe_ends {

@@ -1,10 +1,10 @@
 // coracle/io/walk_directory.hpp -- the entries of a directory, or of a whole tree, with their sizes.
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <coracle/exec/blocking.hpp>
 #include <coracle/generators/async_generator.hpp>
-#include <coracle/io/detail/directory_walk.hpp>
-#include <utility>
+#include <coracle/io/directory.hpp>
+#include <coracle/io/directory_entry.hpp>
+#include <filesystem>
 
 namespace coracle::filesystem {
 /// The entries of a directory and of all directories below it.
@@ -24,24 +24,13 @@ namespace coracle::filesystem {
 /// Cost          a blocking() call for 512 entries; for each of them a statx(2), unless the options leave it
 ///               out. Two descriptors, whatever the depth.
 /// Requires: an open directory that is passed as `base` outlives the generator.
-[[nodiscard("nothing is read until next() is awaited")]] inline async_generator<const directory_entry>
-walk_directory(base_directory base, std::filesystem::path path, walk_options options = {}) {
-  detail::directory_walk walk{base, std::move(path), options};
-  const auto next_batch = [&walk](const stop_token& stop) { return walk.next_batch(stop); };
-  while (!walk.has_ended()) {
-    const std::span<const directory_entry> batch = co_await blocking(next_batch);
-    for (const directory_entry& entry : batch) co_yield entry;
-  }
-}
+[[nodiscard("nothing is read until next() is awaited")]] async_generator<const directory_entry>
+walk_directory(base_directory base, std::filesystem::path path, walk_options options = {});
 
 /// The entries of one directory, without "." and "..". As walk_directory() with a depth of 1.
 ///
 ///     auto entries = coracle::filesystem::list_directory(io, ".");
 ///     while (const auto* entry = co_await entries.next()) std::puts(entry->path.c_str());
-[[nodiscard("nothing is read until next() is awaited")]] CORACLE_CORO_WRAPPER() inline async_generator<
-    const directory_entry> list_directory(base_directory base, std::filesystem::path path,
-                                          walk_options options = {}) {
-  options.max_depth = 1;
-  return walk_directory(base, std::move(path), options);
-}
+[[nodiscard("nothing is read until next() is awaited")]] async_generator<const directory_entry>
+list_directory(base_directory base, std::filesystem::path path, walk_options options = {});
 }  // namespace coracle::filesystem

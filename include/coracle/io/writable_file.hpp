@@ -1,9 +1,9 @@
 // coracle/io/writable_file.hpp -- writing to a file, at any offset.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/io/buffer.hpp>
-#include <coracle/io/detail/parts_left.hpp>
 #include <coracle/io/file.hpp>
 #include <span>
 #include <string_view>
@@ -58,8 +58,11 @@ class writable_file : public virtual file {
   /// Awaitable of nothing, which completes when all `size` bytes have been written. A task that repeats
   /// write(). After a cancellation or an error, `*put`, if given, is the number of bytes written; pass it
   /// again to continue from there.
+  CORACLE_CORO_WRAPPER()
   task<> write_all(std::uint64_t offset, const void* buffer, byte_count size, stop_token token = {},
-                   std::size_t* put = nullptr);
+                   std::size_t* put = nullptr) {
+    return write_all_body(offset, buffer, size, std::move(token), put);
+  }
   /// The same from a span, or from text.
   CORACLE_CORO_WRAPPER()
   task<> write_all(std::uint64_t offset, std::span<const std::byte> bytes, stop_token token = {},
@@ -72,8 +75,11 @@ class writable_file : public virtual file {
     return write_all(offset, text.data(), text.size(), std::move(token), put);
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
+  CORACLE_CORO_WRAPPER()
   task<> write_all(std::uint64_t offset, std::span<const const_buffer> parts, stop_token token = {},
-                   std::size_t* put = nullptr);
+                   std::size_t* put = nullptr) {
+    return write_parts_body(offset, parts, std::move(token), put);
+  }
   file_write_operation write(std::uint64_t offset, std::span<const std::byte> bytes,
                              stop_token token = {}) noexcept {
     return write(offset, bytes.data(), bytes.size(), std::move(token));
@@ -92,27 +98,12 @@ class writable_file : public virtual file {
   writable_file(writable_file&&) noexcept = default;
   // Does nothing: the most derived class assigns the virtual base, once.
   writable_file& operator=(writable_file&&) noexcept { return *this; }
+
+ private:
+  detail::library_task<> write_all_body(std::uint64_t offset, const void* buffer, byte_count size,
+                                        stop_token token, std::size_t* put);
+  detail::library_task<> write_parts_body(std::uint64_t offset, std::span<const const_buffer> parts,
+                                          stop_token token, std::size_t* put);
 };
 
-// Defined in the header for the same reason as readable_file::read_exactly().
-inline task<> writable_file::write_all(std::uint64_t offset, const void* buffer, byte_count size,
-                                       stop_token token, std::size_t* put) {
-  std::size_t local = 0;
-  std::size_t& done = put ? *put : local;
-  while (done != size) {
-    const std::size_t more =
-        co_await write(offset + done, static_cast<const char*>(buffer) + done, size - done, token);
-    done += more;
-  }
-}
-inline task<> writable_file::write_all(std::uint64_t offset, std::span<const const_buffer> parts,
-                                       stop_token token, std::size_t* put) {
-  std::size_t local = 0;
-  std::size_t& done = put ? *put : local;
-  for (detail::parts_left left{parts, done}; !left.empty();) {
-    const std::size_t more = co_await write(offset + done, left.next(), token);
-    left.remove(more);
-    done += more;
-  }
-}
 }  // namespace coracle

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <chrono>
-#include <coracle/base/check.hpp>
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/io/io_result.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <coracle/net/resolve.hpp>
 #include <coracle/net/socket.hpp>
+#include <coracle/net/unix_address.hpp>
 #include <coracle/net/unix_socket.hpp>
-#include <coracle/time/hedge.hpp>
-#include <coracle/time/sleep.hpp>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,19 +18,9 @@ namespace coracle::net {
 inline constexpr std::chrono::milliseconds next_attempt_after{250};
 
 namespace detail {
-inline task<socket> connect_to(io_service& service, ip_endpoint address) {
-  socket connection = address.is_ipv4() ? socket::create_tcpv4(service) : socket::create_tcpv6(service);
-  co_await connection.connect(address);
-  co_return connection;
-}
-struct connect_attempt {
-  io_service& service;
-  const std::vector<ip_endpoint>& addresses;
-
-  CORACLE_CORO_WRAPPER() task<socket> operator()(unsigned number) const {
-    return connect_to(service, addresses[number]);
-  }
-};
+coracle::detail::library_task<socket> connect_body(io_service& service, std::vector<ip_endpoint> addresses);
+coracle::detail::library_task<socket> connect_body(io_service& service, std::string host, std::string port);
+coracle::detail::library_task<unix_socket> connect_body(io_service& service, unix_address remote);
 }  // namespace detail
 
 /// Awaitable of a TCP connection to the first of `addresses` that answers, a socket of `service`. The
@@ -45,23 +32,17 @@ struct connect_attempt {
 /// Exceptions    if no address answers, as hedge(): the error of the only attempt, or an error_group of all
 ///               errors.
 /// Cost          a frame and a socket for each attempt.
-[[nodiscard("nothing is connected until this is awaited")]] inline task<socket> connect(
-    io_service& service, std::vector<ip_endpoint> addresses) {
-  CORACLE_REQUIRE(!addresses.empty(), "connect() was given no address");
-  const detail::connect_attempt attempt{service, addresses};
-  socket first = co_await hedge(next_attempt_after, attempt, static_cast<unsigned>(addresses.size()));
-  co_return first;
+CORACLE_CORO_WRAPPER()
+inline task<socket> connect(io_service& service, std::vector<ip_endpoint> addresses) {
+  return detail::connect_body(service, std::move(addresses));
 }
 /// The same for a host and a service, by name or number: see resolve(), whose errors it also throws.
 ///
 ///     socket connection = co_await coracle::timeout(coracle::net::connect(io, "example.org", "https"), 5s);
 ///
-[[nodiscard("nothing is connected until this is awaited")]] inline task<socket> connect(io_service& service,
-                                                                                        std::string host,
-                                                                                        std::string port) {
-  std::vector<ip_endpoint> found = co_await resolve(std::move(host), std::move(port));
-  socket first = co_await connect(service, std::move(found));
-  co_return first;
+CORACLE_CORO_WRAPPER()
+inline task<socket> connect(io_service& service, std::string host, std::string port) {
+  return detail::connect_body(service, std::move(host), std::move(port));
 }
 
 /// Awaitable of a stream to the Unix socket at `remote`. The system does not report when a full backlog has
@@ -72,15 +53,8 @@ struct connect_attempt {
 /// Cancellation  ends the attempt or the wait at once.
 /// Exceptions    those of unix_socket::connect(), but for a full backlog.
 /// Cost          a frame and a socket.
-[[nodiscard("nothing is connected until this is awaited")]] inline task<unix_socket> connect(
-    io_service& service, unix_address remote) {
-  constexpr std::chrono::milliseconds longest{128};
-  unix_socket connection = unix_socket::create(service, unix_kind::stream);
-  for (std::chrono::milliseconds delay{1};; delay = delay < longest ? 2 * delay : longest) {
-    const auto connected = co_await coracle::detail::unless_error(std::errc::resource_unavailable_try_again,
-                                                                  connection.connect(remote));
-    if (connected) co_return connection;
-    co_await sleep_for(delay);
-  }
+CORACLE_CORO_WRAPPER()
+inline task<unix_socket> connect(io_service& service, unix_address remote) {
+  return detail::connect_body(service, remote);
 }
 }  // namespace coracle::net

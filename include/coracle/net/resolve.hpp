@@ -1,11 +1,12 @@
 // coracle/net/resolve.hpp -- the addresses of a host.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/exec/blocking.hpp>
 #include <coracle/net/ip_endpoint.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace coracle::net {
@@ -14,8 +15,7 @@ namespace coracle::net {
 [[nodiscard]] const std::error_category& resolver_category() noexcept;
 
 namespace detail {
-/// Blocks.
-[[nodiscard]] std::vector<ip_endpoint> look_up(const std::string& host, const std::string& service);
+coracle::detail::library_task<std::vector<ip_endpoint>> resolve_body(std::string host, std::string service);
 }  // namespace detail
 
 /// Awaitable of the TCP endpoints, at least one, of `service` (a name such as "https" or a number such as
@@ -32,10 +32,8 @@ namespace detail {
 /// Threads       may be called from any number of threads concurrently.
 /// Cost          a thread of the program's blocking pool while getaddrinfo(3) runs: microseconds to many
 ///               seconds.
-[[nodiscard("nothing is looked up until this is awaited")]] inline task<std::vector<ip_endpoint>> resolve(
-    std::string host, std::string service) {
-  const auto call = [&] { return detail::look_up(host, service); };
-  std::vector<ip_endpoint> found = co_await blocking(call);
-  co_return found;
+CORACLE_CORO_WRAPPER()
+inline task<std::vector<ip_endpoint>> resolve(std::string host, std::string service) {
+  return detail::resolve_body(std::move(host), std::move(service));
 }
 }  // namespace coracle::net

@@ -1,9 +1,8 @@
 // coracle/net/socket.hpp -- TCP and UDP, over IPv4 and IPv6.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/io/detail/parts_left.hpp>
-#include <coracle/net/detail/delimiter_search.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 #include <span>
 #include <string>
@@ -88,7 +87,8 @@ class socket {
   /// Awaitable of nothing. TCP: sends the queued data and the end of the stream, then waits until the peer
   /// has closed its side too, and discards what it still sends. UDP: undoes connect(). Requires: no receive
   /// operation is pending.
-  task<> disconnect(stop_token token = {});
+  CORACLE_CORO_WRAPPER()
+  task<> disconnect(stop_token token = {}) { return disconnect_body(std::move(token)); }
 
   /// Awaitable of the number of bytes sent: TCP may take fewer than `size`, UDP sends one datagram.
   socket_send_operation send(const void* buffer, byte_count size, stop_token token = {}) noexcept {
@@ -136,7 +136,10 @@ class socket {
   // there. Requires: no other operation of the same direction is pending.
 
   /// Awaitable of nothing, which completes when all `size` bytes have been sent.
-  task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_all_body(buffer, size, std::move(token), sent);
+  }
   CORACLE_CORO_WRAPPER()
   task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(bytes.data(), bytes.size(), std::move(token), sent);
@@ -146,11 +149,17 @@ class socket {
     return send_all(text.data(), text.size(), std::move(token), sent);
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
-  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_parts_body(parts, std::move(token), sent);
+  }
   /// Awaitable of `size` once that many bytes have been received, or of 0 if the stream ended before the
   /// first one. If the stream ends in between, the error is ENODATA.
+  CORACLE_CORO_WRAPPER()
   task<std::size_t> recv_exactly(void* buffer, byte_count size, stop_token token = {},
-                                 std::size_t* received = nullptr);
+                                 std::size_t* received = nullptr) {
+    return recv_exactly_body(buffer, size, std::move(token), received);
+  }
   CORACLE_CORO_WRAPPER()
   task<std::size_t> recv_exactly(std::span<std::byte> to, stop_token token = {},
                                  std::size_t* received = nullptr) {
@@ -168,8 +177,11 @@ class socket {
   /// std::errc::message_size. Even after a cancellation or an error, `received` contains everything that was
   /// received. Takes linear time for any delimiter and any arrival of the data; allocates for a delimiter of
   /// more than 8 bytes. Requires: `received` is not accessed meanwhile, and `delimiter` is not empty.
+  CORACLE_CORO_WRAPPER()
   task<std::size_t> recv_until(std::string& received, std::string_view delimiter, std::size_t limit,
-                               stop_token token = {});
+                               stop_token token = {}) {
+    return recv_until_body(received, delimiter, limit, std::move(token));
+  }
 
   /// Ends the stream to the peer. Queued data is still delivered.
   void close_send();
@@ -201,87 +213,20 @@ class socket {
   static socket create(io_service& service, const ip_endpoint& unspecified, bool is_stream);
   int receive_flags() const noexcept { return is_stream_ ? 0 : detail::tells_whole_size; }
 
-  // Used by the tasks below. The tasks are defined in the header, so that the program's compiler compiles
-  // them: compilers do not agree on how a function returns a task (ADR 21).
-  void shut_down_or_disconnect();
-  void forget_remote() noexcept;
-  /// Awaitable of the number of bytes that were received and discarded.
-  socket_recv_operation discard(const stop_token& token) noexcept;
-  [[noreturn]] static void throw_cut_off();
-  [[noreturn]] static void throw_no_delimiter();
+  coracle::detail::library_task<> disconnect_body(stop_token token);
+  coracle::detail::library_task<> send_all_body(const void* buffer, byte_count size, stop_token token,
+                                                std::size_t* sent);
+  coracle::detail::library_task<> send_parts_body(std::span<const const_buffer> parts, stop_token token,
+                                                  std::size_t* sent);
+  coracle::detail::library_task<std::size_t> recv_exactly_body(void* buffer, byte_count size,
+                                                               stop_token token, std::size_t* received);
+  coracle::detail::library_task<std::size_t> recv_until_body(std::string& received,
+                                                             std::string_view delimiter, std::size_t limit,
+                                                             stop_token token);
 
   coracle::detail::io_descriptor descriptor_;
   ip_endpoint remote_;  // of the socket's family, even if it is zero
   bool is_stream_;
 };
 
-inline task<> socket::disconnect(stop_token token) {
-  shut_down_or_disconnect();
-  for (bool more = is_stream_; more;) {
-    const std::size_t discarded = co_await discard(token);
-    more = discarded != 0;
-  }
-  forget_remote();
-}
-
-inline task<> socket::send_all(const void* buffer, byte_count size, stop_token token, std::size_t* sent) {
-  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
-  std::size_t local = 0;
-  std::size_t& done = sent ? *sent : local;
-  while (done != size) {
-    const std::size_t more = co_await send(static_cast<const char*>(buffer) + done, size - done, token);
-    done += more;
-  }
-}
-
-inline task<> socket::send_all(std::span<const const_buffer> parts, stop_token token, std::size_t* sent) {
-  CORACLE_REQUIRE(is_stream_, "send_all() of a UDP socket, which sends one datagram: use send()");
-  std::size_t local = 0;
-  std::size_t& done = sent ? *sent : local;
-  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
-    const std::size_t more = co_await send(left.next(), token);
-    left.remove(more);
-    done += more;
-  }
-}
-
-inline task<std::size_t> socket::recv_exactly(void* buffer, byte_count size, stop_token token,
-                                              std::size_t* received) {
-  CORACLE_REQUIRE(is_stream_, "recv_exactly() of a UDP socket, which receives one datagram: use recv()");
-  std::size_t local = 0;
-  std::size_t& done = received ? *received : local;
-  while (done != size) {
-    const std::size_t more = co_await recv(static_cast<char*>(buffer) + done, size - done, token);
-    if (more == 0 && done == 0) co_return more;
-    if (more == 0) throw_cut_off();
-    done += more;
-  }
-  co_return size;
-}
-
-inline task<std::size_t> socket::recv_until(std::string& received, std::string_view delimiter,
-                                            std::size_t limit, stop_token token) {
-  CORACLE_REQUIRE(is_stream_, "recv_until() of a UDP socket, which receives one datagram: use recv()");
-  CORACLE_REQUIRE(!delimiter.empty(), "recv_until() needs a delimiter");
-  constexpr std::size_t max_at_once = 4096;
-  struct text {  // the received data; the string may be longer, to provide room for more
-    std::string& all;
-    std::size_t size = all.size();
-    ~text() { all.resize(size); }
-  };
-  detail::delimiter_search<char> search{delimiter.data(), delimiter.size()};
-  for (std::size_t searched = 0;;) {
-    const std::size_t unsearched = (received.size() < limit ? received.size() : limit) - searched;
-    const std::size_t found = search.find_end_in(received.data() + searched, unsearched);
-    if (found != search.not_found) co_return searched + found;
-    searched += unsearched;
-    if (searched == limit) throw_no_delimiter();
-    text data{received};
-    const std::size_t room = limit - data.size;
-    received.resize(data.size + (room < max_at_once ? room : max_at_once));
-    const std::size_t more = co_await recv(received.data() + data.size, received.size() - data.size, token);
-    if (more == 0) co_return more;
-    data.size += more;
-  }
-}
 }  // namespace coracle::net

@@ -1,8 +1,8 @@
 // coracle/net/unix_socket.hpp -- sockets between processes of one machine, which can pass descriptors.
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
-#include <coracle/io/detail/parts_left.hpp>
 #include <coracle/net/detail/socket_operations.hpp>
 #include <coracle/net/detail/unix_operations.hpp>
 #include <span>
@@ -126,7 +126,10 @@ class unix_socket {
   }
   /// Awaitable of nothing: sends all bytes. If it is cancelled or fails, `*sent`, if passed, is the number
   /// sent; a further call with the same `sent` continues from there. Requires: a stream.
-  task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> send_all(std::span<const std::byte> bytes, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_all_body(bytes, std::move(token), sent);
+  }
   CORACLE_CORO_WRAPPER()
   task<> send_all(const void* buffer, byte_count size, stop_token token = {}, std::size_t* sent = nullptr) {
     return send_all(std::span{static_cast<const std::byte*>(buffer), size}, std::move(token), sent);
@@ -136,7 +139,10 @@ class unix_socket {
     return send_all(std::as_bytes(std::span{text}), std::move(token), sent);
   }
   /// The same from several pieces of memory, of any number. Requires: the array `parts` outlives the task.
-  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr);
+  CORACLE_CORO_WRAPPER()
+  task<> send_all(std::span<const const_buffer> parts, stop_token token = {}, std::size_t* sent = nullptr) {
+    return send_parts_body(parts, std::move(token), sent);
+  }
 
   /// As send(), with copies of `descriptors`, at most 253, which the caller still owns. A stream that takes
   /// only part of `bytes` has taken all descriptors. Requires: `descriptors` outlive the operation; for a
@@ -173,31 +179,14 @@ class unix_socket {
   unix_socket(coracle::detail::io_descriptor&& descriptor, unix_kind kind) noexcept
       : descriptor_(std::move(descriptor)), kind_(kind) {}
   int receive_flags() const noexcept;
+  coracle::detail::library_task<> send_all_body(std::span<const std::byte> bytes, stop_token token,
+                                                std::size_t* sent);
+  coracle::detail::library_task<> send_parts_body(std::span<const const_buffer> parts, stop_token token,
+                                                  std::size_t* sent);
 
   coracle::detail::io_descriptor descriptor_;
   unix_kind kind_;
 };
-
-inline task<> unix_socket::send_all(std::span<const std::byte> bytes, stop_token token, std::size_t* sent) {
-  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
-  std::size_t its_own = 0;
-  std::size_t& done = sent ? *sent : its_own;
-  while (done != bytes.size()) {
-    const std::size_t more = co_await send(bytes.subspan(done), token);
-    done += more;
-  }
-}
-inline task<> unix_socket::send_all(std::span<const const_buffer> parts, stop_token token,
-                                    std::size_t* sent) {
-  CORACLE_REQUIRE(kind_ == unix_kind::stream, "send_all() of a Unix socket that sends messages: use send()");
-  std::size_t its_own = 0;
-  std::size_t& done = sent ? *sent : its_own;
-  for (coracle::detail::parts_left left{parts, done}; !left.empty();) {
-    const std::size_t more = co_await send(left.next(), token);
-    left.remove(more);
-    done += more;
-  }
-}
 
 /// Two connected sockets.
 struct unix_pair {

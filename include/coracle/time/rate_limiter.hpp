@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/base/small_mutex.hpp>
+#include <coracle/core/detail/library_task.hpp>
 #include <coracle/core/task.hpp>
 #include <coracle/sync/async_mutex.hpp>
 #include <coracle/time/sleep.hpp>
@@ -139,7 +140,7 @@ class [[nodiscard("nothing is acquired until this is awaited")]] rate_limiter::a
   bool try_at_once() noexcept { return limiter_.try_acquire(n_); }
 
  private:
-  task<> wait();
+  detail::library_task<> wait();
   duration take(time_point now);
   /// Call in a catch block. An error ends a race as a value does, so it is thrown if the race is not over.
   [[noreturn]] void fail() {
@@ -186,17 +187,4 @@ inline rate_limiter::duration rate_limiter::acquire_operation::take(time_point n
   detail::throw_cancelled(stop_reason::lost_race);
 }
 
-inline task<> rate_limiter::acquire_operation::wait() {
-  CORACLE_TRY() {
-    const counted_waiter here{limiter_};
-    const async_mutex_lock first = co_await limiter_.turn_.scoped_lock_async();
-    for (;;) {
-      const time_point now = steady_now();
-      const duration delay = take(now);
-      if (delay == duration::zero()) co_return;
-      co_await sleep_until(now + delay);
-    }
-  }
-  CORACLE_CATCH(const std::bad_alloc&, error) { fail(); }
-}
 }  // namespace coracle

@@ -54,9 +54,9 @@ class outcome_or_environment {
   CORACLE_COLD() void keep_error() noexcept {
     ::new (static_cast<void*>(&error_)) std::exception_ptr(std::current_exception());
   }
-  /// Drops the error. Requires: there is one.
+  /// Drops the error, if that has not been done. Requires: there is or was one.
   CORACLE_COLD() void drop_error() noexcept {
-    if (stopped_for() == stop_reason::none) error_.~exception_ptr();
+    if (stopped_for() == stop_reason::none) error_ = nullptr;
   }
 
  private:

@@ -1,4 +1,4 @@
-// coracle/io/detail/directory_walk.hpp -- the blocking part of walk_directory().
+// src/io/directory_walk.hpp -- the blocking part of walk_directory().
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/core/stop.hpp>

@@ -1,4 +1,4 @@
-// coracle/net/detail/delimiter_search.hpp -- find a delimiter in text that arrives in pieces.
+// src/net/delimiter_search.hpp -- find a delimiter in text that arrives in pieces.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <cstddef>

@@ -1,4 +1,4 @@
-// coracle/io/detail/parts_left.hpp -- what is left of several pieces of memory to write.
+// src/io/parts_left.hpp -- what is left of several pieces of memory to write.
 // SPDX-License-Identifier: MIT
 #pragma once
 #include <coracle/io/buffer.hpp>

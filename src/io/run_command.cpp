@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include <cerrno>
+#include <coracle/compose/when_all.hpp>
+#include <coracle/io/io_result.hpp>
+#include <coracle/io/process.hpp>
+#include <coracle/io/run_command.hpp>
+#include <string_view>
+#include <system_error>
+
+namespace coracle {
+namespace {
+task<> feed(stream_descriptor* to, std::string_view text) {
+  if (!to) co_return;
+  while (!text.empty()) {
+    const auto written =
+        co_await detail::unless_error(std::errc::broken_pipe, to->write_some(std::as_bytes(std::span{text})));
+    if (!written) break;  // a program need not read its input
+    text.remove_prefix(*written);
+  }
+  to->close();
+}
+task<std::string> collect(stream_descriptor* from, std::size_t most) {
+  std::string all;
+  std::size_t size = 0;
+  while (from) {
+    constexpr std::size_t least_room = 4096;
+    if (all.size() - size < least_room) all.resize(2 * size + least_room);
+    const std::size_t more = co_await from->read_some(std::as_writable_bytes(std::span{all}.subspan(size)));
+    if (more == 0) break;
+    size += more;
+    if (size > most) {
+      throw std::system_error(EMSGSIZE, std::system_category(), "a program has written more than is allowed");
+    }
+  }
+  all.resize(size);
+  co_return all;
+}
+}  // namespace
+
+detail::library_task<command_result> detail::run_command_body(io_service& service, command what,
+                                                              std::string input, std::size_t most) {
+  const auto collects = [&what](std::size_t number) {
+    return what.descriptors()[number].second.what() == redirection::kind::inherit;
+  };
+  const bool has_output = collects(1), has_error = collects(2) && !what.has_error_to_output();
+  const bool has_input = !input.empty();
+  if (has_input || collects(0)) what.input(has_input ? redirection::pipe() : redirection::null());
+  if (has_output) what.output(redirection::pipe());
+  if (has_error) what.error(redirection::pipe());
+  process child{service, what};
+  stream_descriptor* const to_feed = has_input ? &child.input() : nullptr;
+  stream_descriptor* const from_output = has_output ? &child.output() : nullptr;
+  stream_descriptor* const from_error = has_error ? &child.error() : nullptr;
+  auto [fed, output, error] =
+      co_await when_all(feed(to_feed, input), collect(from_output, most), collect(from_error, most));
+  static_cast<void>(fed);
+  const exit_status ended = co_await child.wait();
+  command_result result{ended};
+  result.output = std::move(output);
+  result.error = std::move(error);
+  co_return result;
+}
+}  // namespace coracle
