@@ -3,8 +3,11 @@
 
 #include <cerrno>
 #include <coracle/io/file.hpp>
+#include <coracle/io/read_only_file.hpp>
+#include <coracle/io/read_write_file.hpp>
 #include <coracle/io/readable_file.hpp>
 #include <coracle/io/writable_file.hpp>
+#include <coracle/io/write_only_file.hpp>
 #include <string>
 #include <system_error>
 
@@ -100,6 +103,9 @@ file::file(io_service& service, const std::filesystem::path& path, detail::file_
 }
 
 file::~file() = default;
+read_only_file::~read_only_file() = default;
+write_only_file::~write_only_file() = default;
+read_write_file::~read_write_file() = default;
 
 std::uint64_t file::size() const {
   struct ::stat about{};

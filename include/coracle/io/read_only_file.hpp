@@ -24,6 +24,8 @@ class read_only_file final : public readable_file {
     file::operator=(std::move(other));
     return *this;
   }
+  // In the library, and so is the vtable: of one in a header each compiler makes other parts.
+  ~read_only_file() override;
 
  private:
   friend filesystem::open_operation<read_only_file>;

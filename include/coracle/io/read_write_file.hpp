@@ -26,6 +26,8 @@ class read_write_file final : public readable_file, public writable_file {
     file::operator=(std::move(other));
     return *this;
   }
+  // In the library, and so is the vtable: of one in a header each compiler makes other parts.
+  ~read_write_file() override;
 
  private:
   friend filesystem::open_operation<read_write_file>;

@@ -25,6 +25,8 @@ class write_only_file final : public writable_file {
     file::operator=(std::move(other));
     return *this;
   }
+  // In the library, and so is the vtable: of one in a header each compiler makes other parts.
+  ~write_only_file() override;
 
  private:
   friend filesystem::open_operation<write_only_file>;
