@@ -17,8 +17,7 @@ class file_copier {
   /// Returns the permissions that the copy shall have. Throws std::system_error.
   [[nodiscard]] static std::filesystem::perms permissions_of(const file& from);
 
-  file_copier(const readable_file& from, const writable_file& to, const std::filesystem::path& from_path,
-              const std::filesystem::path& to_path);
+  file_copier(const readable_file& from, const writable_file& to);
   file_copier(const file_copier&) = delete;
   file_copier& operator=(const file_copier&) = delete;
   ~file_copier();
@@ -79,13 +78,14 @@ using copy_progress = std::function<void(std::uint64_t bytes)>;
 [[nodiscard("nothing is copied until this is awaited")]] inline task<std::uint64_t> copy_file(
     base_directory from_base, std::filesystem::path from, base_directory to_base, std::filesystem::path to,
     file_open_mode open_mode = file_open_mode::create_new, copy_progress progress = {}) {
-  const read_only_file source = co_await open_read_only(from_base, from);
+  const read_only_file source = co_await open_read_only(from_base, std::move(from));
   // Truncated only once it is known to be another file.
   if (open_mode == file_open_mode::create_always) open_mode = file_open_mode::create_or_open;
   if (open_mode == file_open_mode::truncate_existing) open_mode = file_open_mode::open_existing;
-  const write_only_file target = co_await open_write_only(
-      to_base, to, open_mode, file_buffering_mode::default_, detail::file_copier::permissions_of(source));
-  detail::file_copier copier{source, target, from, to};
+  const write_only_file target =
+      co_await open_write_only(to_base, std::move(to), open_mode, file_buffering_mode::default_,
+                               detail::file_copier::permissions_of(source));
+  detail::file_copier copier{source, target};
   const auto copy_piece = [&copier] { copier.copy_piece(); };
   while (!copier.is_complete()) {
     co_await blocking(copy_piece);
